@@ -1,4 +1,4 @@
-//! A program that brings its own tool, checks a plan completely, runs it, answers what it asks and goes on.
+//! A program with its own tool: checks a plan, runs it, answers its question, and resumes it.
 //!
 //! `cargo run --example embed`
 
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         if is_warm.swap(true, Ordering::Relaxed) {
             return Ok(if asked["city"] == "Oslo" { -4 } else { 21 });
         }
-        // Nothing has happened yet, so that even an effect could be tried again.
+        // Nothing has been sent, so even a tool with an effect could be retried.
         let class = ErrorClass::Transient(Transient::Unavailable);
         Err(CallError::new(class, "it warms up", Sent::No))
     })?;

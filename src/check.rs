@@ -1,7 +1,8 @@
-//! Checking plans: the text, what is found in it, and a plan that can be run.
+//! Checking plans: the text of a plan, its diagnostics, and a checked plan that can be run.
 //!
-//! [`Planrun::check`](crate::Planrun::check) is the complete check, the same as `planrun check`: syntax, names, types, every rule,
-//! and what comments in the text allow. It fails only where the project itself cannot be used; mistakes of the author are findings.
+//! [`Planrun::check`](crate::Planrun::check) is the complete check, the same as `planrun check`: syntax, names,
+//! types, all rules, and the `allow` comments in the text. It returns an error only if the project itself cannot be
+//! used; mistakes in the plan are diagnostics.
 //!
 //! ```
 //! use planrun::Planrun;
@@ -21,22 +22,22 @@
 //!
 //! let right = planrun.check(PlanText::new("sum.plan", "plan sum(a: int) -> int {\n    reply a + 1\n}\n"))?;
 //! assert!(right.reports().is_empty());
-//! // The only plan of the file; of several, one is chosen by its name.
+//! // The only plan of the file. If a file has several, pass the name of one.
 //! let plan = right.plan(None)?;
 //! assert_eq!(&*plan.plan.name, "sum");
 //! # Ok(())
 //! # }
 //! ```
 
-use planrun_lang::diag::render::{Look, human};
+use planrun_lang::diag::render::{Appearance, human};
 
 pub use planrun_lang::diag::render::FileReport;
 pub use planrun_lang::diag::{Diagnostic, Severity};
 pub use planrun_runs::runs::{Checked, CheckedPlan, Choice, PlanText};
 
-/// Findings for people, drawn in the lines that they are about; without colours, and with the control characters of the text
-/// as escapes.
+/// Renders diagnostics for people, each with the source lines it is about. The output has no colours, and control
+/// characters in the source are escaped.
 #[must_use]
 pub fn render(reports: &[FileReport]) -> String {
-    human(reports, Look::PLAIN)
+    human(reports, Appearance::PLAIN)
 }

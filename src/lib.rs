@@ -1,11 +1,12 @@
 //! A language and an engine for plans: checked before the run, run as a durable graph, tested in CI.
 //!
-//! A plan says in which order tools are called, who is asked, and what happens when something fails. planrun checks it
-//! completely before anything is called, runs it so that a crash loses nothing and repeats nothing, and lets people answer days
-//! later. This crate is that for Rust programs; the program `planrun` is another client of the same service.
+//! A plan states in which order tools are called, which people are asked, and what happens when a step fails. planrun
+//! checks a plan completely before it calls anything, runs it durably (a crash neither loses nor repeats a call), and
+//! lets people answer days later. This crate is the Rust interface; the program `planrun` is another client of the
+//! same service.
 //!
-//! [`Planrun`] is a project: a folder with plans, perhaps a `planrun.yaml` that names tools, and the journal of its runs. Any
-//! number of runs can go on in one process, and a value can be cloned into each task.
+//! [`Planrun`] is a project: a folder with plans, an optional `planrun.yaml` that names tools, and the journal of its
+//! runs. One process can drive any number of runs at the same time, and a `Planrun` can be cloned into each task.
 //!
 //! ```
 //! use planrun::check::PlanText;
@@ -48,19 +49,19 @@
 //!
 //! | to | see |
 //! | --- | --- |
-//! | check texts and show what is found | [`check`] |
-//! | bring tools along | [`tool`] |
+//! | check plan texts and render the diagnostics | [`check`] |
+//! | add tools written in Rust | [`tool`] |
 //! | start, follow, answer, signal, cancel, resume and list runs | [`run`] |
-//! | see what a run would do before it does anything | [`Planrun::forecast`] |
+//! | preview a run without executing it | [`Planrun::forecast`] |
 //! | test plans in `#[test]` | [`testing`] |
 //!
-//! Nothing here prints, asks on a terminal or ends the process, and why something did not work is an [`Error`] with an
-//! [`ErrorKind`]. What drives runs needs a tokio runtime with time and IO. The crates behind this one (`planrun_lang`,
-//! `planrun_core`, `planrun_tools`, `planrun_runs`, `planrun_test`) can be named for what is not here; only this one promises to
-//! stay as it is.
+//! Nothing in this crate prints, asks on a terminal, or ends the process. Every failure is an [`Error`] with an
+//! [`ErrorKind`]. Driving a run requires a tokio runtime with time and IO enabled. The crates behind this one
+//! (`planrun_lang`, `planrun_core`, `planrun_tools`, `planrun_runs`, `planrun_test`) are available for anything that
+//! is not re-exported here, but only this crate promises a stable interface.
 
 pub mod check;
-// The program is made of it. What it promises is its arguments and outputs, and none of its functions.
+// The implementation of the program. Its stable interface is its arguments and outputs, not its functions.
 #[doc(hidden)]
 pub mod cli;
 pub mod run;

@@ -1,4 +1,4 @@
-//! The program: everything it does is in the library.
+//! The program `planrun`; its implementation is in the library.
 
 fn main() -> std::process::ExitCode {
     planrun::cli::main()

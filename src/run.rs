@@ -1,7 +1,8 @@
-//! Runs: starting one, driving it, following its events, telling it something, and going on with it in another process.
+//! Runs: starting, driving, following, signalling, and resuming them in another process.
 //!
-//! A run is written to the project's journal before anything of it happens, so every process that opens the project can go on
-//! with it: after a crash, after a deployment, or because somebody has answered a week later. One process at a time drives it.
+//! A run is written to the project's journal before any of it executes, so every process that opens the project can
+//! resume it: after a crash, after a deployment, or because a person answered a week later. At most one process at a
+//! time drives a run.
 //!
 //! ```
 //! use planrun::check::PlanText;
@@ -22,14 +23,14 @@
 //! let plan = planrun.check(PlanText::new("order.plan", text))?.plan(None)?;
 //! let inputs = plan.inputs(Map::from_iter([("item".to_owned(), json!("cups"))]))?;
 //!
-//! // Without an id one is made up. A run of the same id, plan and inputs would be resumed.
+//! // An id is generated if none is given. If a run with the same id, plan and inputs exists, it is resumed.
 //! let options = RunOptions { id: Some("order-1".to_owned()), ..RunOptions::default() };
 //! let run = planrun.start(&plan, inputs, options)?;
-//! // It asks, and nobody is there to answer: the process lets go of it.
+//! // The plan asks a question and no one is there to answer: the run is suspended.
 //! let outcome = run.drive(&mut Silence).await?.outcome;
 //! assert_eq!(outcome.state, RunState::Paused);
 //!
-//! // Any process of the project sees the question and may answer. An answer of another shape is refused.
+//! // Any process of the project sees the question and can answer it. An answer of the wrong type is refused.
 //! let (path, question) = planrun.questions("order-1")?.questions().remove(0);
 //! assert_eq!((&*path, &*question.text), ("form", "How many?"));
 //! let order = Addressee::Run("order-1");
@@ -41,7 +42,7 @@
 //! let outcome = planrun.resume("order-1", ResumeOptions::default())?.drive(&mut Silence).await?.outcome;
 //! assert_eq!(outcome.reply, Some("3 cups for 12 euros".into()));
 //!
-//! // What happened: one JSON object per event, with marks in the place of secrets. The stream ends with the run.
+//! // The events of the run: one JSON object each, with secrets redacted. The stream ends with the run.
 //! let mut events = planrun.follow("order-1", EventOptions::default())?;
 //! let mut last = String::new();
 //! while let Some(event) = events.next().await {
@@ -51,15 +52,16 @@
 //!
 //! let completed = RunFilter { states: vec!["completed".to_owned()], ..RunFilter::default() };
 //! assert_eq!(planrun.list(&completed)?[0].run, "order-1");
-//! // A run that has ended takes nothing more.
+//! // A run that has ended accepts no further command.
 //! let late = planrun.cancel("order-1", CancelOptions::default(), ResumeOptions::default());
 //! assert_eq!(late.err().map(|error| error.kind()), Some(ErrorKind::Conflict));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! An [`Observer`] hears each event while this process drives the run; a closure over [`Event`] is one. An [`Asker`] in
-//! [`Answering`] is asked as soon as a question comes up. Moments are nanoseconds since 1970, in UTC.
+//! An [`Observer`] receives each event while this process drives the run; a closure over [`Event`] is an observer. An
+//! [`Asker`] in [`Answering`] is called as soon as a question comes up. Times are in nanoseconds since the Unix
+//! epoch, UTC.
 
 pub use planrun_core::journal::{AnswerError, Event, EventKind, Given, Question, StepError};
 pub use planrun_core::run::{Asking, Interruption, Outcome, StepReport, Usage};

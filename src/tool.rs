@@ -1,4 +1,4 @@
-//! Tools that are written in Rust: a contract as a plan writes it, and what a call of it does.
+//! Tools written in Rust: a contract in the syntax of plans, and the code that executes a call.
 //!
 //! ```
 //! use planrun::tool::{self, CallError, ErrorClass, Sent};
@@ -26,16 +26,17 @@
 //! # }
 //! ```
 //!
-//! The word behind the result is the effect class, and what planrun may do with a call depends on it: a `pure` or `read` tool
-//! runs beside others and is retried, an `idempotent` one is retried with the same key, an `effect` or `irreversible` one is
-//! called in the order of the plan and never a second time unless it is certain that nothing happened ([`Sent`]). Give the
-//! tools to [`Planrun::with_tools`](crate::Planrun::with_tools).
+//! The word after the result type is the effect class, which decides what planrun may do with a call. A `pure` or
+//! `read` tool runs concurrently with other calls and is retried. An `idempotent` tool is retried with the same
+//! idempotency key. An `effect` or `irreversible` tool is called in the order of the plan and is never called again
+//! unless it is certain that the first call had no effect ([`Sent`]). Pass tools to
+//! [`Planrun::with_tools`](crate::Planrun::with_tools).
 
 use std::future::Future;
 use std::sync::Arc;
 
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::render::{FileReport, Look, human};
+use planrun_lang::diag::render::{Appearance, FileReport, human};
 use planrun_lang::sema::declared_tools;
 use planrun_lang::source::SourceFile;
 use serde::Serialize;
@@ -48,20 +49,20 @@ pub use planrun_tools::tools::{
     BoxFuture, Conversation, Described, EventSender, Progress, Request, Tool, Transport, described,
 };
 
-/// Why a contract cannot be used: it has errors, or does not declare exactly one tool. The text draws what is wrong in its
-/// lines.
+/// Why a contract cannot be used: it has errors, or does not declare exactly one tool. Displays the diagnostics with
+/// the lines they are about.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ContractError(String);
 
-/// A tool whose calls are computed at once. The arguments arrive as `A`, whose fields are the parameters of the contract;
-/// `serde_json::Value` takes any. What is returned must fit the contract's result, or the step fails with
-/// `validation.result`.
+/// Returns a tool whose calls are computed synchronously. The arguments are deserialized into `A`, whose fields are
+/// the parameters of the contract; `serde_json::Value` accepts any arguments. If the returned value does not match
+/// the result type of the contract, the step fails with `validation.result`.
 ///
-/// The function runs on a thread of the runtime: what waits or blocks belongs into [`from_async`].
+/// The function runs on a thread of the runtime. Use [`from_async`] for code that waits or blocks.
 ///
 /// # Errors
-/// [`ContractError`].
+/// Returns an error if `contract` has errors or does not declare exactly one tool.
 pub fn from_fn<A, R, F>(contract: &str, function: F) -> Result<Tool, ContractError>
 where
     A: DeserializeOwned + 'static,
@@ -73,8 +74,8 @@ where
     })
 }
 
-/// A tool whose calls take time: `function` starts one, and its future is dropped when the step's `timeout` is over or the
-/// run is cancelled.
+/// Returns a tool whose calls are asynchronous. `function` starts a call; its future is dropped when the `timeout` of
+/// the step expires or the run is cancelled.
 ///
 /// ```
 /// use planrun::tool::{self, CallError};
@@ -88,7 +89,7 @@ where
 /// ```
 ///
 /// # Errors
-/// [`ContractError`].
+/// Returns an error if `contract` has errors or does not declare exactly one tool.
 pub fn from_async<A, R, F, W>(contract: &str, function: F) -> Result<Tool, ContractError>
 where
     A: DeserializeOwned + 'static,
@@ -105,11 +106,11 @@ where
     })
 }
 
-/// A tool that is called by a [`Transport`]: it sees the idempotency key and the handle of a call, and can tell its progress
-/// and ask.
+/// Returns a tool that is called through a [`Transport`], which has access to the idempotency key and the handle of a
+/// call, and can report progress and ask questions.
 ///
 /// # Errors
-/// [`ContractError`].
+/// Returns an error if `contract` has errors or does not declare exactly one tool.
 pub fn from_transport(
     contract: &str,
     transport: Arc<dyn Transport>,
@@ -121,7 +122,7 @@ pub fn from_transport(
     })
 }
 
-/// A transport of one tool that calls a function.
+/// A transport that calls a function for its only tool.
 struct Function<F> {
     signature: Arc<Signature>,
     call: F,
@@ -129,7 +130,7 @@ struct Function<F> {
 
 impl<F: Fn(Request) -> Conversation + Send + Sync> Transport for Function<F> {
     fn call(&self, request: Request) -> Conversation {
-        match request.begins() {
+        match request.require_no_handle() {
             Ok(()) => (self.call)(request),
             Err(error) => Conversation::Now(Err(error)),
         }
@@ -155,18 +156,18 @@ where
     })
 }
 
-/// The one tool that a contract declares.
+/// Parses the only tool that a contract declares.
 fn signature(contract: &str) -> Result<Arc<Signature>, ContractError> {
     let source = SourceFile::new("contract", contract);
     let (mut declared, found) = declared_tools(&source);
     if found.iter().any(Diagnostic::is_error) {
         let report = FileReport::new(source, found);
-        return Err(ContractError(human(&[report], Look::PLAIN)));
+        return Err(ContractError(human(&[report], Appearance::PLAIN)));
     }
     match (declared.pop(), declared.is_empty()) {
         (Some(only), true) => Ok(only),
         (Some(_), false) | (None, _) => Err(ContractError(
-            "a contract declares one tool, such as `tool weather.temperature(city: string) -> int read`"
+            "a contract must declare exactly one tool, such as `tool weather.temperature(city: string) -> int read`"
                 .to_owned(),
         )),
     }
@@ -175,17 +176,18 @@ fn signature(contract: &str) -> Result<Arc<Signature>, ContractError> {
 fn arguments<A: DeserializeOwned>(request: &Request) -> Result<A, CallError> {
     serde_json::from_value(request.arguments.to_json()).map_err(|error| {
         let tool = request.signature.path();
-        let message = format!("the arguments do not fit the function behind {tool}: {error}");
+        let message = format!("the arguments do not fit the function of {tool}: {error}");
         CallError::new(ErrorClass::Internal, message, Sent::No)
     })
 }
 
-/// What a function gave, to be checked by the contract. It has been called, whatever is wrong with its result.
+/// Converts the result of a function, which the contract checks later. The call has been made even if its result is
+/// invalid.
 fn answer<R: Serialize>(given: R) -> CallOutcome {
     serde_json::to_value(given)
         .map(Answer::Json)
         .map_err(|error| {
-            let message = format!("the result is no JSON: {error}");
+            let message = format!("the result is not valid JSON: {error}");
             CallError::new(ErrorClass::Internal, message, Sent::Answered)
         })
 }

@@ -1,4 +1,4 @@
-//! The texts that are checked: the plans of `plans/` many times over under new names, and large single files.
+//! The texts to check: the plans in `plans/` repeated under new names, and large single files.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,18 @@ use planrun_lang::syntax::{self, ast};
 
 use crate::report::sized;
 
-/// How many plans stand for a project.
+/// Number of plans in the project.
 const PLANS: usize = 1000;
-/// The size of a large file.
+/// Size of a large file, in bytes.
 const LARGE: usize = 5_000_000;
-/// The statements of the largest plan.
+/// Number of statements in the largest plan.
 const STATEMENTS: usize = 50_000;
 
 /// Files that are checked together.
 pub struct Corpus {
     pub name: &'static str,
     pub files: Vec<SourceFile>,
-    /// The top-level items of each file, for a parser that is to read one after the other.
+    /// The spans of the top-level items of each file, for a parser that parses them one by one.
     pub items: Vec<Vec<Span>>,
     pub bytes: usize,
 }
@@ -37,15 +37,15 @@ impl Corpus {
     }
 }
 
-/// The folder whose project the texts belong to.
+/// Returns the folder of the project that the texts belong to.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("plans")
 }
 
-/// Every corpus.
+/// Returns every corpus.
 ///
 /// # Errors
-/// When the plans cannot be read.
+/// If the plans cannot be read.
 pub fn all() -> Result<Vec<Corpus>, String> {
     let originals = originals()?;
     Ok(vec![
@@ -59,7 +59,7 @@ pub fn all() -> Result<Vec<Corpus>, String> {
     ])
 }
 
-/// A plan file of the project with its tree.
+/// A plan file of the project and its tree.
 struct Original {
     stem: String,
     text: String,
@@ -99,7 +99,7 @@ fn chinese(originals: &[Original]) -> Result<&[Original], String> {
         .ok_or_else(|| "no plan has a Chinese name".to_owned())
 }
 
-/// One plan a file.
+/// Writes one file per plan.
 fn many(originals: &[Original]) -> Vec<SourceFile> {
     let copy = |(number, original): (usize, &Original)| {
         let mut text = original.text.clone();
@@ -121,8 +121,8 @@ fn many(originals: &[Original]) -> Vec<SourceFile> {
         .collect()
 }
 
-/// All plans in one file, again and again under new names; what they share stands once. Files that mean something else by
-/// a name than those before them are left out.
+/// Repeats all plans in one file under new names; shared items occur once. A file whose items clash with those of an
+/// earlier file is left out.
 fn joined(name: &str, originals: &[Original]) -> SourceFile {
     let mut head: Vec<(String, String)> = Vec::new();
     let mut fitting: Vec<&Original> = Vec::new();
@@ -181,14 +181,14 @@ fn joined(name: &str, originals: &[Original]) -> SourceFile {
     )
 }
 
-/// Whether a plan calls one of its own statements so, which no namespace of its file may be called.
+/// Returns true if a plan has a statement with this name, which must differ from all namespaces of its file.
 fn defines(text: &str, name: &str) -> bool {
     ["step", "let", "task", "listener"]
         .iter()
         .any(|word| text.contains(&format!("{word} {name} ")))
 }
 
-/// One plan that never ends: calls, values, conditions.
+/// Writes one very long plan: calls, values, conditions.
 fn one_plan() -> SourceFile {
     let mut text = "use sys\n\nplan long(size: int = 3) {\n".to_owned();
     for step in (0..sized(STATEMENTS)).step_by(5) {
@@ -213,7 +213,7 @@ fn plan_name(item: &ast::Item) -> Option<Span> {
     }
 }
 
-/// What an item gives to all plans of its file, each namespace for itself: what it is called, and its text.
+/// Returns the keys and texts of an item that all plans of its file share, with one entry per namespace.
 fn shared(item: &ast::Item, text: &str) -> Vec<(String, String)> {
     let whole = |key: String| vec![(key, text[item.span.range()].to_owned())];
     match &item.kind {

@@ -1,6 +1,6 @@
-//! The speed and memory of the complete check, as ratios of two things measured side by side in one run.
+//! Speed and memory of the complete check, as ratios of two things measured alternately in one run.
 //!
-//! `cargo bench --bench check` prints the tables of `docs/performance.md`; `… -- speed` and the like measure one part.
+//! `cargo bench --bench check` prints the tables of `docs/performance.md`; `… -- speed` etc. measure one part.
 
 mod corpus;
 mod pest_alone;
@@ -19,12 +19,12 @@ use rayon::prelude::*;
 use corpus::Corpus;
 use report::{Parts, Table, Target, cold_start, median};
 
-/// How many rounds are measured; the median counts.
+/// Number of rounds; the median is reported.
 const ROUNDS: usize = 9;
-/// Bytes of stack for each thread, as many as `planrun check` takes.
+/// Stack size of each thread in bytes, the same as in `planrun check`.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
-/// What is asked for.
+/// Targets.
 const MIN_SPEED: f64 = 9.0;
 const MIN_RATIO_TO_PEST: f64 = 0.5;
 const MAX_BYTES_PER_BYTE: f64 = 60.0;
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 
 fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
     let corpora = corpus::all()?;
-    if parts.wants("speed") {
+    if parts.includes("speed") {
         for threads in [1, 2] {
             let bench = Bench::new(threads)?;
             Table::head(
@@ -52,21 +52,21 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
                 .try_for_each(|corpus| bench.check_against_pest(corpus, table))?;
         }
     }
-    if parts.wants("fmt") {
+    if parts.includes("fmt") {
         let bench = Bench::new(1)?;
         Table::head("the canonical text, threads: 1", "MB/s", "pest alone, MB/s");
         corpora
             .iter()
             .try_for_each(|corpus| bench.fmt_against_pest(corpus, table))?;
     }
-    if parts.wants("phases") {
+    if parts.includes("phases") {
         let bench = Bench::new(1)?;
         println!("\nwhat the check spends, nanoseconds a byte on one core\n");
         println!("| measured | pest alone | with scan and lowering | complete check |");
         println!("| --- | --: | --: | --: |");
         corpora.iter().try_for_each(|corpus| bench.phases(corpus))?;
     }
-    if parts.wants("memory") {
+    if parts.includes("memory") {
         Table::head(
             "memory of a complete check, the process without its start",
             "bytes",
@@ -77,7 +77,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
             .into_iter()
             .try_for_each(|corpus| process::memory(corpus, table))?;
     }
-    if parts.wants("cold") {
+    if parts.includes("cold") {
         Table::head(
             "cold start to exit, one small plan against a program that prints one line",
             "ours",
@@ -88,7 +88,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// A project whose tools the plans call, and threads.
+/// A project with the tools of the plans, and a thread pool.
 struct Bench {
     workspace: Workspace,
     pool: rayon::ThreadPool,
@@ -114,11 +114,11 @@ impl Bench {
         let (ours, pest) = self.against_pest(corpus, || self.check(corpus))?;
         let ratio = ours / pest;
         let mut target = Target {
-            told: format!("at least {MIN_RATIO_TO_PEST}"),
+            text: format!("at least {MIN_RATIO_TO_PEST}"),
             met: ratio >= MIN_RATIO_TO_PEST,
         };
         if self.threads == 2 {
-            target.told = format!("{} and {MIN_SPEED} MB/s", target.told);
+            target.text = format!("{} and {MIN_SPEED} MB/s", target.text);
             target.met &= ours >= MIN_SPEED;
         }
         table.row(
@@ -143,7 +143,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The speed of the work and that of pest over the same files, in turn.
+    /// Measures the speed of the work and that of pest over the same files, alternately. In megabytes per second.
     fn against_pest(
         &self,
         corpus: &Corpus,
@@ -170,7 +170,8 @@ impl Bench {
         Ok(())
     }
 
-    /// On one thread its processor time, because what else the machine does would count; on more the time on the clock.
+    /// With one thread this is processor time, which other processes do not affect; with more threads it is wall-clock
+    /// time.
     fn time(&self, work: impl FnOnce() -> Result<(), String> + Send) -> Result<Duration, String> {
         let (clock, processor) = (Instant::now(), ProcessTime::now());
         self.pool.install(work)?;
@@ -233,10 +234,10 @@ fn format_all(corpus: &Corpus) -> Result<(), String> {
         })
 }
 
-/// Megabytes a second.
+/// Returns megabytes per second.
 #[expect(
     clippy::cast_precision_loss,
-    reason = "far fewer bytes than a double counts exactly"
+    reason = "the number of bytes is far below 2^53"
 )]
 fn speed(bytes: usize, taken: Duration) -> f64 {
     bytes as f64 / 1_000_000.0 / taken.as_secs_f64()

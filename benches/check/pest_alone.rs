@@ -1,4 +1,4 @@
-//! The parser that pest makes of our grammar, and nothing else: the tree is built and dropped.
+//! The parser that pest generates from the grammar, alone: the tree is built and dropped.
 
 use pest::Parser as _;
 use planrun_lang::source::{SourceFile, Span};
@@ -9,10 +9,10 @@ use rayon::prelude::*;
 #[grammar = "../grammar/parse.pest"]
 struct PlanParser;
 
-/// Reads every item of a file, as many at once as there are threads. The number of nodes at the top of the trees.
+/// Parses every item of a file, in parallel on all threads. Returns the number of top-level nodes.
 ///
 /// # Errors
-/// Where pest cannot read an item.
+/// If pest cannot parse an item.
 pub fn read(file: &SourceFile, items: &[Span]) -> Result<usize, String> {
     let one = |span: &Span| {
         let tree =

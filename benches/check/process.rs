@@ -11,16 +11,16 @@ use crate::corpus::{self, Corpus};
 use crate::report::cold_start::{folder, write};
 use crate::report::{Table, Target};
 
-/// The word by which this program calls itself for one check in a process of its own.
+/// The argument with which this program starts itself as a separate process for one check.
 const MEMORY: &str = "memory-of";
 
-/// The file to check, where this process is such a call.
+/// Returns the file to check if this process was started for it.
 pub fn asked_for_memory(arguments: &[String]) -> Option<&Path> {
     let [word, path] = arguments else { return None };
     (word == MEMORY).then_some(Path::new(path))
 }
 
-/// Checks one file and prints the most bytes that this process ever had in memory.
+/// Checks one file and prints the peak memory of this process, in bytes.
 pub fn check_and_tell_memory(path: &Path) -> ExitCode {
     let checked = || {
         let workspace = Workspace::open(&corpus::folder().join("x.plan"), None)
@@ -47,7 +47,7 @@ pub fn check_and_tell_memory(path: &Path) -> ExitCode {
     }
 }
 
-/// What the system says of this process; only Linux tells it in this way.
+/// Reads the peak memory from the system, which works only on Linux.
 fn peak_bytes() -> Result<usize, String> {
     let status = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -57,13 +57,13 @@ fn peak_bytes() -> Result<usize, String> {
         .ok_or_else(|| "the system does not tell memory".to_owned())
 }
 
-/// The memory of one check beyond that of a check of nearly nothing.
+/// Returns the memory of one check, minus that of a check of a minimal file.
 ///
 /// # Errors
-/// When a process cannot be run.
+/// If a process cannot be run.
 #[expect(
     clippy::cast_precision_loss,
-    reason = "far fewer bytes than a double counts exactly"
+    reason = "the number of bytes is far below 2^53"
 )]
 pub fn memory(corpus: &Corpus, table: &mut Table) -> Result<(), String> {
     let folder = folder()?;
@@ -94,8 +94,9 @@ fn peak_of(path: &Path) -> Result<usize, String> {
         .arg(path)
         .output()
         .map_err(|error| error.to_string())?;
-    let told = String::from_utf8_lossy(&output.stdout);
-    told.trim()
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    stdout
+        .trim()
         .parse()
         .map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())
 }

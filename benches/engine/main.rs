@@ -1,6 +1,6 @@
-//! The speed and memory of graph and engine without a journal, as ratios of two things measured side by side in one run.
+//! Speed and memory of graph and engine without a journal, as ratios of two things measured alternately in one run.
 //!
-//! `cargo bench --bench engine` prints the table of `docs/performance.md`; `… -- cold` and the like measure one part.
+//! `cargo bench --bench engine` prints the table of `docs/performance.md`; `… -- cold` etc. measure one part.
 
 #[path = "../report/mod.rs"]
 mod report;
@@ -32,10 +32,10 @@ use shapes::Shape;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// How many pairs are measured of each shape; the median counts.
+/// Number of pairs per shape; the median is reported.
 const PAIRS: usize = 9;
 
-/// What is asked for.
+/// Targets.
 const MAX_RATIO: f64 = 3.0;
 const MAX_MEGABYTES: f64 = 25.0;
 const MAX_RATIO_TO_IDEAL: f64 = 1.15;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 
 fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
     let bench = Bench::new()?;
-    if parts.wants("small") || parts.wants("large") {
+    if parts.includes("small") || parts.includes("large") {
         Table::head(
             "steps that do nothing, engine against a hand-written scheduler",
             "ours",
@@ -56,13 +56,13 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         );
     }
     for (name, steps) in [("small", 10_000), ("large", 100_000)] {
-        if parts.wants(name) {
+        if parts.includes(name) {
             shapes::all(sized(steps))
                 .iter()
                 .try_for_each(|shape| bench.against_scheduler(shape, table))?;
         }
     }
-    if parts.wants("begin") {
+    if parts.includes("begin") {
         Table::head(
             "from a checked plan to its first step, µs a step",
             "ours",
@@ -72,17 +72,17 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
             .iter()
             .try_for_each(|shape| bench.beginning(shape, table))?;
     }
-    if parts.wants("memory") {
+    if parts.includes("memory") {
         Table::head("memory of graph and run at 100,000 steps", "ours", "other");
         shapes::all(sized(100_000))
             .iter()
             .try_for_each(|shape| bench.memory(shape, table))?;
     }
-    if parts.wants("sleep") {
+    if parts.includes("sleep") {
         Table::head("1,000 pauses of 10 ms, 100 at a time", "ours", "ideal");
         bench.sleeping(table)?;
     }
-    if parts.wants("cold") {
+    if parts.includes("cold") {
         Table::head(
             "cold start to exit, a plan of one step against a program that prints one line",
             "ours",
@@ -98,12 +98,12 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// So many steps, or fewer where small sizes are wanted.
+/// Returns the number of steps, reduced if only small sizes are requested.
 fn sized(steps: u32) -> u32 {
     u32::try_from(report::sized(steps as usize)).unwrap_or(steps)
 }
 
-/// What every measurement needs.
+/// The environment of all measurements.
 struct Bench {
     runtime: Runtime,
     tools: Tools,
@@ -113,7 +113,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Result<Self, String> {
-        // The runtime that `planrun run` has. The hand-written scheduler gets the same; with threads it is slower.
+        // The same runtime as in `planrun run`. The hand-written scheduler uses it too; with threads it is slower.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
@@ -129,7 +129,7 @@ impl Bench {
         })
     }
 
-    /// A checked plan; its text and tree are gone when it is given back.
+    /// Returns a checked plan; its text and tree are already dropped.
     fn plan(&self, text: String) -> Result<Arc<Plan>, String> {
         let checked = check_without_rules(
             &SourceFile::new("measured.plan", text),
@@ -146,7 +146,7 @@ impl Bench {
             .ok_or_else(|| "there is no plan".to_owned())
     }
 
-    /// Orders and runs a plan with its events written as lines; the bytes of these.
+    /// Orders and runs a plan, and writes its events as lines to a counting sink.
     fn run(&self, plan: Arc<Plan>) -> Result<(planrun_core::run::Outcome, Sink), String> {
         let mut sink = BufWriter::new(Sink::default());
         let outcome = self.run_observed(plan, &mut |event: &Event| {
@@ -177,8 +177,8 @@ impl Bench {
         }
     }
 
-    /// Both run on this thread alone and never wait, so its own time is counted: whatever else the machine does would
-    /// fall on the longer of the two more often.
+    /// Both run on this thread alone and never wait, so the time of the thread is measured: interruptions by other
+    /// processes would affect the longer of the two more.
     fn against_scheduler(&self, shape: &Shape, table: &mut Table) -> Result<(), String> {
         let plan = self.plan(shapes::plan_text(shape))?;
         let names = (0..shape.waits.len())
@@ -219,12 +219,12 @@ impl Bench {
         Ok(())
     }
 
-    /// What is done with a checked plan before its first step begins.
+    /// Measures the time from a checked plan to the start of its first step.
     fn beginning(&self, shape: &Shape, table: &mut Table) -> Result<(), String> {
         let plan = self.plan(shapes::plan_text(shape))?;
         let mut taken = Vec::new();
         for _ in 0..report::rounds(PAIRS) {
-            // An observer goes to other threads, and the time of this one does not.
+            // The observer may run on another thread, so this is wall-clock time.
             let (begun, mut first) = (Instant::now(), None);
             self.run_observed(plan.clone(), &mut |event| {
                 if matches!(event.kind, EventKind::StepRunning { .. }) {
@@ -292,13 +292,13 @@ impl Bench {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "far fewer bytes than a double counts exactly"
+    reason = "the number of bytes is far below 2^53"
 )]
 fn megabytes(bytes: usize) -> f64 {
     bytes as f64 / 1_000_000.0
 }
 
-/// Takes lines and keeps their number of bytes.
+/// A writer that counts bytes.
 #[derive(Default)]
 struct Sink {
     bytes: usize,
@@ -315,7 +315,7 @@ impl Write for Sink {
     }
 }
 
-/// Measured plans use no other files.
+/// Measured plans do not import other files.
 struct NoFiles;
 
 impl Files for NoFiles {

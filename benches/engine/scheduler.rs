@@ -1,4 +1,4 @@
-//! What somebody would write by hand: in-degrees, two tokio workers behind channels, one JSON line a step.
+//! A hand-written scheduler for comparison: in-degrees, two tokio workers behind channels, one JSON line per step.
 
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,13 +11,13 @@ use tokio::sync::mpsc;
 struct Line<'a> {
     path: &'a str,
     status: &'a str,
-    /// Milliseconds since 1970.
+    /// Milliseconds since the Unix epoch.
     ts: u128,
 }
 
-/// Runs steps that do nothing in their order, and gives the number of those that ran.
+/// Runs steps that do nothing in their order, and returns the number of steps that ran.
 ///
-/// It begins where the engine begins: with the names and with what each step waits for.
+/// It has the same input as the engine: the names, and the predecessors of each step.
 pub async fn run(names: &[String], waits: &[Vec<u32>], mut sink: impl Write) -> usize {
     let mut readers = vec![Vec::new(); waits.len()];
     let mut missing = Vec::with_capacity(waits.len());
@@ -67,7 +67,7 @@ pub async fn run(names: &[String], waits: &[Vec<u32>], mut sink: impl Write) -> 
     ran
 }
 
-/// Takes steps, does nothing, and tells that they are done.
+/// Starts a worker that receives steps, does nothing, and reports them as done.
 fn worker(done: mpsc::UnboundedSender<u32>) -> mpsc::UnboundedSender<u32> {
     let (sender, mut steps) = mpsc::unbounded_channel();
     tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! The shapes that are measured: which step waits for which, and the text of a plan that says so.
+//! The shapes of the measured plans: the dependencies between steps, and the text of the plan.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ pub struct Shape {
     pub waits: Vec<Vec<u32>>,
 }
 
-/// Every shape at about this many steps.
+/// Returns every shape with about this many steps.
 pub fn all(steps: u32) -> [Shape; 4] {
     [chain(steps), fan_out(steps), layers(steps), random(steps)]
 }
@@ -31,7 +31,7 @@ fn fan_out(steps: u32) -> Shape {
     }
 }
 
-/// A square of layers; each step waits for two steps of the layer before its own.
+/// Layers with as many steps as there are layers; each step waits for two steps of the previous layer.
 fn layers(steps: u32) -> Shape {
     let side = steps.isqrt();
     let waits = (0..side * side).map(|step| match step.checked_sub(side) {
@@ -44,7 +44,7 @@ fn layers(steps: u32) -> Shape {
     }
 }
 
-/// Each step waits for one to three earlier ones, drawn from a fixed seed.
+/// Each step waits for one to three earlier ones, chosen with a fixed seed.
 fn random(steps: u32) -> Shape {
     let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut draw = |below: u32| {
@@ -84,7 +84,7 @@ pub fn plan_text(shape: &Shape) -> String {
     text
 }
 
-/// A plan of pauses that do not wait for each other.
+/// Returns a plan with concurrent waits.
 pub fn sleeping_text(steps: u32, concurrency: u32) -> String {
     let mut text =
         format!("use sys\n\nplan sleeping() {{\n    policy {{ concurrency: {concurrency} }}\n");

@@ -1,6 +1,6 @@
-//! The speed of the journal: what it adds to a run, what a resume and a list take, against peers in the same run.
+//! Speed of the journal: its cost for a run, the time of a resume and of a list, against alternatives in the same run.
 //!
-//! `cargo bench --bench journal` prints the tables of `docs/performance.md`; `… -- chain` and the like measure one part.
+//! `cargo bench --bench journal` prints the tables of `docs/performance.md`; `… -- chain` etc. measure one part.
 
 mod peers;
 mod plans;
@@ -19,17 +19,17 @@ use peers::GroupCommit;
 use report::{Parts, Table, Target, alternate, cold_start, median, millis};
 use world::World;
 
-/// How many pairs are measured of each; the median counts.
+/// Number of pairs per measurement; the median is reported.
 const PAIRS: usize = 9;
-/// Steps of the chain, and layers as wide as many.
+/// Number of steps of the chain, and number and width of the layers.
 const CHAIN: usize = 500;
 const LAYERS: usize = 100;
-/// Elements of the run that is resumed.
+/// Number of elements of the run to resume.
 const ELEMENTS: usize = 100_000;
-/// Runs of the journal that is listed.
+/// Number of runs in the journal to list.
 const RUNS: usize = 10_000;
 
-/// What is asked for.
+/// Targets.
 const MAX_RATIO_TO_FDATASYNC: f64 = 1.3;
 const MAX_GROUP_COMMIT_RATIO: f64 = 1.3;
 const MAX_MICROS_PER_STEP: f64 = 10.0;
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
-    if parts.wants("chain") {
+    if parts.includes("chain") {
         Table::head(
             "a durable chain of 500 effects, `synchronous` FULL, against one fdatasync a step",
             "ours",
@@ -51,7 +51,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         );
         durable_chain(table)?;
     }
-    if parts.wants("layers") {
+    if parts.includes("layers") {
         Table::head(
             "100 layers of 100 effects, against a group commit written by hand",
             "ours",
@@ -59,7 +59,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         );
         durable_layers(table)?;
     }
-    if parts.wants("normal") {
+    if parts.includes("normal") {
         Table::head(
             "a step of the chain with `synchronous` NORMAL, against the same run without a journal",
             "with",
@@ -67,10 +67,10 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         );
         normal_chain(table)?;
     }
-    if parts.wants("resume") || parts.wants("read") {
+    if parts.includes("resume") || parts.includes("read") {
         large_run(parts, table)?;
     }
-    if parts.wants("list") {
+    if parts.includes("list") {
         Table::head(
             "`planrun runs list` with 10,000 runs, from start to exit",
             "ours",
@@ -78,7 +78,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         );
         lists(table)?;
     }
-    if parts.wants("cold") {
+    if parts.includes("cold") {
         Table::head(
             "cold start to exit with a journal, against a program that prints one line",
             "ours",
@@ -159,35 +159,35 @@ fn normal_chain(table: &mut Table) -> Result<(), String> {
     let (again, by_hand) = alternate(PAIRS, || runs.run(&world, &plan), by_hand)?;
     let [with, without, again, by_hand] = [with, without, again, by_hand].map(micros_a_step);
     let target = Target {
-        told: format!("net at most {MAX_MICROS_PER_STEP} µs"),
+        text: format!("net at most {MAX_MICROS_PER_STEP} µs"),
         met: with - without <= MAX_MICROS_PER_STEP,
     };
     let name = format!("chain of {CHAIN}, net {:.1} µs a step", with - without);
-    let told = |micros: f64| format!("{micros:.1} µs");
+    let format_micros = |micros: f64| format!("{micros:.1} µs");
     table.row(
         &name,
-        &told(with),
-        &told(without),
+        &format_micros(with),
+        &format_micros(without),
         with / without,
         Some(&target),
     );
     table.row(
         "the same, against its rows alone, committed by hand",
-        &told(again),
-        &told(by_hand),
+        &format_micros(again),
+        &format_micros(by_hand),
         again / by_hand,
         None,
     );
     Ok(())
 }
 
-/// One run of many elements: resuming it, and reading it.
+/// Measures one run with many elements: resuming it, and reading it.
 fn large_run(parts: &Parts, table: &mut Table) -> Result<(), String> {
     let folder = Folder::new("large")?;
     let world = World::new()?;
     let whole = folder.0.join("whole");
     runs::interrupted_before_its_last_step(&world, &whole, report::sized(ELEMENTS))?;
-    if parts.wants("resume") {
+    if parts.includes("resume") {
         Table::head(
             "a run of 100,000 completed effects goes on to its last one",
             "ours",
@@ -208,7 +208,7 @@ fn large_run(parts: &Parts, table: &mut Table) -> Result<(), String> {
             table,
         );
     }
-    if parts.wants("read") {
+    if parts.includes("read") {
         Table::head("reading its events, MB/s", "ours", "other");
         reading(&whole, table)?;
     }
@@ -223,25 +223,25 @@ fn reading(journal: &Path, table: &mut Table) -> Result<(), String> {
         || timed(|| peers::read_rows(journal)),
     )?;
     let folded = (0..report::rounds(PAIRS))
-        .map(|_| timed(|| runs::fold(journal).map(|past| past.steps.len())));
+        .map(|_| timed(|| runs::fold(journal).map(|replay| replay.steps.len())));
     let folded = median(folded.collect::<Result<_, String>>()?);
     let [ours, other, folded] = [ours, other, folded].map(|taken| megabytes_a_second(bytes, taken));
-    let told = |speed: f64| format!("{speed:.0}");
+    let format_speed = |speed: f64| format!("{speed:.0}");
     let proved = Target {
-        told: format!("at least {MIN_RATIO_OF_PROVED_EVENTS}"),
+        text: format!("at least {MIN_RATIO_OF_PROVED_EVENTS}"),
         met: ours / other >= MIN_RATIO_OF_PROVED_EVENTS,
     };
     table.row(
         "events, each proved, against their rows alone",
-        &told(ours),
-        &told(other),
+        &format_speed(ours),
+        &format_speed(other),
         ours / other,
         Some(&proved),
     );
     table.row(
         "the fold of a resume, against their rows alone",
-        &told(folded),
-        &told(other),
+        &format_speed(folded),
+        &format_speed(other),
         folded / other,
         None,
     );
@@ -287,20 +287,23 @@ fn timed<T>(work: impl FnOnce() -> Result<T, String>) -> Result<Duration, String
     Ok(begun.elapsed())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few hundred steps")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "there are only a few hundred steps"
+)]
 fn micros_a_step(taken: Duration) -> f64 {
     taken.as_secs_f64() * 1e6 / CHAIN as f64
 }
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "far fewer bytes than a double counts exactly"
+    reason = "the number of bytes is far below 2^53"
 )]
 fn megabytes_a_second(bytes: usize, taken: Duration) -> f64 {
     bytes as f64 / 1e6 / taken.as_secs_f64()
 }
 
-/// An empty folder on the disk of the build, which is gone afterwards.
+/// An empty folder on the disk of the build, which is removed on drop.
 struct Folder(std::path::PathBuf);
 
 impl Folder {

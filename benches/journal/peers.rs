@@ -1,4 +1,4 @@
-//! What the journal is held against: one fdatasync a step, a group commit as one would write it by hand, rows alone.
+//! The alternatives to compare with: one fdatasync per step, a hand-written group commit, plain rows.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 const SCHEMA: &str =
     include_str!("../../crates/planrun-runs/src/journal/store/sqlite/format_1.sql");
 
-/// Appends so many bytes and waits until they are on disk, once a step.
+/// Appends this many bytes per step, and waits after each until they are on disk.
 pub fn append_and_sync(path: &Path, steps: usize, bytes: usize) -> Result<Duration, String> {
     let _ = std::fs::remove_file(path);
     let line = vec![b'x'; bytes];
@@ -30,7 +30,7 @@ pub fn append_and_sync(path: &Path, steps: usize, bytes: usize) -> Result<Durati
     Ok(begun.elapsed())
 }
 
-/// One thread that writes all lines that wait in one transaction, and tells how many are on disk.
+/// A thread that writes all pending lines in one transaction, and reports how many are on disk.
 pub struct GroupCommit {
     lines: Option<Sender<String>>,
     durable: Receiver<Result<usize, String>>,
@@ -41,8 +41,8 @@ impl GroupCommit {
     pub fn start(path: &Path) -> Result<Self, String> {
         let connection = open(path, "FULL")?;
         let (lines, waiting) = channel();
-        let (told, durable) = channel();
-        let thread = std::thread::spawn(move || write_all(connection, &waiting, &told));
+        let (reports, durable) = channel();
+        let thread = std::thread::spawn(move || write_all(connection, &waiting, &reports));
         Ok(Self {
             lines: Some(lines),
             durable,
@@ -50,7 +50,7 @@ impl GroupCommit {
         })
     }
 
-    /// Hands over one group after the other, each when the one before it is on disk.
+    /// Writes the groups in sequence, each after the one before it is on disk.
     pub fn write(&mut self, groups: &[Vec<String>]) -> Result<Duration, String> {
         let begun = Instant::now();
         for group in groups {
@@ -77,7 +77,7 @@ impl Drop for GroupCommit {
     }
 }
 
-/// Writes the same rows as a chain does, one commit a step, on one thread and without anything else.
+/// Writes the same rows as a chain, with one commit per step, on one thread and with no other work.
 pub fn commit_each(path: &Path, steps: usize, bytes: usize) -> Result<Duration, String> {
     let _ = std::fs::remove_file(path);
     let mut connection = open(path, "NORMAL")?;
@@ -89,7 +89,7 @@ pub fn commit_each(path: &Path, steps: usize, bytes: usize) -> Result<Duration, 
     Ok(begun.elapsed())
 }
 
-/// A new file with the tables of the journal and one run.
+/// Creates a file with the tables of the journal and one run.
 fn open(path: &Path, synchronous: &str) -> Result<Connection, String> {
     let connection = Connection::open(path).map_err(text)?;
     connection
@@ -108,7 +108,7 @@ fn open(path: &Path, synchronous: &str) -> Result<Connection, String> {
 fn write_all(
     mut connection: Connection,
     waiting: &Receiver<String>,
-    told: &Sender<Result<usize, String>>,
+    reports: &Sender<Result<usize, String>>,
 ) {
     let mut last = 0;
     while let Ok(first) = waiting.recv() {
@@ -121,7 +121,7 @@ fn write_all(
         }
         let written = write(&mut connection, &batch, last, count).map_err(text);
         last += count;
-        if told.send(written.map(|()| count)).is_err() {
+        if reports.send(written.map(|()| count)).is_err() {
             return;
         }
     }
@@ -143,7 +143,7 @@ fn write(
     transaction.commit()
 }
 
-/// The bytes of all events, as the rows have them.
+/// Returns the total size of all events, from plain rows.
 pub fn read_rows(folder: &Path) -> Result<usize, String> {
     let connection = Connection::open(folder.join("journal.db")).map_err(text)?;
     let mut statement = connection

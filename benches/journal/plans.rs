@@ -1,8 +1,8 @@
-//! The texts of the plans that are run.
+//! The texts of the measured plans.
 
 use std::fmt::Write as _;
 
-/// Each effect takes what the one before it gave.
+/// Each effect reads the result of the one before it.
 pub fn chain(steps: usize) -> String {
     let mut text =
         String::from("use shop\n\nplan measured() -> int {\n    step s0 = shop.put(n: 0)\n");
@@ -13,7 +13,8 @@ pub fn chain(steps: usize) -> String {
     text
 }
 
-/// A square of layers; each effect takes what two of the layer before it gave, and waits for no other.
+/// Layers with as many effects as there are layers; each effect reads two results of the previous layer, and waits for
+/// nothing else.
 pub fn layers(side: usize) -> String {
     let mut text = String::from("use shop\n\nplan measured() -> int {\n");
     let _ = writeln!(
@@ -34,7 +35,7 @@ pub fn layers(side: usize) -> String {
     text
 }
 
-/// One effect for each element, and one behind all of them.
+/// One effect per element, and one after all of them.
 pub fn elements(count: usize) -> String {
     format!(
         "use shop

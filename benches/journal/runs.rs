@@ -1,4 +1,4 @@
-//! Runs that are written down, and what is done with them afterwards.
+//! Runs with a journal, and the operations on them afterwards.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use planrun_core::journal::{Event, ReplayState};
 use planrun_core::run::{Outcome, Program};
 use planrun_runs::journal::store::{
-    Created, Digest, Journal, NewRun, Settings, SqliteLease, Summary, Synchronous, ahead,
+    Created, Digest, Journal, NewRun, Settings, SqliteLease, Summary, Synchronous, read_ahead,
 };
 use planrun_tools::host::RealHost;
 
 use super::plans;
 use super::world::World;
 
-/// The run that is resumed and read.
+/// The id of the run to resume and read.
 const LARGE: &str = "large";
 
-/// Runs one after the other in one journal.
+/// Consecutive runs in one journal.
 pub struct Runs {
     journal: Journal,
     count: usize,
@@ -31,7 +31,7 @@ impl Runs {
         })
     }
 
-    /// A new run, from its first row to its last event on disk.
+    /// Measures a new run, from its first row to its last event on disk.
     pub fn run(&mut self, world: &World, program: &Arc<Program>) -> Result<Duration, String> {
         self.count += 1;
         let run = self.last();
@@ -45,13 +45,13 @@ impl Runs {
         format!("run-{}", self.count)
     }
 
-    /// How many bytes its events take.
+    /// Returns the size of the events of the last run, in bytes.
     pub fn bytes_of_last(&self) -> Result<usize, String> {
         bytes(&self.journal, &self.last())
     }
 
-    /// Its events as somebody would group them who knows the plan: one group for each layer, with the answers of the layer
-    /// above it and what its own steps are sent out with.
+    /// Returns the events of the last run in the groups of an ideal group commit: one group per layer, with the results
+    /// of the layer above it and the starts of its own steps.
     pub fn layers_of_last(&self, side: usize) -> Result<Vec<Vec<String>>, String> {
         let mut groups: Vec<Vec<String>> = vec![Vec::new(); side + 1];
         for event in self.journal.events(&self.last(), 1).map_err(text)? {
@@ -70,7 +70,7 @@ impl Runs {
     }
 }
 
-/// Writes a run that has done everything but its last step.
+/// Writes a run that has completed everything except its last step.
 pub fn interrupted_before_its_last_step(
     world: &World,
     folder: &Path,
@@ -82,7 +82,7 @@ pub fn interrupted_before_its_last_step(
     world.run_until_last(&program, LARGE, Box::new(driver))
 }
 
-/// A copy of a journal that nobody has open.
+/// Copies a journal that no process has open.
 pub fn copied(from: &Path, to: &Path) -> Result<PathBuf, String> {
     let _ = std::fs::remove_dir_all(to);
     std::fs::create_dir_all(to).map_err(text)?;
@@ -90,38 +90,38 @@ pub fn copied(from: &Path, to: &Path) -> Result<PathBuf, String> {
     Ok(to.to_owned())
 }
 
-/// Opens the journal, checks the plan, and goes on with the run to its end. The program that resumes a run prints the
-/// outcome and ends without freeing it, so whoever measures frees it afterwards.
+/// Opens the journal, checks the plan, and resumes the run to its end. The outcome is returned so that the caller can
+/// free it outside of the measured time: the program that resumes a run exits without freeing it.
 pub fn resume(world: &World, folder: &Path, elements: usize) -> Result<Outcome, String> {
     let journal = open(folder, Synchronous::Full)?;
     let driver = journal.drive(LARGE).map_err(text)?;
-    let past = folded(&journal)?;
+    let replay = folded(&journal)?;
     let program = world.plan(&plans::elements(elements))?;
-    world.go_on(&program, LARGE, Box::new(driver), past)
+    world.resume_run(&program, LARGE, Box::new(driver), replay)
 }
 
-/// How many bytes the events of the large run have, each proved.
+/// Returns the total size of the large run's events, each verified.
 pub fn read_events(folder: &Path) -> Result<usize, String> {
     bytes(&open(folder, Synchronous::Full)?, LARGE)
 }
 
-/// Where every step of the large run stands.
+/// Returns the replay state of the large run.
 pub fn fold(folder: &Path) -> Result<ReplayState, String> {
     folded(&open(folder, Synchronous::Full)?)
 }
 
 fn folded(journal: &Journal) -> Result<ReplayState, String> {
-    let mut past = ReplayState::default();
+    let mut replay = ReplayState::default();
     let mut kept = |digest: &str| Err(format!("{digest}: nothing is as large as that"));
-    for event in ahead(Box::new(journal.events(LARGE, 1).map_err(text)?)) {
+    for event in read_ahead(Box::new(journal.events(LARGE, 1).map_err(text)?)) {
         let line = event.map_err(text)?.line;
         let event = Event::read(line.as_bytes(), &mut kept).map_err(text)?;
-        past.take(event).map_err(text)?;
+        replay.take(event).map_err(text)?;
     }
-    Ok(past)
+    Ok(replay)
 }
 
-/// A project with many runs that have ended.
+/// Creates a project with many runs that have ended.
 pub fn many_short_runs(folder: &Path, count: usize) -> Result<(), String> {
     let journal = open(&folder.join(".planrun"), Synchronous::Normal)?;
     std::fs::write(folder.join("planrun.yaml"), "apps: []\n").map_err(text)?;

@@ -1,4 +1,4 @@
-//! Tools that answer at once, and runs of plans that call them.
+//! Tools that answer immediately, and runs of plans that call them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use planrun_tools::tools::{
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-/// What every run needs.
+/// The environment of all runs.
 pub struct World {
     runtime: Runtime,
     catalog: Arc<Catalog>,
@@ -31,14 +31,14 @@ pub struct World {
     gate: Arc<Gate>,
 }
 
-/// How `shop.last` answers: not at all, and the run is stopped, where there is a token.
+/// The tool `shop.last`. If there is a token, it cancels the run and never answers.
 #[derive(Default)]
 struct Gate(std::sync::Mutex<Option<CancellationToken>>);
 
-/// `shop.put`: has done it at once.
-struct Put;
+/// The tool `shop.put`, which succeeds immediately.
+struct PutTool;
 
-impl Transport for Put {
+impl Transport for PutTool {
     fn call(&self, _: Request) -> Conversation {
         Conversation::Now(Ok(Answer::Value(Value::Int(1))))
     }
@@ -65,7 +65,7 @@ impl Transport for Gate {
 
 impl World {
     pub fn new() -> Result<Self, String> {
-        // The runtime that `planrun run` has.
+        // The same runtime as in `planrun run`.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
@@ -73,7 +73,7 @@ impl World {
         let host: Arc<dyn Host> = Arc::new(RealHost);
         let mut catalog = Catalog::new(host.clone(), ".".into(), &Arc::new(Permissions::none()));
         let gate = Arc::new(Gate::default());
-        catalog.add(signature("put", Effect::Effect), Arc::new(Put));
+        catalog.add(signature("put", Effect::Effect), Arc::new(PutTool));
         catalog.add(signature("last", Effect::Idempotent), gate.clone());
         Ok(Self {
             runtime,
@@ -87,7 +87,7 @@ impl World {
         self.host.clone()
     }
 
-    /// A checked plan in its order.
+    /// Returns a checked and ordered plan.
     pub fn plan(&self, text: &str) -> Result<Arc<Program>, String> {
         let tools = self.catalog.signatures().cloned().collect();
         let checked =
@@ -100,7 +100,7 @@ impl World {
             .ok_or_else(|| "there is no plan".to_owned())
     }
 
-    /// Runs to the end without a journal.
+    /// Runs to the end without a journal. Returns the time.
     pub fn run_without(&self, program: &Arc<Program>) -> Result<Duration, String> {
         let begun = Instant::now();
         let outcome = self.run(program, "measured", (None, None), CancellationToken::new());
@@ -108,7 +108,7 @@ impl World {
         completed(&outcome).map(|()| taken)
     }
 
-    /// Runs to the end.
+    /// Runs to the end with a journal.
     pub fn run_with(
         &self,
         program: &Arc<Program>,
@@ -118,24 +118,24 @@ impl World {
         completed(&self.run(program, run, (Some(log), None), CancellationToken::new()))
     }
 
-    /// Goes on to the end.
-    pub fn go_on(
+    /// Resumes a run to its end.
+    pub fn resume_run(
         &self,
         program: &Arc<Program>,
         run: &str,
         log: Box<dyn Log>,
-        past: ReplayState,
+        replay: ReplayState,
     ) -> Result<Outcome, String> {
         let outcome = self.run(
             program,
             run,
-            (Some(log), Some(past)),
+            (Some(log), Some(replay)),
             CancellationToken::new(),
         );
         completed(&outcome).map(|()| outcome)
     }
 
-    /// Runs until `shop.last` is called, where somebody stops it.
+    /// Runs until `shop.last` is called, which stops the run.
     pub fn run_until_last(
         &self,
         program: &Arc<Program>,
@@ -161,14 +161,14 @@ impl World {
         &self,
         program: &Arc<Program>,
         run: &str,
-        (log, past): (Option<Box<dyn Log>>, Option<ReplayState>),
+        (log, replay): (Option<Box<dyn Log>>, Option<ReplayState>),
         cancel: CancellationToken,
     ) -> Outcome {
         let mut observer = Silence;
         let context = Context {
             cancel,
             log,
-            past,
+            replay,
             ..Context::new(self.host(), self.catalog.clone(), run, &mut observer)
         };
         self.runtime
@@ -204,7 +204,7 @@ fn signature(name: &str, effect: Effect) -> Signature {
     }
 }
 
-/// Measured plans use no other files.
+/// Measured plans do not import other files.
 struct NoFiles;
 
 impl Files for NoFiles {

@@ -1,4 +1,4 @@
-//! The double of a model, as a process of its own.
+//! The double of a model, as a separate process.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -19,10 +19,10 @@ pub struct Double {
 }
 
 impl Double {
-    /// A double that plays a script.
+    /// Starts a double with a script.
     ///
     /// # Errors
-    /// What could not be written or started.
+    /// If the script cannot be written or the process cannot be started.
     pub fn start(script: &str) -> Result<Self, String> {
         let folder = cold_start::folder()?;
         let script = cold_start::write(&folder, "turns.yaml", script)?;
@@ -73,7 +73,7 @@ impl Double {
 
 impl Drop for Double {
     fn drop(&mut self) {
-        // One that has ended already is ended.
+        // Fails if the process has already exited.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

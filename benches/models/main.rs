@@ -1,10 +1,10 @@
-//! What a model's client adds to streaming turns, beside a bare client that reads the same bytes, and the memory that it takes;
-//! how soon a plan begins that a model has written, and what is gained where its reads begin while it is written.
+//! The cost of a model client for streamed turns, compared with a bare client that reads the same bytes, and its
+//! memory; the time until a plan of a model starts, and the gain of starting its reads early.
 //!
-//! `cargo bench --bench models` prints the table of `docs/performance.md`. The double is a process of its own.
+//! `cargo bench --bench models` prints the table of `docs/performance.md`. The double is a separate process.
 
 #[path = "../report/mod.rs"]
-#[expect(dead_code, reason = "cold starts are measured by the others")]
+#[expect(dead_code, reason = "other benchmarks measure cold starts")]
 mod report;
 
 mod double;
@@ -28,16 +28,16 @@ use report::{Parts, Table, Target, alternate, millis, sized};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// Turns of one round, rounds, and words of a turn: each word is an event of its stream.
+/// Number of turns per round, of rounds, and of words per turn. Each word is an event of the stream.
 const TURNS: usize = 50;
 const PAIRS: usize = 9;
 const WORDS: usize = 400;
 
-/// What is asked for.
+/// Targets.
 const MAX_RATIO: f64 = 5.0;
 const MAX_MEGABYTES: f64 = 20.0;
 
-/// The shapes, by the words of `planrun.yaml`.
+/// The wire formats, by their names in `planrun.yaml`.
 const SHAPES: [(&str, ModelApi); 3] = [
     ("chat", ModelApi::Chat),
     ("responses", ModelApi::Responses),
@@ -49,10 +49,10 @@ fn main() -> ExitCode {
 }
 
 fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
-    if parts.wants("writing") {
+    if parts.includes("writing") {
         writing::measure(table)?;
     }
-    if !SHAPES.iter().any(|(word, _)| parts.wants(word)) {
+    if !SHAPES.iter().any(|(word, _)| parts.includes(word)) {
         return Ok(());
     }
     let text: String = (0..WORDS).fold(String::new(), |mut text, word| {
@@ -69,7 +69,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         "ours",
         "other",
     );
-    for (word, api) in SHAPES.into_iter().filter(|(word, _)| parts.wants(word)) {
+    for (word, api) in SHAPES.into_iter().filter(|(word, _)| parts.includes(word)) {
         let model = double.model(api)?;
         let before = MEMORY.current_usage();
         MEMORY.reset_peak_usage();
@@ -84,13 +84,13 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         let ratio = ours.as_secs_f64() / other.as_secs_f64();
         let target = Target::at_most(ratio, MAX_RATIO);
         table.row(word, &millis(ours), &millis(other), ratio, Some(&target));
-        #[expect(clippy::cast_precision_loss, reason = "a figure of two digits")]
+        #[expect(clippy::cast_precision_loss, reason = "only two digits are printed")]
         let megabytes = bytes as f64 / 1e6;
         let target = Target::at_most(megabytes, MAX_MEGABYTES);
-        let told = format!("{megabytes:.2} MB");
+        let used = format!("{megabytes:.2} MB");
         table.row(
             &format!("{word}, memory at its peak"),
-            &told,
+            &used,
             "",
             megabytes,
             Some(&target),
@@ -125,7 +125,7 @@ fn client() -> Result<reqwest::Client, String> {
     client.map_err(|error| error.to_string())
 }
 
-/// The same requests, whose answers are read and not looked at.
+/// Sends the same requests, and reads the answers without parsing them.
 async fn bare(client: &reqwest::Client, endpoint: &Url, api: ModelApi) -> Result<Duration, String> {
     let begun = Instant::now();
     let addressee = Addressee {

@@ -1,4 +1,4 @@
-//! A plan of ten reads that a model takes its time to write: how soon it begins, and when it has ended.
+//! A plan of ten reads that a model writes slowly: the time until its first call, and until its end.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -19,26 +19,27 @@ use crate::report::{Table, Target, alternate, cold_start, is_small, millis, roun
 
 const PAIRS: usize = 9;
 const READS: usize = 10;
-/// How long one of them takes; they are made one after the other.
+/// Duration of one read; they run in sequence.
 const READ: Duration = Duration::from_millis(150);
-/// How long the plan takes to write.
+/// Duration of writing the plan.
 const WRITING: Duration = Duration::from_secs(2);
 
-/// What is asked for: of the longer of writing and running, and from the last byte of the plan to its first step.
+/// Targets: the ratio to the longer of writing and running, and the milliseconds from the last byte of the plan to its
+/// first call.
 const MAX_RATIO: f64 = 1.1;
 const MAX_START: f64 = 5.0;
 
-/// When the double has said its last word, and when a read was called first.
+/// The times of the double's last word and of the first read.
 #[derive(Default)]
 struct Clock {
-    said: Option<Instant>,
+    last_word: Option<Instant>,
     called: Option<Instant>,
 }
 
 /// Measures both.
 ///
 /// # Errors
-/// What could not be started, or answered otherwise than expected.
+/// If something cannot be started, or an answer is not the expected one.
 pub fn measure(table: &mut Table) -> Result<(), String> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
@@ -104,7 +105,7 @@ fn plan() -> String {
     text + "reply r10\n"
 }
 
-/// A model that takes so long to write the plan.
+/// Starts a model that takes this long to write the plan.
 fn writer(takes: Duration) -> Result<(Double, HttpModel), String> {
     let words = u32::try_from(plan().split(' ').count()).unwrap_or(u32::MAX);
     let mut turn = json!({ "text": plan(), "repeat": "forever" });
@@ -132,7 +133,7 @@ fn project(clock: &Arc<Mutex<Clock>>) -> Result<Planrun, String> {
     Ok(planrun.with_tools([read.map_err(|error| error.to_string())?]))
 }
 
-/// From the request to the reply of the run; and what was planned.
+/// Measures the time from the request to the reply of the run. Returns the plan too.
 async fn agent(
     planrun: &Planrun,
     model: &HttpModel,
@@ -173,7 +174,7 @@ async fn run(planrun: &Planrun, planned: &Planned) -> Result<(), String> {
     }
 }
 
-/// From the last word of the model to the first call.
+/// Measures the time from the last word of the model to the first call.
 async fn start(
     planrun: &Planrun,
     model: &HttpModel,
@@ -183,19 +184,19 @@ async fn start(
     *locked()? = Clock::default();
     let mut watch = |event: Event<'_>| {
         if let (Event::Said(_), Ok(mut clock)) = (event, clock.lock()) {
-            clock.said = Some(Instant::now());
+            clock.last_word = Some(Instant::now());
         }
     };
     let planned = planned(planrun, model, false, &mut watch).await?;
     run(planrun, &planned).await?;
     let clock = locked()?;
-    let times = clock.called.zip(clock.said);
+    let times = clock.called.zip(clock.last_word);
     times
-        .map(|(called, said)| called.saturating_duration_since(said))
+        .map(|(called, last_word)| called.saturating_duration_since(last_word))
         .ok_or_else(|| "nothing was called".to_owned())
 }
 
-/// How long the model takes to say the plan.
+/// Measures the time the model takes to write the plan.
 async fn write(model: &HttpModel) -> Result<Duration, String> {
     let begun = Instant::now();
     let request = Request {
@@ -209,7 +210,7 @@ async fn write(model: &HttpModel) -> Result<Duration, String> {
         .map_err(|error| error.to_string())
 }
 
-/// How long a run of the plan takes that is there.
+/// Measures a run of a plan that is already written.
 fn run_alone(runtime: &Runtime, planrun: &Planrun, model: &HttpModel) -> Result<Duration, String> {
     runtime.block_on(async {
         let planned = planned(planrun, model, false, &mut |_| {}).await?;

@@ -1,6 +1,6 @@
-//! The speed of tests of plans: many short ones, one that waits for days, and an exploration.
+//! Speed of tests of plans: many short ones, one that waits for days, and an exploration.
 //!
-//! `cargo bench --bench plantest` prints the table of `docs/performance.md`; `… -- many` and the like measure one part.
+//! `cargo bench --bench plantest` prints the table of `docs/performance.md`; `… -- many` etc. measure one part.
 
 #[path = "../report/mod.rs"]
 mod report;
@@ -21,7 +21,7 @@ use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
 use planrun_runs::driver::{self, Context, Silence};
 use planrun_test::plantest::case::Case;
-use planrun_test::plantest::explore::{Reach, explore};
+use planrun_test::plantest::explore::{ExploreOptions, explore};
 use planrun_test::plantest::play::TestEnvironment;
 use planrun_test::plantest::suite::{Prepared, Suite, SuiteOptions};
 use planrun_tools::host::{Host, MemoryHost};
@@ -32,13 +32,13 @@ use rayon::prelude::*;
 
 use report::{Parts, Table, Target, alternate, cold_start, median, millis};
 
-/// How often each is measured; the median counts.
+/// Number of measurements; the median is reported.
 const TIMES: usize = 9;
 const TESTS: usize = 1000;
 const STEPS: usize = 10;
 const EXPLORED: usize = 20;
 
-/// What is asked for.
+/// Targets.
 const MAX_SUITE_TIME: Duration = Duration::from_secs(1);
 const MAX_LONG_PLAN_TIME: Duration = Duration::from_millis(5);
 const MAX_EXPLORATION_TIME: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
-    if parts.wants("many") {
+    if parts.includes("many") {
         Table::head(
             "1,000 tests of plans of ten steps, two threads",
             "ours",
@@ -61,12 +61,12 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         beside_bare_runs(&suite, table)?;
         whole_command(table)?;
     }
-    if parts.wants("days") {
+    if parts.includes("days") {
         Table::head("a test of a plan that waits three days", "ours", "bound");
         let suite = suite(&days())?;
         bounded(table, "three days", MAX_LONG_PLAN_TIME, || all_pass(&suite))?;
     }
-    if parts.wants("explore") {
+    if parts.includes("explore") {
         Table::head("exploration of a plan of 20 steps", "ours", "bound");
         let suite = suite(&chain(EXPLORED, 1))?;
         let cases: Vec<Case> = suite
@@ -74,10 +74,10 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
             .into_iter()
             .filter_map(|case| case.case.ok())
             .collect();
-        let reach = Reach { seeds: 20 };
-        let runs = explore(&suite, &environment(), &cases, reach).runs;
+        let options = ExploreOptions { seeds: 20 };
+        let runs = explore(&suite, &environment(), &cases, options).runs;
         bounded(table, &format!("{runs} runs"), MAX_EXPLORATION_TIME, || {
-            let explored = explore(&suite, &environment(), &cases, reach);
+            let explored = explore(&suite, &environment(), &cases, options);
             if explored.discoveries.is_empty() {
                 Ok(())
             } else {
@@ -85,7 +85,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
             }
         })?;
     }
-    if parts.wants("cold") {
+    if parts.includes("cold") {
         Table::head(
             "cold start to exit, one test against a program that prints one line",
             "ours",
@@ -96,7 +96,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// The same runs by the engine alone: no mocks, no journal, nothing expected.
+/// Measures the same runs by the engine alone: no mocks, no journal, no expectations.
 fn beside_bare_runs(suite: &Suite, table: &mut Table) -> Result<(), String> {
     let timed = |work: &dyn Fn() -> Result<(), String>| {
         let begun = Instant::now();
@@ -133,11 +133,11 @@ fn bare_runs(suite: &Suite) -> Result<(), String> {
             PathBuf::from("/"),
             &Arc::default(),
         ));
-        let mut nobody = Silence;
+        let mut silent = Silence;
         let stand_in: Option<Arc<dyn StandIn>> = Some(Arc::new(Echo));
         let context = Context {
             stand_in,
-            ..Context::new(host, tools, "bare", &mut nobody)
+            ..Context::new(host, tools, "bare", &mut silent)
         };
         let outcome = runtime.block_on(driver::run(program, &case.inputs, context));
         outcome
@@ -147,7 +147,7 @@ fn bare_runs(suite: &Suite) -> Result<(), String> {
     cases.par_iter().map(run).collect()
 }
 
-/// Answers every call with the next number.
+/// A transport that answers every call with the next number.
 struct Echo;
 
 impl Transport for Echo {
@@ -168,7 +168,7 @@ impl Transport for Echo {
 }
 
 impl StandIn for Echo {
-    fn over(self: Arc<Self>, _: Option<Arc<dyn Transport>>) -> Arc<dyn Transport> {
+    fn wrap(self: Arc<Self>, _: Option<Arc<dyn Transport>>) -> Arc<dyn Transport> {
         self
     }
 
@@ -181,7 +181,7 @@ impl StandIn for Echo {
     }
 }
 
-/// The command as a whole, from start to exit, the check of the file included.
+/// Measures the whole command, from start to exit, including the check of the file.
 fn whole_command(table: &mut Table) -> Result<(), String> {
     let folder = cold_start::folder()?;
     let file = cold_start::write(&folder, "many.plan", &many())?;
@@ -236,7 +236,8 @@ fn many() -> String {
     chain(STEPS, report::sized(TESTS))
 }
 
-/// A plan of so many steps, half of them effects, each of which reads the one before it; and so many tests of it.
+/// Returns a plan with this number of steps, half of which are effects that read the step before them; and this number
+/// of tests of it.
 fn chain(steps: usize, tests: usize) -> String {
     let mut text = String::from(
         "use kit\n\ntool kit.look(id: int) -> { next: int, name: string } read\n\
@@ -318,7 +319,7 @@ fn environment() -> TestEnvironment {
         limit: None,
         defaults: Defaults::default(),
         root: PathBuf::from("/"),
-        made_up: Arc::default(),
+        results: Arc::default(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Cold starts: one command on a plan of one step against a program that prints one line.
+//! Cold starts: a command on a plan with one step, compared with a program that prints one line.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,10 +8,10 @@ use super::{Table, Target, alternate, millis};
 
 const PAIRS: usize = 40;
 
-/// Measures `planrun COMMAND one.plan …`, from the start of the process to its exit; `most` is what is asked for.
+/// Measures `planrun COMMAND one.plan …`, from the start of the process to its exit. `most` is the target ratio.
 ///
 /// # Errors
-/// What could not be written, built or run.
+/// If a file cannot be written, or a program cannot be built or run.
 pub fn measure(
     command: &str,
     arguments: &[&str],
@@ -58,10 +58,10 @@ fn plain_program(folder: &Path) -> Result<Command, String> {
     }
 }
 
-/// How long a command takes, from its start to its exit.
+/// Returns the time of a command from its start to its exit.
 ///
 /// # Errors
-/// When it cannot be run, or fails.
+/// If it cannot be run, or fails.
 pub fn time(command: &mut Command) -> Result<Duration, String> {
     let begun = Instant::now();
     let output = command
@@ -79,10 +79,10 @@ pub fn time(command: &mut Command) -> Result<Duration, String> {
     }
 }
 
-/// Where measurements keep their files.
+/// Returns the folder for files of measurements.
 ///
 /// # Errors
-/// When it cannot be made.
+/// If it cannot be created.
 pub fn folder() -> Result<PathBuf, String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("measured");
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
@@ -90,7 +90,7 @@ pub fn folder() -> Result<PathBuf, String> {
 }
 
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, String> {
     let path = folder.join(name);
     std::fs::write(&path, text).map_err(|error| error.to_string())?;

@@ -1,19 +1,20 @@
-//! What every program of measurements shares: its parts, its tables, its verdict.
+//! Shared by all benchmarks: parts, tables, targets.
 
 pub mod cold_start;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The variable that asks for small sizes and one round: whether every measurement can be made, and not how fast it is.
+/// Environment variable that requests small sizes and one round. It tests that every measurement works, not how fast it
+/// is.
 const SMALL: &str = "PLANRUN_BENCH_SMALL";
 
-/// Whether only small sizes are wanted.
+/// Returns true if only small sizes are requested.
 pub fn is_small() -> bool {
     std::env::var_os(SMALL).is_some()
 }
 
-/// A size, or a hundredth of it where small sizes are wanted.
+/// Returns a size, or a hundredth of it if only small sizes are requested.
 pub fn sized(full: usize) -> usize {
     if is_small() {
         (full / 100).max(5)
@@ -22,23 +23,23 @@ pub fn sized(full: usize) -> usize {
     }
 }
 
-/// So many rounds, or one.
+/// Returns the number of rounds, or 1 if only small sizes are requested.
 pub fn rounds(full: usize) -> usize {
     if is_small() { 1 } else { full }
 }
 
-/// The parts of the measurements that the command line names; all where it names none.
+/// The parts that the command line names; all if it names none.
 pub struct Parts {
-    wanted: Vec<String>,
+    names: Vec<String>,
 }
 
 impl Parts {
-    pub fn wants(&self, name: &str) -> bool {
-        self.wanted.is_empty() || self.wanted.iter().any(|wanted| wanted == name)
+    pub fn includes(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|names| names == name)
     }
 }
 
-/// The words of the command line; what begins with `-` is cargo's.
+/// Returns the arguments of the command line, without those for cargo, which begin with `-`.
 pub fn arguments() -> Vec<String> {
     std::env::args()
         .skip(1)
@@ -46,15 +47,10 @@ pub fn arguments() -> Vec<String> {
         .collect()
 }
 
-/// Runs the measurements, and fails where one cannot be made or misses its target.
+/// Runs the measurements. Fails if one of them fails or misses its target.
 pub fn run(measure: impl FnOnce(&Parts, &mut Table) -> Result<(), String>) -> ExitCode {
     let mut table = Table { met: true };
-    match measure(
-        &Parts {
-            wanted: arguments(),
-        },
-        &mut table,
-    ) {
+    match measure(&Parts { names: arguments() }, &mut table) {
         Ok(()) if table.met => ExitCode::SUCCESS,
         Ok(()) => {
             println!("\nnot every target is met");
@@ -67,20 +63,20 @@ pub fn run(measure: impl FnOnce(&Parts, &mut Table) -> Result<(), String>) -> Ex
     }
 }
 
-/// The rows that are printed, and whether every target was met.
+/// Prints rows, and records whether every target was met.
 pub struct Table {
     met: bool,
 }
 
 impl Table {
-    /// Begins a table; `ours` and `other` are the heads of its columns of figures.
+    /// Prints the head of a table; `ours` and `other` are the titles of its columns of figures.
     pub fn head(title: &str, ours: &str, other: &str) {
         println!("\n{title}\n");
         println!("| measured | {ours} | {other} | ratio | target | |");
         println!("| --- | --: | --: | --: | --: | --- |");
     }
 
-    /// A row; nothing is asked of what has no target.
+    /// Prints a row.
     pub fn row(
         &mut self,
         name: &str,
@@ -89,30 +85,30 @@ impl Table {
         ratio: f64,
         target: Option<&Target>,
     ) {
-        // Small sizes say nothing of speed.
+        // Small sizes are not meaningful for speed.
         let target = target.filter(|_| !is_small());
-        let (told, verdict) = match target {
+        let (target_text, verdict) = match target {
             Some(target) => (
-                target.told.as_str(),
+                target.text.as_str(),
                 if target.met { "met" } else { "missed" },
             ),
             None => ("", ""),
         };
         self.met &= target.is_none_or(|target| target.met);
-        println!("| {name} | {ours} | {other} | {ratio:.2} | {told} | {verdict} |");
+        println!("| {name} | {ours} | {other} | {ratio:.2} | {target_text} | {verdict} |");
     }
 }
 
-/// What is asked for, and whether it was reached.
+/// A target, and whether it was met.
 pub struct Target {
-    pub told: String,
+    pub text: String,
     pub met: bool,
 }
 
 impl Target {
     pub fn at_most(measured: f64, most: f64) -> Self {
         Self {
-            told: format!("at most {most}"),
+            text: format!("at most {most}"),
             met: measured <= most,
         }
     }
@@ -130,10 +126,10 @@ pub fn millis(duration: Duration) -> String {
     format!("{:.2} ms", duration.as_secs_f64() * 1000.0)
 }
 
-/// A, B, A, B … after one of each that does not count; the medians.
+/// Measures A, B, A, B … after a warm-up of each. Returns the medians.
 ///
 /// # Errors
-/// The first that one of them gives.
+/// The first error of either.
 pub fn alternate(
     pairs: usize,
     mut first: impl FnMut() -> Result<Duration, String>,

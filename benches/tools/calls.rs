@@ -1,4 +1,4 @@
-//! Calls over each transport beside a bare client at the same server, and connecting to many servers.
+//! Calls over each transport compared with a bare client of the same server, and connecting to many servers.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -24,17 +24,17 @@ use tokio_util::sync::CancellationToken;
 use crate::report::{Table, Target, alternate, cold_start, millis, sized};
 use crate::servers::{SERVE, serve_web};
 
-/// Calls of one round, and rounds; the median counts.
+/// Number of calls per round, and of rounds; the median is reported.
 const CALLS: usize = 1000;
 const PAIRS: usize = 9;
-/// Servers that are connected at once, how long each takes, and how often that is measured.
+/// Number of servers to connect to concurrently, the start-up time of each, and the number of measurements.
 const SERVERS: usize = 20;
 const DELAY: Duration = Duration::from_millis(200);
 const CONNECTS: usize = 5;
-/// What is given back.
+/// The text that the tool returns.
 const TEXT: &str = "the quick brown fox jumps over the lazy dog";
 
-/// What is asked for.
+/// Targets.
 const MAX_OF_MCP: f64 = 1.3;
 const MAX_OF_HTTP: f64 = 1.2;
 const MAX_OF_CONNECT: f64 = 1.5;
@@ -42,7 +42,7 @@ const MAX_OF_CONNECT: f64 = 1.5;
 /// Measures calls over pipes, over HTTP, and of tools of apps.
 ///
 /// # Errors
-/// What could not be started or called.
+/// If something cannot be started or called.
 pub fn measure(table: &mut Table) -> Result<(), String> {
     let runtime = runtime()?;
     let web = runtime.block_on(serve_web())?;
@@ -111,10 +111,10 @@ pub fn measure(table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// Measures how long it takes until many servers can be called.
+/// Measures the time until many servers can be called.
 ///
 /// # Errors
-/// What could not be started.
+/// If a server cannot be started.
 pub fn connect(table: &mut Table) -> Result<(), String> {
     let runtime = runtime()?;
     let folder = cold_start::folder()?.join("connect");
@@ -168,7 +168,7 @@ pub fn runtime() -> Result<Runtime, String> {
     runtime.map_err(|error| error.to_string())
 }
 
-/// This program as a server, as `planrun.yaml` writes a command.
+/// Returns the command of this program as a server, in the notation of `planrun.yaml`.
 fn command(delay: Duration) -> Result<String, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     Ok(json!([program, SERVE, delay.as_millis().to_string()]).to_string())
@@ -189,11 +189,11 @@ fn open(folder: &Path) -> Result<Project, String> {
     };
     let (project, findings) =
         Project::open(&RealHost, &location).map_err(|error| error.to_string())?;
-    let told = findings.iter().flat_map(|found| &found.diagnostics).next();
-    told.map_or(Ok(project), |found| Err(found.message.clone()))
+    let first = findings.iter().flat_map(|found| &found.diagnostics).next();
+    first.map_or(Ok(project), |found| Err(found.message.clone()))
 }
 
-/// The tools of a project whose contracts are pinned as its servers tell them.
+/// Returns the tools of a project with its servers' contracts locked.
 fn pinned(runtime: &Runtime, project: &Project, folder: &Path) -> Result<Catalog, String> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
     let names: Vec<_> = project
@@ -231,7 +231,7 @@ async fn planrun_calls(catalog: &Catalog, namespace: &str) -> Result<Duration, S
     Ok(begun.elapsed())
 }
 
-/// A client of rmcp, over pipes.
+/// Starts an rmcp client over pipes.
 pub async fn bare_pipe() -> Result<RunningService<RoleClient, ()>, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let child = tokio::process::Command::new(program)
@@ -249,7 +249,7 @@ async fn bare(service: &RunningService<RoleClient, ()>) -> Result<Duration, Stri
     calls_of(service, sized(CALLS)).await
 }
 
-/// So many calls of a client of rmcp, one after the other.
+/// Makes this number of calls with an rmcp client, in sequence.
 pub async fn calls_of(
     service: &RunningService<RoleClient, ()>,
     calls: usize,
@@ -268,7 +268,7 @@ pub async fn calls_of(
 }
 
 fn client() -> Result<reqwest::Client, String> {
-    // A second installation is refused because the first one stands, which is what is wanted.
+    // Fails if a provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().no_proxy().build();
     client.map_err(|error| error.to_string())

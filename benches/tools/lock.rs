@@ -1,4 +1,4 @@
-//! A check in a project whose lock pins 5,000 tools, of which the plan calls one.
+//! A check in a project with 5,000 locked tools, one of which the plan calls.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,18 +11,18 @@ use serde_json::{Value as Json, json};
 
 use crate::report::{Table, Target, alternate, cold_start, millis, sized};
 
-/// How many tools are pinned.
+/// Number of locked tools.
 const TOOLS: usize = 5000;
-/// How many pairs are measured; the median counts.
+/// Number of pairs; the median is reported.
 const PAIRS: usize = 30;
 
-/// What is asked for: so much more than without the tools.
+/// Target: the maximum difference to a check without the tools.
 const MAX_MORE: Duration = Duration::from_millis(30);
 
-/// Measures the check beside one in a project of one tool, and beside one without servers.
+/// Compares the check with that of a project with one tool, and with that of a project without servers.
 ///
 /// # Errors
-/// What could not be written or run.
+/// If a file cannot be written or a check cannot be run.
 pub fn measure(table: &mut Table) -> Result<(), String> {
     let notes = tool(
         &json!({ "tool": "echo", "description": "Gives back a text.", "inputSchema": {
@@ -47,7 +47,7 @@ pub fn measure(table: &mut Table) -> Result<(), String> {
         let (ours, other) = alternate(PAIRS, || check(&many), || check(&other))?;
         let more = ours.saturating_sub(other);
         let target = Target {
-            told: format!("at most {} more", millis(MAX_MORE)),
+            text: format!("at most {} more", millis(MAX_MORE)),
             met: more <= MAX_MORE,
         };
         let ratio = ours.as_secs_f64() / other.as_secs_f64();
@@ -56,10 +56,10 @@ pub fn measure(table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// A project that pins the tools of real servers, each once.
+/// Creates a project that locks the tools of real servers, each once.
 ///
 /// # Errors
-/// What could not be written.
+/// If it cannot be written.
 pub fn written_tools() -> Result<PathBuf, String> {
     let mut servers: BTreeMap<String, OfferedServer> = BTreeMap::new();
     for (number, written) in written().iter().enumerate() {
@@ -70,7 +70,7 @@ pub fn written_tools() -> Result<PathBuf, String> {
     folder("written", "plan a() {}\n", &servers)
 }
 
-/// The tools of real servers where that file is, else some that are made up.
+/// Returns the tools of real servers if their file exists, else some made-up ones.
 fn written() -> Vec<Json> {
     let cases = std::env::var_os("PLANRUN_CASES").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
@@ -112,7 +112,7 @@ fn server(tools: impl IntoIterator<Item = (String, OfferedTool)>) -> OfferedServ
     }
 }
 
-/// A project with these servers, pinned.
+/// Creates a project with these servers, locked.
 fn folder(
     name: &str,
     plan: &str,

@@ -1,6 +1,7 @@
-//! What planrun adds to calls of tools, beside bare clients at the same servers, and what a large lock adds to a check.
+//! The cost of planrun for calls of tools, compared with bare clients of the same servers, and the cost of a large lock
+//! file for a check.
 //!
-//! `cargo bench --bench tools` prints the table of `docs/performance.md`; `… -- lock` and the like measure one part.
+//! `cargo bench --bench tools` prints the table of `docs/performance.md`; `… -- lock` etc. measure one part.
 
 mod calls;
 mod lock;
@@ -21,7 +22,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
-    if parts.wants("lock") {
+    if parts.includes("lock") {
         Table::head(
             "`planrun check` of a plan that calls one tool, from start to exit",
             "5,000 tools pinned",
@@ -30,7 +31,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         lock::measure(table)?;
         cold_start::measure("check", &[], None, table)?;
     }
-    if parts.wants("calls") {
+    if parts.includes("calls") {
         Table::head(
             "calls one after the other, planrun's transport against a bare client",
             "ours",
@@ -38,7 +39,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         );
         calls::measure(table)?;
     }
-    if parts.wants("serve") {
+    if parts.includes("serve") {
         Table::head(
             "plan mode over pipes, against a server of one tool",
             "planrun serve",
@@ -46,7 +47,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         );
         serve::measure(&lock::written_tools()?, &serve::reads()?, table)?;
     }
-    if parts.wants("connect") {
+    if parts.includes("connect") {
         Table::head(
             "connecting to 20 servers that take 200 ms, against one of them",
             "20",

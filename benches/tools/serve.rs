@@ -1,4 +1,4 @@
-//! Plan mode as a client has it, over pipes: the first answer, searches, refusals, and a plan of many reads.
+//! Plan mode from the view of a client, over pipes: the first answer, searches, refusals, and a plan with many reads.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
@@ -12,18 +12,18 @@ use crate::calls::{bare_pipe, calls_of, runtime};
 use crate::report::{Table, Target, alternate, millis, rounds};
 use crate::servers::SERVE;
 
-/// Pairs that are measured; the median counts.
+/// Number of pairs; the median is reported.
 const PAIRS: usize = 20;
-/// Reads of one plan; a run of a model's plan may make no more calls.
+/// Number of reads in one plan, which is the limit of calls for a plan of a model.
 const READS: usize = 200;
 
-/// What is asked for.
+/// Targets.
 const MAX_START: Duration = Duration::from_millis(30);
 const MAX_SEARCH: Duration = Duration::from_millis(15);
 const MAX_CHECK: Duration = Duration::from_millis(5);
 const MAX_OF_READS: f64 = 1.5;
 
-/// A client of a server that is a process.
+/// A client of a server process.
 struct Client {
     child: Child,
     input: ChildStdin,
@@ -31,10 +31,11 @@ struct Client {
     last: u64,
 }
 
-/// Measures plan mode; `tools` is a project that pins some hundred tools, `reads` one with a server that gives back what it gets.
+/// Measures plan mode. `tools` is a project with some hundred locked tools, `reads` one with a server that echoes its
+/// input.
 ///
 /// # Errors
-/// What could not be started, or answered otherwise than expected.
+/// If something cannot be started, or an answer is not the expected one.
 pub fn measure(tools: &Path, reads: &Path, table: &mut Table) -> Result<(), String> {
     let empty = crate::report::cold_start::folder()?.join("empty");
     std::fs::create_dir_all(&empty).map_err(|error| error.to_string())?;
@@ -102,10 +103,10 @@ fn of_reads(table: &mut Table, name: &str, (ours, other): (Duration, Duration)) 
     table.row(name, &millis(ours), &millis(other), ratio, Some(&target));
 }
 
-/// A project with a server over pipes whose tool reads.
+/// Creates a project with a server over pipes that has a read-only tool.
 ///
 /// # Errors
-/// What could not be written, or pinned.
+/// If it cannot be written or locked.
 pub fn reads() -> Result<PathBuf, String> {
     let folder = crate::report::cold_start::folder()?.join("reads");
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
@@ -128,7 +129,7 @@ pub fn reads() -> Result<PathBuf, String> {
 
 fn absolute(table: &mut Table, name: &str, (ours, other): (Duration, Duration), most: Duration) {
     let target = Target {
-        told: format!("at most {}", millis(most)),
+        text: format!("at most {}", millis(most)),
         met: ours <= most,
     };
     let ratio = ours.as_secs_f64() / other.as_secs_f64();
@@ -141,7 +142,7 @@ fn planrun(folder: &Path) -> Command {
     command
 }
 
-/// This program as a server of one tool.
+/// Returns the command of this program as a server with one tool.
 fn bare() -> Result<Command, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
@@ -149,7 +150,7 @@ fn bare() -> Result<Command, String> {
     Ok(command)
 }
 
-/// How long it takes from the start of a server to its first answer.
+/// Returns the time from the start of a server to its first answer.
 fn started(command: Command) -> Result<Duration, String> {
     let begun = Instant::now();
     let client = Client::new(command)?;
@@ -205,8 +206,8 @@ impl Client {
             "tools/call",
             &json!({ "name": tool, "arguments": arguments }),
         )?;
-        let told = result["content"][0]["text"].as_str();
-        told.map(|_| result.clone())
+        let text = result["content"][0]["text"].as_str();
+        text.map(|_| result.clone())
             .ok_or_else(|| result.to_string())
     }
 
@@ -214,7 +215,7 @@ impl Client {
         let begun = Instant::now();
         let result = self.call(tool, arguments)?;
         let elapsed = begun.elapsed();
-        // Only the plan with a mistake is refused.
+        // Only the incorrect plan, the argument of `run`, is refused.
         let is_refused = result["isError"] == true;
         if is_refused == (tool == "run") {
             Ok(elapsed)

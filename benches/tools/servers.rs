@@ -1,4 +1,4 @@
-//! Servers with one tool that gives back what it gets: over pipes, as another process of this program, and over HTTP.
+//! Servers with one tool that echoes its input: over pipes, as another process of this program, and over HTTP.
 
 use std::io::{BufRead as _, Write as _};
 use std::process::ExitCode;
@@ -10,10 +10,10 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use serde_json::{Value as Json, json};
 
-/// The word that makes this program a server, and how many milliseconds that takes to be ready.
+/// The argument that makes this program a server; the next one is its start-up time in milliseconds.
 pub const SERVE: &str = "serve-pipe";
 
-/// How long a server that is asked for takes until it answers.
+/// Returns the start-up time if this process was started as a server.
 pub fn asked_to_serve(arguments: &[String]) -> Option<Duration> {
     match arguments {
         [word, millis] if word == SERVE => millis.parse().ok().map(Duration::from_millis),
@@ -21,7 +21,7 @@ pub fn asked_to_serve(arguments: &[String]) -> Option<Duration> {
     }
 }
 
-/// Serves over standard input and output until that ends.
+/// Serves over standard input and output until the input ends.
 pub fn serve_pipe(delay: Duration) -> ExitCode {
     std::thread::sleep(delay);
     let mut output = std::io::stdout().lock();
@@ -40,7 +40,7 @@ pub fn serve_pipe(delay: Duration) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Serves the protocol at `/mcp` and a tool of an app at `/echo`, on a port of the system's choice.
+/// Serves the protocol at `/mcp` and a tool of an app at `/echo`, on a free port. Returns the address.
 pub async fn serve_web() -> Result<String, String> {
     let router = Router::new()
         .route("/mcp", post(mcp))
@@ -65,7 +65,7 @@ async fn echo(body: String) -> Response {
     axum::Json(json!({ "success": true, "data": request["args"] })).into_response()
 }
 
-/// What a server answers to a message; nothing to what is no request.
+/// Returns the answer to a message. `None` if the message is not a request.
 fn answer(request: &Json) -> Option<Json> {
     let id = request.get("id")?;
     let parameters = &request["params"];

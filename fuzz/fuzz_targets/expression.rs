@@ -1,4 +1,5 @@
-//! Any text is read as one expression: no panic, and what is sound has a canonical text that reads back as itself.
+//! Parses any text as one expression: it never panics, and a valid expression has a canonical text that parses to
+//! itself.
 //!
 //! `cargo +nightly fuzz run expression`
 #![no_main]

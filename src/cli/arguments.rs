@@ -1,4 +1,4 @@
-//! The arguments of the commands that speak with tools: `eval`, `mock`, `run`.
+//! The arguments of the commands that call tools: `eval`, `mock`, `run`.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ Examples:
   planrun mock model --script answers.yaml
   planrun mock model --script answers.yaml --bind 127.0.0.1:0 --log requests.jsonl
 
-A script of two turns, the second one for what a tool gave:
+A script of two turns, the second one for the result of a tool:
   turns:
     - calls: [{ name: weather, arguments: { city: Oslo } }]
     - when: { tool: degrees }
@@ -38,25 +38,25 @@ Examples:
   planrun run onboarding.plan -i name='Will Zhang' -i department=engineering
   planrun run onboarding.plan --input input.json --format json
   planrun run onboarding.plan --mock        app tools answer from their `mock:` sections
-  planrun run --resume 0193a1f2             go on with a run that was interrupted
-  planrun run onboarding.plan --base 0193a1f2 --from badge    a new run that begins at a step";
+  planrun run --resume 0193a1f2             resume a run that was interrupted
+  planrun run onboarding.plan --base 0193a1f2 --from badge    start a new run at a step";
 
-/// Evaluate one expression.
+/// Evaluate one expression
 #[derive(Debug, Args)]
 #[command(after_help = EVAL_EXAMPLES)]
 pub struct EvalArguments {
-    /// The expression.
+    /// Expression to evaluate
     #[arg(value_name = "EXPR", allow_hyphen_values = true)]
     pub expression: String,
-    /// A JSON object of names and values that the expression may read.
+    /// JSON file with an object of the names and values that the expression can read
     #[arg(long, value_name = "FILE")]
     pub bindings: Option<PathBuf>,
-    /// Typed JSON in and out: {"type": T, "value": V}.
+    /// Read and print typed JSON: {"type": T, "value": V}
     #[arg(long)]
     pub typed: bool,
 }
 
-/// Answer the calls of app tools in place of the real systems, or the requests of a model in its place.
+/// Serve mock tools, or a mock model
 #[derive(Debug, Args)]
 #[command(
     after_help = MOCK_EXAMPLES,
@@ -66,154 +66,154 @@ pub struct EvalArguments {
 pub struct MockArguments {
     #[command(subcommand)]
     pub kind: Option<MockKind>,
-    /// The folder of app files.
+    /// Folder of app files
     #[arg(long, value_name = "DIR", required_unless_present = "openapi")]
     pub apps: Option<PathBuf>,
-    /// Serve the operations of an OpenAPI document below `/NAME`. May be repeated.
+    /// Serve the operations of an OpenAPI document below `/NAME` (repeatable)
     #[arg(long, value_name = "NAME=FILE", value_parser = key_value)]
     pub openapi: Vec<(String, String)>,
-    /// Where to listen; port 0 takes a free one.
+    /// Address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8009")]
     pub bind: std::net::SocketAddr,
-    /// Append each call to this file, one JSON object a line.
+    /// Append each call to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Decides the data that is made up where an app file gives none.
+    /// Seed of the generated data, used where an app file declares no mock answer
     #[arg(long, value_name = "N", default_value = "0")]
     pub seed: u64,
-    /// Let the first N calls of a tool fail. May be repeated.
+    /// Fail the first N calls of a tool (repeatable)
     #[arg(long, value_name = "TOOL=N", value_delimiter = ',', value_parser = failures)]
     pub failures: Vec<(String, u64)>,
 }
 
-/// What `planrun mock` stands in for beside tools.
+/// What `planrun mock` replaces besides tools.
 #[derive(Debug, clap::Subcommand)]
 pub enum MockKind {
     Model(MockModelArguments),
 }
 
-/// Answer the requests of a model as a script says, as chat completions, responses or messages.
+/// Serve a scripted model over the chat completions, responses and messages protocols
 #[derive(Debug, Args)]
 #[command(after_help = MOCK_MODEL_EXAMPLES)]
 pub struct MockModelArguments {
-    /// What is answered, turn by turn.
+    /// Script of the answers, turn by turn
     #[arg(long, value_name = "FILE")]
     pub script: PathBuf,
-    /// Where to listen; port 0 takes a free one.
+    /// Address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8010")]
     pub bind: std::net::SocketAddr,
-    /// Append each request to this file, one JSON object a line.
+    /// Append each request to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
 }
 
-/// Check a plan, then run it.
+/// Check a plan, then run it
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct RunArguments {
-    /// The plan file; `-` is standard input.
+    /// Plan file, or `-` for standard input
     #[arg(value_name = "PLAN", required_unless_present = "resume")]
     pub file: Option<PathBuf>,
-    /// Which plan of the file, where it has several.
+    /// Plan to run, if the file has several
     #[arg(long, value_name = "NAME")]
     pub plan: Option<String>,
-    /// One input, read by its declared type. May be repeated.
+    /// Input value, parsed as the declared type of the input (repeatable)
     #[arg(short = 'i', value_name = "KEY=VALUE", value_parser = key_value)]
     pub inputs: Vec<(String, String)>,
-    /// All inputs as a JSON object; `-` is standard input.
+    /// JSON file with an object of all inputs, or `-` for standard input
     #[arg(long, value_name = "FILE|-")]
     pub input: Option<PathBuf>,
-    /// The run's identifier: it decides idempotency keys and jitter. A run of this id with the same plan and inputs is
-    /// gone on with, or its end is told.
+    /// Id of the run, which determines its idempotency keys and its jitter. If a run with this id, plan and inputs
+    /// exists, it is resumed; if it has ended, its outcome is printed
     #[arg(long, value_name = "ID", value_parser = run_id)]
     pub run_id: Option<String>,
-    /// Go on with a run of the journal, named by its id or the beginning of it.
+    /// Resume a run of the journal, given by its id or a prefix of it
     #[arg(long, value_name = "RUN", conflicts_with_all = ["inputs", "input", "run_id", "mock", "max_steps", "strict", "no_journal", "plan"])]
     pub resume: Option<String>,
-    /// Take over from another run what need not be done again: every call whose statement, arguments and contract are the
-    /// same. Inputs that are not given are those of that run.
+    /// Reuse the results of an earlier run for every call whose statement, arguments and contract are unchanged.
+    /// Inputs that are not given are taken from that run
     #[arg(long, value_name = "RUN", conflicts_with = "resume")]
     pub base: Option<String>,
-    /// Do this step again, and all that comes after it.
+    /// With `--base`, execute this step and all later steps again
     #[arg(long, value_name = "STEP", requires = "base")]
     pub from: Option<String>,
-    /// Do again what changes something, too.
+    /// With `--base`, execute calls again even if they have effects
     #[arg(long, requires = "base")]
     pub yes: bool,
-    /// Write what the tools answer to this file, from which a test can answer instead of them.
+    /// Write the answers of the tools to this file, as a recording for tests
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pub record: Option<PathBuf>,
-    /// Write nothing down: the run ends with its process.
+    /// Do not write a journal; the run ends with this process
     #[arg(long)]
     pub no_journal: bool,
-    /// Answer app tools from their `mock:` sections, over loopback.
+    /// Answer app tools from their `mock:` sections, on the loopback interface
     #[arg(long)]
     pub mock: bool,
-    /// The answer to a gate (`STEP.confirm=true`) or a form (`STEP={"field": 1}`). May be repeated.
+    /// Answer to a confirmation (`STEP.confirm=true`) or a form (`STEP={"field": 1}`) (repeatable)
     #[arg(long = "answer", value_name = "STEP=JSON", value_parser = split_answer)]
     pub answers: Vec<(String, String)>,
-    /// The role in which `--answer` answers, such as desk or desk:ann.
+    /// Role in which `--answer` answers, such as `desk` or `desk:ann`
     #[arg(long, value_name = "ROLE", requires = "answers")]
     pub by: Option<String>,
-    /// Execute no more than this many steps.
+    /// Execute at most N steps
     #[arg(long, value_name = "N")]
     pub max_steps: Option<u64>,
-    /// Take no value of a `recover` arm in the place of a result: what reads it is skipped.
+    /// Do not replace results by the values of `recover` arms; steps that read such a result are skipped
     #[arg(long)]
     pub strict: bool,
-    /// Do nothing: tell what would be done, as far as it is known.
+    /// Print what the run would do as far as it is known, without executing anything
     #[arg(long, conflicts_with_all = ["resume", "answers"])]
     pub dry_run: bool,
-    /// Run this step of the plan and what it needs, and pause the run there.
+    /// Execute this step and the steps it depends on, then pause the run
     #[arg(long, value_name = "STEP")]
     pub until: Option<String>,
-    /// What is printed of a completed run.
+    /// What to print of a completed run
     #[arg(long, value_name = "WHAT", default_value = "reply")]
     pub output: RunOutput,
-    /// The language of observations, summaries and questions; else that of `planrun.yaml`, else English.
+    /// Language of observations, summaries and questions [default: the language of `planrun.yaml`, or en]
     #[arg(long, value_name = "LANGUAGE", value_parser = language())]
     pub language: Option<Language>,
-    /// How it is printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub format: RunFormat,
 }
 
-/// What is printed of a completed run.
+/// What to print of a completed run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum RunOutput {
-    /// What the plan replies.
+    /// Reply of the plan
     Reply,
-    /// What the last step gave, where that is an object; else everything.
+    /// Result of the last step if it is an object, otherwise the full report
     Last,
-    /// Everything: a row for each step, and one about the run.
+    /// Full report: a row for each step and one for the run
     Full,
-    /// A line for each call that was made or refused.
+    /// A line for each call that was made or refused
     Observations,
-    /// What the plan replies; where that says nothing, the observations.
+    /// Reply of the plan, or the observations if the reply is empty
     Summary,
 }
 
-/// A language by its word; any other word is refused with the list of them.
+/// Parses the name of a language; any other word is refused with the list of names.
 pub(super) fn language() -> impl TypedValueParser<Value = Language> {
     let words = Language::WORDS.map(|(word, _)| word);
-    PossibleValuesParser::new(words).try_map(|word| Language::find(&word).ok_or("no language"))
+    PossibleValuesParser::new(words).try_map(|word| Language::find(&word).ok_or("unknown language"))
 }
 
-/// How a run is printed.
+/// How to print a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum RunFormat {
-    /// Steps as they settle, then the outcome, for people.
+    /// Steps as they settle, then the outcome
     Human,
-    /// One JSON document at the end.
+    /// One JSON document at the end
     Json,
-    /// One event a line, while it happens.
+    /// One JSON event per line, as it happens
     Ndjson,
-    /// Nothing but the outcome.
+    /// Only the outcome
     Quiet,
 }
 
-/// `key=value`, split at the first `=`.
+/// Splits `key=value` at the first `=`.
 pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
     if key.is_empty() {
@@ -223,12 +223,12 @@ pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A text that a run can be called.
+/// Validates a run id.
 fn run_id(text: &str) -> Result<String, String> {
     run_id_fault(text).map_or_else(|| Ok(text.to_owned()), Err)
 }
 
-/// `tool=3`
+/// Parses `tool=3`.
 fn failures(text: &str) -> Result<(String, u64), String> {
     let (tool, count) = key_value(text).map_err(|_| "write TOOL=N, such as grant_access=3")?;
     let count = count

@@ -1,4 +1,4 @@
-//! Answers to what a plan asks people: given with `--answer`, or asked for in the terminal.
+//! Answers to the questions of a plan: given with `--answer`, or read from the terminal.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::pin::Pin;
@@ -10,14 +10,14 @@ use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
 use super::arguments::{RunArguments, RunFormat};
-use super::question::{Asked, more_questions};
+use super::question::{QuestionView, more_questions};
 use super::{Failure, Terminal};
 use planrun_core::journal::{FormField, Given, Question, Waiting};
 use planrun_core::run::{Asking, Outcome};
 use planrun_runs::driver::{Answering, Asker};
 use planrun_runs::runs::real_host;
 
-/// Who answers in this process: what the command line says, then whoever sits at the terminal.
+/// Returns the source of answers for this process: first `--answer`, then the user at the terminal.
 pub(super) fn answering(
     arguments: &RunArguments,
     terminal: Terminal,
@@ -51,126 +51,135 @@ pub(super) fn answering(
     Ok(Answering { answers, asker })
 }
 
-/// Whoever sits at the terminal.
+/// Returns an asker that asks the user at the terminal.
 pub(super) fn at_terminal(terminal: Terminal) -> Arc<dyn Asker> {
     Arc::new(AtTerminal {
         terminal,
-        gone: Arc::default(),
+        ended: Arc::default(),
     })
 }
 
-/// How many questions are told where a run pauses; the rest is counted.
-const MAX_TOLD: usize = 5;
+/// Maximum number of questions printed when a run pauses; the remaining ones are counted.
+const MAX_QUESTIONS: usize = 5;
 
-/// Tells what a run still waits for, and which answers nothing asked for.
-pub(super) fn tell_what_is_left(outcome: &Outcome, terminal: Terminal) {
+/// Prints the open questions of a run, and the answers that no question asked for.
+pub(super) fn print_open_questions(outcome: &Outcome, terminal: Terminal) {
     let now = real_host().now();
-    for (path, question) in outcome.questions.iter().take(MAX_TOLD) {
-        // Without an end in sight there is no run that could be told.
+    for (path, question) in outcome.questions.iter().take(MAX_QUESTIONS) {
+        // Only a run that was interrupted before its end can still be answered.
         let run = outcome
             .interruption
             .is_some()
             .then_some((&*outcome.run, &*outcome.plan));
-        let asked = Asked {
-            project: terminal.place,
+        let view = QuestionView {
+            project: terminal.project,
             run,
             path,
             question,
         };
-        terminal.say(asked.told(now, terminal.look).trim_end());
+        terminal.note(view.render(now, terminal.style).trim_end());
     }
-    let more = outcome.questions.len().saturating_sub(MAX_TOLD);
+    let more = outcome.questions.len().saturating_sub(MAX_QUESTIONS);
     if more > 0 {
-        terminal.say(&more_questions(
+        terminal.note(&more_questions(
             more,
             &terminal.command("runs inbox"),
-            terminal.look.language,
+            terminal.style.language,
         ));
     }
     for path in &outcome.unused_answers {
-        terminal.complain(&format!(
-            "`--answer {}` was not used: nothing asked for it",
+        terminal.error(&format!(
+            "`--answer {}` was not used: no question asked for it",
             visible_line(path)
         ));
     }
 }
 
-/// Whoever sits at the terminal: one question at a time.
+/// Asks the user at the terminal, one question at a time.
 struct AtTerminal {
     terminal: Terminal,
-    /// Whether the input has ended: nobody sits there any more.
-    gone: Arc<Mutex<bool>>,
+    /// Whether standard input has ended, so that no further question can be answered.
+    ended: Arc<Mutex<bool>>,
 }
 
 impl Asker for AtTerminal {
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
-        let (terminal, gone) = (self.terminal, self.gone.clone());
+        let (terminal, ended) = (self.terminal, self.ended.clone());
         let (sender, answer) = oneshot::channel();
-        // A thread of its own: the run may end while somebody still thinks, and must not wait for that.
+        // Reads on a thread of its own: the run may end before the user has answered, and must not wait for the
+        // answer.
         std::thread::spawn(move || {
-            let mut gone = gone.lock().unwrap_or_else(PoisonError::into_inner);
-            let given = if *gone { None } else { put(&asking, terminal) };
-            *gone = given.is_none();
-            // The run may be over by now.
+            let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+            let given = if *ended {
+                None
+            } else {
+                ask_at_terminal(&asking, terminal)
+            };
+            *ended = given.is_none();
+            // The run may have ended by now.
             let _ = sender.send(given);
         });
         Box::pin(async move { answer.await.ok().flatten() })
     }
 }
 
-/// Puts a question and reads its answer; `None` at the end of the input.
-fn put(asking: &Asking, terminal: Terminal) -> Option<Given> {
+/// Prints a question and reads its answer; `None` at the end of the input.
+fn ask_at_terminal(asking: &Asking, terminal: Terminal) -> Option<Given> {
     let question = &asking.question;
     if let Some(refused) = &asking.refused {
-        terminal.complain(&match terminal.look.language {
-            Language::En => format!("not taken: {refused}"),
+        terminal.error(&match terminal.style.language {
+            Language::En => format!("rejected: {refused}"),
             Language::Zh => format!("未接受：{refused}"),
         });
     }
-    let asked = Asked {
+    let view = QuestionView {
         project: None,
         run: None,
         path: &asking.path,
         question,
     };
-    terminal.say_plainly(&asked.told(real_host().now(), terminal.look));
+    terminal.eprint(&view.render(real_host().now(), terminal.style));
     match reply(question, false, terminal) {
-        // Whoever sits there started the run, and answers in the role that is asked for.
+        // The user at the terminal started the run, and answers in the requested role.
         Reply::Given(value) => Some(Given {
             path: asking.path.clone(),
             value,
             by: question.by.clone(),
             note: None,
         }),
-        Reply::Skipped | Reply::Gone => None,
+        Reply::Skipped | Reply::Ended => None,
     }
 }
 
-/// What somebody says to a question that stands on the terminal.
+/// The user's reply to a question on the terminal.
 pub(super) enum Reply {
     Given(Json),
     Skipped,
-    /// The input has ended, or whoever sits there wants no more questions.
-    Gone,
+    /// The input has ended, or the user wants no more questions.
+    Ended,
 }
 
-/// Reads an answer, a line for each part of it.
+/// Reads an answer, one line for each part of it.
 pub(super) fn reply(question: &Question, may_skip: bool, terminal: Terminal) -> Reply {
     let answered = match question.kind {
         Waiting::Confirm | Waiting::Approval => decision(may_skip, terminal).map(Json::Bool),
         Waiting::Answer => decision(may_skip, terminal).and_then(|happened| {
-            let mut told = if happened {
+            let mut values = if happened {
                 fields(question, terminal)?
             } else {
                 serde_json::Map::new()
             };
-            told.insert("happened".to_owned(), Json::Bool(happened));
-            Ok(Json::Object(told))
+            values.insert("happened".to_owned(), Json::Bool(happened));
+            Ok(Json::Object(values))
         }),
         Waiting::Peer => consent(question, may_skip, terminal),
         Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
-            let begins = if may_skip { begins(terminal) } else { Ok(()) };
-            begins
+            let confirm_start = if may_skip {
+                confirm_start(terminal)
+            } else {
+                Ok(())
+            };
+            confirm_start
                 .and_then(|()| fields(question, terminal))
                 .map(Json::Object)
         }
@@ -181,7 +190,7 @@ pub(super) fn reply(question: &Question, may_skip: bool, terminal: Terminal) -> 
     }
 }
 
-/// What somebody may say to a question.
+/// A word that the user can answer a question with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Word {
     Yes,
@@ -192,7 +201,7 @@ enum Word {
 }
 
 impl Word {
-    /// In English, whose first letter is enough in every language, and in Chinese.
+    /// The English name, whose first letter is accepted in every language, and the Chinese name.
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Yes => ("yes", "是"),
@@ -203,13 +212,13 @@ impl Word {
         }
     }
 
-    fn is(self, said: &str) -> bool {
+    fn is(self, text: &str) -> bool {
         let (english, chinese) = self.names();
-        said == english || said == chinese || (said.len() == 1 && english.starts_with(said))
+        text == english || text == chinese || (text.len() == 1 && english.starts_with(text))
     }
 
-    /// Asks for one of some words.
-    fn asked(words: &[Self], language: Language) -> String {
+    /// Returns the prompt that asks for one of these words.
+    fn prompt(words: &[Self], language: Language) -> String {
         let name = |word: &Self| match (language, word.names()) {
             (Language::En, (english, _)) => english.to_owned(),
             (Language::Zh, (english, chinese)) => {
@@ -227,16 +236,16 @@ impl Word {
     }
 }
 
-/// Asks until one of the words is said.
+/// Asks until the user enters one of the words.
 fn choice(words: &[Word], may_skip: bool, terminal: Terminal) -> Result<Word, Reply> {
     let skips = [Word::Skip, Word::Quit].into_iter().filter(|_| may_skip);
     let all: Vec<Word> = words.iter().copied().chain(skips).collect();
     loop {
-        terminal.say_plainly(&Word::asked(&all, terminal.look.language));
-        let said = read_line().ok_or(Reply::Gone)?.to_lowercase();
-        match all.iter().find(|word| word.is(&said)) {
+        terminal.eprint(&Word::prompt(&all, terminal.style.language));
+        let typed = read_line().ok_or(Reply::Ended)?.to_lowercase();
+        match all.iter().find(|word| word.is(&typed)) {
             Some(Word::Skip) => return Err(Reply::Skipped),
-            Some(Word::Quit) => return Err(Reply::Gone),
+            Some(Word::Quit) => return Err(Reply::Ended),
             Some(word) => return Ok(*word),
             None => {}
         }
@@ -247,7 +256,7 @@ fn decision(may_skip: bool, terminal: Terminal) -> Result<bool, Reply> {
     Ok(choice(&[Word::Yes, Word::No], may_skip, terminal)? == Word::Yes)
 }
 
-/// A form that may be declined.
+/// Reads a form that may be declined.
 fn consent(question: &Question, may_skip: bool, terminal: Terminal) -> Result<Json, Reply> {
     match choice(&[Word::FillIn, Word::No], may_skip, terminal)? {
         Word::FillIn => fields(question, terminal).map(Json::Object),
@@ -255,44 +264,44 @@ fn consent(question: &Question, may_skip: bool, terminal: Terminal) -> Result<Js
     }
 }
 
-fn begins(terminal: Terminal) -> Result<(), Reply> {
+fn confirm_start(terminal: Terminal) -> Result<(), Reply> {
     choice(&[Word::FillIn], true, terminal).map(drop)
 }
 
 fn fields(question: &Question, terminal: Terminal) -> Result<serde_json::Map<String, Json>, Reply> {
-    let mut told = serde_json::Map::new();
+    let mut values = serde_json::Map::new();
     for field in &question.form {
         if let Some(value) = value(field, question.prefill(field).is_some(), terminal)? {
-            told.insert(field.name.to_string(), value);
+            values.insert(field.name.to_string(), value);
         }
     }
-    Ok(told)
+    Ok(values)
 }
 
-/// What is said of a field; nothing where what stands in it may stay.
-fn value(field: &FormField, stands: bool, terminal: Terminal) -> Result<Option<Json>, Reply> {
+/// Reads the value of a field; `None` keeps the prefilled value.
+fn value(field: &FormField, prefilled: bool, terminal: Terminal) -> Result<Option<Json>, Reply> {
     let (name, ty) = (&field.name, &field.ty);
-    let asked = match (terminal.look.language, stands) {
+    let prompt = match (terminal.style.language, prefilled) {
         (Language::En, false) => format!("{name} ({ty}): "),
-        (Language::En, true) => format!("{name} ({ty}, nothing keeps what stands there): "),
+        (Language::En, true) => format!("{name} ({ty}, empty keeps the current value): "),
         (Language::Zh, false) => format!("{name}（{ty}）： "),
         (Language::Zh, true) => format!("{name}（{ty}，不填则保留现有内容）： "),
     };
     loop {
-        terminal.say_plainly(&visible_line(&asked));
-        let text = read_line().ok_or(Reply::Gone)?;
-        if text.is_empty() && stands {
+        terminal.eprint(&visible_line(&prompt));
+        let text = read_line().ok_or(Reply::Ended)?;
+        if text.is_empty() && prefilled {
             return Ok(None);
         }
         let value = read_as(&from_schema(&field.schema), text);
         match field.read(Some(&value)) {
             Ok(_) => return Ok(Some(value)),
-            Err(fault) => terminal.complain(&fault),
+            Err(fault) => terminal.error(&fault),
         }
     }
 }
 
-/// Text stays text where text is wanted, and is JSON elsewhere.
+/// Converts the text that was typed into a JSON value: a string if the type accepts one, otherwise parsed as JSON.
 fn read_as(ty: &Type, text: String) -> Json {
     let is_text =
         |member: &Type| matches!(member, Type::String | Type::Literal(Literal::String(_)));
@@ -306,7 +315,7 @@ fn read_as(ty: &Type, text: String) -> Json {
     parsed.unwrap_or(plain)
 }
 
-/// A line that somebody types, without the blanks around it; `None` at the end of the input.
+/// Reads a line from standard input, trimmed; `None` at the end of the input.
 pub(super) fn read_line() -> Option<String> {
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);
@@ -321,12 +330,12 @@ mod tests {
     #[test]
     fn what_may_be_said_is_asked_for_in_each_language_and_understood_in_both() {
         let words = [Word::Yes, Word::No, Word::Quit];
-        assert_eq!(Word::asked(&words, Language::En), "yes, no or quit? ");
+        assert_eq!(Word::prompt(&words, Language::En), "yes, no or quit? ");
         assert_eq!(
-            Word::asked(&words, Language::Zh),
+            Word::prompt(&words, Language::Zh),
             "是(y)、否(n)或退出(q)？ "
         );
-        let meant = |said: &str| words.iter().position(|word| word.is(said));
+        let meant = |text: &str| words.iter().position(|word| word.is(text));
         assert_eq!(
             ["y", "yes", "是", "退出", "是的", ""].map(meant),
             [Some(0), Some(0), Some(0), Some(2), None, None]

@@ -1,4 +1,4 @@
-//! `planrun completions` and `planrun man`: what shells and `man` want to know of the command line.
+//! `planrun completions` and `planrun man`: shell completions and manual pages.
 
 use std::path::{Path, PathBuf};
 
@@ -21,31 +21,31 @@ Examples:
   planrun man check | man -l -    one page
   planrun man --out man/man1      all pages, for packages";
 
-/// Print what a shell needs to complete commands and flags.
+/// Generate a shell completion script
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
 pub struct CompletionsArguments {
-    /// The shell.
+    /// Shell to generate the script for
     #[arg(value_name = "SHELL")]
     pub shell: Shell,
 }
 
-/// Print the manual page of a command.
+/// Generate the manual page of a command
 #[derive(Debug, Args)]
 #[command(after_help = MAN_EXAMPLES)]
 pub struct ManArguments {
-    /// The command; without one, the page of planrun itself.
+    /// Command to describe; without one, print the page of planrun itself
     #[arg(value_name = "COMMAND", conflicts_with = "out")]
     pub command: Option<String>,
-    /// Write the pages of all commands into this folder.
+    /// Write the pages of all commands into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
 
-/// Prints a shell's completions.
+/// Prints the completion script of a shell.
 ///
 /// # Errors
-/// When the output cannot be written.
+/// Returns an error if the output cannot be written.
 pub fn completions(arguments: &CompletionsArguments, terminal: Terminal) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(
@@ -58,10 +58,10 @@ pub fn completions(arguments: &CompletionsArguments, terminal: Terminal) -> Resu
     Ok(Exit::Fine)
 }
 
-/// Prints one manual page, or writes all.
+/// Prints one manual page, or writes all of them into a folder.
 ///
 /// # Errors
-/// When there is no such command, or the pages cannot be written.
+/// Returns an error if there is no such command, or the pages cannot be written.
 pub fn man(arguments: &ManArguments, terminal: Terminal) -> Result<Exit, Failure> {
     match &arguments.out {
         None => {
@@ -77,7 +77,7 @@ pub fn man(arguments: &ManArguments, terminal: Terminal) -> Result<Exit, Failure
     Ok(Exit::Fine)
 }
 
-/// The command line and each of its commands, those within others included, under the names of their pages.
+/// Returns the command line and each of its commands, including nested ones, by the names of their pages.
 fn all() -> Vec<(String, Command)> {
     let mut pages = Vec::new();
     add_pages("planrun", whole(), &mut pages);
@@ -86,7 +86,7 @@ fn all() -> Vec<(String, Command)> {
 
 fn add_pages(name: &str, mut command: Command, pages: &mut Vec<(String, Command)>) {
     if command.find_subcommand("help").is_some() {
-        // It has no page of its own that another could refer to.
+        // `help` has no page that another page could refer to.
         command = command.mut_subcommand("help", |help| help.hide(true));
     }
     pages.push((name.to_owned(), command.clone()));
@@ -97,7 +97,7 @@ fn add_pages(name: &str, mut command: Command, pages: &mut Vec<(String, Command)
     }
 }
 
-/// The page's name and what it is about.
+/// Returns the name of the page and the command it describes.
 fn command(name: Option<&str>) -> Result<(String, Command), Failure> {
     let Some(name) = name else {
         return Ok(("planrun".to_owned(), whole()));
@@ -113,13 +113,13 @@ fn command(name: Option<&str>) -> Result<(String, Command), Failure> {
         .find(|(page, _)| page.strip_prefix("planrun-") == Some(name));
     found.cloned().ok_or_else(|| {
         let hint = closest(name, names())
-            .map(|near| format!(", did you mean `{near}`?"))
+            .map(|near| format!("; did you mean `{near}`?"))
             .unwrap_or_default();
         Failure::Usage(format!("there is no command `{name}`{hint}"))
     })
 }
 
-/// The command line with the flags of every command filled in.
+/// Returns the command line with the flags of every command resolved.
 fn whole() -> Command {
     let mut line = CommandLine::command();
     line.build();

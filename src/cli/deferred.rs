@@ -1,7 +1,7 @@
-//! Calls that somebody waits for in a file: the file is there before the call is made, and tells how it stands.
+//! Result files of deferred calls: the file exists before the call is made, and holds its current status.
 //!
-//! It is named after the run of the call, in a folder that only the user can read, and replaced as a whole. Whatever process
-//! goes on with the run writes there how it left it.
+//! The file is named after the run of the call. It is written to a folder that only the user can read, and is
+//! replaced as a whole. Every process that resumes the run updates it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,23 +18,23 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{Exit, Failure};
 
-/// Writes the file of a run that has begun, and leaves the run to a process of its own. Gives what to tell of it: where the
-/// file is, and what is called.
+/// Writes the result file of a run that has been started, and hands the run to a new process. Returns the notice for
+/// the caller: the path of the file, the run, and the tool that is called.
 ///
 /// # Errors
-/// Where the file cannot be written, or no process can be started.
+/// Returns an error if the file cannot be written, or the process cannot be started.
 pub fn begin(
     planrun: &Planrun,
     run: Run,
     (tool, arguments): (&str, Map<String, Json>),
 ) -> Result<Json, Failure> {
     let folder = planrun.location().folder.clone();
-    let id = run.leave();
+    let id = run.release();
     let host = &**planrun.host();
     let path = file(&folder, &id);
     let pending = json!({
         "status": "pending",
-        "message": "The call has been handed over; this file will hold its result.",
+        "message": "The call runs in the background; this file will contain its result.",
         "run": id,
         "tool": tool,
     });
@@ -45,7 +45,7 @@ pub fn begin(
         Failure::Environment(format!("cannot write `{}`: {error}", path.display()))
     })?;
     hand_over(&folder, &id).map_err(|error| {
-        // Nobody shall wait for what does not come.
+        // The caller must not wait for a result that will never be written.
         let _ = host.remove_file(&path);
         Failure::Environment(format!(
             "cannot start the process that makes the call: {error}"
@@ -57,7 +57,7 @@ pub fn begin(
     }))
 }
 
-/// Starts a process that goes on with a run, and outlives this one.
+/// Starts a process that resumes a run and outlives this one.
 fn hand_over(folder: &Path, run: &str) -> std::io::Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     if !folder.as_os_str().is_empty() {
@@ -73,11 +73,11 @@ fn hand_over(folder: &Path, run: &str) -> std::io::Result<()> {
     command.spawn().map(drop)
 }
 
-/// Tells how a run stands to whoever waits for it in a file, where somebody does.
+/// Updates the result file of a run, if it has one.
 ///
 /// # Errors
-/// Where the file cannot be written.
-pub fn tell(host: &dyn Host, folder: &Path, outcome: &Outcome) -> Result<(), Failure> {
+/// Returns an error if the file cannot be written.
+pub fn update(host: &dyn Host, folder: &Path, outcome: &Outcome) -> Result<(), Failure> {
     let path = file(folder, &outcome.run);
     if host.kind(&path).is_err() {
         return Ok(());
@@ -89,13 +89,13 @@ pub fn tell(host: &dyn Host, folder: &Path, outcome: &Outcome) -> Result<(), Fai
     })
 }
 
-/// How a call stands, for programs, and the exit code that goes with it.
+/// Returns the status of a call as JSON, and the exit code for it.
 #[must_use]
 pub fn envelope(outcome: &Outcome) -> (Json, Exit) {
     let run = &outcome.run;
     if let Some(interruption) = &outcome.interruption {
         let (status, error) = match interruption {
-            Interruption::Failed(error) => ("paused", Some(shown(error))),
+            Interruption::Failed(error) => ("paused", Some(error_json(error))),
             Interruption::Waiting { .. } if !outcome.questions.is_empty() => {
                 ("awaiting_confirmation", None)
             }
@@ -116,7 +116,7 @@ pub fn envelope(outcome: &Outcome) -> (Json, Exit) {
         return (document, Exit::Paused);
     }
     if outcome.state == RunState::Completed {
-        let data = outcome.shown_reply().map(|reply| reply.to_json());
+        let data = outcome.redacted_reply().map(|reply| reply.to_json());
         let document = json!({ "success": true, "status": "done", "run": run, "data": data });
         return (document, Exit::Fine);
     }
@@ -127,16 +127,16 @@ pub fn envelope(outcome: &Outcome) -> (Json, Exit) {
         (_, Some(ErrorClass::Expired)) => "expired",
         _ => "error",
     };
-    let error = error.map(shown);
+    let error = error.map(error_json);
     let document = json!({ "success": false, "status": status, "run": run, "error": error });
     (document, Exit::Findings)
 }
 
-fn shown(error: &StepError) -> Json {
+fn error_json(error: &StepError) -> Json {
     json!({ "code": error.class.to_string(), "message": error.message })
 }
 
-/// Ids of runs are random, and the folder is the user's alone, so nobody else can guess or read it.
+/// Run ids are random and only the user can read the folder, so no one else can guess or read the file.
 fn file(folder: &Path, run: &str) -> PathBuf {
     own_folder(folder)
         .join("results")

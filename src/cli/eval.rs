@@ -1,4 +1,4 @@
-//! `planrun eval`: one expression, evaluated.
+//! `planrun eval`: evaluates one expression.
 
 use indexmap::IndexMap;
 use planrun_lang::eval::eval_text;
@@ -8,19 +8,19 @@ use serde_json::{Value as Json, json};
 use super::arguments::EvalArguments;
 use super::{Exit, Failure, Terminal};
 
-/// What the command answers.
+/// Output of the command.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     /// One line for standard output: the value, or an object with `error`.
     pub text: String,
-    /// Whether there is a value. Without one the exit code is 1.
+    /// Whether the expression has a value. If not, the exit code is 1.
     pub is_value: bool,
 }
 
-/// Evaluates the expression of a command line.
+/// Evaluates the expression given on the command line.
 ///
 /// # Errors
-/// When the bindings cannot be read or are not what they must be.
+/// Returns an error if the bindings cannot be read or are invalid.
 pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit, Failure> {
     let bindings = arguments.bindings.as_ref().map(|path| {
         std::fs::read_to_string(path).map_err(|error| {
@@ -41,10 +41,10 @@ pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit, Fa
     })
 }
 
-/// Evaluates an expression over a JSON object of bindings; `typed` means typed JSON in and out.
+/// Evaluates an expression over a JSON object of bindings. If `typed` is true, input and output are typed JSON.
 ///
 /// # Errors
-/// A sentence about bindings that are no JSON object, or not typed where they should be: wrong usage.
+/// Returns a message if the bindings are not a JSON object, or `typed` is true and they are not typed JSON.
 pub fn run(expression: &str, bindings: Option<&str>, typed: bool) -> Result<Answer, String> {
     let bindings = bindings.map_or_else(|| Ok(IndexMap::new()), |text| read(text, typed))?;
     Ok(match eval_text(expression, &bindings) {

@@ -1,4 +1,4 @@
-//! How a command ends: its exit code, and what kept it from its work.
+//! Exit codes of commands, and the failures they report.
 
 use std::process::ExitCode;
 
@@ -6,45 +6,45 @@ use planrun_core::journal::AnswerError;
 use planrun_runs::runs::{Error, ErrorKind};
 use planrun_test::plantest::snapshot::SnapshotError;
 
-/// The ends that scripts can tell apart.
+/// The outcomes that scripts can distinguish.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// Everything is as it should be.
+    /// Success.
     Fine,
-    /// Findings, a failed run, a failed test.
+    /// Diagnostics were reported, or a run or a test failed.
     Findings,
-    /// The command line asks for what does not exist.
+    /// The command line is invalid.
     Usage,
-    /// The machine or the configuration does not allow it.
+    /// The environment or the configuration is unsuitable.
     Environment,
-    /// The run waits for somebody.
+    /// The run waits for an answer.
     Paused,
-    /// Ctrl-C.
+    /// Interrupted by Ctrl-C.
     Interrupted,
 }
 
-/// Why a command could not do its work, in one sentence for the user.
+/// Why a command failed, as one sentence for the user.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Failure {
-    /// Something on the command line is wrong.
+    /// The command line is invalid.
     #[error("{0}")]
     Usage(String),
-    /// A file, a folder, the network or the configuration is not as it must be.
+    /// A file, a folder, the network or the configuration is unsuitable.
     #[error("{0}")]
     Environment(String),
-    /// A plan has findings that keep it from being run.
+    /// The plan has errors, so it cannot be run.
     #[error("{0}")]
     Findings(String),
-    /// The run waits for somebody.
+    /// The run waits for an answer.
     #[error("{0}")]
     Paused(String),
-    /// The user stopped it.
+    /// The user interrupted the command.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl Exit {
-    /// The number that the shell sees.
+    /// Returns the exit code of the process.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -70,9 +70,9 @@ impl From<Error> for Failure {
                     missing.collect::<Vec<_>>().join(" ")
                 )
             }
-            Error::RepeatsEffects { .. } => format!("{error}; add `--yes` to do that"),
+            Error::RepeatsEffects { .. } => format!("{error}; add `--yes` to repeat it"),
             Error::Ended { run, .. } => {
-                format!("{error}; `planrun run PLAN --base {run}` begins a new one from it")
+                format!("{error}; start a new run from it with `planrun run PLAN --base {run}`")
             }
             Error::Answer { error, .. } => refusal(error),
             Error::Journal(_)
@@ -95,7 +95,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Why an answer is not taken, and what to write instead.
+/// Describes why an answer is refused, and what to write instead.
 pub(super) fn refusal(error: &AnswerError) -> String {
     match error {
         AnswerError::Role { role, .. } => format!("{error}: add `--by {role}`"),

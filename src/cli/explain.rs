@@ -1,8 +1,8 @@
-//! `planrun explain`: what a code means, why it hurts, how it looks wrong and right.
+//! `planrun explain`: pages about diagnostic codes and built-in tools.
 
 use clap::Args;
 use owo_colors::OwoColorize;
-use planrun_lang::diag::render::{Look, visible_line};
+use planrun_lang::diag::render::{Appearance, visible_line};
 use planrun_lang::diag::{Code, closest, code_named, codes};
 use planrun_lang::types::Signature;
 use planrun_tools::tools::{BUILT_IN, pages};
@@ -12,48 +12,48 @@ use super::{Exit, Failure, Terminal};
 
 const EXAMPLES: &str = "\
 Examples:
-  planrun explain                 every code, a line each
-  planrun explain unknown-field   one code's page
+  planrun explain                 every code, one per line
+  planrun explain unknown-field   the page of a code
   planrun explain http.fetch      the page of a built-in tool
   planrun explain http            the built-in tools of a namespace
   planrun explain --language      the language in 4,000 tokens";
 
-/// Explain a code that `check` reports, or a built-in tool.
+/// Explain a diagnostic code or a built-in tool
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The code, a tool such as `http.fetch`, or a namespace such as `http`; without one, all are listed.
+    /// Code, tool such as `http.fetch`, or namespace such as `http`; without one, list all codes and tools
     #[arg(value_name = "CODE|TOOL")]
     pub code: Option<String>,
-    /// Print the whole language in 4,000 tokens, for the prompt of a model.
+    /// Print a description of the whole language in 4,000 tokens, for the prompt of a model
     #[arg(long, conflicts_with = "code")]
     pub language: bool,
 }
 
-/// The language, as short as it can be told.
+/// The short description of the language.
 const LANGUAGE: &str = include_str!("language.md");
 
-/// Prints a code's page, or the list of codes.
+/// Prints the page of a code or tool, or the list of codes and tools.
 ///
 /// # Errors
-/// When there is no such code, or the output cannot be written.
+/// Returns an error if there is no such code or tool, or the output cannot be written.
 pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     if arguments.language {
         terminal.print(LANGUAGE)?;
         return Ok(Exit::Fine);
     }
     let text = match &arguments.code {
-        Some(name) => match tools(name, terminal.look) {
-            Some(told) => told,
-            None => explanation(find(name)?, terminal.look),
+        Some(name) => match tools(name, terminal.style) {
+            Some(text) => text,
+            None => explanation(find(name)?, terminal.style),
         },
-        None => format!("{}\n{}", list(terminal.look), all_tools(terminal.look)),
+        None => format!("{}\n{}", list(terminal.style), all_tools(terminal.style)),
     };
     terminal.print(&text)?;
     Ok(Exit::Fine)
 }
 
-/// The code, also where it was copied together with its severity, as in `error[unknown-field]`.
+/// Finds a code by name, or by the form copied from a diagnostic, such as `error[unknown-field]`.
 fn find(name: &str) -> Result<&'static Code, Failure> {
     let bare = name
         .split_once('[')
@@ -74,18 +74,18 @@ fn find(name: &str) -> Result<&'static Code, Failure> {
     })
 }
 
-/// The page of a built-in tool, or the tools of a namespace, where the name is one.
-fn tools(name: &str, look: Look) -> Option<String> {
+/// Returns the page of a built-in tool or the tools of a namespace; `None` if the name is neither.
+fn tools(name: &str, style: Appearance) -> Option<String> {
     let tools = pages::built_in();
     if let Some(tool) = tools.iter().find(|tool| tool.path() == name) {
-        let title = if look.color {
+        let title = if style.color {
             name.bold().to_string()
         } else {
             name.to_owned()
         };
         return Some(format!(
             "{title} (built-in tool)\n\n{}",
-            page(&pages::page(tool), look)
+            page(&pages::page(tool), style)
         ));
     }
     let own: Vec<_> = tools
@@ -95,8 +95,8 @@ fn tools(name: &str, look: Look) -> Option<String> {
     (!own.is_empty()).then(|| own.into_iter().map(|tool| tool_line(tool)).collect())
 }
 
-fn all_tools(look: Look) -> String {
-    let title = if look.color {
+fn all_tools(style: Appearance) -> String {
+    let title = if style.color {
         "Built-in tools".bold().to_string()
     } else {
         "Built-in tools".to_owned()
@@ -119,19 +119,19 @@ fn tool_line(tool: &Signature) -> String {
     )
 }
 
-fn explanation(code: &Code, look: Look) -> String {
-    let name = if look.color {
+fn explanation(code: &Code, style: Appearance) -> String {
+    let name = if style.color {
         code.name.bold().to_string()
     } else {
         code.name.to_owned()
     };
-    format!("{name} ({})\n\n{}", code.severity, page(code.page, look))
+    format!("{name} ({})\n\n{}", code.severity, page(code.page, style))
 }
 
-fn list(look: Look) -> String {
+fn list(style: Appearance) -> String {
     let widest = codes::all().map(|code| code.name.len()).max().unwrap_or(0);
     let groups = codes::GROUPS.iter().map(|(title, codes)| {
-        let title = if look.color {
+        let title = if style.color {
             title.bold().to_string()
         } else {
             (*title).to_owned()

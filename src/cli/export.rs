@@ -1,4 +1,4 @@
-//! `planrun export`: a plan in its other form.
+//! `planrun export`: converts a plan between its text and its JSON form.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,29 +20,30 @@ Examples:
   planrun export onboarding.plan > onboarding.plan.json
   planrun export - < onboarding.plan                      from standard input
   planrun export onboarding.plan.json                     back to text
-  planrun export onboarding.plan --strict                 an example for a model
-  planrun export onboarding.plan --name hire_ada -i name=Ada -i level=L3    a plan made from another one";
+  planrun export onboarding.plan --strict                 as an example for a model
+  planrun export onboarding.plan --name hire_ada -i name=Ada -i level=L3    a plan derived from this one";
 
-/// Print a plan in its JSON form, a plan in JSON as text, or a plan with some of its inputs fixed.
+/// Convert a plan between text and JSON, or fix some of its inputs
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The plan file; `-` is standard input.
+    /// Plan file, or `-` for standard input
     #[arg(value_name = "PLAN")]
     pub file: PathBuf,
-    /// The form; else the one that the file does not have.
+    /// Output form [default: the form that the file does not have]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
-    /// Every key is there, null where it is left out, and values are expressions: the shape of `planrun schema --catalog`.
+    /// Print every key, with null for omitted ones, and values as expressions: the shape that `planrun schema
+    /// --catalog` describes
     #[arg(long, conflicts_with = "format")]
     pub strict: bool,
-    /// Fix an input, read by its declared type: it becomes a value of the plan itself. May be repeated.
+    /// Fix an input to a value, parsed as its declared type; it becomes a value in the body of the plan (repeatable)
     #[arg(short = 'i', value_name = "KEY=VALUE", value_parser = key_value, conflicts_with = "strict")]
     pub inputs: Vec<(String, String)>,
-    /// What the plan is called then.
+    /// New name of the plan
     #[arg(long, value_name = "NAME", conflicts_with = "strict")]
     pub name: Option<String>,
-    /// Whose inputs are fixed, where the file has several plans.
+    /// Plan to fix the inputs of, if the file has several
     #[arg(long, value_name = "NAME")]
     pub plan: Option<String>,
 }
@@ -50,16 +51,16 @@ pub struct Arguments {
 /// The forms of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
-    /// For programs, and for models with structured output.
+    /// JSON, for programs and for models with structured output
     Json,
-    /// Canonical text.
+    /// Canonical text
     Text,
 }
 
 /// Prints a plan in its other form.
 ///
 /// # Errors
-/// When the file cannot be read, or the output cannot be written.
+/// Returns an error if the file cannot be read, or the output cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -73,7 +74,7 @@ pub fn run(
     {
         PlanText::Text(source) => source,
         PlanText::Broken(report) => {
-            terminal.say_plainly(&human(&[report], terminal.look));
+            terminal.eprint(&human(&[report], terminal.style));
             return Ok(Exit::Findings);
         }
     };
@@ -90,9 +91,8 @@ pub fn run(
         .collect();
     if findings.is_empty() && arguments.format.unwrap_or(other) == Format::Text {
         let text = format::print(&parsed.file);
-        let text = text.ok_or_else(|| {
-            Failure::Environment("the plan nests too deeply for this machine".to_owned())
-        })?;
+        let text =
+            text.ok_or_else(|| Failure::Environment("the plan is nested too deeply".to_owned()))?;
         terminal.print_exactly(&text)?;
         return Ok(Exit::Fine);
     }
@@ -110,11 +110,11 @@ pub fn run(
         }
     }
     json::fit_fixes(&source, &mut findings);
-    terminal.say_plainly(&human(&[FileReport::new(source, findings)], terminal.look));
+    terminal.eprint(&human(&[FileReport::new(source, findings)], terminal.style));
     Ok(Exit::Findings)
 }
 
-/// Prints a plan with some of its inputs fixed, in the form that its file has.
+/// Prints a plan with some of its inputs fixed, in the form of its file unless `--format` is given.
 fn fixed(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -135,7 +135,7 @@ fn fixed(
     let mut findings = workspace.check(&source).diagnostics;
     findings.retain(Diagnostic::is_error);
     if !findings.is_empty() {
-        terminal.say_plainly(&human(&[FileReport::new(source, findings)], terminal.look));
+        terminal.eprint(&human(&[FileReport::new(source, findings)], terminal.style));
         return Ok(Exit::Findings);
     }
     let same = if json::is_json(&checked.source) {
@@ -148,9 +148,9 @@ fn fixed(
         Format::Json => match json::encode(&syntax::parse(&source).file) {
             Ok(value) => terminal.print(&json::text(&value))?,
             Err(finding) => {
-                terminal.say_plainly(&human(
+                terminal.eprint(&human(
                     &[FileReport::new(source, vec![*finding])],
-                    terminal.look,
+                    terminal.style,
                 ));
                 return Ok(Exit::Findings);
             }

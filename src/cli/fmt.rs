@@ -1,10 +1,10 @@
-//! `planrun fmt`: plans in their canonical text.
+//! `planrun fmt`: formats plans.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use planrun_lang::diag::render::{
-    FileReport, Look, coloured_diff, human, unified_diff, visible_text,
+    Appearance, FileReport, coloured_diff, human, unified_diff, visible_text,
 };
 use planrun_lang::format::format;
 use planrun_lang::source::SourceFile;
@@ -20,27 +20,27 @@ use planrun_runs::runs::PlanText;
 const EXAMPLES: &str = "\
 Examples:
   planrun fmt                    every plan below this folder, in place
-  planrun fmt --check plans      for CI: names what is not in form, exit code 1
-  planrun fmt --diff a.plan      what would change
+  planrun fmt --check plans      for CI: list files that are not formatted; exit code 1
+  planrun fmt --diff a.plan      show what would change
   planrun fmt - < a.plan         from standard input to standard output, for editors";
 
-/// Write plans in their canonical text.
+/// Format plans
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Files and folders; `-` is standard input, which is written to standard output. Folders are searched for *.plan and
-    /// *.plantest, except what git ignores.
+    /// Files and folders to format, or `-` for standard input to standard output. Folders are searched for *.plan and
+    /// *.plantest files, except those that git ignores
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
-    /// Write nothing; name the files that would change, and exit with 1 if there are any.
+    /// Write nothing; list the files that would change, and exit with 1 if there are any
     #[arg(long)]
     pub check: bool,
-    /// Write nothing; print what would change, and exit with 1 if anything would.
+    /// Write nothing; print a diff of what would change, and exit with 1 if there is any
     #[arg(long)]
     pub diff: bool,
 }
 
-/// What became of one file.
+/// The result of formatting one file.
 enum Done {
     Unchanged(SourceFile, PlanFile),
     Changed {
@@ -48,16 +48,16 @@ enum Done {
         file: PlanFile,
         text: String,
     },
-    /// It cannot be read as a plan, and was left alone.
+    /// The file cannot be parsed, and was left unchanged.
     Refused(FileReport),
-    /// It cannot be opened or written, in a sentence.
+    /// The file cannot be opened or written; the message says why.
     Problem(String),
 }
 
-/// Formats what the arguments name.
+/// Formats the files that the arguments name.
 ///
 /// # Errors
-/// When a path does not exist, no plan is found, or the output cannot be written.
+/// Returns an error if a path does not exist, no plan is found, or the output cannot be written.
 pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let mut found = plan_files::find(&arguments.paths)?;
     if let Some(path) = arguments
@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     {
         let path = path.display();
         return Err(Failure::Usage(format!(
-            "`{path}` is in the JSON form, and `fmt` is for the text of plans"
+            "`{path}` is in the JSON form, but `fmt` formats only the text of plans"
         )));
     }
     found.files.retain(|file| !is_json(&file.name()));
@@ -84,25 +84,25 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     sum.problems
         .extend(found.problems.into_iter().map(|problem| problem.message));
     for result in done {
-        sum.add(result, arguments, terminal.look);
+        sum.add(result, arguments, terminal.style);
     }
-    if writes || !terminal.look.color {
+    if writes || !terminal.style.color {
         terminal.print_exactly(&sum.out)?;
     } else {
         terminal.print(&sum.out)?;
     }
     if !sum.refused.is_empty() {
         let color = terminal.color_messages;
-        let look = Look {
+        let style = Appearance {
             color,
-            ..terminal.look
+            ..terminal.style
         };
-        terminal.say_plainly(&human(&sum.refused, look));
+        terminal.eprint(&human(&sum.refused, style));
     }
     for problem in &sum.problems {
-        terminal.complain(problem);
+        terminal.error(problem);
     }
-    terminal.say(&sentence(writes, &sum));
+    terminal.note(&sentence(writes, &sum));
     Ok(if !sum.problems.is_empty() {
         Exit::Environment
     } else if sum.refused.is_empty() && (writes || sum.changed == 0) {
@@ -112,19 +112,19 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     })
 }
 
-/// What became of all files.
+/// The results of all files.
 #[derive(Default)]
 struct Sum {
     changed: usize,
     unchanged: usize,
     refused: Vec<FileReport>,
     problems: Vec<String>,
-    /// What goes to standard output.
+    /// Text for standard output.
     out: String,
 }
 
 impl Sum {
-    fn add(&mut self, done: Done, arguments: &Arguments, look: Look) {
+    fn add(&mut self, done: Done, arguments: &Arguments, style: Appearance) {
         let writes = !arguments.check && !arguments.diff;
         match done {
             Done::Unchanged(source, file) => {
@@ -140,7 +140,7 @@ impl Sum {
                     self.out.push('\n');
                 }
                 if arguments.diff {
-                    self.out.push_str(&difference(&source, &text, look));
+                    self.out.push_str(&difference(&source, &text, style));
                 }
                 if writes && file == PlanFile::Stdin {
                     self.out.push_str(&text);
@@ -152,12 +152,12 @@ impl Sum {
     }
 }
 
-/// Whether the file of this name is a plan in the JSON form.
+/// Returns true if the file name is that of a plan in the JSON form.
 fn is_json(name: &str) -> bool {
     name.ends_with(json::ENDING)
 }
 
-/// Forms one file, and writes it if that is wanted and it changed.
+/// Formats one file, and writes it if `writes` is true and the text changed.
 fn form(file: PlanFile, writes: bool) -> Done {
     let source = match plan_files::load(&file) {
         Ok(PlanText::Text(source)) => source,
@@ -180,17 +180,17 @@ fn form(file: PlanFile, writes: bool) -> Done {
     Done::Changed { source, file, text }
 }
 
-/// What changes in a file.
-fn difference(source: &SourceFile, text: &str, look: Look) -> String {
+/// Returns the diff of a file.
+fn difference(source: &SourceFile, text: &str, style: Appearance) -> String {
     let diff = unified_diff(source.name(), source.text(), text);
-    if look.color {
+    if style.color {
         coloured_diff(&diff)
     } else {
         diff
     }
 }
 
-/// The last line: what became of how many files.
+/// Returns the summary line: the number of files of each result.
 fn sentence(writes: bool, sum: &Sum) -> String {
     let (changed, unchanged, refused) = (sum.changed, sum.unchanged, sum.refused.len());
     let did = if writes { "formatted" } else { "would change" };
@@ -199,10 +199,13 @@ fn sentence(writes: bool, sum: &Sum) -> String {
         parts.push(format!("{} {did}", counted(changed, "file")));
     }
     if unchanged > 0 || changed + refused == 0 {
-        parts.push(format!("{} already in form", counted(unchanged, "file")));
+        parts.push(format!("{} already formatted", counted(unchanged, "file")));
     }
     if refused > 0 {
-        parts.push(format!("{} left alone", counted(refused, "file")));
+        parts.push(format!(
+            "{} skipped because of errors",
+            counted(refused, "file")
+        ));
     }
     parts.join(", ")
 }

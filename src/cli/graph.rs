@@ -1,4 +1,4 @@
-//! `planrun graph`: the plan as a picture, or as data for programs that draw.
+//! `planrun graph`: draws the graph of a plan, or prints it as data.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,40 +22,40 @@ Examples:
   planrun graph onboarding.plan --format text
   planrun graph onboarding.plan | dot -Tpng         with Graphviz";
 
-/// Draw what waits for what.
+/// Draw the dependency graph of a plan
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The plan file; `-` is standard input.
+    /// Plan file, or `-` for standard input
     #[arg(value_name = "PLAN")]
     pub file: PathBuf,
-    /// Which plan of the file, where it has several.
+    /// Plan to draw, if the file has several
     #[arg(long, value_name = "NAME")]
     pub plan: Option<String>,
-    /// How it is drawn.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "dot")]
     pub format: Format,
 }
 
-/// How a graph is drawn.
+/// The output formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
-    /// For Graphviz.
+    /// Graphviz DOT
     Dot,
-    /// A flowchart that many Markdown viewers show.
+    /// Mermaid flowchart, which many Markdown viewers render
     Mermaid,
-    /// A picture.
+    /// SVG image
     Svg,
-    /// Indented text.
+    /// Indented text
     Text,
-    /// Nodes and edges as data.
+    /// Nodes and edges as JSON
     Json,
 }
 
 /// Draws a plan.
 ///
 /// # Errors
-/// When the plan cannot be had, or is too large for a picture.
+/// Returns an error if the plan cannot be loaded, or is too large for an image.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -71,20 +71,21 @@ pub fn run(
     else {
         return Ok(Exit::Findings);
     };
-    let plan = in_words(&workspace, &checked).unwrap_or_else(|| checked.plan.clone());
+    let plan = as_text(&workspace, &checked).unwrap_or_else(|| checked.plan.clone());
     let drawing = graph::drawing(&plan, &graph::build(&plan));
     terminal.print_exactly(&text(&drawing, arguments.format)?)?;
     Ok(Exit::Fine)
 }
 
-/// A plan of the JSON form as the text that it stands for, whose words a drawing shows.
-fn in_words(workspace: &Workspace, checked: &CheckedPlan) -> Option<Arc<Plan>> {
+/// Converts a plan in the JSON form to text, so that the drawing contains the source text of its statements. Returns
+/// `None` if the plan is text already or cannot be printed.
+fn as_text(workspace: &Workspace, checked: &CheckedPlan) -> Option<Arc<Plan>> {
     let source = &checked.source;
     if !json::is_json(source) {
         return None;
     }
     let text = format::print(&syntax::parse(source).file)?;
-    // Beside the file, so that what it uses is found; under an ending of texts.
+    // In the folder of the file, so that imports resolve; with the extension of text plans.
     let name = Path::new(source.name()).with_extension("plan");
     let plans = workspace
         .check(&SourceFile::new(name.to_string_lossy(), text))
@@ -94,10 +95,10 @@ fn in_words(workspace: &Workspace, checked: &CheckedPlan) -> Option<Arc<Plan>> {
         .find(|plan| plan.name == checked.plan.name)
 }
 
-/// The drawing as text of this format.
+/// Renders the drawing in a format.
 ///
 /// # Errors
-/// When it is too large to be laid out as a picture.
+/// Returns an error if the drawing is too large to be laid out as an image.
 pub fn text(drawing: &Drawing, format: Format) -> Result<String, Failure> {
     match format {
         Format::Dot => Ok(dot(drawing)),

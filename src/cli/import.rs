@@ -1,4 +1,4 @@
-//! `planrun import`: a plan of another system as a plan of this one, with a report.
+//! `planrun import`: converts a plan of another system, and reports what was converted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write as _};
@@ -23,65 +23,66 @@ Examples:
   planrun import - --from asl < machine.json      from standard input
   planrun import plan.yaml --format json          plan, report and findings as one JSON document";
 
-/// Make a plan of a plan of another system, and tell what was carried, changed and not carried.
+/// Convert a plan of another system, and report what was carried over, changed, or not carried over
 ///
-/// What has no counterpart is a name in the plan that does not exist, so that nobody runs the plan without noticing. The
-/// exit code is 1 where something was not carried, or where the check finds errors.
+/// A part without a counterpart becomes a name that does not exist, so that the plan cannot be run by accident. The
+/// exit code is 1 if a part was not carried over, or if the check finds errors.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The document; `-` is standard input.
+    /// Document to convert, or `-` for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Its format; else it is recognized.
+    /// Format of the document [default: detected]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub from: Option<Format>,
-    /// Write the plan to this file.
+    /// Write the plan to this file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Overwrite the file where it is there.
+    /// Overwrite the output file if it exists
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// What is printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Printed,
 }
 
-/// How the result is printed.
+/// The output formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Printed {
-    /// The plan, and beside it the report.
+    /// Plan on standard output, report on standard error
     Text,
-    /// One document with both, and with what the check finds.
+    /// One JSON document with the plan, the report and the diagnostics
     Json,
 }
 
 fn formats() -> impl clap::builder::TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| {
         let known = Format::ALL.into_iter().find(|format| format.name() == name);
-        known.ok_or("no format is called so")
+        known.ok_or("unknown format")
     })
 }
 
-/// Imports what the arguments name.
+/// Converts the document that the arguments name.
 ///
 /// # Errors
-/// When the document cannot be read, or the plan cannot be written.
+/// Returns an error if the document cannot be read, or the plan cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     let source = read(&arguments.file)?;
-    let beside = arguments.output.as_deref().unwrap_or(&arguments.file);
-    let workspace = Workspace::open(beside, project)?;
+    let plan_path = arguments.output.as_deref().unwrap_or(&arguments.file);
+    let workspace = Workspace::open(plan_path, project)?;
     let tools: Tools = workspace.catalog(None).signatures().cloned().collect();
-    let made = match planrun_import::import(&source, arguments.from, &plan_name(beside), &tools) {
+    let made = match planrun_import::import(&source, arguments.from, &plan_name(plan_path), &tools)
+    {
         Ok(made) => made,
-        Err(refused) => return Err(Failure::Findings(told(&source, &refused))),
+        Err(refused) => return Err(Failure::Findings(describe_refusal(&source, &refused))),
     };
     let name = arguments.output.as_ref().map_or_else(
-        || format!("{}.plan", plan_name(beside)),
+        || format!("{}.plan", plan_name(plan_path)),
         |path| path.display().to_string(),
     );
     let plan = SourceFile::new(name, made.text.as_str());
@@ -99,11 +100,11 @@ pub fn run(
             if arguments.output.is_none() {
                 terminal.print_exactly(&made.text)?;
             }
-            terminal.say(made.report.lines(&source).trim_end());
+            terminal.note(made.report.lines(&source).trim_end());
             if !report.diagnostics.is_empty() {
-                terminal.say_plainly(&human(&[report], terminal.look));
+                terminal.eprint(&human(&[report], terminal.style));
             }
-            terminal.say(&format!("{}: {}", made.format.name(), made.report.sum()));
+            terminal.note(&format!("{}: {}", made.format.name(), made.report.sum()));
         }
     }
     let is_whole = made.report.count(Fate::NotCarried) == 0;
@@ -114,10 +115,11 @@ pub fn run(
     })
 }
 
-/// The document, no larger than is read.
+/// Reads the document, up to one byte more than the size limit of the importer.
 fn read(path: &Path) -> Result<SourceFile, Failure> {
-    let shown = path.display();
-    let cannot = |error: io::Error| Failure::Environment(format!("cannot read `{shown}`: {error}"));
+    let display = path.display();
+    let cannot =
+        |error: io::Error| Failure::Environment(format!("cannot read `{display}`: {error}"));
     let limit = document::MAX_BYTES as u64 + 1;
     let mut bytes = Vec::new();
     let is_stdin = path.as_os_str() == "-";
@@ -135,16 +137,16 @@ fn read(path: &Path) -> Result<SourceFile, Failure> {
             .map_err(cannot)?;
     }
     let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::Findings(format!("`{shown}` is no text in UTF-8")))?;
+        .map_err(|_| Failure::Findings(format!("`{display}` is not valid UTF-8")))?;
     let name = if is_stdin {
         "<stdin>".to_owned()
     } else {
-        shown.to_string()
+        display.to_string()
     };
     Ok(SourceFile::new(name, text))
 }
 
-/// The name of the plan, after that of its file.
+/// Derives the name of the plan from the name of its file.
 fn plan_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.split('.').next().unwrap_or_default();
@@ -163,19 +165,19 @@ fn write(path: &Path, text: &str, overwrites: bool) -> Result<(), Failure> {
     } else {
         options.create_new(true);
     }
-    let shown = path.display();
+    let display = path.display();
     let written = options
         .open(path)
         .and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Failure::Usage(format!(
-            "`{shown}` is there already, so nothing was written; choose another name, or overwrite it with `--force`"
+            "`{display}` already exists, so nothing was written; choose another name, or overwrite it with `--force`"
         )),
-        _ => Failure::Environment(format!("cannot write `{shown}`: {error}")),
+        _ => Failure::Environment(format!("cannot write `{display}`: {error}")),
     })
 }
 
-fn told(source: &SourceFile, refused: &Refused) -> String {
+fn describe_refusal(source: &SourceFile, refused: &Refused) -> String {
     let Refused {
         span,
         message,

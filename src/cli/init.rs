@@ -1,4 +1,4 @@
-//! `planrun init`: a project that runs at once, and whose tests pass.
+//! `planrun init`: creates a project that runs at once and whose tests pass.
 
 use std::path::{Path, PathBuf};
 
@@ -10,9 +10,9 @@ use super::{Exit, Failure, Terminal};
 const EXAMPLES: &str = "\
 Examples:
   planrun init            in this folder
-  planrun init shop       in the folder shop, which is made";
+  planrun init shop       in a new folder shop";
 
-/// The files of a new project, by their path in it.
+/// The files of a new project: path in the project, content.
 const FILES: [(&str, &str); 6] = [
     ("planrun.yaml", include_str!("templates/planrun.yaml")),
     ("plans/tidy.plan", include_str!("templates/tidy.plan")),
@@ -20,7 +20,7 @@ const FILES: [(&str, &str); 6] = [
         "plans/tidy.plantest",
         include_str!("templates/tidy.plantest"),
     ),
-    // The name that the test's snapshot has: CI takes no new one.
+    // Must match the name of the test's snapshot: CI does not accept new snapshots.
     (
         "plans/snapshots/tidy.plantest__what_is_solved_is_closed__trace.snap",
         include_str!("templates/tidy.snap"),
@@ -32,36 +32,36 @@ const FILES: [(&str, &str); 6] = [
     ),
 ];
 
-/// Make a project that runs at once: a plan with its tests, an app file, a CI job.
+/// Create a project that runs at once, with a plan, its tests, an app file and a CI job
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The folder; it is made where it does not exist.
+    /// Folder of the project, created if it does not exist
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
 }
 
-/// Writes a project, and says what to type next.
+/// Writes a project, and prints the next commands to type.
 ///
 /// # Errors
-/// When one of its files exists already, or cannot be written.
+/// Returns an error if one of its files exists already, or cannot be written.
 pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let folder = arguments.folder.as_path();
-    let there = FILES
+    let existing = FILES
         .iter()
         .filter(|(name, _)| RealHost.kind(&folder.join(name)).is_ok());
-    let there = there
-        .map(|(name, _)| format!("`{}`", shown(&folder.join(name))))
+    let existing = existing
+        .map(|(name, _)| format!("`{}`", display_path(&folder.join(name))))
         .collect::<Vec<_>>();
-    if !there.is_empty() {
-        let (verb, them) = if there.len() == 1 {
-            ("is", "it")
+    if !existing.is_empty() {
+        let (verb, them) = if existing.len() == 1 {
+            ("exists", "it")
         } else {
-            ("are", "them")
+            ("exist", "them")
         };
         return Err(Failure::Usage(format!(
-            "{} {verb} there already, so nothing was written; choose another folder, or move {them} away",
-            there.join(", ")
+            "{} already {verb}, so nothing was written; choose another folder, or move {them} away",
+            existing.join(", ")
         )));
     }
     for (name, content) in FILES {
@@ -69,8 +69,8 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
         let cannot = |error: std::io::Error| {
             Failure::Environment(format!(
                 "cannot write `{}`: {}",
-                shown(&path),
-                plain(&error)
+                display_path(&path),
+                describe(&error)
             ))
         };
         let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
@@ -81,31 +81,31 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// What was made, and the commands that follow.
+/// Returns the list of created files and the next commands.
 fn next(folder: &Path) -> String {
     let files = FILES
         .iter()
-        .map(|(name, _)| shown(&folder.join(name)))
+        .map(|(name, _)| display_path(&folder.join(name)))
         .collect::<Vec<_>>()
         .join("\n  ");
     let enter = if folder == Path::new(".") {
         String::new()
     } else {
-        format!("  cd {}\n", quoted(&shown(folder)))
+        format!("  cd {}\n", quoted(&display_path(folder)))
     };
     format!(
-        "Made\n  {files}\n\nNext\n{enter}  planrun check\n  planrun test\n  planrun run plans/tidy.plan --mock -i customer=Ada\n  planrun graph plans/tidy.plan \
-         --format mermaid\n"
+        "Created\n  {files}\n\nNext steps\n{enter}  planrun check\n  planrun test\n  planrun run plans/tidy.plan --mock -i \
+         customer=Ada\n  planrun graph plans/tidy.plan --format mermaid\n"
     )
 }
 
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     let path = path.strip_prefix(".").unwrap_or(path);
     path.to_string_lossy()
         .replace(std::path::MAIN_SEPARATOR, "/")
 }
 
-/// The word as a shell takes it for one.
+/// Quotes a word for a shell where necessary.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
     if word.chars().all(plain) {
@@ -115,7 +115,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-fn plain(error: &std::io::Error) -> String {
+fn describe(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         std::io::ErrorKind::NotADirectory => "a part of its path is a file".to_owned(),

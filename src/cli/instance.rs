@@ -1,4 +1,4 @@
-//! A plan made from another one: inputs become values of the plan itself, and it gets a name of its own.
+//! Specialization of a plan: some of its inputs become values in its body, and it gets a new name.
 
 use planrun_lang::format;
 use planrun_lang::source::{SourceFile, Span};
@@ -8,18 +8,18 @@ use super::Failure;
 use planrun_runs::runs::{CheckedPlan, parse_input};
 use planrun_test::plantest::explore::{literal, word};
 
-/// The canonical text of the file in which the plan has these inputs fixed, and this name. Tests stay behind: they are
-/// about the plan that it was.
+/// Returns the canonical text of the file with these inputs of the plan fixed and the plan renamed. Tests are
+/// removed: they are about the original plan.
 ///
 /// # Errors
-/// When an input is unknown or of another type, or must not be shown.
+/// Returns an error if an input is unknown, has a value of the wrong type, or is secret.
 pub fn text(
     checked: &CheckedPlan,
     inputs: &[(String, String)],
     name: Option<&str>,
 ) -> Result<String, Failure> {
     let parsed = parse(&checked.source);
-    let deep = || Failure::Environment("the plan nests too deeply for this machine".to_owned());
+    let deep = || Failure::Environment("the plan is nested too deeply".to_owned());
     let file = checked.source.name().replace(json::ENDING, ".plan");
     let written = if json::is_json(&checked.source) {
         SourceFile::new(&*file, format::print(&parsed.file).ok_or_else(deep)?)
@@ -31,7 +31,7 @@ pub fn text(
     format::print(&parse(&made).file).ok_or_else(deep)
 }
 
-/// The inputs that are given, as plans write values.
+/// Parses the given inputs, and returns them as literals of the language.
 fn fixed(
     checked: &CheckedPlan,
     inputs: &[(String, String)],
@@ -41,7 +41,7 @@ fn fixed(
         let (parameter, value) = parse_input(&checked.plan, name, text)?;
         if !parameter.sensitive.is_empty() {
             return Err(Failure::Usage(format!(
-                "the input `{name}` is secret, and a plan holds no secrets; leave it open"
+                "the input `{name}` is secret, and a plan must not contain secrets; omit it"
             )));
         }
         fixed.retain(|(known, _)| known != name);
@@ -50,7 +50,7 @@ fn fixed(
     Ok(fixed)
 }
 
-/// The text of a file with another head of this plan, and without tests.
+/// Returns the text of a file with a new head for this plan, and without tests.
 fn edited(
     source: &SourceFile,
     plan: &str,
@@ -70,7 +70,7 @@ fn edited(
                     ),
                     head(source, found, fixed, name),
                 ));
-                // Behind its brace.
+                // After the opening brace.
                 let inside = Span::at(found.body.span.start as usize + 1);
                 edits.push((inside, values(source, found, fixed)));
             }
@@ -114,7 +114,7 @@ fn head(
     )
 }
 
-/// The inputs as values of the plan, of the types that they had.
+/// Declares the fixed inputs as values in the body of the plan, with the types of the parameters.
 fn values(source: &SourceFile, plan: &ast::Plan, fixed: &[(String, String)]) -> String {
     let one = |parameter: &ast::Parameter| {
         let (_, value) = fixed

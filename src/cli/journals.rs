@@ -1,4 +1,4 @@
-//! Where the journal of a command is: that of the project around a plan or a folder, or the only one below the folder.
+//! Locates the journal of a command: that of the project around a plan or a folder, or the only one below the folder.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -10,25 +10,25 @@ use planrun_tools::project::{Location, journal_file};
 use super::Failure;
 use planrun_runs::runs::{Planrun, Workspace, real_host};
 
-/// So many folders are looked into for a journal below the current one, and so deep.
+/// Maximum number of folders, and their depth, searched for a journal below the current folder.
 const MAX_FOLDERS: usize = 4000;
-const DEEPEST: usize = 6;
-/// So many journals are named where one has to be chosen.
+const MAX_DEPTH: usize = 6;
+/// Maximum number of journals listed when the user has to choose one.
 const MAX_NAMED: usize = 5;
 
-/// The project around a plan, in which runs were written down; without a plan, that of the folder that `--project` names,
-/// else the one around the current folder, else the only one below it.
+/// Opens the project around a plan, to read its runs. Without a plan, it is the project of the folder given with
+/// `--project`, or else the one around the current folder, or else the only one below it.
 ///
 /// # Errors
-/// When there is none, there are several, or its journal cannot be used.
+/// Returns an error if there is no journal, there are several, or the journal cannot be used.
 pub fn journal_of(plan: Option<&Path>, project: Option<&Path>) -> Result<Planrun, Failure> {
     let host = real_host();
-    let location = place(&*host, plan, project)?;
-    // None is made where there is none, and whoever may only read can still look.
+    let location = locate(&*host, plan, project)?;
+    // Does not create a journal if there is none, and also works with read-only access.
     Ok(Planrun::with_journal(host, location)?)
 }
 
-fn place(
+fn locate(
     host: &dyn Host,
     plan: Option<&Path>,
     project: Option<&Path>,
@@ -36,7 +36,7 @@ fn place(
     if let Some(folder) = project
         && has_journal(host, folder)
     {
-        return Ok(at(host, folder));
+        return Ok(project_in(host, folder));
     }
     let location = Workspace::locate(host, plan.unwrap_or(Path::new("-")), project)?;
     if plan.is_some() || project.is_some() || has_journal(host, &location.folder) {
@@ -45,17 +45,17 @@ fn place(
     if location.file.is_none()
         && let Some(folder) = above(host)
     {
-        return Ok(at(host, &folder));
+        return Ok(project_in(host, &folder));
     }
     let found = below(host);
     match found.as_slice() {
-        [] => Err(Failure::Environment(nowhere(&location))),
-        [one] => Ok(at(host, one)),
+        [] => Err(Failure::Environment(no_journal(&location))),
+        [one] => Ok(project_in(host, one)),
         many => {
             let named = many
                 .iter()
                 .take(MAX_NAMED)
-                .map(|folder| format!("`--project {}`", shown(folder)));
+                .map(|folder| format!("`--project {}`", display_path(folder)));
             let more = if many.len() > MAX_NAMED { ", …" } else { "" };
             Err(Failure::Usage(format!(
                 "there are several journals below this folder; choose one with {}{more}",
@@ -65,9 +65,9 @@ fn place(
     }
 }
 
-/// The folder of a project, where a command that names none would not mean it: neither the current folder nor the nearest
-/// one above is that project's.
-pub fn elsewhere(location: &Location) -> Option<String> {
+/// Returns the folder to pass with `--project` so that a command finds this project; `None` if the command finds it
+/// without the flag, because it is the project of the current folder or of the nearest folder above.
+pub fn project_flag(location: &Location) -> Option<String> {
     let host = real_host();
     let real = |folder: &Path| {
         let folder = if folder.as_os_str().is_empty() {
@@ -91,21 +91,21 @@ pub fn elsewhere(location: &Location) -> Option<String> {
     (!meant).then(|| location.folder.display().to_string())
 }
 
-fn nowhere(location: &Location) -> String {
+fn no_journal(location: &Location) -> String {
     let path = journal_file(&location.folder);
     format!(
-        "there is no journal at {}, nor in a folder above or below this one: nothing was run here yet; `--project DIR` \
-         names the folder of a plan that was run elsewhere",
-        shown(&path)
+        "there is no journal at {}, nor in a folder above or below this one: no plan was run here yet; for a plan that was run \
+         elsewhere, pass its folder with `--project DIR`",
+        display_path(&path)
     )
 }
 
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     visible_line(&path.display().to_string()).into_owned()
 }
 
-/// The project in a folder.
-fn at(host: &dyn Host, folder: &Path) -> Location {
+/// Returns the location of the project in a folder.
+fn project_in(host: &dyn Host, folder: &Path) -> Location {
     let file = folder.join(Location::FILE);
     Location {
         folder: folder.to_owned(),
@@ -118,7 +118,7 @@ fn has_journal(host: &dyn Host, folder: &Path) -> bool {
         .is_ok_and(|kind| kind == FileKind::File)
 }
 
-/// The nearest folder above the current one in which plans without a project were run.
+/// Returns the nearest folder above the current one with a journal, that is, where plans without a project were run.
 fn above(host: &dyn Host) -> Option<PathBuf> {
     let here = host.canonical(Path::new(".")).ok()?;
     let depth = here.components().count();
@@ -129,17 +129,17 @@ fn above(host: &dyn Host) -> Option<PathBuf> {
     })
 }
 
-/// The folders below the current one that have a journal, the nearest first. Hidden folders and those that programs fill
-/// are left out.
+/// Returns the folders below the current one that have a journal, the nearest first. Skips hidden folders, links, and
+/// `node_modules` and `target`.
 fn below(host: &dyn Host) -> Vec<PathBuf> {
-    let (mut found, mut looked) = (Vec::new(), 0);
+    let (mut found, mut visited) = (Vec::new(), 0);
     let mut open = VecDeque::from([(PathBuf::new(), 0)]);
-    while let Some((folder, depth)) = open.pop_front().filter(|_| looked < MAX_FOLDERS) {
-        looked += 1;
+    while let Some((folder, depth)) = open.pop_front().filter(|_| visited < MAX_FOLDERS) {
+        visited += 1;
         if has_journal(host, &folder) {
             found.push(folder.clone());
         }
-        if depth == DEEPEST {
+        if depth == MAX_DEPTH {
             continue;
         }
         let here = if folder.as_os_str().is_empty() {

@@ -1,4 +1,4 @@
-//! The documents that are made from what the program knows: its commands, its codes and the kinds of change.
+//! Generates the reference documents: commands, codes, built-in tools and kinds of change.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use planrun_tools::tools::pages;
 use super::CommandLine;
 use planrun_test::breaking::kind;
 
-/// Every command with its arguments and flags, in Markdown.
+/// Returns every command with its arguments and flags, in Markdown.
 #[must_use]
 pub fn commands() -> String {
     let mut line = CommandLine::command();
@@ -20,21 +20,22 @@ pub fn commands() -> String {
         .filter(|command| !command.is_hide_set() && command.get_name() != "help")
     {
         section(&mut text, command, command.get_name());
-        // What a command has beside its own flags; of a mere family of commands, its help tells.
+        // The nested commands of a command that can also be used alone. Pure groups of commands are described by
+        // their help.
         let is_command = command.is_args_conflicts_with_subcommands_set();
-        let beside = command
+        let nested = command
             .get_subcommands()
             .filter(|inner| is_command && inner.get_name() != "help");
-        for inner in beside {
+        for inner in nested {
             let name = format!("{} {}", command.get_name(), inner.get_name());
             section(&mut text, inner, &name);
         }
     }
-    let _ = write!(text, "### Everywhere\n\n{}", table(&everywhere(&line)));
+    let _ = write!(text, "### Global options\n\n{}", table(&everywhere(&line)));
     text
 }
 
-/// Every kind of change that `breaking` tells, as a table in Markdown.
+/// Returns every kind of change that `breaking` reports, as a Markdown table.
 #[must_use]
 pub fn kinds() -> String {
     let mut text =
@@ -52,7 +53,7 @@ pub fn kinds() -> String {
     text
 }
 
-/// Every code with its page, in Markdown.
+/// Returns every code with its page, in Markdown.
 #[must_use]
 pub fn codes() -> String {
     let mut text = String::new();
@@ -67,7 +68,7 @@ pub fn codes() -> String {
     for (title, group) in &codes::GROUPS {
         let _ = write!(text, "\n## {title}\n");
         for code in *group {
-            // Plans on pages are wrong on purpose, so they are no examples of the language.
+            // The plans on these pages are wrong on purpose, so they must not be taken for examples of the language.
             let page = code
                 .page
                 .replace("```plan\n", "```text\n")
@@ -78,7 +79,7 @@ pub fn codes() -> String {
     text
 }
 
-/// Every built-in tool with its page, in Markdown.
+/// Returns every built-in tool with its page, in Markdown.
 #[must_use]
 pub fn tools() -> String {
     let tools = pages::built_in();
@@ -150,7 +151,7 @@ fn table(arguments: &[&Arg]) -> String {
     text
 }
 
-/// The argument as it is typed.
+/// Returns the argument as it is typed.
 fn spelled(arg: &Arg) -> String {
     let takes = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
     let values: Vec<&str> = arg
@@ -173,7 +174,7 @@ fn spelled(arg: &Arg) -> String {
     format!("`{}`", escaped(&text))
 }
 
-/// The values that it takes, and the one that holds where it is left out.
+/// Returns the possible values and the default of an argument.
 fn choices(arg: &Arg) -> String {
     if !matches!(arg.get_action(), ArgAction::Set | ArgAction::Append) {
         return String::new();
@@ -193,7 +194,7 @@ fn choices(arg: &Arg) -> String {
         let _ = write!(text, " One of {}.", values.join(", "));
     }
     if !default.is_empty() {
-        let _ = write!(text, " Else: {}.", default.join(", "));
+        let _ = write!(text, " Default: {}.", default.join(", "));
     }
     text
 }

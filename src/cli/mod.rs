@@ -1,4 +1,4 @@
-//! The command line: one file per subcommand; the only place that prints, colours and picks exit codes.
+//! The command line: one file per subcommand. Only this module prints, colours, and chooses exit codes.
 
 #[cfg(feature = "agent")]
 pub mod agent;
@@ -54,16 +54,16 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    fine
   1    findings, a failed run, a failed test
-  2    wrong usage
-  3    the environment or the configuration
-  4    the run is paused and waits for somebody
+  2    incorrect usage
+  3    a problem with the environment or the configuration
+  4    the run is paused and waits for a person
   130  interrupted
 
 Environment:
-  NO_COLOR     no colours, unless --color says otherwise
-  PLANRUN_LOG  what happens inside, on standard error: `debug` tells runs, steps, attempts and commits";
+  NO_COLOR     disable colors, unless --color is given
+  PLANRUN_LOG  log to standard error: `debug` logs runs, steps, attempts and commits";
 
-/// Plans for tools: checked before the run, run as a durable graph, tested in CI.
+/// Check, run and test plans that call tools
 #[derive(Debug, Parser)]
 #[command(name = "planrun", version, after_help = EXIT_CODES)]
 pub struct CommandLine {
@@ -73,36 +73,36 @@ pub struct CommandLine {
     pub command: Command,
 }
 
-/// Flags that every command takes.
+/// Flags that every command accepts.
 #[derive(Debug, Args)]
 pub struct Global {
-    /// When to colour.
+    /// When to colour output
     #[arg(
         long,
         global = true,
         value_name = "WHEN",
         default_value = "auto",
-        help_heading = "Everywhere"
+        help_heading = "Global options"
     )]
     pub color: Color,
-    /// Print results and errors only.
+    /// Print only results and errors
     #[arg(
         short,
         long,
         global = true,
         conflicts_with = "verbose",
-        help_heading = "Everywhere"
+        help_heading = "Global options"
     )]
     pub quiet: bool,
-    /// Tell more; twice tells everything.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Everywhere")]
+    /// Print more details; repeat (`-vv`) for all details
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
     pub verbose: u8,
-    /// The folder of planrun.yaml, instead of the nearest one above the plan.
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
+    /// Folder of planrun.yaml, instead of the nearest one above the plan
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub project: Option<PathBuf>,
 }
 
-/// What planrun can do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     #[cfg(feature = "agent")]
@@ -130,34 +130,34 @@ pub enum Command {
     Tools(tools::Arguments),
 }
 
-/// Does what the command line of this process asks for.
+/// Runs the command given on the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
-        Err(answer) => return answered(answer).into(),
+        Err(answer) => return print_clap_error(answer).into(),
     };
     let terminal = Terminal::new(line.global.color, line.global.quiet, line.global.verbose);
     let exit = logging::install(terminal)
         .and_then(|()| dispatch(&line, terminal))
-        .unwrap_or_else(|failure| told(&failure, terminal));
+        .unwrap_or_else(|failure| report_failure(&failure, terminal));
     exit.into()
 }
 
-/// What is wrong with the command line; also the way in which help and version arrive.
-fn answered(mut answer: clap::Error) -> Exit {
-    suggest::conceal(&mut answer);
-    suggest::improve(&mut answer, std::env::args().skip(1));
+/// Prints a clap error: invalid usage, or the text of help and version, which clap also returns as an error.
+fn print_clap_error(mut answer: clap::Error) -> Exit {
+    suggest::redact_value(&mut answer);
+    suggest::suggest_commands(&mut answer, std::env::args().skip(1));
     let printed = answer.print().and_then(|()| io::stdout().flush());
     match (answer.use_stderr(), terminal::written(printed)) {
         (true, _) => Exit::Usage,
         (false, Ok(())) => Exit::Fine,
-        (false, Err(failure)) => told(&failure, Terminal::new(Color::Auto, false, 0)),
+        (false, Err(failure)) => report_failure(&failure, Terminal::new(Color::Auto, false, 0)),
     }
 }
 
-fn told(failure: &Failure, terminal: Terminal) -> Exit {
-    terminal.complain(&failure.to_string());
+fn report_failure(failure: &Failure, terminal: Terminal) -> Exit {
+    terminal.error(&failure.to_string());
     Exit::from(failure)
 }
 

@@ -1,4 +1,4 @@
-//! `planrun mutate`: how many small changes of plans their tests notice.
+//! `planrun mutate`: mutation testing of plans.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::check::counted;
 use super::test::files::{self, Tested, TestedFile};
 use super::{Exit, Failure, Terminal};
 use planrun_runs::driver::{Observer, Silence};
-use planrun_test::plantest::coverage::{Seen, Watching};
+use planrun_test::plantest::coverage::{CoverageObserver, Seen};
 use planrun_test::plantest::mutate::{Kind, Mutant, mutants};
 use planrun_test::plantest::snapshot::{Mode, Place, Store};
 use planrun_test::plantest::suite::{Prepared, Ran, Suite, SuiteOptions};
@@ -26,43 +26,43 @@ use planrun_test::plantest::suite::{Prepared, Ran, Suite, SuiteOptions};
 const EXAMPLES: &str = "\
 Examples:
   planrun mutate plans              every plan below this folder, with the tests below it
-  planrun mutate plans --min 90     for CI: exit code 1 where fewer of a hundred are noticed
+  planrun mutate plans --min 90     for CI: exit code 1 if fewer than 90 % are detected
   planrun mutate plans --format json";
 
-/// Change plans a little, one change at a time, and count how many changes their tests notice.
+/// Measure how many small changes of plans their tests detect
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Files and folders, of plans and of their tests.
+    /// Files and folders of plans and of their tests
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
-    /// The least share of mutants that must be noticed, in percent.
+    /// Exit with 1 if the tests detect less than this share of the mutants, in percent
     #[arg(long, value_name = "PERCENT")]
     pub min: Option<f64>,
-    /// How results are printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub format: Format,
 }
 
-/// How results are printed.
+/// The output formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
-    /// The mutants that no test notices, in their lines.
+    /// Mutants that no test detects, with their locations
     Human,
-    /// One JSON document, for programs.
+    /// One JSON document
     Json,
 }
 
-/// What became of a mutant.
+/// The result of a mutant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
-    /// The check refuses it.
+    /// The check rejects the mutant.
     Rejected,
     /// A test fails.
     Killed,
-    /// Every test passes, though one of them gets there.
+    /// Every test passes, and at least one of them reaches the mutated statement.
     Survived,
-    /// No test gets there.
+    /// Every test passes, and none of them reaches the mutated statement.
     Uncovered,
 }
 
@@ -77,17 +77,17 @@ impl Fate {
     }
 }
 
-/// A mutant of a plan file, by the number of the file among those that are mutated.
+/// A mutant of a plan file with its result.
 struct Tried<'a> {
     source: &'a SourceFile,
     mutant: Mutant,
     fate: Fate,
 }
 
-/// Changes the plans that the arguments name, and runs their tests.
+/// Mutates the plans that the arguments name, and runs their tests.
 ///
 /// # Errors
-/// When a path does not exist, tests fail without any change, or the output cannot be written.
+/// Returns an error if a path does not exist, a test fails without any change, or the output cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -101,7 +101,7 @@ pub fn run(
     if let Some(file) = broken {
         let name = visible_line(file.suite.source.name());
         return Err(Failure::Environment(format!(
-            "`{name}` has errors; `planrun check {name}` tells them"
+            "`{name}` has errors; run `planrun check {name}` for details"
         )));
     }
     let used: Vec<Vec<String>> = tested
@@ -130,7 +130,7 @@ pub fn run(
     let tried: Vec<Tried<'_>> = all.into_par_iter().map(tried).collect();
     let share = share(&tried);
     match arguments.format {
-        Format::Human => tell(&tried, share, terminal)?,
+        Format::Human => print_report(&tried, share, terminal)?,
         Format::Json => terminal.print_json(&format!("{:#}\n", document(&tried, share)))?,
     }
     Ok(if arguments.min.is_some_and(|min| share < min) {
@@ -140,16 +140,16 @@ pub fn run(
     })
 }
 
-/// Runs the tests before anything is changed, and tells what they reach.
+/// Runs the tests on the unchanged plans, and returns their coverage.
 fn run_unchanged(tested: &Tested) -> Result<Seen, Failure> {
     let unchanged: Vec<(Option<(String, String)>, Seen)> = tested
         .files
         .par_iter()
         .map(|file| {
-            let (mut seen, mut nobody) = (Seen::default(), Silence);
-            let mut watching = Watching {
+            let (mut seen, mut silence) = (Seen::default(), Silence);
+            let mut watching = CoverageObserver {
                 seen: &mut seen,
-                inner: &mut nobody,
+                inner: &mut silence,
             };
             let failing = failure(tested, file, &file.suite, &mut watching);
             (failing, seen)
@@ -163,30 +163,29 @@ fn run_unchanged(tested: &Tested) -> Result<Seen, Failure> {
         None => Ok(seen),
         Some((file, title)) => {
             let file = visible_line(&file);
-            let message =
-                format!("the test {title:?} of `{file}` fails before anything is changed");
+            let message = format!("the test {title:?} of `{file}` fails without any mutation");
             Err(Failure::Environment(format!(
-                "{message}; `planrun test` tells why"
+                "{message}; run `planrun test` for details"
             )))
         }
     }
 }
 
-/// The files that a file uses, itself first.
+/// Returns the names of the files that a file reads, starting with itself.
 fn used_by(tested: &Tested, file: &TestedFile) -> Vec<String> {
     let workspace = &tested.workspaces[file.project];
-    let noting = Noting {
+    let recording = RecordingFiles {
         files: workspace.files(),
         read: Mutex::default(),
     };
-    let _ = workspace.find(&file.suite.source, &noting);
+    let _ = workspace.find(&file.suite.source, &recording);
     let mut used = vec![file.suite.source.name().to_owned()];
-    used.extend(noting.read.into_inner().unwrap_or_default());
+    used.extend(recording.read.into_inner().unwrap_or_default());
     used
 }
 
-/// What becomes of a mutant: the check refuses its plan, or every file of tests that sees it is checked and run again. A
-/// test that does not fit the plan any more has noticed.
+/// Tests a mutant: the check rejects its plan, or every test file that reads the plan is checked and run again. A
+/// test that no longer fits the plan counts as detection.
 fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutant) -> Fate {
     let name = home.suite.source.name();
     let text = mutant.apply(home.suite.source.text());
@@ -227,7 +226,7 @@ fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutan
     Fate::Survived
 }
 
-/// Whether a test gets to the statement around a place of a plan file; true where runs do not tell.
+/// Returns true if a test reaches the statement around a location of a plan file, or if runs do not report it.
 fn is_covered(home: &TestedFile, seen: &Seen, place: Span) -> bool {
     let items = &home.suite.checked.tree.items;
     let Some(item) = items.iter().find(|item| item.span.contains(place)) else {
@@ -245,7 +244,7 @@ fn is_covered(home: &TestedFile, seen: &Seen, place: Span) -> bool {
     let reached: BTreeSet<_> = seen.of(plan).map(|item| (item.block, item.node)).collect();
     let mut around = Vec::new();
     for (block, id, node) in plan.sites() {
-        if node.span.contains(place) && tells(&node.kind) {
+        if node.span.contains(place) && is_observable(&node.kind) {
             around.push((node.span.end - node.span.start, (block, id)));
         }
     }
@@ -255,8 +254,8 @@ fn is_covered(home: &TestedFile, seen: &Seen, place: Span) -> bool {
     }
 }
 
-/// Whether a run tells that it gets to such a statement.
-fn tells(kind: &NodeKind) -> bool {
+/// Returns true if a run reports that it reaches a statement of this kind.
+fn is_observable(kind: &NodeKind) -> bool {
     matches!(
         kind,
         NodeKind::Condition(_)
@@ -267,7 +266,7 @@ fn tells(kind: &NodeKind) -> bool {
     )
 }
 
-/// The first test of a file that fails: its file and its name.
+/// Returns the file and the name of the first failing test of a file; `None` if all pass.
 fn failure(
     tested: &Tested,
     file: &TestedFile,
@@ -289,15 +288,15 @@ fn failure(
     let mut fails = |prepared: &Prepared| {
         let ran: Ran = suite.run(environment, prepared, SuiteOptions::default(), observer);
         let differs = || {
-            ran.kept.iter().any(|kept| {
+            ran.snapshots.iter().any(|text| {
                 let place = Place {
                     test: &ran.test.name,
                     row: ran.row,
-                    kind: kept.snapshot.of,
+                    kind: text.snapshot.of,
                     line: 0,
                 };
                 shelf
-                    .settle(&place, &kept.text)
+                    .settle(&place, &text.text)
                     .is_ok_and(|settled| !settled.passes())
             })
         };
@@ -307,7 +306,7 @@ fn failure(
     suite.cases().iter().find_map(&mut fails)
 }
 
-/// How many of a hundred mutants that the check lets through are noticed.
+/// Returns the share of detected mutants among those that the check accepts, in percent.
 fn share(tried: &[Tried<'_>]) -> f64 {
     let count = |fate: Fate| tried.iter().filter(|tried| tried.fate == fate).count();
     let (killed, survived) = (
@@ -322,7 +321,7 @@ fn share(tried: &[Tried<'_>]) -> f64 {
     }
 }
 
-fn tell(tried: &[Tried<'_>], share: f64, terminal: Terminal) -> Result<(), Failure> {
+fn print_report(tried: &[Tried<'_>], share: f64, terminal: Terminal) -> Result<(), Failure> {
     for one in tried
         .iter()
         .filter(|one| matches!(one.fate, Fate::Survived | Fate::Uncovered))
@@ -351,18 +350,18 @@ fn tell(tried: &[Tried<'_>], share: f64, terminal: Terminal) -> Result<(), Failu
     }
     for (kind, [rejected, killed, survived, uncovered]) in kinds {
         let untested = if uncovered > 0 {
-            format!(", {uncovered} where no test gets to")
+            format!(", {uncovered} not reached by any test")
         } else {
             String::new()
         };
         terminal.print(&format!(
-            "{:<9} {killed} of {} noticed{untested}, {rejected} refused by the check\n",
+            "{:<9} {killed} of {} detected{untested}, {rejected} rejected by the check\n",
             kind.name(),
             killed + survived + uncovered
         ))?;
     }
     terminal.print(&format!(
-        "{share:.1} % of {} noticed\n",
+        "{share:.1} % of {} detected\n",
         counted(tried.len() - rejected(tried), "mutant")
     ))
 }
@@ -374,7 +373,7 @@ fn rejected(tried: &[Tried<'_>]) -> usize {
         .count()
 }
 
-/// One edit as people write it: what was there, and what is.
+/// Describes one edit: the old and the new text.
 fn changed(source: &SourceFile, edit: &planrun_lang::diag::Edit) -> String {
     let short = |text: &str| {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -391,7 +390,7 @@ fn changed(source: &SourceFile, edit: &planrun_lang::diag::Edit) -> String {
 }
 
 fn document(tried: &[Tried<'_>], share: f64) -> Json {
-    let told = |one: &Tried<'_>| {
+    let entry = |one: &Tried<'_>| {
         let position = one.source.position(one.mutant.span.start);
         json!({
             "file": one.source.name(), "line": position.line, "column": position.column,
@@ -405,10 +404,10 @@ fn document(tried: &[Tried<'_>], share: f64) -> Json {
         "killed": count(Fate::Killed), "survived": count(Fate::Survived), "uncovered": count(Fate::Uncovered),
         "rejected": count(Fate::Rejected),
     });
-    json!({ "version": 1, "share": share, "counts": counts, "mutants": tried.iter().map(told).collect::<Vec<_>>() })
+    json!({ "version": 1, "share": share, "counts": counts, "mutants": tried.iter().map(entry).collect::<Vec<_>>() })
 }
 
-/// Plan files, one of them with another text.
+/// The plan files, with the text of one of them replaced.
 struct Changed<'a, F> {
     files: F,
     name: &'a str,
@@ -426,13 +425,13 @@ impl<F: Files> Files for Changed<'_, F> {
     }
 }
 
-/// Plan files, and which were read.
-struct Noting<F> {
+/// The plan files, recording the names of the files that are read.
+struct RecordingFiles<F> {
     files: F,
     read: Mutex<Vec<String>>,
 }
 
-impl<F: Files> Files for Noting<F> {
+impl<F: Files> Files for RecordingFiles<F> {
     fn read(&self, from: &str, path: &str) -> Result<SourceFile, String> {
         let read = self.files.read(from, path)?;
         if let Ok(mut names) = self.read.lock() {

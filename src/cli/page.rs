@@ -1,47 +1,47 @@
-//! The pages of codes on a terminal: headings and code stand out, paragraphs fill the width.
+//! Renders Markdown pages for a terminal: headings and code are highlighted, paragraphs are wrapped.
 
 use owo_colors::OwoColorize;
-use planrun_lang::diag::render::{Look, wrap};
+use planrun_lang::diag::render::{Appearance, wrap};
 
-/// Columns that paragraphs fill at most: longer lines read badly.
+/// Maximum width of paragraphs, in columns: longer lines are hard to read.
 const TEXT_COLUMNS: usize = 88;
 
-/// A Markdown page as text. Code blocks are indented and keep their lines; the marks of Markdown go.
+/// Renders a Markdown page as text. Code blocks are indented and keep their lines; Markdown markup is removed.
 #[must_use]
-pub fn page(markdown: &str, look: Look) -> String {
+pub fn page(markdown: &str, style: Appearance) -> String {
     let mut out = String::new();
     let mut paragraph = Vec::new();
     let mut in_code = false;
     for line in markdown.lines() {
         if line.starts_with("```") {
-            flush(&mut out, &mut paragraph, look);
+            flush(&mut out, &mut paragraph, style);
             in_code = !in_code;
             continue;
         }
         if in_code {
-            push_code(&mut out, line, look);
+            push_code(&mut out, line, style);
         } else if line.trim().is_empty() {
-            flush(&mut out, &mut paragraph, look);
+            flush(&mut out, &mut paragraph, style);
             out.push('\n');
         } else if is_heading(line) {
-            flush(&mut out, &mut paragraph, look);
-            push_heading(&mut out, line, look);
+            flush(&mut out, &mut paragraph, style);
+            push_heading(&mut out, line, style);
         } else {
             paragraph.push(line.trim());
         }
     }
-    flush(&mut out, &mut paragraph, look);
+    flush(&mut out, &mut paragraph, style);
     out
 }
 
-/// `# …`, and the short lines with a colon that announce an example.
+/// Returns true for `# …`, and for one-word lines with a colon that introduce an example.
 fn is_heading(line: &str) -> bool {
     line.starts_with('#') || (line.ends_with(':') && !line.contains(' '))
 }
 
-fn push_heading(out: &mut String, line: &str, look: Look) {
+fn push_heading(out: &mut String, line: &str, style: Appearance) {
     let text = line.trim_start_matches(['#', ' ']);
-    if look.color {
+    if style.color {
         out.push_str(&text.bold().to_string());
     } else {
         out.push_str(text);
@@ -49,10 +49,10 @@ fn push_heading(out: &mut String, line: &str, look: Look) {
     out.push('\n');
 }
 
-fn push_code(out: &mut String, line: &str, look: Look) {
+fn push_code(out: &mut String, line: &str, style: Appearance) {
     if !line.is_empty() {
         out.push_str("    ");
-        if look.color {
+        if style.color {
             out.push_str(&line.cyan().to_string());
         } else {
             out.push_str(line);
@@ -61,8 +61,8 @@ fn push_code(out: &mut String, line: &str, look: Look) {
     out.push('\n');
 }
 
-/// Ends a paragraph. An item of a list is a paragraph of its own.
-fn flush(out: &mut String, paragraph: &mut Vec<&str>, look: Look) {
+/// Ends a paragraph. Each list item is a paragraph of its own.
+fn flush(out: &mut String, paragraph: &mut Vec<&str>, style: Appearance) {
     let mut text = String::new();
     for line in paragraph.drain(..) {
         if !text.is_empty() {
@@ -73,14 +73,14 @@ fn flush(out: &mut String, paragraph: &mut Vec<&str>, look: Look) {
     if text.is_empty() {
         return;
     }
-    for line in wrap(&text, look.width.min(TEXT_COLUMNS)) {
-        out.push_str(&inline_code(&line, look));
+    for line in wrap(&text, style.width.min(TEXT_COLUMNS)) {
+        out.push_str(&inline_code(&line, style));
         out.push('\n');
     }
 }
 
-fn inline_code(line: &str, look: Look) -> String {
-    if !look.color {
+fn inline_code(line: &str, style: Appearance) -> String {
+    if !style.color {
         return line.to_owned();
     }
     let parts = line.split('`').enumerate();
@@ -104,22 +104,22 @@ mod tests {
 
     #[test]
     fn paragraphs_flow_and_code_is_indented() {
-        let shown = page(PAGE, Look::PLAIN);
+        let text = page(PAGE, Appearance::PLAIN);
         assert_eq!(
-            shown,
+            text,
             "A name that nothing has.\n\nBad:\n\n    plan p() {}\n\n- one `x`\n- two\n"
         );
     }
 
     #[test]
     fn colours_only_where_wanted() {
-        assert!(!page(PAGE, Look::PLAIN).contains('\u{1b}'));
+        assert!(!page(PAGE, Appearance::PLAIN).contains('\u{1b}'));
         assert!(
             page(
                 PAGE,
-                Look {
+                Appearance {
                     color: true,
-                    ..Look::PLAIN
+                    ..Appearance::PLAIN
                 }
             )
             .contains("\u{1b}[36mx\u{1b}[39m")

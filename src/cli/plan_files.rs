@@ -1,4 +1,4 @@
-//! Which plan files a command speaks of, and their text.
+//! Finds and reads the plan files that a command works on.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,34 +14,34 @@ use planrun_lang::syntax::json;
 use super::{Failure, Terminal};
 use planrun_runs::runs::{CheckedPlan, Choice, Error, PlanText, Workspace, file_name, tidy};
 
-/// The ending of plan files; those in the JSON form end in [`json::ENDING`].
+/// Suffix of plan files; those in the JSON form end in [`json::ENDING`].
 const ENDING: &str = ".plan";
-/// The ending of files that hold tests only.
+/// Suffix of files that contain only tests.
 const TESTS: &str = ".plantest";
-/// The path that stands for standard input.
+/// The path that means standard input.
 const STDIN: &str = "-";
 
-/// Where the text of a plan comes from.
+/// The source of a plan's text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum PlanFile {
     Stdin,
     Path(PathBuf),
 }
 
-/// What a set of paths leads to.
+/// The plan files found for a set of paths.
 #[derive(Debug, Default)]
 pub struct PlanFiles {
-    /// In path order, each once.
+    /// In path order, without duplicates.
     pub files: Vec<PlanFile>,
     /// Folders that could not be read.
     pub problems: Vec<Problem>,
 }
 
-/// The plan files that the paths name: files as they are, folders with every `*.plan`, `*.plan.json` and `*.plantest` below them that
-/// git does not ignore, and `-` for standard input.
+/// Returns the plan files that the paths name: a file as it is, a folder with every `*.plan`, `*.plan.json` and
+/// `*.plantest` below it that git does not ignore, and `-` for standard input.
 ///
 /// # Errors
-/// When a path does not exist.
+/// Returns an error if a path does not exist.
 pub fn find(paths: &[PathBuf]) -> Result<PlanFiles, Failure> {
     let mut found = BTreeSet::new();
     let mut problems = Vec::new();
@@ -63,10 +63,10 @@ pub fn find(paths: &[PathBuf]) -> Result<PlanFiles, Failure> {
     })
 }
 
-/// Reads one plan. Bytes that are no plan text are a finding, not a failure.
+/// Reads one plan. Bytes that are not a plan text are a diagnostic, not an error.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Returns an error if the file cannot be read.
 pub fn load(file: &PlanFile) -> Result<PlanText, Problem> {
     let text = match file {
         PlanFile::Stdin => PlanText::from_reader(file.name(), io::stdin().lock()),
@@ -82,11 +82,11 @@ pub fn load(file: &PlanFile) -> Result<PlanText, Problem> {
     })
 }
 
-/// Reads and checks the plan that a command is about; findings are printed. `None` where there are errors, those in the
-/// project's own files included.
+/// Reads and checks the plan of a command, and prints the diagnostics. Returns `None` if there are errors, including
+/// those in the project's own files.
 ///
 /// # Errors
-/// When the file cannot be read, or has no such plan.
+/// Returns an error if the file cannot be read, or has no such plan.
 pub fn checked_plan(
     workspace: &Arc<Workspace>,
     path: &Path,
@@ -97,7 +97,7 @@ pub fn checked_plan(
         match load(&PlanFile::of(path)).map_err(|problem| Failure::Environment(problem.message))? {
             PlanText::Text(source) => source,
             PlanText::Broken(report) => {
-                terminal.say_plainly(&human(&[report], terminal.look));
+                terminal.eprint(&human(&[report], terminal.style));
                 return Ok(None);
             }
         };
@@ -107,20 +107,20 @@ pub fn checked_plan(
         .iter()
         .any(|file| !file.diagnostics.is_empty())
     {
-        terminal.say_plainly(&human(checked.project_findings(), terminal.look));
+        terminal.eprint(&human(checked.project_findings(), terminal.style));
     }
     let Choice { report, plan } = checked
         .choose(name)
         .map_err(|error| not_chosen(path, error))?;
     if !report.diagnostics.is_empty() {
-        terminal.say_plainly(&human(&[report], terminal.look));
+        terminal.eprint(&human(&[report], terminal.style));
     }
     Ok(plan)
 }
 
-/// Why none of the plans of a file is meant.
+/// Describes why no plan of a file was selected.
 fn not_chosen(path: &Path, error: Error) -> Failure {
-    let Error::PlanChoice { wanted, plans } = error else {
+    let Error::PlanChoice { requested, plans } = error else {
         return error.into();
     };
     let names = plans
@@ -128,21 +128,21 @@ fn not_chosen(path: &Path, error: Error) -> Failure {
         .map(|plan| format!("`{plan}`"))
         .collect::<Vec<_>>()
         .join(", ");
-    let shown = path.display();
-    Failure::Usage(match (wanted, plans.is_empty()) {
-        (Some(wanted), empty) => {
-            let known = if empty { "no plan at all" } else { &names };
-            format!("`{shown}` has no plan `{wanted}`; it has {known}")
+    let display = path.display();
+    Failure::Usage(match (requested, plans.is_empty()) {
+        (Some(requested), empty) => {
+            let known = if empty { "no plans" } else { &names };
+            format!("`{display}` has no plan `{requested}`; it has {known}")
         }
-        (None, true) => format!("`{shown}` has no plan"),
+        (None, true) => format!("`{display}` has no plan"),
         (None, false) => {
-            format!("`{shown}` has several plans: {names}; choose one with `--plan NAME`")
+            format!("`{display}` has several plans: {names}; choose one with `--plan NAME`")
         }
     })
 }
 
 impl PlanFile {
-    /// The file at a path, or standard input for `-`.
+    /// Returns the file at a path, or standard input for `-`.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         if path.as_os_str() == STDIN {
@@ -152,7 +152,7 @@ impl PlanFile {
         }
     }
 
-    /// Where it is; `-` for standard input.
+    /// Returns the path of the file; `-` for standard input.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
@@ -161,7 +161,7 @@ impl PlanFile {
         }
     }
 
-    /// The name that reports show, with `/` between folders.
+    /// Returns the name for reports, with `/` between folders.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -175,7 +175,7 @@ fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Proble
     for entry in WalkBuilder::new(folder).require_git(false).build() {
         match entry {
             Ok(entry) => {
-                // A link is followed when it is read; pipes and devices are no plans, whatever they are called.
+                // A link is followed when it is read. Pipes and devices are not plans, whatever their names.
                 let is_file = entry
                     .file_type()
                     .is_some_and(|kind| kind.is_file() || kind.is_symlink());
@@ -186,14 +186,14 @@ fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Proble
             Err(error) => {
                 problems.push(Problem {
                     file: None,
-                    message: format!("cannot look into a folder: {error}"),
+                    message: format!("cannot read a folder: {error}"),
                 });
             }
         }
     }
 }
 
-/// Whether the name is one of a plan file, in either form.
+/// Returns true if the name is that of a plan file, in either form.
 pub(super) fn is_plan(path: &Path) -> bool {
     let name = path
         .file_name()
@@ -204,19 +204,19 @@ pub(super) fn is_plan(path: &Path) -> bool {
 }
 
 fn cannot_open(path: &Path, error: &io::Error) -> Failure {
-    let shown = path.display();
+    let display = path.display();
     if error.kind() != io::ErrorKind::NotFound {
-        return Failure::Environment(format!("cannot open `{shown}`: {}", reason(error)));
+        return Failure::Environment(format!("cannot open `{display}`: {}", reason(error)));
     }
-    let hint = neighbour(path)
-        .map(|near| format!(", did you mean `{near}`?"))
+    let hint = similar_path(path)
+        .map(|near| format!("; did you mean `{near}`?"))
         .unwrap_or_default();
-    Failure::Environment(format!("there is no file or folder `{shown}`{hint}"))
+    Failure::Environment(format!("there is no file or folder `{display}`{hint}"))
 }
 
-/// The path beside `path` whose name is nearest.
-fn neighbour(path: &Path) -> Option<String> {
-    let wanted = path.file_name()?.to_str()?;
+/// Returns the path in the same folder whose name is most similar; `None` if none is similar.
+fn similar_path(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
     let folder = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
@@ -226,11 +226,11 @@ fn neighbour(path: &Path) -> Option<String> {
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect();
     names.sort();
-    let near = closest(wanted, names.iter().map(String::as_str))?;
+    let near = closest(name, names.iter().map(String::as_str))?;
     Some(path.with_file_name(near).display().to_string())
 }
 
-/// An error of the system in plain words, without its number.
+/// Describes a system error without its number.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "it does not exist".to_owned(),

@@ -1,4 +1,4 @@
-//! `planrun plans`: the plans of a project, all or those that some words speak of.
+//! `planrun plans`: lists the plans of a project, optionally filtered by a query.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -17,15 +17,15 @@ use super::{Exit, Failure, Terminal};
 
 const EXAMPLES: &str = "\
 Examples:
-  planrun plans list                           every plan of this project, with what it changes at most
-  planrun plans list --query 'new employees'   those that these words speak of, the best first
+  planrun plans list                           every plan of this project, with the most that it changes
+  planrun plans list --query 'new employees'   plans that match these words, best match first
   planrun plans list --effect read --brief plans/reports
   planrun plans list --format json             with the JSON Schemas of inputs and replies
 
-Plans are files: `git log` tells their versions and who wrote them, `git revert` brings one back, and
-`planrun breaking --against REV` tells what a version changes for those who use it.";
+Plans are files: `git log` lists their versions and authors, `git revert` restores a version, and
+`planrun breaking --against REV` reports what a version changes for its users.";
 
-/// Find the plans of a project.
+/// Find the plans of a project
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -38,47 +38,48 @@ enum PlansCommand {
     List(ListArguments),
 }
 
-/// List plans.
+/// List plans
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 struct ListArguments {
-    /// Files and folders. Folders are searched for *.plan and *.plan.json, except what git ignores.
+    /// Files and folders to search. Folders are searched for *.plan and *.plan.json files, except those that git
+    /// ignores
     #[arg(value_name = "PATH", default_value = ".")]
     paths: Vec<PathBuf>,
-    /// Only those that these words speak of, the best first.
+    /// List only plans that match these words, best match first
     #[arg(long, value_name = "WORDS")]
     query: Option<String>,
-    /// Only those whose calls are at most of this class: pure, read, idempotent, effect or irreversible.
+    /// List only plans whose calls are at most of this effect class: pure, read, idempotent, effect or irreversible
     #[arg(long, value_name = "CLASS", value_parser = effect)]
     effect: Option<Effect>,
-    /// Their places and names only.
+    /// Print only locations and names
     #[arg(long)]
     brief: bool,
-    /// At most so many.
+    /// List at most N plans
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Leave out so many of the first.
+    /// Skip the first N plans
     #[arg(long, value_name = "N", default_value_t = 0)]
     offset: usize,
-    /// How the list is printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: Format,
 }
 
-/// How a list of plans is printed.
+/// The output formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {
-    /// A line for each plan.
+    /// One line for each plan
     Human,
-    /// A list of objects.
+    /// One JSON array of objects
     Json,
 }
 
-/// A plan that was found.
+/// A plan of the project.
 struct Found {
     file: String,
     line: u32,
-    /// The plan as what it is to those who call it; its namespace is the file.
+    /// The plan as a contract for its callers; the namespace is the file.
     contract: Arc<Signature>,
 }
 
@@ -89,10 +90,10 @@ fn effect(word: &str) -> Result<Effect, String> {
     })
 }
 
-/// Lists.
+/// Lists plans.
 ///
 /// # Errors
-/// When a path does not exist, the project cannot be opened, or the output cannot be written.
+/// Returns an error if a path does not exist, the project cannot be opened, or the output cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -112,7 +113,7 @@ impl ListArguments {
         for file in &files.files {
             let source = match load(file) {
                 Ok(PlanText::Text(source)) => source,
-                // `check` tells what is wrong with it.
+                // `check` reports its errors.
                 Ok(PlanText::Broken(_)) => continue,
                 Err(problem) => {
                     problems.push(problem);
@@ -133,7 +134,7 @@ impl ListArguments {
             }));
         }
         plans.retain(|plan| self.effect.is_none_or(|most| plan.contract.effect <= most));
-        let found = self.chosen(&plans);
+        let found = self.select(&plans);
         match self.format {
             Format::Human => terminal.print(&self.lines(&found))?,
             Format::Json => {
@@ -143,7 +144,7 @@ impl ListArguments {
             }
         }
         for problem in &problems {
-            terminal.complain(&problem.message);
+            terminal.error(&problem.message);
         }
         Ok(if problems.is_empty() {
             Exit::Fine
@@ -152,8 +153,8 @@ impl ListArguments {
         })
     }
 
-    /// Those that are wanted, in the order in which they are listed.
-    fn chosen<'p>(&self, plans: &'p [Found]) -> Vec<&'p Found> {
+    /// Returns the plans that match the arguments, in the order of the list.
+    fn select<'p>(&self, plans: &'p [Found]) -> Vec<&'p Found> {
         let ordered: Vec<&Found> = match &self.query {
             None => plans.iter().collect(),
             Some(query) => {
@@ -184,8 +185,8 @@ impl ListArguments {
         let lines = plans.iter().map(|plan| {
             let mut line = format!("{:places$}  {:names$}", place(plan), name(plan));
             if !self.brief {
-                let (effect, told) = (plan.contract.effect, plan.contract.first_sentence());
-                line = format!("{line}  {:12}  {told}", effect.name());
+                let (effect, summary) = (plan.contract.effect, plan.contract.first_sentence());
+                line = format!("{line}  {:12}  {summary}", effect.name());
             }
             format!("{}\n", visible_line(line.trim_end()))
         });

@@ -1,62 +1,62 @@
-//! What a run is doing, live on a terminal: a line for each running step, a settled line for each that has ended.
+//! Live progress of a run on a terminal: one line for each running step, and one for each step that has ended.
 
 use std::time::Duration;
 
 use indexmap::IndexMap;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use owo_colors::{OwoColorize, Style};
-use planrun_lang::diag::render::{Look, visible_line};
+use planrun_lang::diag::render::{Appearance, visible_line};
 use planrun_lang::protocol::StepState;
 
 use planrun_core::journal::StepError;
 
-/// Lines for running steps; the rest is counted in one more line.
+/// Maximum number of lines for running steps; one more line counts the remaining ones.
 const MAX_LIVE: usize = 8;
-/// How often spinners turn. Also how late a line may be.
+/// Interval at which the spinners turn, and the maximum delay of a line.
 const TICK: Duration = Duration::from_millis(120);
-/// Characters of a path or a tool's name that are shown.
-const MAX_OF_A_NAME: usize = 60;
+/// Maximum number of characters printed of a path or a tool name.
+const MAX_NAME_CHARS: usize = 60;
 
-/// Characters of the reason of a failure that are shown.
-const MAX_OF_A_REASON: usize = 120;
+/// Maximum number of characters printed of the reason of a failure.
+const MAX_REASON_CHARS: usize = 120;
 
-/// The live picture of one run. Silent unless it was made for a terminal.
+/// Live progress of one run. Prints nothing unless it was created for a terminal.
 pub struct Progress {
     screen: Option<Screen>,
 }
 
 impl Progress {
-    /// Draws on standard error where that is a terminal, and nowhere else. `wanted` is false for `-q` and for formats
-    /// that programs read.
+    /// Creates a display on standard error. It prints nothing if standard error is not a terminal or `enabled` is
+    /// false, as with `-q` and formats for programs.
     #[must_use]
-    pub fn new(wanted: bool, look: Look) -> Self {
+    pub fn new(enabled: bool, style: Appearance) -> Self {
         let target = ProgressDrawTarget::stderr();
-        // Hidden is what indicatif calls a standard error that is no terminal.
+        // indicatif calls a standard error that is not a terminal hidden.
         Self {
-            screen: (wanted && !target.is_hidden()).then(|| Screen::new(target, look)),
+            screen: (enabled && !target.is_hidden()).then(|| Screen::new(target, style)),
         }
     }
 
-    /// An attempt at a step has begun.
+    /// Records that an attempt of a step has started.
     pub fn started(&mut self, path: &str, tool: &str) {
         if let Some(screen) = &mut self.screen {
-            screen.show(path, &named(path, tool));
+            screen.show(path, &label(path, tool));
         }
     }
 
-    /// Attempt number `attempt` has failed and the next begins after `wait`.
+    /// Records that attempt number `attempt` has failed and the next one starts after `wait`.
     pub fn retrying(&mut self, path: &str, attempt: u32, wait: Duration) {
         if let Some(screen) = &mut self.screen {
             let text = format!(
-                "{}: attempt {attempt} failed, again in {}",
+                "{}: attempt {attempt} failed, retrying in {}",
                 short(path),
-                length(wait)
+                format_duration(wait)
             );
             screen.show(path, &text);
         }
     }
 
-    /// The step has ended, or waits for somebody.
+    /// Records that the step has ended, or waits for an answer.
     pub fn finished(
         &mut self,
         path: &str,
@@ -66,7 +66,7 @@ impl Progress {
         why: Option<&StepError>,
     ) {
         if let Some(screen) = &mut self.screen {
-            let line = settled(path, state, attempts, duration, screen.look);
+            let line = settled(path, state, attempts, duration, screen.style);
             screen.settle(
                 path,
                 &format!("{line}{}", why.map(reason).unwrap_or_default()),
@@ -74,30 +74,30 @@ impl Progress {
         }
     }
 
-    /// A task has another status.
-    pub fn moved(&mut self, task: &str, title: Option<&str>, status: &str) {
+    /// Records that a task has a new status.
+    pub fn task_changed(&mut self, task: &str, title: Option<&str>, status: &str) {
         if let Some(screen) = &mut self.screen {
-            screen.tell(&changed(task, title, status, screen.look));
+            screen.print_line(&changed(task, title, status, screen.style));
         }
     }
 
-    /// An event has fired a listener.
+    /// Records that an event has fired a listener.
     pub fn fired(&mut self, path: &str) {
         if let Some(screen) = &mut self.screen {
-            let sign = if screen.look.unicode { "→" } else { ">" };
-            screen.tell(&format!("{sign} {} fired", short(path)));
+            let sign = if screen.style.unicode { "→" } else { ">" };
+            screen.print_line(&format!("{sign} {} fired", short(path)));
         }
     }
 
-    /// Tells something beside the live lines, which make room for it.
-    pub fn beside(&self, tell: impl FnOnce()) {
+    /// Runs `print` while the live lines are hidden, so that its output does not mix with them.
+    pub fn suspend(&self, print: impl FnOnce()) {
         match &self.screen {
-            Some(screen) => screen.lines.suspend(tell),
-            None => tell(),
+            Some(screen) => screen.lines.suspend(print),
+            None => print(),
         }
     }
 
-    /// Takes the live lines away; the settled ones stay.
+    /// Removes the live lines; those of ended steps stay.
     pub fn close(&mut self) {
         if let Some(screen) = self.screen.take() {
             screen.clear();
@@ -111,14 +111,14 @@ impl Drop for Progress {
     }
 }
 
-/// The part of the terminal that changes.
+/// The live area of the terminal.
 struct Screen {
     lines: MultiProgress,
-    /// The running steps in the order in which they began; the first of them have a line.
+    /// The running steps in the order in which they started; the first [`MAX_LIVE`] of them have a line.
     running: IndexMap<String, Running>,
-    /// Counts the running steps that have no line.
+    /// The line that counts the running steps without a line.
     rest: Option<ProgressBar>,
-    look: Look,
+    style: Appearance,
 }
 
 struct Running {
@@ -127,12 +127,12 @@ struct Running {
 }
 
 impl Screen {
-    fn new(target: ProgressDrawTarget, look: Look) -> Self {
+    fn new(target: ProgressDrawTarget, style: Appearance) -> Self {
         Self {
             lines: MultiProgress::with_draw_target(target),
             running: IndexMap::new(),
             rest: None,
-            look,
+            style,
         }
     }
 
@@ -144,12 +144,12 @@ impl Screen {
             }
             return;
         }
-        let shown = self
+        let visible = self
             .running
             .values()
             .filter(|step| step.line.is_some())
             .count();
-        let line = (shown < MAX_LIVE).then(|| self.line(shown, text));
+        let line = (visible < MAX_LIVE).then(|| self.line(visible, text));
         self.running.insert(
             path.to_owned(),
             Running {
@@ -165,8 +165,8 @@ impl Screen {
             line.finish_and_clear();
             self.lines.remove(&line);
         }
-        self.tell(line);
-        let shown = self
+        self.print_line(line);
+        let visible = self
             .running
             .values()
             .filter(|step| step.line.is_some())
@@ -176,8 +176,8 @@ impl Screen {
             .iter()
             .find(|(_, step)| step.line.is_none())
             .map(|(path, step)| (path.clone(), step.text.clone()));
-        if let Some((path, text)) = next.filter(|_| shown < MAX_LIVE) {
-            let line = self.line(shown, &text);
+        if let Some((path, text)) = next.filter(|_| visible < MAX_LIVE) {
+            let line = self.line(visible, &text);
             if let Some(step) = self.running.get_mut(&path) {
                 step.line = Some(line);
             }
@@ -185,16 +185,16 @@ impl Screen {
         self.count_rest();
     }
 
-    /// A line above the live ones, which stays.
-    fn tell(&self, line: &str) {
-        // A terminal that went away is no reason to stop the run.
+    /// Prints a permanent line above the live ones.
+    fn print_line(&self, line: &str) {
+        // A closed terminal must not stop the run.
         let _ = self.lines.println(line);
     }
 
     fn line(&self, index: usize, text: &str) -> ProgressBar {
         let line = self.lines.insert(
             index,
-            ProgressBar::new_spinner().with_style(style(self.look)),
+            ProgressBar::new_spinner().with_style(spinner_style(self.style)),
         );
         line.set_message(text.to_owned());
         line.enable_steady_tick(TICK);
@@ -236,21 +236,27 @@ impl Screen {
     }
 }
 
-fn style(look: Look) -> ProgressStyle {
-    // Both templates are fixed and sound; the default only stands in for the error that cannot come.
-    let style = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}")
+fn spinner_style(style: Appearance) -> ProgressStyle {
+    // Both templates are valid constants, so the fallback is never used.
+    let spinner = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}")
         .unwrap_or_else(|_| ProgressStyle::default_spinner());
-    if look.unicode {
-        style.tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ")
+    if style.unicode {
+        spinner.tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ")
     } else {
-        style.tick_chars("|/-\\ ")
+        spinner.tick_chars("|/-\\ ")
     }
 }
 
-/// One line for a step that has ended: a sign, the path, the state where it is not the good one, the time it took, and
-/// how many attempts it wanted where one was not enough.
-fn settled(path: &str, state: StepState, attempts: u32, duration: Duration, look: Look) -> String {
-    let (unicode, ascii, style) = match state {
+/// Returns the line of a step that has ended: a sign, the path, the state unless it completed, the duration, and the
+/// number of attempts if there was more than one.
+fn settled(
+    path: &str,
+    state: StepState,
+    attempts: u32,
+    duration: Duration,
+    style: Appearance,
+) -> String {
+    let (unicode, ascii, text_style) = match state {
         StepState::Completed => ("✓", "ok", Style::new().green()),
         StepState::Failed => ("✗", "failed", Style::new().red()),
         StepState::Skipped => ("-", "-", Style::new().dimmed()),
@@ -260,9 +266,9 @@ fn settled(path: &str, state: StepState, attempts: u32, duration: Duration, look
             ("…", "...", Style::new().cyan())
         }
     };
-    let sign = if look.unicode { unicode } else { ascii };
-    let sign = if look.color {
-        sign.style(style).to_string()
+    let sign = if style.unicode { unicode } else { ascii };
+    let sign = if style.color {
+        sign.style(text_style).to_string()
     } else {
         sign.to_owned()
     };
@@ -279,22 +285,22 @@ fn settled(path: &str, state: StepState, attempts: u32, duration: Duration, look
     let took = if state == StepState::Skipped {
         String::new()
     } else {
-        format!(" ({}{tries})", length(duration))
+        format!(" ({}{tries})", format_duration(duration))
     };
     format!("{sign} {}{word}{took}", short(path))
 }
 
-/// Why a step has failed: what was said, or the step in it that failed so.
+/// Returns the reason why a step failed: its message, or the inner step whose failure caused it.
 fn reason(error: &StepError) -> String {
     match error.cause.as_deref() {
         Some(cause) if cause.message == error.message => {
             format!(": because of {}", short(&cause.step))
         }
         Some(_) | None => {
-            let said: String = error.message.chars().take(MAX_OF_A_REASON + 1).collect();
-            let said = visible_line(&said);
-            let cut: String = said.chars().take(MAX_OF_A_REASON).collect();
-            let end = if said.chars().count() > MAX_OF_A_REASON {
+            let message: String = error.message.chars().take(MAX_REASON_CHARS + 1).collect();
+            let message = visible_line(&message);
+            let cut: String = message.chars().take(MAX_REASON_CHARS).collect();
+            let end = if message.chars().count() > MAX_REASON_CHARS {
                 "…"
             } else {
                 ""
@@ -304,10 +310,10 @@ fn reason(error: &StepError) -> String {
     }
 }
 
-/// One line for a task: a sign, its name and title, and its new status.
-fn changed(task: &str, title: Option<&str>, status: &str, look: Look) -> String {
-    let sign = if look.unicode { "◆" } else { "*" };
-    let sign = if look.color {
+/// Returns the line of a task: a sign, its name and title, and its new status.
+fn changed(task: &str, title: Option<&str>, status: &str, style: Appearance) -> String {
+    let sign = if style.unicode { "◆" } else { "*" };
+    let sign = if style.color {
         sign.style(Style::new().blue()).to_string()
     } else {
         sign.to_owned()
@@ -318,8 +324,8 @@ fn changed(task: &str, title: Option<&str>, status: &str, look: Look) -> String 
     format!("{sign} {}{title}: {}", short(task), short(status))
 }
 
-/// A path and what it calls.
-fn named(path: &str, tool: &str) -> String {
+/// Returns the path and the tool of a step.
+fn label(path: &str, tool: &str) -> String {
     if tool.is_empty() {
         short(path)
     } else {
@@ -327,22 +333,22 @@ fn named(path: &str, tool: &str) -> String {
     }
 }
 
-/// Outside text on one line, bounded.
+/// Escapes and truncates external text to one line.
 fn short(text: &str) -> String {
-    let shown: String = text.chars().take(MAX_OF_A_NAME + 1).collect();
-    let shown = visible_line(&shown);
-    if shown.chars().count() <= MAX_OF_A_NAME {
-        return shown.into_owned();
+    let excerpt: String = text.chars().take(MAX_NAME_CHARS + 1).collect();
+    let excerpt = visible_line(&excerpt);
+    if excerpt.chars().count() <= MAX_NAME_CHARS {
+        return excerpt.into_owned();
     }
-    shown
+    excerpt
         .chars()
-        .take(MAX_OF_A_NAME)
+        .take(MAX_NAME_CHARS)
         .chain("…".chars())
         .collect()
 }
 
-/// A length of time as people say it: `340ms`, `1.2s`, `2m 03s`.
-fn length(duration: Duration) -> String {
+/// Formats a duration: `340ms`, `1.2s`, `2m 03s`.
+fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0 => format!("{}ms", duration.as_millis()),
@@ -361,17 +367,17 @@ mod tests {
 
     use super::*;
 
-    /// A terminal that keeps what was written to it.
+    /// A terminal that records its output.
     #[derive(Clone, Debug, Default)]
-    struct Paper(Arc<Mutex<String>>);
+    struct FakeTerminal(Arc<Mutex<String>>);
 
-    impl Paper {
+    impl FakeTerminal {
         fn write(&self, text: &str) {
             self.0.lock().unwrap().push_str(text);
         }
     }
 
-    impl TermLike for Paper {
+    impl TermLike for FakeTerminal {
         fn width(&self) -> u16 {
             60
         }
@@ -404,14 +410,14 @@ mod tests {
         }
     }
 
-    fn on_paper() -> (Progress, Paper) {
-        let paper = Paper::default();
-        let target = ProgressDrawTarget::term_like(Box::new(paper.clone()));
+    fn with_fake_terminal() -> (Progress, FakeTerminal) {
+        let output = FakeTerminal::default();
+        let target = ProgressDrawTarget::term_like(Box::new(output.clone()));
         (
             Progress {
-                screen: Some(Screen::new(target, Look::PLAIN)),
+                screen: Some(Screen::new(target, Appearance::PLAIN)),
             },
-            paper,
+            output,
         )
     }
 
@@ -423,7 +429,7 @@ mod tests {
                 state,
                 1,
                 Duration::from_millis(millis),
-                Look::PLAIN,
+                Appearance::PLAIN,
             )
         };
         assert_eq!(line(StepState::Completed, 340), "✓ 入职\\u{1b}[31m (340ms)");
@@ -441,28 +447,28 @@ mod tests {
             StepState::Completed,
             3,
             Duration::from_millis(20),
-            Look::PLAIN,
+            Appearance::PLAIN,
         );
         assert_eq!(thrice, "✓ a (20ms, 3 attempts)");
-        let colour = Look {
+        let colour = Appearance {
             color: true,
             unicode: false,
-            ..Look::PLAIN
+            ..Appearance::PLAIN
         };
         assert!(settled("a", StepState::Completed, 1, TICK, colour).contains("\x1b[32mok\x1b"));
     }
 
     #[test]
     fn tasks_and_firings_are_told_above_the_live_lines() {
-        let (mut progress, paper) = on_paper();
+        let (mut progress, output) = with_fake_terminal();
         progress.started("a", "ns.tool");
-        progress.moved("registered", Some("Employee is in HR"), "done");
-        progress.moved("k.inner", None, "done");
+        progress.task_changed("registered", Some("Employee is in HR"), "done");
+        progress.task_changed("k.inner", None, "done");
         progress.fired("alarm[0]");
-        progress.beside(|| paper.write("beside\n"));
+        progress.suspend(|| output.write("beside\n"));
         progress.finished("a", StepState::Completed, 1, TICK, None);
         progress.close();
-        let text = paper.0.lock().unwrap();
+        let text = output.0.lock().unwrap();
         for line in [
             "◆ registered (Employee is in HR): done",
             "◆ k.inner: done",
@@ -477,9 +483,9 @@ mod tests {
                 "a\x1b",
                 None,
                 "b",
-                Look {
+                Appearance {
                     unicode: false,
-                    ..Look::PLAIN
+                    ..Appearance::PLAIN
                 }
             ),
             "* a\\u{1b}: b"
@@ -488,7 +494,7 @@ mod tests {
 
     #[test]
     fn live_lines_are_bounded_and_all_steps_settle() {
-        let (mut progress, paper) = on_paper();
+        let (mut progress, output) = with_fake_terminal();
         for step in 0..50 {
             progress.started(&format!("step{step}"), "ns.tool");
         }
@@ -505,7 +511,7 @@ mod tests {
         assert!(
             screen.running["step3"]
                 .text
-                .contains("attempt 1 failed, again in 2.0s")
+                .contains("attempt 1 failed, retrying in 2.0s")
         );
         for step in 0..50 {
             progress.finished(
@@ -519,7 +525,7 @@ mod tests {
         progress.finished("never-started", StepState::Skipped, 1, Duration::ZERO, None);
         assert!(progress.screen.as_ref().unwrap().running.is_empty());
         progress.close();
-        let text = paper.0.lock().unwrap();
+        let text = output.0.lock().unwrap();
         for step in 0..50 {
             assert!(text.contains(&format!("✓ step{step} (7ms)")), "{text}");
         }
@@ -539,7 +545,7 @@ mod tests {
         assert_eq!(reason(&outer), ": because of x.y");
         let long = reason(&StepError::new(class(), "y".repeat(4000), &"x".into()));
         assert!(long.ends_with("y…") && long.chars().count() < 150, "{long}");
-        let (mut progress, paper) = on_paper();
+        let (mut progress, output) = with_fake_terminal();
         progress.started("a", "ns.tool");
         progress.finished(
             "a",
@@ -549,7 +555,7 @@ mod tests {
             Some(&inner),
         );
         progress.close();
-        let text = paper.0.lock().unwrap();
+        let text = output.0.lock().unwrap();
         assert!(
             text.contains("✗ a failed (3ms): transient.timeout"),
             "{text}"
@@ -558,7 +564,7 @@ mod tests {
 
     #[test]
     fn without_a_terminal_nothing_is_drawn() {
-        let mut progress = Progress::new(false, Look::PLAIN);
+        let mut progress = Progress::new(false, Appearance::PLAIN);
         progress.started("a", "b");
         progress.finished("a", StepState::Completed, 1, TICK, None);
         assert!(progress.screen.is_none());

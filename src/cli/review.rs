@@ -1,21 +1,22 @@
-//! `planrun test --review` and `--accept`: somebody looks at the snapshots that wait, or takes them all.
+//! `planrun test --review` and `--accept`: reviews the pending snapshots, or accepts all of them.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use owo_colors::OwoColorize as _;
-use planrun_lang::diag::render::{Look, numbered_diff, visible_line, visible_text};
+use planrun_lang::diag::render::{Appearance, numbered_diff, visible_line, visible_text};
 use planrun_tools::host::Host;
 
 use super::{Exit, Failure, Terminal, ask};
 use planrun_test::plantest::snapshot::{Pending, pending};
 
-/// Shows each snapshot of these plan files that waits, and asks whether it is to be taken. Fine where all were taken;
-/// whatever was rejected or skipped still fails its test.
+/// Prints each pending snapshot of these plan files, and asks whether to accept it. Returns [`Exit::Fine`] if all
+/// were accepted; a snapshot that was rejected or skipped still fails its test.
 ///
 /// # Errors
-/// When nobody sits at the terminal, or a snapshot cannot be read or written.
+/// Returns an error if snapshots are pending and there is no interactive terminal, or a snapshot cannot be read or
+/// written.
 pub fn review(
     host: &dyn Host,
     plan_files: &[PathBuf],
@@ -24,26 +25,26 @@ pub fn review(
     let waiting = pending(host, plan_files)?;
     let present = io::stdin().is_terminal() && terminal.is_watched();
     if !waiting.is_empty() && !present {
-        return Err(nobody(waiting.len()));
+        return Err(no_terminal(waiting.len()));
     }
-    let look = Look {
+    let style = Appearance {
         color: terminal.color_messages,
-        ..terminal.look
+        ..terminal.style
     };
     let mut session = Session {
         host,
-        look,
-        show: &mut |text| terminal.say_plainly(text),
+        style,
+        show: &mut |text| terminal.eprint(text),
         read: &mut ask::read_line,
     };
     let fates = session.run(&waiting)?;
-    Ok(told(&waiting, &fates, terminal))
+    Ok(print_summary(&waiting, &fates, terminal))
 }
 
-/// Takes every snapshot of these plan files that waits.
+/// Accepts every pending snapshot of these plan files.
 ///
 /// # Errors
-/// When a snapshot cannot be read or written.
+/// Returns an error if a snapshot cannot be read or written.
 pub fn accept_all(
     host: &dyn Host,
     plan_files: &[PathBuf],
@@ -52,12 +53,12 @@ pub fn accept_all(
     let waiting = pending(host, plan_files)?;
     let fates = waiting
         .iter()
-        .map(|one| done(one, Fate::Accepted, host))
+        .map(|one| apply(one, Fate::Accepted, host))
         .collect::<Result<Vec<_>, _>>()?;
-    Ok(told(&waiting, &fates, terminal))
+    Ok(print_summary(&waiting, &fates, terminal))
 }
 
-/// What became of a snapshot that waited.
+/// The decision about a pending snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Accepted,
@@ -65,7 +66,7 @@ enum Fate {
     Skipped,
 }
 
-/// What somebody answers.
+/// The user's answer to a prompt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Answer {
     This(Fate),
@@ -74,17 +75,17 @@ enum Answer {
     Quit,
 }
 
-/// Somebody at a terminal, or a test in their place.
+/// A review on a terminal, or in a test.
 struct Session<'s> {
     host: &'s dyn Host,
-    look: Look,
+    style: Appearance,
     show: &'s mut dyn FnMut(&str),
-    /// `None` at the end of the input, which leaves the rest as it is.
+    /// Returns `None` at the end of the input, which skips the remaining snapshots.
     read: &'s mut dyn FnMut() -> Option<String>,
 }
 
 impl Session<'_> {
-    /// What became of each, in their order.
+    /// Returns the decision about each snapshot, in order.
     fn run(&mut self, waiting: &[Pending]) -> Result<Vec<Fate>, Failure> {
         let mut fates = Vec::with_capacity(waiting.len());
         let mut remaining = None;
@@ -93,16 +94,16 @@ impl Session<'_> {
             let answer = if let Some(fate) = remaining {
                 Answer::This(fate)
             } else {
-                (self.show)(&shown(
+                (self.show)(&render(
                     one,
                     (fates.len() + 1, waiting.len()),
                     diff,
-                    self.look,
+                    self.style,
                 ));
                 self.ask(diff)
             };
             match answer {
-                Answer::This(fate) => fates.push(done(one, fate, self.host)?),
+                Answer::This(fate) => fates.push(apply(one, fate, self.host)?),
                 Answer::Remaining(fate) => remaining = Some(fate),
                 Answer::Diff => diff = !diff,
                 Answer::Quit => remaining = Some(Fate::Skipped),
@@ -111,7 +112,7 @@ impl Session<'_> {
         Ok(fates)
     }
 
-    /// Asks until there is an answer that means something.
+    /// Asks until the answer is valid.
     fn ask(&mut self, diff: bool) -> Answer {
         let other = if diff { "off" } else { "on" };
         loop {
@@ -120,7 +121,7 @@ impl Session<'_> {
             ));
             match (self.read)() {
                 None => {
-                    // Nobody ended the line.
+                    // Ends the line of the prompt, since the user did not.
                     (self.show)("\n");
                     return Answer::Quit;
                 }
@@ -148,7 +149,7 @@ fn answer(text: &str) -> Option<Answer> {
     })
 }
 
-fn done(one: &Pending, fate: Fate, host: &dyn Host) -> Result<Fate, Failure> {
+fn apply(one: &Pending, fate: Fate, host: &dyn Host) -> Result<Fate, Failure> {
     match fate {
         Fate::Accepted => one.accept(host)?,
         Fate::Rejected => one.reject(host)?,
@@ -157,11 +158,11 @@ fn done(one: &Pending, fate: Fate, host: &dyn Host) -> Result<Fate, Failure> {
     Ok(fate)
 }
 
-/// One snapshot with all that helps to judge it. What it brings may come from anywhere, and acts on no terminal.
-fn shown(one: &Pending, (number, of): (usize, usize), diff: bool, look: Look) -> String {
+/// Renders one pending snapshot with its metadata. Its content is untrusted, so control characters are escaped.
+fn render(one: &Pending, (number, of): (usize, usize), diff: bool, style: Appearance) -> String {
     let name = one.target.to_string_lossy();
     let name = visible_line(&name);
-    let name = if look.color {
+    let name = if style.color {
         name.cyan().to_string()
     } else {
         name.into_owned()
@@ -190,27 +191,27 @@ fn shown(one: &Pending, (number, of): (usize, usize), diff: bool, look: Look) ->
         line("", further);
     }
     text.push('\n');
-    text.push_str(&body(one, diff, look));
+    text.push_str(&body(one, diff, style));
     text.push('\n');
     text
 }
 
-/// What would change, or what the snapshot would be.
-fn body(one: &Pending, diff: bool, look: Look) -> String {
-    let shown = |text: &str| format!("{}\n", visible_text(text));
+/// Renders the diff of the snapshot, or its new text.
+fn body(one: &Pending, diff: bool, style: Appearance) -> String {
+    let visible = |text: &str| format!("{}\n", visible_text(text));
     let old = one.old.as_deref().unwrap_or_default();
-    match (diff, numbered_diff(old, &one.new, look)) {
+    match (diff, numbered_diff(old, &one.new, style)) {
         (true, changes) if !changes.is_empty() => changes,
-        (true, _) if one.old.is_some() => "the text is as it is stored\n".to_owned(),
+        (true, _) if one.old.is_some() => "the text is unchanged\n".to_owned(),
         (true | false, _) if one.new.is_empty() => "the text is empty\n".to_owned(),
-        (true | false, _) => shown(&one.new),
+        (true | false, _) => visible(&one.new),
     }
 }
 
-/// Tells what became of them, and how many there were of each.
-fn told(waiting: &[Pending], fates: &[Fate], terminal: Terminal) -> Exit {
-    for line in account(waiting, fates) {
-        terminal.say(&line);
+/// Prints what was decided about each snapshot, and the totals.
+fn print_summary(waiting: &[Pending], fates: &[Fate], terminal: Terminal) -> Exit {
+    for line in summary_lines(waiting, fates) {
+        terminal.note(&line);
     }
     if fates.iter().all(|fate| *fate == Fate::Accepted) {
         Exit::Fine
@@ -219,14 +220,14 @@ fn told(waiting: &[Pending], fates: &[Fate], terminal: Terminal) -> Exit {
     }
 }
 
-fn account(waiting: &[Pending], fates: &[Fate]) -> Vec<String> {
+fn summary_lines(waiting: &[Pending], fates: &[Fate]) -> Vec<String> {
     let word = |fate: Fate| match fate {
         Fate::Accepted => "accepted",
         Fate::Rejected => "rejected",
         Fate::Skipped => "skipped",
     };
     if waiting.is_empty() {
-        return vec!["no snapshot waits for a review".to_owned()];
+        return vec!["no snapshots to review".to_owned()];
     }
     let each = waiting.iter().zip(fates);
     let mut lines: Vec<String> = each
@@ -246,14 +247,14 @@ fn account(waiting: &[Pending], fates: &[Fate]) -> Vec<String> {
     lines
 }
 
-fn nobody(waiting: usize) -> Failure {
+fn no_terminal(waiting: usize) -> Failure {
     let waits = if waiting == 1 {
-        "1 snapshot waits"
+        "1 snapshot is waiting"
     } else {
-        &format!("{waiting} snapshots wait")
+        &format!("{waiting} snapshots are waiting")
     };
     Failure::Usage(format!(
-        "{waits} for a review, and nobody sits at the terminal: review where somebody does, or take all with `--accept`"
+        "{waits} for review, but this is not an interactive terminal: review them in one, or accept all with `--accept`"
     ))
 }
 
@@ -268,8 +269,8 @@ mod tests {
 
     const TESTS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
-    /// Five snapshots that wait; the last is new.
-    fn stage() -> MemoryHost {
+    /// Returns a host with five pending snapshots; the last one is new.
+    fn host_with_snapshots() -> MemoryHost {
         let host = MemoryHost::new(0).with_file("p/a.plan", "");
         for (mode, tests, text) in [
             (Mode::Accept, &TESTS[..4], "one\ntwo"),
@@ -298,21 +299,23 @@ mod tests {
         pending(host, &[PathBuf::from("p/a.plan")]).unwrap()
     }
 
-    /// What is shown, and what becomes of them, where somebody types these lines.
+    /// Returns the output and the summary of a review in which the user types these lines.
     fn typed(host: &MemoryHost, lines: &str) -> (String, Vec<String>) {
         let waiting = waiting(host);
-        let mut shown = String::new();
+        let mut output = String::new();
         let mut lines = lines.lines().map(str::to_owned);
-        let (show, read) = (&mut |text: &str| shown.push_str(text), &mut || lines.next());
+        let (show, read) = (&mut |text: &str| output.push_str(text), &mut || {
+            lines.next()
+        });
         let fates = Session {
             host,
-            look: Look::PLAIN,
+            style: Appearance::PLAIN,
             show,
             read,
         }
         .run(&waiting)
         .unwrap();
-        (shown, account(&waiting, &fates))
+        (output, summary_lines(&waiting, &fates))
     }
 
     fn stored(host: &MemoryHost, test: &str) -> String {
@@ -324,9 +327,9 @@ mod tests {
 
     #[test]
     fn each_answer_does_what_it_says() {
-        let host = stage();
-        let (_, told) = typed(&host, "a\nr\n\nx\nskip\nd\nd\nA\n");
-        let told: Vec<&str> = told
+        let host = host_with_snapshots();
+        let (_, summary) = typed(&host, "a\nr\n\nx\nskip\nd\nd\nA\n");
+        let summary: Vec<&str> = summary
             .iter()
             .map(|line| line.trim_end_matches("__reply.snap"))
             .collect();
@@ -338,7 +341,7 @@ mod tests {
             "accepted p/snapshots/a__e",
             "3 accepted, 1 rejected, 1 skipped",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(summary, expected);
         assert_eq!(
             TESTS.map(|test| stored(&host, test)),
             ["TWO", "two", "two", "TWO", "TWO"]
@@ -349,19 +352,19 @@ mod tests {
     #[test]
     fn whoever_leaves_changes_nothing_more() {
         for lines in ["r\nq\n", "r\n", "r\nS\n"] {
-            let host = stage();
-            let (_, told) = typed(&host, lines);
-            assert_eq!(told.last().unwrap(), "1 rejected, 4 skipped");
+            let host = host_with_snapshots();
+            let (_, summary) = typed(&host, lines);
+            assert_eq!(summary.last().unwrap(), "1 rejected, 4 skipped");
             assert_eq!(waiting(&host).len(), 4);
         }
-        let host = stage();
+        let host = host_with_snapshots();
         assert_eq!(typed(&host, "R\n").1.last().unwrap(), "5 rejected");
-        assert_eq!(typed(&host, "").1, ["no snapshot waits for a review"]);
+        assert_eq!(typed(&host, "").1, ["no snapshots to review"]);
     }
 
     #[test]
     fn a_snapshot_is_shown_with_its_place_and_its_change() {
-        let (shown, _) = typed(&stage(), "S\n");
+        let (output, _) = typed(&host_with_snapshots(), "S\n");
         let expected = "
 1 of 5: p/snapshots/a__a__reply.snap
   source: a.plan:7
@@ -373,17 +376,17 @@ mod tests {
   2 │+ TWO
 
 a)ccept, r)eject, s)kip, d)iff off; A, R, S: all remaining; q)uit: ";
-        assert_eq!(shown, expected);
-        let (shown, _) = typed(&stage(), "d\nS\n");
+        assert_eq!(output, expected);
+        let (output, _) = typed(&host_with_snapshots(), "d\nS\n");
         assert!(
-            shown.contains("\n\none\nTWO\n\na)ccept, r)eject, s)kip, d)iff on;"),
-            "{shown}"
+            output.contains("\n\none\nTWO\n\na)ccept, r)eject, s)kip, d)iff on;"),
+            "{output}"
         );
-        let (shown, _) = typed(&stage(), "s\ns\ns\ns\nS\n");
+        let (output, _) = typed(&host_with_snapshots(), "s\ns\ns\ns\nS\n");
         assert!(
-            shown.contains("a__e__reply.snap, new\n")
-                && shown.contains("\n  1 │+ one\n  2 │+ TWO\n"),
-            "{shown}"
+            output.contains("a__e__reply.snap, new\n")
+                && output.contains("\n  1 │+ one\n  2 │+ TWO\n"),
+            "{output}"
         );
     }
 
@@ -395,35 +398,35 @@ a)ccept, r)eject, s)kip, d)iff off; A, R, S: all remaining; q)uit: ";
         let host = MemoryHost::new(0)
             .with_file("a.plan", "")
             .with_file("snapshots/a__x__reply.snap.new", text.clone());
-        let lines = |look: Look| {
+        let lines = |style: Appearance| {
             let waiting = pending(&host, &[PathBuf::from("a.plan")]).unwrap();
             [
-                shown(&waiting[0], (1, 1), true, look),
-                shown(&waiting[0], (1, 1), false, look),
+                render(&waiting[0], (1, 1), true, style),
+                render(&waiting[0], (1, 1), false, style),
             ]
         };
-        for shown in lines(Look::PLAIN) {
+        for output in lines(Appearance::PLAIN) {
             assert!(
-                !shown
+                !output
                     .contains(|letter: char| letter != '\n' && letter.is_control()
                         || letter == '\u{202e}'),
-                "{shown:?}"
+                "{output:?}"
             );
             assert!(
-                shown.matches("\\u{1b}[2J\\u{202e}").count() >= 2,
-                "{shown:?}"
+                output.matches("\\u{1b}[2J\\u{202e}").count() >= 2,
+                "{output:?}"
             );
         }
-        for shown in lines(Look {
+        for output in lines(Appearance {
             color: true,
-            ..Look::PLAIN
+            ..Appearance::PLAIN
         }) {
             assert!(
-                !shown.contains("\u{1b}[2J") && shown.contains("\u{1b}[36m"),
-                "{shown:?}"
+                !output.contains("\u{1b}[2J") && output.contains("\u{1b}[36m"),
+                "{output:?}"
             );
         }
-        // It is taken as it stands there all the same.
+        // It is accepted with its control characters unchanged.
         accept_all(&host, &[PathBuf::from("a.plan")], terminal()).unwrap();
         let accepted = host
             .read_file(Path::new("snapshots/a__x__reply.snap"))
@@ -436,31 +439,35 @@ a)ccept, r)eject, s)kip, d)iff off; A, R, S: all remaining; q)uit: ";
 
     fn terminal() -> Terminal {
         Terminal {
-            look: Look::PLAIN,
+            style: Appearance::PLAIN,
             color_messages: false,
             quiet: true,
             verbose: 0,
-            place: None,
+            project: None,
         }
     }
 
     #[test]
     fn everything_is_accepted_without_a_question() {
-        let host = stage();
+        let host = host_with_snapshots();
         let plans = [PathBuf::from("p/a.plan")];
         assert_eq!(accept_all(&host, &plans, terminal()).unwrap(), Exit::Fine);
         assert!(TESTS.iter().all(|test| stored(&host, test) == "TWO") && waiting(&host).is_empty());
-        // Nobody need be there where nothing is to be asked.
+        // No terminal is needed if nothing is pending.
         assert_eq!(review(&host, &plans, terminal()).unwrap(), Exit::Fine);
     }
 
     #[test]
     fn without_a_terminal_the_way_out_is_named() {
-        let error = nobody(2).to_string();
+        let error = no_terminal(2).to_string();
         assert!(
-            error.starts_with("2 snapshots wait for a review")
-                && error.ends_with("take all with `--accept`")
+            error.starts_with("2 snapshots are waiting for review")
+                && error.ends_with("accept all with `--accept`")
         );
-        assert!(nobody(1).to_string().starts_with("1 snapshot waits"));
+        assert!(
+            no_terminal(1)
+                .to_string()
+                .starts_with("1 snapshot is waiting")
+        );
     }
 }

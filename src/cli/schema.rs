@@ -1,4 +1,4 @@
-//! `planrun schema`: the JSON Schema of the JSON form, of all plans or of plans over the tools at hand.
+//! `planrun schema`: prints the JSON Schema of plans in the JSON form, for all plans or for the tools of a project.
 
 use std::path::Path;
 
@@ -15,14 +15,14 @@ Examples:
   planrun schema --catalog --project plans      for the structured output of a model
   planrun schema --catalog --lean               where nullable keys are counted";
 
-/// Print the JSON Schema of the JSON form of plans.
+/// Print the JSON Schema of plans in the JSON form
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Narrow it to the tools of the project, in the subset that structured output takes.
+    /// Restrict the schema to the tools of the project, in the subset that structured output supports
     #[arg(long)]
     pub catalog: bool,
-    /// Leave out every key that may be left out, so that none is nullable.
+    /// Omit every optional key, so that no key is nullable
     #[arg(long, requires = "catalog")]
     pub lean: bool,
 }
@@ -30,7 +30,7 @@ pub struct Arguments {
 /// Prints the schema.
 ///
 /// # Errors
-/// When the project cannot be opened, or the output cannot be written.
+/// Returns an error if the project cannot be opened, or the output cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -42,7 +42,7 @@ pub fn run(
     }
     let workspace = Workspace::open(Path::new("-"), project)?;
     if !workspace.findings().is_empty() {
-        terminal.say_plainly(&human(&workspace.findings(), terminal.look));
+        terminal.eprint(&human(&workspace.findings(), terminal.style));
     }
     let breadth = if arguments.lean {
         Breadth::Lean

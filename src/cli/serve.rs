@@ -1,4 +1,4 @@
-//! `planrun serve`: plans for models, as a server of the Model Context Protocol.
+//! `planrun serve`: serves plans to models over the Model Context Protocol.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,40 +17,41 @@ use super::{Exit, Failure, Terminal};
 
 const EXAMPLES: &str = "\
 Examples:
-  planrun serve --stdio                             what an .mcp.json starts
+  planrun serve --stdio                             as an .mcp.json starts it
   planrun serve                                     over HTTP, at http://127.0.0.1:7870/mcp with a token
-  planrun serve --bind 127.0.0.1:0 --token-file t   at a free port; the token is made where the file is not there
+  planrun serve --bind 127.0.0.1:0 --token-file t   on a free port; the token is created if the file does not exist
 
 In an .mcp.json:
   { \"mcpServers\": { \"planrun\": { \"command\": \"planrun\", \"args\": [\"serve\", \"--stdio\"] } } }
 
-A plan that changes something asks the person first: in the client, on a page of this machine, or in a terminal with
-`planrun runs answer`. What plans may reach is what `allow` of planrun.yaml says.";
+A plan that changes something asks the user first: in the client, on a page of this machine, or in a terminal with
+`planrun runs answer`. Plans can reach only what `allow` in planrun.yaml permits.";
 
-/// The file of the token, where no other is named, beside the journal.
+/// Default name of the token file, next to the journal.
 const TOKEN_FILE: &str = "serve.token";
-/// Characters of a token at least.
+/// Minimum length of a token, in characters.
 const MIN_TOKEN: usize = 16;
 
-/// Serve plans to models: search, describe, read, run, runs, save.
+/// Serve plans to models over MCP, with tools to search, describe, read, run and save plans
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Over standard input and output, for a client that starts this program.
+    /// Serve over standard input and output, for a client that starts this program
     #[arg(long, conflicts_with_all = ["bind", "token_file"])]
     stdio: bool,
-    /// Where to listen on this machine; port 0 takes a free one.
+    /// Address to listen on, on this machine; port 0 picks a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7870")]
     bind: SocketAddr,
-    /// The file of the token that clients send as `Authorization: Bearer TOKEN`; it is made where it is not there.
+    /// File with the token that clients send as `Authorization: Bearer TOKEN`, created if it does not exist [default:
+    /// .planrun/serve.token]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
 
-/// Serves until the client closes its end, or until it is stopped.
+/// Serves until the client closes the connection, or a signal stops the server.
 ///
 /// # Errors
-/// When the project cannot be used, or nothing can listen.
+/// Returns an error if the project cannot be used, or the address cannot be bound.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -59,13 +60,13 @@ pub fn run(
     let host = real_host();
     let location = Workspace::locate(&*host, Path::new("-"), project)?;
     let planrun = Planrun::at(host, location);
-    // What is wrong with the project is told before any model comes.
+    // Reports errors of the project before a client connects.
     planrun.workspace()?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|error| Failure::Environment(format!("cannot start: {error}")))?;
+        .map_err(|error| Failure::Environment(format!("cannot start the runtime: {error}")))?;
     let ended = runtime.block_on(async {
         let server = Server::new(PlanMode::new(planrun.clone()));
         if arguments.stdio {
@@ -77,7 +78,7 @@ pub fn run(
         let token = token(&planrun, arguments.token_file.as_deref())?;
         listen(server, arguments.bind, &token, terminal).await
     });
-    // A read of standard input cannot be taken back.
+    // A blocking read of standard input cannot be cancelled.
     runtime.shutdown_background();
     ended.map(|()| Exit::Fine)
 }
@@ -92,28 +93,31 @@ async fn listen(
     let server = HttpServer::bind(server, bind, token).await;
     let server = server.map_err(|error| failed(&error))?;
     terminal.print(&format!("{}\n", server.url()))?;
-    terminal.say(&format!(
-        "clients send `Authorization: Bearer` with the token in {}; Ctrl-C ends",
+    terminal.note(&format!(
+        "clients must send `Authorization: Bearer` with the token in {}; press Ctrl-C to stop",
         file.display()
     ));
     stop_on_signal(server.cancellation());
     server.serve().await.map_err(|error| failed(&error))
 }
 
-/// The token and where it is; a new one where there is none.
+/// Returns the token and the path of its file; creates both if the file does not exist.
 fn token(planrun: &Planrun, file: Option<&Path>) -> Result<(String, PathBuf), Failure> {
     let (host, folder) = (planrun.host(), &planrun.location().folder);
     let named = file.map(Path::to_owned);
     let path = named.unwrap_or_else(|| journal_file(folder).with_file_name(TOKEN_FILE));
     let failed = |error: std::io::Error| {
-        Failure::Environment(format!("the token in {}: {error}", path.display()))
+        Failure::Environment(format!(
+            "cannot use the token in {}: {error}",
+            path.display()
+        ))
     };
     if let Ok(text) = host.read_file(&path) {
         let token = text.trim().to_owned();
         let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
         if token.len() < MIN_TOKEN || !is_plain {
             return Err(Failure::Usage(format!(
-                "{} holds no token: {MIN_TOKEN} visible characters at least",
+                "{} does not contain a token of at least {MIN_TOKEN} visible characters",
                 path.display()
             )));
         }

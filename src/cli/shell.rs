@@ -1,8 +1,8 @@
-//! Commands as they are typed into a shell.
+//! Formats commands for a shell.
 
 use planrun_lang::diag::render::visible_line;
 
-/// A word so that a POSIX shell reads exactly it. Characters that a terminal would act on must be gone.
+/// Quotes a word so that a POSIX shell reads it unchanged. Characters that control a terminal must have been removed.
 pub(super) fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,@%+".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
@@ -11,12 +11,12 @@ pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// A command of this program as it is typed into a shell, about the project in this folder.
-pub(super) fn command(place: Option<&str>, rest: &str) -> String {
-    let place = place
+/// Returns a command of this program to type into a shell, for the project in this folder.
+pub(super) fn command(project: Option<&str>, rest: &str) -> String {
+    let project = project
         .map(|folder| format!(" --project {}", quoted(&visible_line(folder))))
         .unwrap_or_default();
-    format!("planrun{place} {rest}")
+    format!("planrun{project} {rest}")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What interrupts a command: Ctrl-C, and the signals by which a system ends programs.
+//! Handles the signals that interrupt a command: Ctrl-C, and those that terminate programs.
 
 use std::sync::{Mutex, Once, PoisonError};
 
@@ -9,21 +9,22 @@ use tokio_util::sync::CancellationToken;
 
 use super::Exit;
 
-/// What the first signal stops; without one, it ends the process.
+/// The token that the first signal cancels; without one, the signal ends the process.
 static STOPS: Mutex<Option<CancellationToken>> = Mutex::new(None);
 
-/// From now on the first signal stops gracefully: effects in flight are awaited.
+/// Makes the first signal cancel `cancel`, so that the run stops gracefully: effects in flight are awaited.
 pub fn stop_on_signal(cancel: CancellationToken) {
     *STOPS.lock().unwrap_or_else(PoisonError::into_inner) = Some(cancel);
     end_on_signal();
 }
 
-/// From now on a signal that nothing stops at ends the process, and the programs that it runs. None is missed once this
-/// returns. Signals are waited for in a thread of their own, so that they count whatever the run is busy with.
+/// Installs the signal handler: a signal ends the process and the programs that it runs, unless there is a token to
+/// cancel. No signal is missed once this returns. Signals are awaited in a thread of their own, so that they are
+/// handled whatever the run is doing.
 pub fn end_on_signal() {
     static WATCHES: Once = Once::new();
     WATCHES.call_once(|| {
-        // Where the system has no room for it, it ends the process as ever.
+        // If the handler cannot be installed, a signal ends the process by default.
         if let Ok(signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) {
             let _ = std::thread::Builder::new().spawn(move || watch(signals));
         }

@@ -1,12 +1,12 @@
-//! What somebody meant who wrote a command that does not exist.
+//! Suggests commands when the user types one that does not exist.
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Command, CommandFactory as _};
 
 use super::CommandLine;
 
-/// What other programs call it, and what it is called here.
-const ELSEWHERE: &[(&str, &str)] = &[
+/// Words for commands in other programs, and the command here.
+const SYNONYMS: &[(&str, &str)] = &[
     ("approve", "runs answer"),
     ("continue", "runs resume"),
     ("create", "init"),
@@ -34,8 +34,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("verify", "check"),
 ];
 
-/// Takes what was given for a field out of an error of the command line: it may be a secret that lacks its name.
-pub fn conceal(error: &mut Error) {
+/// Removes the value of a `KEY=VALUE` argument from a usage error: it may be a secret.
+pub fn redact_value(error: &mut Error) {
     let of = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     let holds_value = of.is_some_and(|of| of.contains('='));
     if holds_value && error.get(ContextKind::InvalidValue).is_some() {
@@ -44,8 +44,8 @@ pub fn conceal(error: &mut Error) {
     }
 }
 
-/// Has the error of the command line name the nearest commands, if it is about one that does not exist.
-pub fn improve(error: &mut Error, words: impl IntoIterator<Item = String>) {
+/// Adds the most similar commands to the error if it is about a command that does not exist.
+pub fn suggest_commands(error: &mut Error, words: impl IntoIterator<Item = String>) {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return;
     }
@@ -64,7 +64,7 @@ pub fn improve(error: &mut Error, words: impl IntoIterator<Item = String>) {
     }
 }
 
-/// The commands that are nearest to a word that is none, as they are written behind those before it.
+/// Returns the commands that are most similar to an unknown word, as they are typed after the words before it.
 fn nearest(root: &Command, words: impl IntoIterator<Item = String>, wrong: &str) -> Vec<String> {
     let mut at = root;
     for word in words.into_iter().take_while(|word| word != wrong) {
@@ -75,16 +75,16 @@ fn nearest(root: &Command, words: impl IntoIterator<Item = String>, wrong: &str)
         return own;
     }
     if at.get_name() == root.get_name() {
-        let elsewhere = ELSEWHERE
+        let synonyms = SYNONYMS
             .iter()
             .filter(|(word, _)| *word == wrong)
             .map(|(_, here)| (*here).to_owned());
-        let elsewhere: Vec<String> = elsewhere.collect();
-        if !elsewhere.is_empty() {
-            return elsewhere;
+        let synonyms: Vec<String> = synonyms.collect();
+        if !synonyms.is_empty() {
+            return synonyms;
         }
     }
-    // `list` alone is a command of `runs`; what stands there may be one of the program, too.
+    // `list` alone is a command of `runs`, and after a group the word can also be a top-level command.
     let deeper = root
         .get_subcommands()
         .filter(|group| group.get_name() != "help")
@@ -110,8 +110,8 @@ fn names(command: &Command) -> impl Iterator<Item = &str> {
         .filter(|name| *name != "help")
 }
 
-/// The names that differ least from a word, if they differ little: by a third of its letters, or by what is missing at
-/// its end.
+/// Returns the names with the smallest edit distance to a word, if it is at most a third of its letters, or the names
+/// that the word is a prefix of.
 fn near<'a>(names: impl Iterator<Item = &'a str>, wrong: &str) -> Vec<String> {
     let wrong = wrong.to_lowercase();
     let limit = (wrong.chars().count() / 3).max(1);
@@ -137,7 +137,7 @@ fn near<'a>(names: impl Iterator<Item = &'a str>, wrong: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn told(line: &str) -> Vec<String> {
+    fn suggestions(line: &str) -> Vec<String> {
         let mut root = CommandLine::command();
         root.build();
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
@@ -164,7 +164,7 @@ mod tests {
             ("banana", &[]),
             ("x", &[]),
         ] {
-            assert_eq!(told(line), expected, "{line}");
+            assert_eq!(suggestions(line), expected, "{line}");
         }
     }
 
@@ -172,13 +172,13 @@ mod tests {
     fn what_is_said_of_other_programs_exists_here() {
         let mut root = CommandLine::command();
         root.build();
-        for (word, here) in ELSEWHERE {
+        for (word, here) in SYNONYMS {
             assert!(root.find_subcommand(word).is_none(), "{word}");
             let mut at = &root;
             for part in here.split(' ').filter(|part| !part.starts_with('-')) {
                 at = at.find_subcommand(part).unwrap_or_else(|| panic!("{here}"));
             }
         }
-        assert!(ELSEWHERE.is_sorted());
+        assert!(SYNONYMS.is_sorted());
     }
 }

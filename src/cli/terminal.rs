@@ -1,44 +1,47 @@
-//! The two streams of the program: results on one, everything else on the other.
+//! The output streams of the program: results on standard output, everything else on standard error.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 use owo_colors::OwoColorize;
-use planrun_lang::diag::render::{Language, Look, escape_json, visible_text, without_commands};
+use planrun_lang::diag::render::{
+    Appearance, Language, escape_json, visible_text, without_commands,
+};
 use planrun_tools::project::Location;
 
 use super::Failure;
-use super::journals::elsewhere;
+use super::journals::project_flag;
 use super::shell::command;
 
 /// When to colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Color {
-    /// On terminals, unless `NO_COLOR` is set.
+    /// On terminals, unless `NO_COLOR` is set
     #[default]
     Auto,
     Always,
     Never,
 }
 
-/// What is known of the streams and of the user's wishes for them.
+/// The capabilities of the output streams, and the user's options for them.
 #[derive(Clone, Copy, Debug)]
 pub struct Terminal {
-    /// How results are drawn.
-    pub look: Look,
+    /// Style of results.
+    pub style: Appearance,
     /// Whether messages are coloured.
     pub color_messages: bool,
-    /// Whether only results and errors are wanted.
+    /// Whether to print only results and errors.
     pub quiet: bool,
-    /// How much more than usual is wanted.
+    /// Number of `-v` flags.
     pub verbose: u8,
-    /// The folder that `--project` has to name in commands that are told to people; nothing where they mean it anyway.
-    pub place: Option<&'static str>,
+    /// The folder to pass with `--project` in commands printed for people; `None` if they find the project without
+    /// it.
+    pub project: Option<&'static str>,
 }
 
 impl Terminal {
-    /// Asks the streams what they can show.
+    /// Detects the capabilities of the streams.
     #[must_use]
     pub fn new(color: Color, quiet: bool, verbose: u8) -> Self {
         let color_messages = choice(color, AutoStream::choice(&io::stderr()));
@@ -47,49 +50,50 @@ impl Terminal {
             !io::stdout().is_terminal() || supports_unicode::on(supports_unicode::Stream::Stdout);
         let width =
             terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-        let width = width.unwrap_or(Look::PLAIN.width).clamp(40, 140);
-        let look = Look {
+        let width = width.unwrap_or(Appearance::PLAIN.width).clamp(40, 140);
+        let style = Appearance {
             color,
             unicode,
             width,
-            ..Look::PLAIN
+            ..Appearance::PLAIN
         };
         Self {
-            look,
+            style,
             color_messages,
             quiet,
             verbose,
-            place: None,
+            project: None,
         }
     }
 
-    /// The same in another language, where one is known.
+    /// Returns the terminal with another language, if one is given.
     #[must_use]
-    pub fn speaking(mut self, language: Option<Language>) -> Self {
-        self.look.language = language.unwrap_or(self.look.language);
+    pub fn with_language(mut self, language: Option<Language>) -> Self {
+        self.style.language = language.unwrap_or(self.style.language);
         self
     }
 
-    /// The same for what is told of runs in this project: commands name it where they would not find it from here.
+    /// Returns the terminal for output about runs of this project: commands pass `--project` if they would not find
+    /// it from the current folder.
     #[must_use]
-    pub fn beside(mut self, location: &Location) -> Self {
-        // One text for each command that is executed; it lives as long as the process.
-        self.place = elsewhere(location).map(|folder| &*folder.leak());
+    pub fn for_project(mut self, location: &Location) -> Self {
+        // Leaks one string per process: it is needed until the process ends.
+        self.project = project_flag(location).map(|folder| &*folder.leak());
         self
     }
 
-    /// A command as it is pasted into a shell.
+    /// Returns a command to paste into a shell.
     #[must_use]
     pub fn command(&self, rest: &str) -> String {
-        command(self.place, rest)
+        command(self.project, rest)
     }
 
-    /// Writes a result for people to standard output. A reader that has gone, such as `head`, is no failure.
+    /// Writes a result for people to standard output. A closed pipe, such as that of `head`, is not an error.
     ///
     /// # Errors
-    /// When the output cannot be written for another reason, such as a full disk.
+    /// Returns an error if the output cannot be written for another reason, such as a full disk.
     pub fn print(&self, text: &str) -> Result<(), Failure> {
-        let choice = if self.look.color {
+        let choice = if self.style.color {
             ColorChoice::AlwaysAnsi
         } else {
             ColorChoice::Never
@@ -102,7 +106,7 @@ impl Terminal {
         )
     }
 
-    /// Writes JSON to standard output, without characters that a terminal or continuous integration would act on.
+    /// Writes JSON to standard output; characters that control a terminal or continuous integration are escaped.
     ///
     /// # Errors
     /// As for [`Terminal::print`].
@@ -115,8 +119,8 @@ impl Terminal {
         )
     }
 
-    /// Writes a text that another program reads to standard output, byte for byte; on a terminal, what it would act on
-    /// is written out.
+    /// Writes text for another program to standard output, byte for byte. On a terminal, control characters are
+    /// escaped.
     ///
     /// # Errors
     /// As for [`Terminal::print`].
@@ -132,44 +136,44 @@ impl Terminal {
         )
     }
 
-    /// Makes room for a new result on a terminal; elsewhere results follow each other.
+    /// Clears the screen if standard output is a terminal.
     pub fn clear(&self) {
         if io::stdout().is_terminal() {
             let mut stdout = io::stdout().lock();
-            // Where nobody can see it, nothing need be cleared.
+            // Nothing has to be cleared if the terminal is closed.
             let _ = stdout
                 .write_all(b"\x1b[2J\x1b[3J\x1b[H")
                 .and_then(|()| stdout.flush());
         }
     }
 
-    /// Whether somebody looks at the messages.
+    /// Returns true if standard error is a terminal.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         io::stderr().is_terminal()
     }
 
-    /// Tells something beside the results, unless the user wants it quiet.
-    pub fn say(&self, text: &str) {
+    /// Prints a message to standard error, unless `--quiet` is given.
+    pub fn note(&self, text: &str) {
         if !self.quiet {
             message(text);
         }
     }
 
-    /// Tells findings beside the results; they are not silenced, and they bring their own colours.
-    pub fn say_plainly(&self, text: &str) {
+    /// Prints diagnostics or a prompt to standard error as they are, even with `--quiet`.
+    pub fn eprint(&self, text: &str) {
         let choice = if self.color_messages {
             ColorChoice::AlwaysAnsi
         } else {
             ColorChoice::Never
         };
         let mut stderr = AutoStream::new(io::stderr().lock(), choice);
-        // Where nobody can read it, nobody can be told.
+        // There is no way to report that standard error is closed.
         let _ = stderr.write_all(without_commands(text).as_bytes());
     }
 
-    /// Tells what did not work.
-    pub fn complain(&self, text: &str) {
+    /// Prints an error message to standard error.
+    pub fn error(&self, text: &str) {
         let text = visible_text(text);
         if self.color_messages {
             message(&format!("{} {text}", "error:".red().bold()));
@@ -179,25 +183,25 @@ impl Terminal {
     }
 }
 
-fn choice(wanted: Color, automatic: ColorChoice) -> bool {
-    match wanted {
+fn choice(requested: Color, automatic: ColorChoice) -> bool {
+    match requested {
         Color::Auto => automatic != ColorChoice::Never,
         Color::Always => true,
         Color::Never => false,
     }
 }
 
-/// A reader that has gone is no failure.
+/// Ignores a closed pipe.
 pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Environment(format!(
-            "the output cannot be written: {error}"
+            "cannot write the output: {error}"
         ))),
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-/// A line on standard error. Where nobody can read it, nobody can be told.
+/// Prints a line to standard error. There is no way to report that it is closed.
 fn message(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", without_commands(text));
 }

@@ -1,4 +1,4 @@
-//! `--watch`: does it again whenever a plan or what surrounds it changes.
+//! `--watch`: runs a command again whenever a plan or a file that it depends on changes.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -8,13 +8,14 @@ use notify::{Event, EventKind, RecursiveMode, Watcher as _};
 
 use crate::cli::{Exit, Failure, Terminal};
 
-/// Editors write a file in several steps; a change counts when it has been quiet for so long.
-const QUIET: Duration = Duration::from_millis(80);
+/// Editors write a file in several steps, so a change takes effect when no other follows for this duration.
+const DEBOUNCE: Duration = Duration::from_millis(80);
 
-/// Does it now, and again after each change, until Ctrl-C, which ends the process with 130 as everywhere.
+/// Runs `once` now and again after each change, until Ctrl-C, which ends the process with exit code 130.
 ///
 /// # Errors
-/// When the paths cannot be watched. What keeps one turn from its work is told, and the next may do it.
+/// Returns an error if the paths cannot be watched. A failure of `once` is printed, and the next change runs it
+/// again.
 pub(super) fn watch(
     paths: &[PathBuf],
     terminal: Terminal,
@@ -23,14 +24,14 @@ pub(super) fn watch(
     let (sender, changes) = mpsc::channel();
     let failed =
         |error: notify::Error| Failure::Environment(format!("cannot watch for changes: {error}"));
-    let tell = move |event: notify::Result<Event>| {
+    let notify_change = move |event: notify::Result<Event>| {
         if event.as_ref().is_ok_and(|event| !matches(event)) {
             return;
         }
-        // Nobody listens any more only while the process ends.
+        // The receiver is gone only while the process exits.
         let _ = sender.send(());
     };
-    let mut watcher = notify::recommended_watcher(tell).map_err(failed)?;
+    let mut watcher = notify::recommended_watcher(notify_change).map_err(failed)?;
     for path in paths {
         let folder = if path.is_dir() {
             path
@@ -52,28 +53,29 @@ pub(super) fn watch(
     loop {
         terminal.clear();
         if let Err(failure) = once() {
-            terminal.complain(&failure.to_string());
+            terminal.error(&failure.to_string());
         }
-        terminal.say("waiting for changes; Ctrl-C ends it");
+        terminal.note("waiting for changes; press Ctrl-C to stop");
         if changes.recv().is_err() {
             return Ok(Exit::Interrupted);
         }
-        while changes.recv_timeout(QUIET).is_ok() {}
+        while changes.recv_timeout(DEBOUNCE).is_ok() {}
     }
 }
 
-/// Whether an event can change what is found: a plan, an app file, the project's file or a folder, and not only read.
+/// Returns true if an event can change the result: it is about a plan, an app file, the project file or a folder, and
+/// is more than a read access.
 fn matches(event: &Event) -> bool {
-    let endings = ["plan", "plantest", "yaml", "yml", "json"];
-    let meant = |path: &PathBuf| {
+    let extensions = ["plan", "plantest", "yaml", "yml", "json"];
+    let is_relevant = |path: &PathBuf| {
         let own = path.components().any(|part| {
             [".planrun", ".git"]
                 .iter()
                 .any(|own| part.as_os_str() == *own)
         });
-        let ending = path.extension();
-        !own && ending.is_none_or(|ending| endings.iter().any(|known| ending == *known))
+        let extension = path.extension();
+        !own && extension.is_none_or(|extension| extensions.iter().any(|known| extension == *known))
     };
     !matches!(event.kind, EventKind::Access(_))
-        && (event.paths.is_empty() || event.paths.iter().any(meant))
+        && (event.paths.is_empty() || event.paths.iter().any(is_relevant))
 }

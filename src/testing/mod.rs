@@ -1,4 +1,5 @@
-//! Tests of plans from Rust: the `test` items of plan files in `#[test]`, with what happened as text for `insta`.
+//! Tests of plans from Rust: runs the `test` items of plan files in `#[test]`, with the trace of a run as text for
+//! `insta`.
 //!
 //! ```
 //! # fn main() -> Result<(), planrun::testing::TestError> {
@@ -19,7 +20,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use planrun_lang::diag::render::{FileReport, Look, human};
+use planrun_lang::diag::render::{Appearance, FileReport, human};
 use planrun_lang::protocol::RunState;
 
 use crate::cli::Failure;
@@ -31,17 +32,18 @@ use planrun_test::plantest::play::RunOptions;
 use planrun_test::plantest::suite::{Prepared, SuiteOptions};
 use planrun_test::plantest::trace::trace;
 
-/// Why tests cannot be had.
+/// Why tests cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum TestError {
+    /// A path does not exist, or a project or file cannot be used; the message says why.
     #[error("{0}")]
     Command(String),
-    /// What the check finds, drawn in its lines.
+    /// The diagnostics of the plans, rendered with the lines they are about.
     #[error("the plans have errors\n{0}")]
     Findings(String),
 }
 
-/// One test of a plan file, or one row of it.
+/// One case of a plan file: a test, or one row of its `given` tables.
 pub struct PlanTest {
     tested: Arc<Tested>,
     file: usize,
@@ -49,7 +51,7 @@ pub struct PlanTest {
     title: String,
 }
 
-/// What came of a test.
+/// The result of a test.
 pub struct TestOutcome {
     title: String,
     failures: String,
@@ -58,10 +60,11 @@ pub struct TestOutcome {
     reply: serde_json::Value,
 }
 
-/// The tests of a plan file, or of every file below a folder, in the order of paths and of the source.
+/// Returns the tests of a plan file, or of every plan file below a folder, ordered by path and by position in the
+/// source.
 ///
 /// # Errors
-/// When a path does not exist, or what is to be tested has errors.
+/// Returns an error if the path does not exist, the project cannot be used, or the plans or tests have errors.
 pub fn tests(path: impl AsRef<Path>) -> Result<Vec<PlanTest>, TestError> {
     let tested = open(&[path.as_ref().to_owned()], None)
         .map_err(|failure: Failure| TestError::Command(failure.to_string()))?;
@@ -73,8 +76,8 @@ pub fn tests(path: impl AsRef<Path>) -> Result<Vec<PlanTest>, TestError> {
         .map(|file| FileReport::new(file.suite.source.clone(), file.suite.broken.clone()))
         .collect();
     let found = [
-        human(&tested.reports, Look::PLAIN),
-        human(&reports, Look::PLAIN),
+        human(&tested.reports, Appearance::PLAIN),
+        human(&reports, Appearance::PLAIN),
     ]
     .concat();
     if !found.is_empty() {
@@ -85,15 +88,15 @@ pub fn tests(path: impl AsRef<Path>) -> Result<Vec<PlanTest>, TestError> {
     }
     let tested = Arc::new(tested);
     let mut tests = Vec::new();
-    for (file, of) in tested.files.iter().enumerate() {
-        for prepared in of.suite.cases() {
+    for (index, file) in tested.files.iter().enumerate() {
+        for prepared in file.suite.cases() {
             let title = prepared
                 .case
                 .as_ref()
                 .map_or_else(|_| prepared.test.name.to_string(), Case::title);
             tests.push(PlanTest {
                 tested: tested.clone(),
-                file,
+                file: index,
                 prepared,
                 title,
             });
@@ -103,19 +106,19 @@ pub fn tests(path: impl AsRef<Path>) -> Result<Vec<PlanTest>, TestError> {
 }
 
 impl PlanTest {
-    /// The name of the test, with its row.
+    /// Returns the name of the test, including its row.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.title
     }
 
-    /// Plays it in the order of the source.
+    /// Runs the test; ready steps start in source order.
     #[must_use]
     pub fn run(&self) -> TestOutcome {
         self.run_in(Order::Source)
     }
 
-    /// Plays it in this order. The trace and the reply are the same in every order.
+    /// Runs the test; ready steps start in this order. The trace and the reply are the same in every order.
     #[must_use]
     pub fn run_in(&self, order: Order) -> TestOutcome {
         let file = &self.tested.files[self.file];
@@ -136,7 +139,7 @@ impl PlanTest {
         } else {
             human(
                 &[FileReport::new(file.suite.source.clone(), ran.faults)],
-                Look::PLAIN,
+                Appearance::PLAIN,
             )
         };
         let mut outcome = TestOutcome {
@@ -149,7 +152,7 @@ impl PlanTest {
         if let (Some(played), Some(program)) = (played, file.suite.program(&self.prepared.test)) {
             outcome.state = played.state;
             outcome.trace = trace(program, &played);
-            let reply = played.outcome.as_ref().and_then(Outcome::shown_reply);
+            let reply = played.outcome.as_ref().and_then(Outcome::redacted_reply);
             outcome.reply = reply.map(|reply| reply.to_json()).unwrap_or_default();
         }
         outcome
@@ -157,40 +160,40 @@ impl PlanTest {
 }
 
 impl TestOutcome {
-    /// Whether everything that the test expects is so. Its own snapshots are not compared.
+    /// Returns true if every expectation of the test holds. The test's own snapshots are not compared.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.failures.is_empty()
     }
 
-    /// What is not as expected, drawn in the lines of the test; empty where it passed.
+    /// Returns the failed expectations, rendered with the lines of the test; empty if the test passed.
     #[must_use]
     pub fn failures(&self) -> &str {
         &self.failures
     }
 
-    /// How the run ended.
+    /// Returns the final state of the run.
     #[must_use]
     pub fn state(&self) -> RunState {
         self.state
     }
 
-    /// What happened, the same on every machine: what `snapshot trace` compares.
+    /// Returns the trace of the run: the text that `snapshot trace` compares. It is the same on every machine.
     #[must_use]
     pub fn trace(&self) -> &str {
         &self.trace
     }
 
-    /// What the plan replied; null where it did not.
+    /// Returns the reply of the plan; null if it gave none.
     #[must_use]
     pub fn reply(&self) -> &serde_json::Value {
         &self.reply
     }
 
-    /// Passes where the test passed.
+    /// Asserts that the test passed.
     ///
     /// # Panics
-    /// Where it did not, with what is wrong.
+    /// Panics with the failures if the test did not pass.
     #[track_caller]
     pub fn assert_passed(&self) {
         assert!(self.passed(), "{}\n{}", self.title, self.failures);

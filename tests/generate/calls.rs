@@ -12,47 +12,47 @@ use super::scope::Kind;
 use super::ty::{self, Ty};
 use super::words;
 
-/// A call as text, and what is known of it.
+/// The text of a call, and properties of the call.
 pub struct Called {
     pub text: String,
     pub returns: Ty,
-    /// The number of its tool; nothing for a plan.
+    /// The index of its tool; `None` for a call of a plan.
     pub tool: Option<usize>,
     pub plan: Option<Rc<PlanHead>>,
 }
 
 impl Writer<'_> {
-    /// A call of anything that may be called here.
+    /// Writes a call of any tool or plan that may be called here.
     pub fn call(&mut self) -> Called {
-        if !self.only_reads
+        if !self.restricted_to_reads
             && self.dice.one_in(8)
             && let Some(called) = self.plan_call(false)
         {
             return called;
         }
-        let only_reads = self.only_reads;
+        let restricted_to_reads = self.restricted_to_reads;
         let tools: Vec<usize> = (0..self.catalog.tools.len())
-            .filter(|tool| !only_reads || self.catalog.tools[*tool].is_read_only())
+            .filter(|tool| !restricted_to_reads || self.catalog.tools[*tool].is_read_only())
             .collect();
         let tool = *self.dice.pick(&tools);
         self.tool_call(tool)
     }
 
-    /// A call of this tool.
+    /// Writes a call of this tool.
     pub fn tool_call(&mut self, tool: usize) -> Called {
         self.note_call(tool);
         let catalog = self.catalog;
         let called = &catalog.tools[tool];
         let given = called
-            .together
+            .related_pair
             .as_ref()
-            .map(|pair| *self.dice.pick(pair.said.keeps));
+            .map(|pair| *self.dice.pick(pair.rule.keeps));
         let mut arguments = Vec::new();
         for (place, parameter) in called.parameters.iter().enumerate() {
             let value = match given_at(called, place, given) {
                 Some(Given::True) => "true".to_owned(),
                 Some(Given::False) => "false".to_owned(),
-                // What may be null might be left out.
+                // A value that may be null would count as possibly absent.
                 Some(Given::There) => self.value(&parameter.ty, 2).text,
                 None if parameter.required || self.dice.one_in(2) => self.argument(parameter),
                 Some(Given::Absent) | None => continue,
@@ -60,11 +60,11 @@ impl Writer<'_> {
             arguments.push(format!("{}: {value}", parameter.name));
         }
         let mut text = self.broken(&called.path(), &arguments);
-        if let Some(Pair { said, .. }) = &called.together {
-            let broken = said.breaks[self.marks.count() % said.breaks.len()];
+        if let Some(Pair { rule, .. }) = &called.related_pair {
+            let broken = rule.breaks[self.marks.count() % rule.breaks.len()];
             text = self
                 .marks
-                .around(said.name, &text, literal_call(called, broken));
+                .around(rule.name, &text, literal_call(called, broken));
         }
         Called {
             text,
@@ -74,9 +74,9 @@ impl Writer<'_> {
         }
     }
 
-    /// A call of a plan of this file or of the other one; `changes`: of one that does not only look.
+    /// Writes a call of a plan of this file or of the other one. With `changes`, only of a plan that is not read-only.
     pub fn plan_call(&mut self, changes: bool) -> Option<Called> {
-        let may = |plan: &&Rc<PlanHead>| !(changes && plan.floats);
+        let may = |plan: &&Rc<PlanHead>| !(changes && plan.read_only);
         let mut plans: Vec<(String, Rc<PlanHead>)> = self
             .own
             .iter()
@@ -114,7 +114,7 @@ impl Writer<'_> {
         })
     }
 
-    /// A call on one line, or with a line for each argument.
+    /// Formats a call on one line, or with one line per argument.
     fn broken(&self, path: &str, arguments: &[String]) -> String {
         let line = format!("{path}({})", arguments.join(", "));
         if line.len() < 90 {
@@ -141,7 +141,7 @@ impl Writer<'_> {
                 )
                 .text;
         };
-        // Only the run can tell whether what is read keeps the contract.
+        // Only the run can decide whether the value that is read fulfills the contract.
         let paths = self.readables();
         let fitting: Vec<Readable> = if row.whole {
             self.unlimited(&paths, &parameter.ty)
@@ -163,18 +163,18 @@ impl Writer<'_> {
         self.marks.around(row.name, &text, literal(broken))
     }
 
-    /// What can be read where a contract says more than this type: of words the check may know that none keeps it, and what
-    /// a form brings has values that are written down.
+    /// Returns the paths that may be read where a contract constrains this type. Literal types and forms are left out:
+    /// the checker knows their values, and may know that none of them fulfills the contract.
     fn unlimited(&self, paths: &[Readable], ty: &Ty) -> Vec<Readable> {
-        let wanted = ty::closed(ty);
+        let target = ty::closed(ty);
         let may = |path: &&Readable| {
             let form = self.scope.variables[path.variable].kind == Kind::Form;
-            path.exact && !path.constant && !form && ty::closed(&path.ty) == wanted
+            path.exact && !path.constant && !form && ty::closed(&path.ty) == target
         };
         paths.iter().filter(may).cloned().collect()
     }
 
-    /// A value for an input that a plan passes on to where a contract limits it.
+    /// Writes the value of an input that the plan passes to a constrained argument.
     fn limited_input(&mut self, ty: &Ty) -> String {
         let paths = self.readables();
         let fitting = self.unlimited(&paths, ty);
@@ -186,7 +186,7 @@ impl Writer<'_> {
         self.read(&path).text
     }
 
-    /// One of two values, each of which keeps a contract whatever is read in it.
+    /// Writes a choice between two values, each of which always fulfills the contract.
     fn one_of_two(&mut self, row: &Row) -> String {
         let first = self.dice.below(row.keeps.len());
         let second = (first + 1) % row.keeps.len();
@@ -200,10 +200,10 @@ impl Writer<'_> {
         };
         let known = self.scope.mark();
         self.scope.hold(&condition.text);
-        self.settle(&condition.text, None);
+        self.mark_tested(&condition.text, None);
         let one = self.keeping(row, first);
         self.scope.forget(known);
-        self.settle(&condition.text, None);
+        self.mark_tested(&condition.text, None);
         let other = self.keeping(row, second);
         self.scope.forget(known);
         format!("{} ? {one} : {other}", condition.at(Level::Or))
@@ -213,7 +213,7 @@ impl Writer<'_> {
         filled(row.keeps[number], |ty| self.value(ty, 1).text)
     }
 
-    /// The clauses of a step that calls a tool, `when`, `after` and `recover` aside.
+    /// Writes the clauses of a step that calls a tool, except `when`, `after` and `recover`.
     pub fn call_clauses(&mut self, name: &str, called: &Called) -> String {
         let Some(tool) = called.tool else {
             return String::new();
@@ -221,8 +221,8 @@ impl Writer<'_> {
         let margin = format!("{}    ", self.margin());
         let mut text = String::new();
         let tool = &self.catalog.tools[tool];
-        let (floats, idempotent) = (tool.is_read_only(), tool.effect == "idempotent");
-        if !floats {
+        let (read_only, idempotent) = (tool.is_read_only(), tool.effect == "idempotent");
+        if !read_only {
             text.push_str(&self.gate());
         }
         if self.dice.one_in(6) {
@@ -233,7 +233,7 @@ impl Writer<'_> {
             )
             .unwrap();
         }
-        let polls = floats && self.dice.one_in(12);
+        let polls = read_only && self.dice.one_in(12);
         let until = if polls {
             self.element_condition(name, &called.returns, 0)
         } else {
@@ -256,10 +256,10 @@ impl Writer<'_> {
             )
             .unwrap();
         }
-        if floats && !is_poll && is_cached(name) {
+        if read_only && !is_poll && is_cached(name) {
             writeln!(text, "{margin}cache 1h").unwrap();
         }
-        if (floats || idempotent) && self.dice.one_in(6) {
+        if (read_only || idempotent) && self.dice.one_in(6) {
             let retry = *self.dice.pick(&[
                 "{ attempts: 2 }",
                 "{ attempts: 5, delay: 100ms, factor: 1.5, max_delay: 2s, jitter: none }",
@@ -272,7 +272,7 @@ impl Writer<'_> {
         text
     }
 
-    /// Arms for failures of a step whose value has this type; they give values of it.
+    /// Writes `recover` arms for a step. Their values have the type of the step's value.
     pub fn recover(&mut self, tool: Option<usize>, calls: bool, returns: &Ty) -> String {
         let margin = format!("{}    ", self.margin());
         let catalog = self.catalog;
@@ -280,10 +280,10 @@ impl Writer<'_> {
         if calls {
             classes.extend(["transient", "auth", "validation.result"].map(str::to_owned));
         }
-        let (mut floats, mut raises) = (false, Vec::new());
+        let (mut read_only, mut raises) = (false, Vec::new());
         if let Some(tool) = tool.map(|tool| &catalog.tools[tool]) {
             raises.clone_from(&tool.fails);
-            floats = tool.is_read_only();
+            read_only = tool.is_read_only();
             if tool.effect == "effect" {
                 classes.push("unknown_outcome".into());
             }
@@ -308,14 +308,14 @@ impl Writer<'_> {
         }
         if self.dice.one_in(5) {
             let pattern = *self.dice.pick(&["", " _"]);
-            // What may have changed the world is not to be forgotten.
-            let arm = self.arm(returns, floats);
+            // A step that may have changed something must not be replaced by a constant.
+            let arm = self.arm(returns, read_only);
             writeln!(text, "{margin}recover{pattern}{arm}").unwrap();
         }
         text
     }
 
-    /// Whether a text calls a tool of the catalog.
+    /// Returns true if a text calls a tool of the catalog.
     pub fn calls_tool(&self, text: &str) -> bool {
         self.catalog
             .tools
@@ -323,7 +323,7 @@ impl Writer<'_> {
             .any(|tool| text.contains(&format!("{}.{}(", tool.namespace, tool.name)))
     }
 
-    /// What one arm of `recover` does, its error included.
+    /// Writes the body of one `recover` arm, including the name of its error.
     fn arm(&mut self, returns: &Ty, may_be_constant: bool) -> String {
         let may_be_constant = may_be_constant && returns.can_be_made();
         let known = self.scope.mark();
@@ -356,19 +356,19 @@ impl Writer<'_> {
         format!("{as_error} => {body}")
     }
 
-    /// A tool that gives values of this type, and may be called here.
+    /// Returns the index of a tool with results of this type that may be called here.
     pub fn can_call(&self, returns: &Ty) -> Option<usize> {
-        let only_reads = self.only_reads;
+        let restricted_to_reads = self.restricted_to_reads;
         let fits = |tool: &super::catalog::Callable| {
-            tool.returns.fits(returns) && (!only_reads || tool.is_read_only())
+            tool.returns.fits(returns) && (!restricted_to_reads || tool.is_read_only())
         };
         self.catalog.tools.iter().position(fits)
     }
 }
 
-/// How a call gives the parameter at a place, where its contract says something of it and another one.
+/// Returns how a call passes the parameter at a position, if the contract relates it to another parameter.
 fn given_at(called: &Callable, place: usize, given: Option<(Given, Given)>) -> Option<Given> {
-    let (pair, (first, second)) = (called.together.as_ref()?, given?);
+    let (pair, (first, second)) = (called.related_pair.as_ref()?, given?);
     match place {
         _ if place == pair.first => Some(first),
         _ if place == pair.second => Some(second),
@@ -376,7 +376,7 @@ fn given_at(called: &Callable, place: usize, given: Option<(Given, Given)>) -> O
     }
 }
 
-/// A call that reads nothing, with what must be there and the pair as it is given.
+/// Writes a call that reads nothing, with the required arguments and the pair as given.
 fn literal_call(called: &Callable, given: (Given, Given)) -> String {
     let mut arguments = Vec::new();
     for (place, parameter) in called.parameters.iter().enumerate() {
@@ -395,7 +395,7 @@ fn literal_call(called: &Callable, given: (Given, Given)) -> String {
     format!("{}({})", called.path(), arguments.join(", "))
 }
 
-/// Whether a step may use an earlier result again: one of eight, by its name.
+/// Decides by the name whether a step is cached: about one in eight is.
 fn is_cached(name: &str) -> bool {
     let sum: u32 = name.bytes().map(u32::from).sum();
     sum.is_multiple_of(8)

@@ -6,33 +6,33 @@ use std::rc::Rc;
 use serde_json::{Value as Json, json};
 
 use super::Dice;
-use super::contracts::{ROWS, Row, TOGETHER, Together};
+use super::contracts::{PAIR_RULES, PairRule, ROWS, Row};
 use super::ty::{self, Field, Object, Ty};
 use super::words;
 
-/// A tool as a test double needs to know it.
+/// The data about a tool that a test double needs.
 #[derive(Clone, Debug)]
 pub struct Tool {
     pub namespace: String,
     pub name: String,
-    /// The JSON Schema of what it gives.
+    /// The JSON Schema of its result.
     pub returns: Json,
     /// The names N of the errors `tool.N` that it may raise.
     pub fails: Vec<&'static str>,
 }
 
-/// A tool as plans are written with it.
+/// The data about a tool that the generator needs to write calls.
 pub struct Callable {
     pub namespace: &'static str,
-    /// As it is written in a plan.
+    /// As written in a plan.
     pub name: String,
     pub parameters: Vec<Parameter>,
     pub returns: Ty,
     pub effect: &'static str,
     pub fails: Vec<&'static str>,
-    /// What its contract says of two of its parameters.
-    pub together: Option<Pair>,
-    /// The text of its `tool` item, where it has one.
+    /// The rule of its contract about two of its parameters.
+    pub related_pair: Option<Pair>,
+    /// The text of its `tool` item, if it has one.
     pub item: Option<String>,
     schema: Json,
 }
@@ -41,13 +41,13 @@ pub struct Parameter {
     pub name: &'static str,
     pub ty: Ty,
     pub required: bool,
-    /// What its schema says beyond its type.
+    /// The constraint in its schema that goes beyond its type.
     pub row: Option<&'static Row>,
 }
 
-/// Two parameters of a tool, by their positions, and what its contract says of them.
+/// Two parameters of a tool, by position, and the rule of its contract about them.
 pub struct Pair {
-    pub said: &'static Together,
+    pub rule: &'static PairRule,
     pub first: usize,
     pub second: usize,
 }
@@ -85,10 +85,10 @@ impl Catalog {
         catalog
     }
 
-    /// The app files: paths and texts.
+    /// Returns the paths and texts of the app files.
     pub fn files(&self) -> Vec<(String, String)> {
         let file = |app: &App| {
-            // JSON is YAML as well.
+            // JSON is valid YAML.
             let mut text = format!("# {}\n", app.name);
             let tools = serde_json::to_string_pretty(&app.tools).unwrap();
             writeln!(text, "name: {}\ntools: {tools}", app.name).unwrap();
@@ -117,11 +117,11 @@ impl Catalog {
             let verb = verbs.swap_remove(dice.below(verbs.len()));
             let mut tool = callable(dice, namespace, verb);
             if number == 0 {
-                // Each namespace has something that loops can run over.
+                // Each namespace has a tool that returns something to loop over.
                 tool.effect = "read";
             }
             let (schema, errors) = (tool.input(dice), tool.errors());
-            // An item says no more of a type than the generator knows.
+            // An item states no more about a type than the generator knows.
             let whole = tool
                 .parameters
                 .iter()
@@ -151,7 +151,7 @@ fn callable(dice: &mut Dice, namespace: &'static str, verb: &str) -> Callable {
         .into_iter()
         .map(|name| parameter(dice, name))
         .collect();
-    let together = if count > 1 && dice.one_in(4) {
+    let related_pair = if count > 1 && dice.one_in(4) {
         Some(pair(dice, &mut parameters))
     } else {
         None
@@ -176,13 +176,13 @@ fn callable(dice: &mut Dice, namespace: &'static str, verb: &str) -> Callable {
         returns,
         effect,
         fails,
-        together,
+        related_pair,
         item: None,
         schema,
     }
 }
 
-/// An object that is worth reading: among its fields a list, an enumeration and something that may be absent.
+/// Returns an object type that is worth reading: it has a list, an enumeration and an optional field.
 fn result(dice: &mut Dice) -> Ty {
     let count = dice.between(2, 5);
     let fields = words::fields(dice, count)
@@ -220,12 +220,12 @@ fn parameter(dice: &mut Dice, name: &'static str) -> Parameter {
     }
 }
 
-/// Says something of two parameters, which then need not be there.
+/// Adds a rule about two parameters, and makes both optional.
 fn pair(dice: &mut Dice, parameters: &mut [Parameter]) -> Pair {
-    let said = dice.pick(TOGETHER);
+    let rule = dice.pick(PAIR_RULES);
     let first = dice.below(parameters.len());
     let second = (first + dice.between(1, parameters.len() - 1)) % parameters.len();
-    for (parameter, truth) in [(first, said.asks_truth()), (second, false)] {
+    for (parameter, truth) in [(first, rule.asks_truth()), (second, false)] {
         let parameter = &mut parameters[parameter];
         parameter.required = false;
         if truth {
@@ -236,7 +236,7 @@ fn pair(dice: &mut Dice, parameters: &mut [Parameter]) -> Pair {
         parameter.row = None;
     }
     Pair {
-        said,
+        rule,
         first,
         second,
     }
@@ -247,16 +247,16 @@ impl Callable {
         format!("{}.{}", self.namespace, self.name)
     }
 
-    /// Whether it only looks.
+    /// Returns true if the tool has no effects.
     pub fn is_read_only(&self) -> bool {
         matches!(self.effect, "read" | "pure")
     }
 
-    /// The JSON Schema of its arguments.
+    /// Returns the JSON Schema of its arguments.
     fn input(&self, dice: &mut Dice) -> Json {
         let (mut properties, mut definitions) = (serde_json::Map::new(), serde_json::Map::new());
         for parameter in &self.parameters {
-            // Formats belong to rows and results: what else a plan makes need not look like an address.
+            // Only rows and results have formats; other generated strings are not valid addresses or dates.
             let schema = parameter
                 .row
                 .map_or_else(|| parameter.ty.schema(dice, false), Row::schema);
@@ -279,12 +279,12 @@ impl Callable {
             schema["$defs"] = Json::Object(definitions);
         }
         if let Some(Pair {
-            said,
+            rule,
             first,
             second,
-        }) = &self.together
+        }) = &self.related_pair
             && let Json::Object(more) =
-                (said.schema)(self.parameters[*first].name, self.parameters[*second].name)
+                (rule.schema)(self.parameters[*first].name, self.parameters[*second].name)
         {
             schema.as_object_mut().unwrap().extend(more);
         }
@@ -296,7 +296,7 @@ impl Callable {
         self.fails.iter().map(error).collect()
     }
 
-    /// Its contract as an item of the plan file.
+    /// Writes its contract as an item of the plan file.
     fn written(&mut self, dice: &mut Dice) -> String {
         for parameter in &mut self.parameters {
             parameter.ty = ty::closed(&parameter.ty);

@@ -1,4 +1,4 @@
-//! Conditions: never constant, and with what they show to be there.
+//! Writes conditions that are never constant, together with the path that each proves to be present.
 
 use std::rc::Rc;
 
@@ -8,14 +8,14 @@ use super::readable::Readable;
 use super::scope::Kind;
 use super::ty::Ty;
 
-/// A condition with the path that it shows to be there, where it does.
+/// A condition and the path that it proves to be present, if any.
 pub struct Guard {
     pub text: Text,
-    pub shows: Option<String>,
+    pub proves: Option<String>,
 }
 
 impl Writer<'_> {
-    /// A condition; nothing where there is nothing to ask about.
+    /// Writes a condition. `None` if there is nothing to test.
     pub fn condition(&mut self, depth: usize) -> Option<Text> {
         if depth > 0 && self.dice.one_in(4) {
             return self.joined(depth - 1);
@@ -26,7 +26,7 @@ impl Writer<'_> {
         let paths = self.readables();
         let asked: Vec<&Readable> = paths
             .iter()
-            .filter(|path| may_be_asked(path) && !self.scope.is_settled(&path.text))
+            .filter(|path| may_be_asked(path) && !self.scope.is_tested(&path.text))
             .collect();
         if asked.is_empty() {
             return None;
@@ -35,46 +35,46 @@ impl Writer<'_> {
         Some(self.about(&path, depth))
     }
 
-    /// A condition for a guard: often that something is there.
+    /// Writes a condition for a guard. Half of the time it tests that a path is present.
     pub fn guard(&mut self) -> Option<Guard> {
         let paths = self.readables();
         let absent = |path: &&Readable| {
             matches!(path.ty, Ty::Opt(_))
                 && !path.constant
                 && !path.text.contains("?.")
-                && !self.scope.is_settled(&path.text)
+                && !self.scope.is_tested(&path.text)
         };
         let absent: Vec<&Readable> = paths.iter().filter(absent).collect();
         if absent.is_empty() || self.dice.one_in(2) {
-            return self.condition(1).map(|text| Guard { text, shows: None });
+            return self.condition(1).map(|text| Guard { text, proves: None });
         }
         let path = (*self.dice.pick(&absent)).clone();
         let read = self.read(&path).text;
-        let shown = if path.missing_only && self.dice.one_in(2) {
+        let presence = if path.missing_only && self.dice.one_in(2) {
             Text::primary(format!("has({read})"))
         } else {
             Text::new(format!("{read} != null"), Level::Compare)
         };
         if self.dice.one_in(3)
-            && let Some(more) = self.further(&shown.text, Some(&path.text), 0)
+            && let Some(more) = self.further(&presence.text, Some(&path.text), 0)
         {
             let text = format!(
                 "{} && {}",
-                shown.at(Level::Compare),
+                presence.at(Level::Compare),
                 more.at(Level::Compare)
             );
             return Some(Guard {
                 text: Text::new(text, Level::And),
-                shows: Some(path.text),
+                proves: Some(path.text),
             });
         }
         Some(Guard {
-            text: shown,
-            shows: Some(path.text),
+            text: presence,
+            proves: Some(path.text),
         })
     }
 
-    /// A condition over an element of a list, which has this name.
+    /// Writes a condition about an element of a list. `name` is the name of the element.
     pub fn element_condition(&mut self, name: &str, ty: &Ty, depth: usize) -> Option<String> {
         let known = self.scope.mark();
         self.scope.add_made(name, ty.clone(), Kind::Local, false);
@@ -100,11 +100,11 @@ impl Writer<'_> {
                 && path.exact
                 && !path.constant
                 && !path.text.contains("?.")
-                && !self.scope.is_settled(&path.text)
+                && !self.scope.is_tested(&path.text)
         };
         let absent: Vec<&Readable> = paths.iter().filter(absent).collect();
         if !absent.is_empty() && self.dice.one_in(2) {
-            // What is known to be there on the right side.
+            // The left side proves that the path is present on the right side.
             let path = (*self.dice.pick(&absent)).clone();
             let read = self.read(&path).text;
             let there = Readable {
@@ -113,7 +113,7 @@ impl Writer<'_> {
                 ..path
             };
             let known = self.scope.mark();
-            self.settle(&format!("{read} != null"), Some(&there.text));
+            self.mark_tested(&format!("{read} != null"), Some(&there.text));
             let inner = self.about(&there, depth);
             self.scope.forget(known);
             return Some(if self.dice.one_in(2) {
@@ -147,16 +147,16 @@ impl Writer<'_> {
         })
     }
 
-    /// A condition beside another one: it speaks of something else.
-    fn further(&mut self, first: &str, shows: Option<&str>, depth: usize) -> Option<Text> {
+    /// Writes a condition to combine with `first`. It tests other paths.
+    fn further(&mut self, first: &str, proves: Option<&str>, depth: usize) -> Option<Text> {
         let known = self.scope.mark();
-        self.settle(first, shows);
+        self.mark_tested(first, proves);
         let condition = self.condition(depth);
         self.scope.forget(known);
         condition
     }
 
-    /// A question about a path.
+    /// Writes a test of a path.
     fn about(&mut self, path: &Readable, depth: usize) -> Text {
         let whole = self.read(path);
         let read = whole.text.clone();

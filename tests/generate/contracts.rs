@@ -1,5 +1,5 @@
-//! What JSON Schemas say of arguments beyond their types: for each keyword a schema, values that keep it whatever the run
-//! brings, and values that break it whatever the run brings.
+//! Constraints on arguments in JSON Schemas: for each keyword a schema, values that always fulfill it, and values that
+//! always break it.
 
 use std::rc::Rc;
 
@@ -9,16 +9,17 @@ use super::ty::{self, Field, Object, Ty};
 
 /// One keyword, or one use of it.
 ///
-/// In the values `<string>`, `<int>`, `<double>` and `<bool>` stand for any expression of that type.
+/// In the values, `<string>`, `<int>`, `<double>` and `<bool>` are placeholders for any expression of that type.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub name: &'static str,
     /// The schema of one argument as JSON.
     pub schema: &'static str,
-    /// What the schema refers to in `$defs`, by its name.
+    /// The name and the schema of the definition in `$defs` that the schema refers to.
     pub definition: Option<(&'static str, &'static str)>,
     pub ty: fn() -> Ty,
-    /// Whether `ty` says all of the type, so that what is read may go there and a `tool` item may repeat it.
+    /// Whether `ty` is the complete type, so that any value of that type may be read there and a `tool` item may repeat
+    /// the type.
     pub whole: bool,
     pub keeps: &'static [&'static str],
     pub breaks: &'static [&'static str],
@@ -29,24 +30,24 @@ impl Row {
         serde_json::from_str(self.schema).unwrap()
     }
 
-    /// Its type as a plan declares it.
+    /// Returns its type as a plan declares it.
     pub fn declared(&self) -> String {
         ty::closed(&(self.ty)()).text()
     }
 
-    /// The name and the schema of what it refers to.
+    /// Returns the name and the schema of the definition that it refers to.
     pub fn definition(&self) -> Option<(&'static str, Json)> {
         let (name, schema) = self.definition?;
         Some((name, serde_json::from_str(schema).unwrap()))
     }
 }
 
-/// The value with literals in the places that are left open.
+/// Returns the value with a literal in each placeholder.
 pub fn literal(pattern: &str) -> String {
     filled(pattern, Ty::literal)
 }
 
-/// Fills the places of a value that are left open.
+/// Fills the placeholders of a value.
 pub fn filled(pattern: &str, mut fill: impl FnMut(&Ty) -> String) -> String {
     let mut text = String::new();
     let mut rest = pattern;
@@ -85,7 +86,7 @@ const fn row(
     }
 }
 
-/// The same where `ty` is only a part of the type.
+/// Marks `ty` as only a part of the type.
 const fn partly(row: Row) -> Row {
     Row {
         whole: false,
@@ -159,7 +160,7 @@ const TREE: (&str, &str) = (
         "next": {"$ref": "#/$defs/tree"}}}"##,
 );
 
-/// Every keyword that bears on arguments.
+/// Every keyword that constrains arguments.
 pub const ROWS: &[Row] = &[
     // Numbers.
     row(
@@ -204,7 +205,7 @@ pub const ROWS: &[Row] = &[
         &["19.99", "0.07", "3"],
         &["0.005", "1.999"],
     ),
-    // Texts.
+    // Strings.
     row(
         "minLength",
         r#"{"type": "string", "minLength": 2}"#,
@@ -271,7 +272,7 @@ pub const ROWS: &[Row] = &[
         &[r#""127.0.0.1""#],
         &[r#""127.0.0.256""#, r#""localhost""#],
     ),
-    // Values that are written down.
+    // Enumerations and constants.
     partly(row(
         "const",
         r#"{"const": "WZ"}"#,
@@ -487,7 +488,7 @@ pub const ROWS: &[Row] = &[
         &["{ a: <int>, b: <string> }", "{ b: <string> }", "{}"],
         &["{ a: <int>, c: 2 }", "{ c: <string> }", "{ a: 1, c: 2 }"],
     )),
-    // Several schemas.
+    // Combinations of schemas.
     row(
         "allOf",
         r#"{"allOf": [{"type": "integer"}, {"minimum": 5}, {"maximum": 9}]}"#,
@@ -620,7 +621,7 @@ pub const ROWS: &[Row] = &[
     ),
 ];
 
-/// How an argument of a pair is given.
+/// How a call passes an argument of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     Absent,
@@ -630,18 +631,18 @@ pub enum Given {
     False,
 }
 
-/// What a schema says of two arguments of one tool, neither of which must be there.
+/// A constraint on two arguments of one tool, both of which are optional.
 #[derive(Debug)]
-pub struct Together {
+pub struct PairRule {
     pub name: &'static str,
-    /// What stands beside the properties.
+    /// The keywords to add next to `properties`, given the names of the two arguments.
     pub schema: fn(&str, &str) -> Json,
     pub keeps: &'static [(Given, Given)],
     pub breaks: &'static [(Given, Given)],
 }
 
-impl Together {
-    /// Whether it asks what the first one is.
+impl PairRule {
+    /// Returns true if the rule tests the value of the first argument.
     pub fn asks_truth(&self) -> bool {
         self.keeps.iter().any(|(first, _)| *first == Given::True)
     }
@@ -649,32 +650,32 @@ impl Together {
 
 use Given::{Absent, False, There, True};
 
-pub const TOGETHER: &[Together] = &[
-    Together {
+pub const PAIR_RULES: &[PairRule] = &[
+    PairRule {
         name: "dependentRequired of arguments",
         schema: |one, other| json!({"dependentRequired": {one: [other]}}),
         keeps: &[(Absent, Absent), (Absent, There), (There, There)],
         breaks: &[(There, Absent)],
     },
-    Together {
+    PairRule {
         name: "dependentSchemas of arguments",
         schema: |one, other| json!({"dependentSchemas": {one: {"required": [other]}}}),
         keeps: &[(Absent, Absent), (Absent, There), (There, There)],
         breaks: &[(There, Absent)],
     },
-    Together {
+    PairRule {
         name: "dependentSchemas that excludes an argument",
         schema: |one, other| json!({"dependentSchemas": {one: {"properties": {other: false}}}}),
         keeps: &[(Absent, Absent), (Absent, There), (There, Absent)],
         breaks: &[(There, There)],
     },
-    Together {
+    PairRule {
         name: "if, then and else over arguments",
         schema: |one, other| json!({"if": {"required": [one]}, "then": {"required": [other]}, "else": {"not": {"required": [other]}}}),
         keeps: &[(Absent, Absent), (There, There)],
         breaks: &[(There, Absent), (Absent, There)],
     },
-    Together {
+    PairRule {
         name: "if over the value of an argument",
         schema: |one, other| json!({"if": {"properties": {one: {"const": true}}, "required": [one]}, "then": {"required": [other]}}),
         keeps: &[
@@ -685,19 +686,19 @@ pub const TOGETHER: &[Together] = &[
         ],
         breaks: &[(True, Absent)],
     },
-    Together {
+    PairRule {
         name: "anyOf of required arguments",
         schema: |one, other| json!({"anyOf": [{"required": [one]}, {"required": [other]}]}),
         keeps: &[(There, Absent), (Absent, There), (There, There)],
         breaks: &[(Absent, Absent)],
     },
-    Together {
+    PairRule {
         name: "oneOf of required arguments",
         schema: |one, other| json!({"oneOf": [{"required": [one]}, {"required": [other]}]}),
         keeps: &[(There, Absent), (Absent, There)],
         breaks: &[(There, There), (Absent, Absent)],
     },
-    Together {
+    PairRule {
         name: "not of required arguments",
         schema: |one, other| json!({"not": {"required": [one, other]}}),
         keeps: &[(Absent, Absent), (There, Absent), (Absent, There)],

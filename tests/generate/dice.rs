@@ -1,6 +1,7 @@
-//! Chance from a seed: `SplitMix64`, so that a seed means the same with every version of every library.
+//! Pseudorandom numbers from a seed: `SplitMix64`, so that a seed gives the same numbers with every version of every
+//! library.
 
-/// A stream of numbers.
+/// A stream of pseudorandom numbers.
 #[derive(Clone, Debug)]
 pub struct Dice {
     state: u64,
@@ -11,7 +12,7 @@ impl Dice {
         Self { state: seed }
     }
 
-    /// Any number.
+    /// Returns the next number.
     pub fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
@@ -20,32 +21,32 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, which is not zero.
+    /// Returns a number below `end`, which is not zero.
     pub fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % end as u64).unwrap()
     }
 
-    /// A number from `first` to `last`.
+    /// Returns a number from `first` to `last`, both included.
     pub fn between(&mut self, first: usize, last: usize) -> usize {
         first + self.below(last - first + 1)
     }
 
-    /// True once in so many times.
+    /// Returns true with a probability of one in `times`.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// One of several, none of which is preferred.
+    /// Picks one of several values, all equally likely.
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
     }
 
-    /// One of several words.
+    /// Picks one of several words.
     pub fn word(&mut self, choices: &[&'static str]) -> &'static str {
         choices[self.below(choices.len())]
     }
 
-    /// The position of one of several weights.
+    /// Picks an index, each with a probability proportional to its weight.
     pub fn weighed(&mut self, weights: &[usize]) -> usize {
         let mut left = self.below(weights.iter().sum());
         for (position, weight) in weights.iter().enumerate() {

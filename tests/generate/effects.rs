@@ -1,18 +1,18 @@
-//! Plans in which every call is an effect, so that the order of their calls can be told.
+//! Writes plans in which every call is an effect, so that the order of calls is observable.
 //!
-//! They use the whole of the language that has an order: blocks, loops, conditions, early ends, `parallel`, `after`, arms of
-//! `recover`, `undo`, plans of the same file, tasks. All values are whole numbers, so that what matters is the order.
+//! They use every ordered part of the language: blocks, loops, conditions, early ends, `parallel`, `after`, `recover`
+//! arms, `undo`, plans of the same file, and tasks. All values are integers, because only the order matters.
 
 use std::fmt::Write as _;
 
 use super::Dice;
 
-/// A plan file with what was drawn for it.
+/// A generated plan file.
 #[derive(Clone)]
 pub struct Effects {
     pub text: String,
-    /// Whether calls of it may fail.
-    pub rough: bool,
+    /// Whether its calls may fail.
+    pub fallible: bool,
 }
 
 /// The tools of every such plan.
@@ -26,21 +26,21 @@ tool w.look(x: int) -> int read
 tool w.miss(x: int) -> int read fails gone
 ";
 
-/// What a block may end with, and where it stands.
+/// The place of a block, which determines the statements that it may contain.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Plan,
     Block,
     Round,
-    /// Beside others, or taking something back: only steps.
+    /// In `parallel`, or under a condition of the plan: no statement that may end the block.
     Plain,
 }
 
-/// What a name holds.
+/// The type of a name.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Int,
-    /// Perhaps nothing.
+    /// An integer that may be null.
     Maybe,
     Ints,
     /// The results of an `each … settle`.
@@ -52,24 +52,24 @@ struct Writer<'a> {
     scope: Vec<(String, Kind)>,
     names: usize,
     indent: usize,
-    /// So many statements are still to be written.
+    /// Number of statements left to write.
     left: usize,
-    rough: bool,
-    /// Plans that are written already.
+    fallible: bool,
+    /// Names of the plans that are already written.
     plans: Vec<String>,
-    /// Whether statements here run beside others, so that a plan that fails must not be called.
-    beside: bool,
-    /// The task of the plan, where it has one.
+    /// Whether statements here run concurrently with others, so that a plan that may fail must not be called.
+    concurrent: bool,
+    /// The task of the plan, if it has one.
     task: Option<String>,
 }
 
-/// Blocks within blocks end here.
-const DEEPEST: usize = 3;
+/// Nesting limit of blocks.
+const MAX_DEPTH: usize = 3;
 
-/// The plan of a seed.
+/// Writes the plan of a seed.
 pub fn effects(seed: u64) -> Effects {
     let mut dice = Dice::new(seed ^ 0x0eff_ec75);
-    let rough = !dice.one_in(3);
+    let fallible = !dice.one_in(3);
     let helpers = dice.weighed(&[3, 2, 1]);
     let mut writer = Writer {
         dice: &mut dice,
@@ -77,9 +77,9 @@ pub fn effects(seed: u64) -> Effects {
         names: 0,
         indent: 0,
         left: 0,
-        rough,
+        fallible,
         plans: Vec::new(),
-        beside: false,
+        concurrent: false,
         task: None,
     };
     let mut text = TOOLS.to_owned();
@@ -89,7 +89,7 @@ pub fn effects(seed: u64) -> Effects {
     }
     let plan = writer.plan(true);
     text.push_str(&plan);
-    Effects { text, rough }
+    Effects { text, fallible }
 }
 
 impl Writer<'_> {
@@ -114,7 +114,7 @@ impl Writer<'_> {
         } else {
             ["settle", "undo", "undo", "undo"]
         };
-        if self.rough && self.dice.one_in(2) {
+        if self.fallible && self.dice.one_in(2) {
             writeln!(
                 text,
                 "    policy {{ on_failure: {} }}",
@@ -155,7 +155,7 @@ impl Writer<'_> {
         "    ".repeat(self.indent)
     }
 
-    /// A whole number that hangs on the run.
+    /// Writes an integer that depends on the run.
     fn read(&mut self) -> String {
         let (name, kind) = self.dice.pick(&self.scope).clone();
         match kind {
@@ -168,19 +168,19 @@ impl Writer<'_> {
 
     fn int(&mut self) -> String {
         let read = self.read();
-        match self.dice.below(if self.rough { 26 } else { 24 }) {
+        match self.dice.below(if self.fallible { 26 } else { 24 }) {
             0..=11 => read,
             12..=15 => format!("{read} + {}", self.dice.between(1, 9)),
             16..=19 => format!("{read} % 3 + 1"),
             20..=23 => format!("{read} + {}", self.read()),
-            // Fails where it is zero.
+            // Fails if it is zero.
             _ => format!("12 / {read}"),
         }
     }
 
     fn condition(&mut self) -> String {
         let read = self.read();
-        match self.dice.below(if self.rough { 26 } else { 24 }) {
+        match self.dice.below(if self.fallible { 26 } else { 24 }) {
             0..=9 => format!("{read} > {}", self.dice.below(4)),
             10..=17 => format!("{read} % 2 == {}", self.dice.below(2)),
             18..=23 => format!(
@@ -192,7 +192,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A condition that seldom holds.
+    /// Writes a condition that rarely holds.
     fn rare(&mut self) -> String {
         format!("{} == {}", self.read(), self.dice.between(2, 6))
     }
@@ -201,7 +201,7 @@ impl Writer<'_> {
         self.left = self.left.saturating_sub(1);
         let ends = usize::from(place != Place::Plain);
         let plan = usize::from(place == Place::Plan);
-        let rough = usize::from(self.rough);
+        let fallible = usize::from(self.fallible);
         let tasks = plan * usize::from(self.task.is_some());
         match self.dice.weighed(&[
             20,
@@ -209,8 +209,8 @@ impl Writer<'_> {
             4,
             3 * plan,
             ends,
-            ends * rough,
-            ends * rough,
+            ends * fallible,
+            ends * fallible,
             2 * tasks,
             plan,
         ]) {
@@ -266,7 +266,7 @@ impl Writer<'_> {
         format!("{}{word} {value} when {}\n", self.margin(), self.rare())
     }
 
-    /// Statements under a condition; their names stay, perhaps without a value.
+    /// Writes statements under a condition. Their names stay visible, but may be null.
     fn arm(&mut self, place: Place, shared: Option<&str>) -> String {
         let first = self.scope.len();
         self.indent += 1;
@@ -306,7 +306,7 @@ impl Writer<'_> {
             "{margin}if {condition} {{\n{}",
             self.arm(place, shared.as_deref())
         );
-        // What one branch gives the other does not read.
+        // One branch does not read the names of the other.
         let given = self.scope.split_off(before);
         if shared.is_none() && self.dice.one_in(4) {
             let condition = self.condition();
@@ -335,7 +335,7 @@ impl Writer<'_> {
         let margin = self.margin();
         let mut text = format!("{margin}parallel {{\n");
         self.indent += 1;
-        let before = std::mem::replace(&mut self.beside, true);
+        let before = std::mem::replace(&mut self.concurrent, true);
         for _ in 0..self.dice.between(2, 3) {
             let statement = match self.dice.below(8) {
                 0 => self.let_value(),
@@ -344,16 +344,16 @@ impl Writer<'_> {
             };
             text.push_str(&statement);
         }
-        self.beside = before;
+        self.concurrent = before;
         self.indent -= 1;
         writeln!(text, "{margin}}}").unwrap();
         text
     }
 
-    /// A call that changes something.
+    /// Writes a call of a tool or plan with effects.
     fn call(&mut self) -> String {
         let value = self.int();
-        if !self.plans.is_empty() && self.dice.one_in(5) && !(self.beside && self.rough) {
+        if !self.plans.is_empty() && self.dice.one_in(5) && !(self.concurrent && self.fallible) {
             return format!(
                 "{}({}: {value})",
                 self.plans[self.plans.len() - 1],
@@ -364,7 +364,7 @@ impl Writer<'_> {
         format!("w.{tool}(x: {value})")
     }
 
-    /// The name of the input of the plan that was written last: it was named just after it.
+    /// Returns the name of the input of the last plan; it was numbered right after the plan.
     fn input_of_last(&self) -> String {
         let last = &self.plans[self.plans.len() - 1];
         let number: usize = last.trim_start_matches("plan_").parse().unwrap();
@@ -374,7 +374,7 @@ impl Writer<'_> {
     fn step(&mut self, place: Place) -> String {
         let name = self.name("s");
         let margin = self.margin();
-        let deep = usize::from(self.indent <= DEEPEST);
+        let deep = usize::from(self.indent <= MAX_DEPTH);
         let first = self.scope.len();
         let guard = self.dice.one_in(6).then(|| self.condition());
         let named: Vec<String> = self.own_steps(place);
@@ -392,7 +392,7 @@ impl Writer<'_> {
                 3 => (self.repeat(), Kind::Ints, true),
                 4 => (self.matched(), Kind::Int, true),
                 5 => (self.race(), Kind::Int, false),
-                // Nobody knows whether it happened.
+                // Its outcome may be unknown.
                 6 => (format!("w.risk(x: {})", self.int()), Kind::Int, false),
                 _ => (self.pure(), Kind::Int, true),
             };
@@ -405,14 +405,14 @@ impl Writer<'_> {
             let after = self.dice.pick(&named).clone();
             writeln!(text, "{margin}    after {after}").unwrap();
         }
-        if body.starts_with("w.make") && self.rough && self.dice.one_in(4) {
+        if body.starts_with("w.make") && self.fallible && self.dice.one_in(4) {
             let retry = *self.dice.pick(&[
                 "{ attempts: 2 }",
                 "{ attempts: 3, on: [tool.busy, transient], delay: 5ms }",
             ]);
             writeln!(text, "{margin}    retry {retry}").unwrap();
         }
-        let recovers = self.rough && kind == Kind::Int && self.dice.one_in(4);
+        let recovers = self.fallible && kind == Kind::Int && self.dice.one_in(4);
         if recovers {
             self.recover(&mut text, body.starts_with("w.risk"));
         }
@@ -428,14 +428,14 @@ impl Writer<'_> {
         let kind = match (kind, &guard) {
             (Kind::Int, Some(_)) => Some(Kind::Maybe),
             (kind, None) => Some(kind),
-            // Lists that may be absent are not read.
+            // Lists that may be null are not read.
             (_, Some(_)) => None,
         };
         self.scope.extend(kind.map(|kind| (name, kind)));
         text
     }
 
-    /// The steps above that `after` may name.
+    /// Returns the preceding steps that `after` may name.
     fn own_steps(&self, place: Place) -> Vec<String> {
         if place != Place::Plan && place != Place::Plain || self.indent > 2 {
             return Vec::new();
@@ -447,13 +447,13 @@ impl Writer<'_> {
         steps.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Statements that give a whole number.
+    /// Writes statements that yield an integer.
     fn block(&mut self, place: Place, text: &mut String) {
         let first = self.scope.len();
         self.indent += 1;
         let before = self.dice.below(2);
         for number in 0..=before {
-            // One call at least.
+            // At least one call.
             let statement = if number == before {
                 self.plain_step()
             } else {
@@ -483,10 +483,10 @@ impl Writer<'_> {
         text
     }
 
-    /// A block that calls nothing, so that it waits for no place.
+    /// Writes a block without calls, which does not wait for its position.
     fn pure(&mut self) -> String {
         let (margin, value) = (self.margin(), self.int());
-        if !self.rough || self.dice.one_in(3) {
+        if !self.fallible || self.dice.one_in(3) {
             return format!("do {{ yield {value} }}");
         }
         if self.dice.one_in(2) {
@@ -531,12 +531,12 @@ impl Writer<'_> {
         }
         let settle = self.dice.one_in(4);
         text.push_str(if settle { " settle {\n" } else { " {\n" });
-        let before = self.beside;
-        self.beside |= wide;
+        let before = self.concurrent;
+        self.concurrent |= wide;
         self.scope.push((element, Kind::Int));
         self.block(Place::Block, &mut text);
         self.scope.pop();
-        self.beside = before;
+        self.concurrent = before;
         (
             text + &self.margin() + "}",
             if settle { Kind::Results } else { Kind::Ints },
@@ -572,7 +572,7 @@ impl Writer<'_> {
                 _ if pattern == "_" => self.call(),
                 0 => self.do_block(),
                 1 => self.int(),
-                2 if self.rough => "fail tool.gone \"no\"".to_owned(),
+                2 if self.fallible => "fail tool.gone \"no\"".to_owned(),
                 _ => self.call(),
             };
             writeln!(text, "{margin}    {pattern} => {arm},").unwrap();
@@ -581,11 +581,11 @@ impl Writer<'_> {
         text + &margin + "}"
     }
 
-    /// Branches that ask the same come to the same, whoever wins.
+    /// Writes a race whose branches send the same request, so that the result does not depend on the winner.
     fn race(&mut self) -> String {
         let value = self.read();
         let other = *self.dice.pick(&["look", "miss"]);
-        let one = if self.rough && self.dice.one_in(3) {
+        let one = if self.fallible && self.dice.one_in(3) {
             "miss"
         } else {
             "look"
@@ -631,7 +631,7 @@ impl Writer<'_> {
         writeln!(text, "{margin}    recover{class} => {arm}").unwrap();
     }
 
-    /// `gives`: the name of the step where what it gave is always known.
+    /// Writes `undo`. `gives` is the name of the step if its value is always known.
     fn undo(&mut self, text: &mut String, gives: Option<&str>) {
         let margin = self.margin();
         let value = match gives {

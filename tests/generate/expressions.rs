@@ -1,4 +1,4 @@
-//! Expressions of a wanted type: what is read, what is made of it, and how absence is dealt with.
+//! Writes expressions of a requested type: reads, operations, and fallbacks for absent values.
 
 use std::fmt::Write as _;
 use std::rc::Rc;
@@ -9,14 +9,14 @@ use super::scope::Kind;
 use super::ty::{Object, Ty};
 use super::words;
 
-/// An expression, and how tightly its outermost operator binds.
+/// An expression, and the precedence of its outermost operator.
 #[derive(Clone, Debug)]
 pub struct Text {
     pub text: String,
     pub level: Level,
 }
 
-/// How tightly operators bind, loosest first.
+/// Operator precedence, loosest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     Choice,
@@ -42,7 +42,7 @@ impl Text {
         Self::new(text, Level::Primary)
     }
 
-    /// The text where at least this is wanted, in parentheses if need be.
+    /// Returns the text for a place that requires at least this precedence, in parentheses if necessary.
     pub fn at(&self, level: Level) -> String {
         if self.level < level {
             format!("({})", self.text)
@@ -53,7 +53,7 @@ impl Text {
 }
 
 impl Writer<'_> {
-    /// Every path that can be read here.
+    /// Returns every path that can be read here.
     pub fn readables(&mut self) -> Rc<Vec<Readable>> {
         Rc::new(readables(&self.scope))
     }
@@ -64,7 +64,7 @@ impl Writer<'_> {
         Text::primary(readable.text.clone())
     }
 
-    /// A value of a type, by something that the checker knows by this very type and not as a constant.
+    /// Writes a value whose type the checker knows exactly, preferably one that is not constant.
     pub fn made(&mut self, ty: &Ty, depth: usize) -> Text {
         let paths = self.readables();
         let fitting: Vec<&Readable> = paths
@@ -78,7 +78,7 @@ impl Writer<'_> {
         self.value(ty, depth)
     }
 
-    /// A value of a type.
+    /// Writes a value of a type.
     pub fn value(&mut self, ty: &Ty, depth: usize) -> Text {
         let paths = self.readables();
         let fitting: Vec<&Readable> = paths.iter().filter(|path| path.ty.fits(ty)).collect();
@@ -90,7 +90,7 @@ impl Writer<'_> {
         let absent: Vec<&Readable> = paths.iter().filter(absent).collect();
         if !absent.is_empty() && depth > 0 && self.dice.one_in(3) {
             let path = (*self.dice.pick(&absent)).clone();
-            return self.in_place_of_absence(&path, ty, depth - 1);
+            return self.with_fallback(&path, ty, depth - 1);
         }
         if depth > 0 {
             if self.dice.one_in(10) {
@@ -108,7 +108,7 @@ impl Writer<'_> {
         self.constant(ty, depth.saturating_sub(1))
     }
 
-    /// A number or a time to hold against `one`: nobody compares a value with itself.
+    /// Writes a value to compare with `one` that is not the same expression.
     pub fn unlike(&mut self, one: &Text, ty: &Ty, depth: usize) -> Text {
         let other = self.value(ty, depth);
         if other.text != one.text {
@@ -122,16 +122,16 @@ impl Writer<'_> {
         Text::new(format!("{} + {more}", other.at(Level::Sum)), Level::Sum)
     }
 
-    /// What may be absent, with something for that case.
-    fn in_place_of_absence(&mut self, path: &Readable, ty: &Ty, depth: usize) -> Text {
+    /// Writes an optional path with a fallback.
+    fn with_fallback(&mut self, path: &Readable, ty: &Ty, depth: usize) -> Text {
         let there = path.text.replace("?.", ".");
         let read = self.read(path).text;
-        // Where the other value is wanted, this one is known to be absent.
+        // Where the fallback is evaluated, the path is known to be absent.
         let known = self.scope.mark();
         self.scope.hide(&path.text);
-        // So may be the opposite of the condition that it stands under.
+        // The negated condition that guards the path may also be known there.
         for condition in self.scope.variables[path.variable].guard.clone() {
-            self.settle(&condition, None);
+            self.mark_tested(&condition, None);
         }
         let other = self.value(ty, depth);
         self.scope.forget(known);
@@ -163,7 +163,7 @@ impl Writer<'_> {
         }
     }
 
-    /// One of two values, or of several.
+    /// Writes a choice between two or more values.
     fn choice(&mut self, ty: &Ty, depth: usize) -> Text {
         let paths = self.readables();
         let subject = paths
@@ -200,10 +200,10 @@ impl Writer<'_> {
         };
         let known = self.scope.mark();
         self.scope.hold(&condition.text);
-        self.settle(&condition.text, None);
+        self.mark_tested(&condition.text, None);
         let one = self.value(ty, depth);
         self.scope.forget(known);
-        self.settle(&condition.text, None);
+        self.mark_tested(&condition.text, None);
         let other = self.value(ty, depth);
         self.scope.forget(known);
         let text = format!(
@@ -215,7 +215,7 @@ impl Writer<'_> {
         Text::new(text, Level::Choice)
     }
 
-    /// An element of a list, or a field of one.
+    /// Writes an element of a list, or a field of one.
     fn inside_list(&mut self, ty: &Ty, paths: &[Readable], depth: usize) -> Option<Text> {
         let mut found: Vec<(Readable, String)> = Vec::new();
         for path in paths {
@@ -254,7 +254,7 @@ impl Writer<'_> {
         })
     }
 
-    /// A literal, or a value made of literals.
+    /// Writes a literal, or a value made of literals.
     pub fn constant(&mut self, ty: &Ty, depth: usize) -> Text {
         Text::primary(match ty {
             Ty::Mix if self.dice.one_in(2) => return self.constant(&Ty::Int, depth),
@@ -334,7 +334,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Text with values in it.
+    /// Writes a string with interpolated values.
     pub fn template(&mut self, depth: usize) -> Text {
         let paths = self.readables();
         let scalars: Vec<&Readable> = paths.iter().filter(|path| path.ty.is_scalar()).collect();
@@ -358,7 +358,7 @@ impl Writer<'_> {
         Text::primary(format!("\"{inside}\""))
     }
 
-    /// A scalar or the like that reads a name, with its type: for names that nobody has read.
+    /// Writes a scalar that reads a name, with its type: used for names that nothing else has read.
     pub fn consumed(&mut self, name: &str) -> (Text, Ty) {
         let paths = self.readables();
         let prefix = |path: &Readable| {
@@ -396,7 +396,7 @@ impl Writer<'_> {
     }
 }
 
-/// An object literal.
+/// Formats an object literal.
 pub fn braced(entries: &[String]) -> String {
     if entries.is_empty() {
         "{}".to_owned()

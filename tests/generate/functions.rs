@@ -1,4 +1,4 @@
-//! Operators, functions and macros that give a wanted type.
+//! Writes operators, functions and macros with results of a requested type.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use super::scope::Kind;
 use super::ty::Ty;
 
 impl Writer<'_> {
-    /// Something computed; nothing where there is no operation of this type.
+    /// Writes an operation. `None` if no operation has this type.
     pub fn operation(&mut self, ty: &Ty, depth: usize) -> Option<Text> {
         match ty {
             Ty::Str => Some(self.text_operation(depth)),
@@ -39,7 +39,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The receiver of a method.
+    /// Writes the receiver of a method.
     fn receiver(&mut self, ty: &Ty, depth: usize) -> String {
         self.value(ty, depth).at(Level::Primary)
     }
@@ -101,11 +101,11 @@ impl Writer<'_> {
                 format!("cel.bind({name}, {bound}, {name} + {name})")
             }
             15 => format!("{}.charAt(0)", self.receiver(s, depth)),
-            16 => match self.past_race() {
+            16 => match self.finished_race() {
                 Some(name) => format!("winner({name})"),
                 None => return self.template(depth),
             },
-            // A position behind the end of a constant would be seen before the run.
+            // The checker reports an index past the end of a constant.
             _ => format!(
                 "(\"a\" + {}).substring({})",
                 self.value(s, depth).at(Level::Product),
@@ -163,7 +163,7 @@ impl Writer<'_> {
             4 => format!("double({})", self.value(&Ty::Int, depth).text),
             5 => {
                 let function = *self.dice.pick(&["ceil", "floor", "round", "trunc", "abs"]);
-                // A whole number where a double is wanted has no form of its own there.
+                // An integer may be written in place of a double, so `double` makes the type certain.
                 format!(
                     "math.{function}(double({}))",
                     self.value(&Ty::Double, depth).text
@@ -177,7 +177,7 @@ impl Writer<'_> {
                     Level::Product,
                 );
             }
-            // What is no number is no JSON either.
+            // Without `abs` the result could be NaN, which JSON cannot represent.
             _ => format!(
                 "math.sqrt(math.abs({}))",
                 self.value(&Ty::Double, depth).text
@@ -199,14 +199,14 @@ impl Writer<'_> {
         };
         let one = self.value(ty, depth);
         let other = match sign {
-            // A constant zero would be seen before the run.
+            // The checker reports a constant zero.
             "/" | "%" => self.dice.between(2, 9).to_string(),
             _ => self.unlike(&one, ty, depth).at(above),
         };
         Text::new(format!("{} {sign} {other}", one.at(level)), level)
     }
 
-    /// Something that may be absent: an end of a list, or what is greatest in it.
+    /// Writes an operation with an optional result: an end of a list, or its greatest or least element.
     fn maybe_operation(&mut self, inner: &Rc<Ty>, depth: usize) -> Text {
         if !self.dice.one_in(3) {
             return self.value(inner, depth);
@@ -220,7 +220,7 @@ impl Writer<'_> {
         } else {
             &["first", "last"]
         });
-        // Of a list that is empty on the page, nobody knows the type of what is missing.
+        // The list is not empty, because the element type of an empty literal is unknown.
         let (one, other) = (self.value(inner, depth), self.value(inner, depth));
         Text::primary(format!("[{}, {}].{method}()", one.text, other.text))
     }
@@ -261,7 +261,7 @@ impl Writer<'_> {
                 format!("{list}.sortBy({name}, {name})")
             }
             3 | 4 => {
-                // Of a list that stands there as such more is known than its type.
+                // A literal would have a narrower type than the expected one.
                 let paths = self.readables();
                 let list = paths
                     .iter()
@@ -296,7 +296,7 @@ impl Writer<'_> {
         }))
     }
 
-    /// A list made of another one, or of what a settled loop has left.
+    /// Writes a list that is mapped from another one, or from the results of an `each … settle`.
     fn mapped(&mut self, element: &Rc<Ty>, depth: usize) -> Option<Text> {
         let paths = self.readables();
         let lists: Vec<&Readable> = paths
@@ -342,7 +342,7 @@ impl Writer<'_> {
         self.scope.add_made(&each, Ty::Int, Kind::Local, false);
         let body = self.value(value, depth).text;
         self.scope.close(known);
-        // Of an empty literal nothing is known that could be gone over.
+        // The element type of an empty literal is unknown.
         let map = if map.text == "{}" {
             "{ a: 1 }".to_owned()
         } else {
@@ -351,7 +351,7 @@ impl Writer<'_> {
         Text::primary(format!("{map}.transformMap({key}, {each}, {body})"))
     }
 
-    /// Something with a size.
+    /// Returns a path to a value that has a size.
     fn sized(&mut self) -> Option<Readable> {
         let paths = self.readables();
         let sized: Vec<&Readable> = paths
@@ -365,8 +365,8 @@ impl Writer<'_> {
         }
     }
 
-    /// A race that has been run in any case.
-    fn past_race(&mut self) -> Option<String> {
+    /// Returns the name of a race that has certainly finished.
+    fn finished_race(&mut self) -> Option<String> {
         let races = self.scope.variables.iter().filter(|variable| {
             matches!(variable.kind, Kind::Race(_))
                 && variable.guard.is_empty()

@@ -1,5 +1,5 @@
-//! What needs people, and what listens: tasks, what sets them and listens to them, gates, states of steps; and what a
-//! plan may reach.
+//! Writes the parts of plans that need people or events: tasks, `set`, listeners, gates, states of steps; and the
+//! network permissions of a plan.
 
 use std::fmt::Write as _;
 
@@ -9,26 +9,26 @@ use super::scope::Kind;
 use super::ty::{self, Field, Object, Ty};
 use super::words;
 
-/// A task that is still to be set.
+/// A declared task that has not been set yet.
 pub struct Task {
     name: String,
     statuses: &'static [&'static str],
-    /// A field of its context beside the note.
+    /// The type of the field of its context next to the note.
     more: Ty,
 }
 
-/// What tasks go through; the second one is what a plan sets.
+/// The statuses of tasks; a plan sets the second one.
 const STATUSES: [&[&str]; 3] = [
     &["open", "done"],
     &["offen", "läuft", "done", "failed"],
     &["新", "cancelled"],
 ];
-/// The context of a task: what is set, and what listeners read.
+/// The fields of a task's context, which `set` writes and listeners read.
 const NOTE: &str = "note";
 const MORE: &str = "more";
 
 impl Writer<'_> {
-    /// The tasks of a plan, as text and for [`Writer::milestones`].
+    /// Writes the tasks of a plan. Returns them for [`Writer::set_tasks`].
     pub fn tasks(&mut self, text: &mut String) -> Vec<Task> {
         let mut tasks = Vec::new();
         if !self.size.whole_language {
@@ -55,8 +55,8 @@ impl Writer<'_> {
         tasks
     }
 
-    /// Each task is set, and something listens to it.
-    pub fn milestones(&mut self, tasks: Vec<Task>, text: &mut String) {
+    /// Writes a `set` and a listener for each task.
+    pub fn set_tasks(&mut self, tasks: Vec<Task>, text: &mut String) {
         for task in tasks {
             let status = task.statuses[1];
             let guard = if self.dice.one_in(3) {
@@ -67,7 +67,7 @@ impl Writer<'_> {
             let known = self.scope.mark();
             if let Some(guard) = &guard {
                 self.scope.hold(&guard.text);
-                self.settle(&guard.text, None);
+                self.mark_tested(&guard.text, None);
             }
             let (note, more) = (self.template(1).text, self.value(&task.more, 1).text);
             self.scope.forget(known);
@@ -82,16 +82,16 @@ impl Writer<'_> {
             }
             text.push('\n');
             let event = format!("{} is {status}", task.name);
-            self.listener(&event, Brought::One(context(&task.more)), text);
+            self.listener(&event, EventValue::One(context(&task.more)), text);
         }
         if self.size.whole_language && self.dice.one_in(3) {
-            let (event, brings) = self.other_event();
-            self.listener(&event, brings, text);
+            let (event, event_value) = self.other_event();
+            self.listener(&event, event_value, text);
         }
     }
 
-    /// An event of a step, of the plan or from outside, and what it brings.
-    fn other_event(&mut self) -> (String, Brought) {
+    /// Returns an event of a step, of the plan or from outside, and its value.
+    fn other_event(&mut self) -> (String, EventValue) {
         let steps = self.own_steps();
         let choice = if steps.is_empty() {
             self.dice.below(2)
@@ -107,14 +107,14 @@ impl Writer<'_> {
         let gives = known.map_or(Ty::Error, |known| known.ty.clone());
         match choice {
             0 => {
-                let told = Field {
+                let by = Field {
                     name: "by",
                     ty: Ty::Str,
                     required: true,
                 };
                 let more = ty::closed(&ty::any(self.dice, 1, true));
                 let fields = vec![
-                    told,
+                    by,
                     Field {
                         name: MORE,
                         ty: more,
@@ -130,25 +130,25 @@ impl Writer<'_> {
                 );
                 (
                     format!("signal \"changed\" -> {}", payload.text()),
-                    Brought::One(payload),
+                    EventValue::One(payload),
                 )
             }
-            1 => ("plan is failed".to_owned(), Brought::One(Ty::Error)),
-            2 | 3 => (format!("{step} is failed"), Brought::One(Ty::Error)),
-            4 | 5 => (format!("{step} is completed"), Brought::One(gives)),
+            1 => ("plan is failed".to_owned(), EventValue::One(Ty::Error)),
+            2 | 3 => (format!("{step} is failed"), EventValue::One(Ty::Error)),
+            4 | 5 => (format!("{step} is completed"), EventValue::One(gives)),
             6 => (
                 format!(
                     "{step} is {}",
                     self.dice.pick(&["settled", "completed || plan is failed"])
                 ),
-                Brought::Several,
+                EventValue::Several,
             ),
-            _ => (step, Brought::Several),
+            _ => (step, EventValue::Several),
         }
     }
 
-    /// A listener whose block knows the inputs of the plan, and what the event `brings`.
-    fn listener(&mut self, event: &str, brings: Brought, text: &mut String) {
+    /// Writes a listener. Its block can read the inputs of the plan and the value of the event.
+    fn listener(&mut self, event: &str, event_value: EventValue, text: &mut String) {
         let name = self.names.value(self.dice);
         write!(text, "    listener {name} on {event}").unwrap();
         let inputs = self
@@ -163,29 +163,30 @@ impl Writer<'_> {
         for (name, ty) in inputs {
             self.scope.add(&name, ty, Kind::Local);
         }
-        let brought = self.names.value(self.dice);
+        let value_name = self.names.value(self.dice);
         let mut first = String::new();
         if !self.dice.one_in(4) {
-            write!(text, " as {brought}").unwrap();
-            match brings {
-                Brought::One(ty) => {
+            write!(text, " as {value_name}").unwrap();
+            match event_value {
+                EventValue::One(ty) => {
                     let guarded = self.dice.one_in(3);
                     let guard = if guarded {
-                        self.element_condition(&brought, &ty, 0)
+                        self.element_condition(&value_name, &ty, 0)
                     } else {
                         None
                     };
-                    self.scope.add(&brought, ty, Kind::Local);
+                    self.scope.add(&value_name, ty, Kind::Local);
                     if let Some(guard) = guard {
-                        self.settle(&guard, None);
+                        self.mark_tested(&guard, None);
                         write!(text, " when {guard}").unwrap();
                     }
                 }
-                // What it is can be told in any case.
-                Brought::Several => {
+                // `json` accepts every type of value.
+                EventValue::Several => {
                     self.note_namespace("sys");
-                    let told = self.names.value(self.dice);
-                    first = format!("        step {told} = sys.echo(value: json({brought}))\n");
+                    let echoed = self.names.value(self.dice);
+                    first =
+                        format!("        step {echoed} = sys.echo(value: json({value_name}))\n");
                 }
             }
         }
@@ -195,19 +196,22 @@ impl Writer<'_> {
         text.push_str(" {\n");
         text.push_str(&first);
         self.indent += 1;
-        // What a plan has done is taken back before it has failed.
-        let before = std::mem::replace(&mut self.only_reads, event.contains("plan is failed"));
+        // The effects of a plan are undone before the plan fails, so an effect here would come too late.
+        let before = std::mem::replace(
+            &mut self.restricted_to_reads,
+            event.contains("plan is failed"),
+        );
         for _ in 0..self.dice.between(1, 2) {
             let step = self.step();
             text.push_str(&step);
         }
-        self.only_reads = before;
+        self.restricted_to_reads = before;
         self.indent -= 1;
         text.push_str("    }\n");
         self.scope = outside;
     }
 
-    /// Whether a step has come to this or that; nothing where no step is sure to have run.
+    /// Writes a test of the state of a step. `None` if no step is certain to have run.
     pub fn about_state(&mut self) -> Option<Text> {
         let steps = if self.size.whole_language {
             self.own_steps()
@@ -229,11 +233,11 @@ impl Writer<'_> {
         let steps = steps.filter(|known| {
             matches!(known.kind, Kind::Step | Kind::Form) && known.guard.is_empty()
         });
-        let steps = steps.filter(|known| !self.scope.is_settled(&known.name));
+        let steps = steps.filter(|known| !self.scope.is_tested(&known.name));
         steps.map(|known| known.name.clone()).collect()
     }
 
-    /// The clause that asks somebody first, now and then.
+    /// Writes a `confirm` clause, sometimes.
     pub fn gate(&mut self) -> String {
         if !self.size.whole_language || !self.dice.one_in(6) {
             return String::new();
@@ -248,9 +252,9 @@ impl Writer<'_> {
         text + "\n"
     }
 
-    /// What the plan may reach, with the step that needs it.
-    pub fn outside(&mut self, settings: &mut String, body: &mut String) {
-        // A plan that others call would hand them its needs.
+    /// Writes the network permissions of a plan, sometimes, with the step that needs them.
+    pub fn network_step(&mut self, settings: &mut String, body: &mut String) {
+        // A plan that calls this one would need the same permissions.
         if !self.size.network || self.is_called() || !self.dice.one_in(4) {
             return;
         }
@@ -284,8 +288,8 @@ impl Writer<'_> {
     }
 }
 
-/// What an event brings.
-enum Brought {
+/// The value of an event.
+enum EventValue {
     One(Ty),
     /// One of several types.
     Several,

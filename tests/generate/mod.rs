@@ -1,15 +1,15 @@
-//! Makes projects of plans from a seed: tools, and plans that use them well, or nearly so.
+//! Generates projects of plans from a seed: tools, and plans that use them correctly or almost correctly.
 //!
-//! The same seed makes the same text on every machine. A correct plan is well typed by construction: the generator
-//! keeps its own, smaller idea of types, so that it and the checker can be held against each other.
+//! The same seed gives the same text on every machine. A correct plan is well typed by construction: the generator has
+//! its own, smaller type system, so that the generator and the checker can be compared with each other.
 //!
-//! Included by path from tests and benchmarks, since neither can be seen by the other.
+//! Tests and benchmarks include this module by path, because neither can import from the other.
 
-#![allow(dead_code, reason = "each of its users needs another part")]
+#![allow(dead_code, reason = "each user of the module needs a different part")]
 
-mod asides;
 mod calls;
 mod catalog;
+mod clauses;
 mod conditions;
 pub mod contracts;
 mod dice;
@@ -29,26 +29,35 @@ mod words;
 
 pub use catalog::Tool;
 pub use dice::Dice;
-#[allow(unused_imports, reason = "each of its users needs another part")]
+#[allow(
+    unused_imports,
+    reason = "each user of the module needs a different part"
+)]
 pub use effects::{Effects, TOOLS, effects};
-#[allow(unused_imports, reason = "each of its users needs another part")]
+#[allow(
+    unused_imports,
+    reason = "each user of the module needs a different part"
+)]
 pub use marks::Limited;
-#[allow(unused_imports, reason = "each of its users needs another part")]
+#[allow(
+    unused_imports,
+    reason = "each user of the module needs a different part"
+)]
 pub use mutate::mutated;
 
 use catalog::Catalog;
 use plan::plan_file;
 
-/// How much to make.
+/// The size of a generated project.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// About how many statements a plan has, those in blocks included.
+    /// Approximate number of statements of a plan, including those in blocks.
     pub statements: usize,
-    /// How many plans the file has.
+    /// Number of plans in the file.
     pub plans: usize,
-    /// Whether to write what needs people, and what listens: gates, forms that ask, tasks, listeners, states of steps.
+    /// Whether to write the parts that need people or events: gates, forms that ask, tasks, listeners, states of steps.
     pub whole_language: bool,
-    /// Whether to write what reaches into the network, for plans that nobody runs.
+    /// Whether to write network access, for plans that are not run.
     pub network: bool,
 }
 
@@ -60,7 +69,7 @@ impl Size {
         whole_language: false,
         network: false,
     };
-    /// A plan of 30 to 60 lines, as somebody would write it.
+    /// A plan of 30 to 60 lines, as a person would write it.
     pub const USUAL: Self = Self {
         statements: 16,
         plans: 1,
@@ -68,7 +77,7 @@ impl Size {
         network: false,
     };
 
-    /// A file with so many plans of the usual size.
+    /// A file with this number of plans of the usual size.
     pub const fn many(plans: usize) -> Self {
         Self {
             plans,
@@ -77,27 +86,27 @@ impl Size {
     }
 }
 
-/// What was made.
+/// A generated project.
 #[derive(Clone, Debug)]
 pub struct Project {
-    /// App files: their paths and texts.
+    /// Paths and texts of the app files.
     pub apps: Vec<(String, String)>,
-    /// The plan files: their paths and texts. The first is the main one; it uses the others.
+    /// Paths and texts of the plan files. The first is the main one; it uses the others.
     pub plans: Vec<(String, String)>,
-    /// Everything that can be called but other plans.
+    /// Everything that can be called, except plans.
     pub tools: Vec<Tool>,
-    /// What contracts limit in the main plan file.
+    /// The places in the main plan file that a contract constrains.
     pub limited: Vec<Limited>,
 }
 
 impl Project {
-    /// The text of the main plan file.
+    /// Returns the text of the main plan file.
     pub fn main(&self) -> &str {
         &self.plans[0].1
     }
 }
 
-/// A project in which nothing is wrong.
+/// Generates a project without errors.
 pub fn project(seed: u64, size: Size) -> Project {
     let mut dice = Dice::new(seed);
     let catalog = Catalog::new(&mut dice);
@@ -115,7 +124,7 @@ pub fn project(seed: u64, size: Size) -> Project {
             None,
         )
     });
-    // Now and then the main plan calls others of its file.
+    // Sometimes the main plan calls other plans of its file.
     let in_main = if size.plans == 1 && dice.one_in(3) {
         dice.between(2, 3)
     } else {

@@ -1,8 +1,8 @@
-//! Plans that are probably wrong: one to three small changes of a correct one.
+//! Makes plans that are probably wrong: one to three small changes to a correct one.
 
 use super::{Dice, Project};
 
-/// The same project with small changes in its main plan: some of its kind still pass a check.
+/// Returns the project with small changes in its main plan. Some mutants still pass the check.
 pub fn mutated(project: &Project, seed: u64) -> Project {
     let mut dice = Dice::new(seed ^ 0x6d75_7461_7465);
     let mut mutant = project.clone();
@@ -16,10 +16,10 @@ pub fn mutated(project: &Project, seed: u64) -> Project {
     mutant
 }
 
-/// A word or sign of the text: where it is.
+/// The byte range of a word or operator.
 type Place = std::ops::Range<usize>;
 
-/// The words and signs below the contracts of tools, which the tools would not keep if they were changed.
+/// Returns the words and operators below the `tool` items. Changing an item would make it differ from the tool.
 fn words(text: &str) -> Vec<Place> {
     let contracts = text.rfind("\ntool ").map_or(0, |last| last + 1);
     let first = contracts + text[contracts..].find('\n').unwrap_or(0);
@@ -87,17 +87,18 @@ fn change(dice: &mut Dice, text: &str, words: &[Place]) -> Option<String> {
         "null" => replaced(dice.pick(&["0", "\"\"", "[]", "{}", "true"])),
         "true" | "false" => replaced(dice.pick(&["null", "1", "\"true\"", "[]"])),
         _ if word.starts_with(|first: char| first.is_ascii_digit()) => {
-            // A call that fails each time would be tried for ever.
+            // A call that always fails would be retried forever.
             let attempts = text[..place.start].ends_with("attempts: ");
-            let new = dice.pick(&["1.5", "\"1\"", "null", "-1", MOST, "[1]", "0"]);
-            if attempts && *new == MOST {
+            let new = dice.pick(&["1.5", "\"1\"", "null", "-1", MAX_INT, "[1]", "0"]);
+            if attempts && *new == MAX_INT {
                 None
             } else {
                 replaced(new)
             }
         }
         _ if letter && !KEYWORDS.contains(&word) => {
-            // Another name of the same text takes its place: a variable, a field, a tool, an enumeration's value.
+            // Replaces a name with another one of the same text: a variable, a field, a tool, a value of an
+            // enumeration.
             let other = dice.pick(words).clone();
             let other = &text[other];
             let name = other.starts_with(|first: char| first.is_alphabetic())
@@ -113,9 +114,9 @@ fn change(dice: &mut Dice, text: &str, words: &[Place]) -> Option<String> {
 }
 
 /// The largest integer.
-const MOST: &str = "9223372036854775807";
+const MAX_INT: &str = "9223372036854775807";
 
-/// Words that make the frame of a plan: changing them is the business of tests of the parser.
+/// Keywords. They are not changed, because tests of the parser cover them.
 const KEYWORDS: [&str; 64] = [
     "use",
     "type",

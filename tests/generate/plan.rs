@@ -1,4 +1,4 @@
-//! Whole plan files: items, heads of plans, settings, replies.
+//! Writes whole plan files: items, heads of plans, settings, replies.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,25 +13,25 @@ use super::ty::{self, Field, Object, Ty};
 use super::words::{self, Names};
 use super::{Dice, Size};
 
-/// A plan file with the plan that other files may call.
+/// A plan file, with the plan that other files may call.
 pub struct PlanFile {
     pub text: String,
     pub called: Rc<PlanHead>,
     pub limited: Vec<Limited>,
 }
 
-/// What a caller knows of a plan.
+/// The properties of a plan that a caller needs.
 pub struct PlanHead {
     pub name: String,
     pub parameters: Vec<Input>,
     pub returns: Ty,
-    /// Whether all it calls only looks.
-    pub floats: bool,
+    /// Whether all its calls are read-only.
+    pub read_only: bool,
     /// Whether it asks an agent.
     pub asks: bool,
-    /// Whether a call in it may fail and nothing in it takes that.
+    /// Whether a call in it may fail without being recovered.
     pub may_fail: bool,
-    /// So many plans call one another below it.
+    /// Length of the longest chain of plan calls below it.
     depth: usize,
 }
 
@@ -39,65 +39,65 @@ pub struct Input {
     pub name: String,
     pub ty: Ty,
     pub required: bool,
-    /// Whether it goes on to where a contract limits it.
+    /// Whether its value is passed to an argument that a contract constrains.
     pub limited: bool,
 }
 
 /// Writes one plan file.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each says one thing about the place or the file"
+    reason = "each is an independent property of the place or the file"
 )]
 pub struct Writer<'a> {
     pub dice: &'a mut Dice,
     pub catalog: &'a Catalog,
     pub size: Size,
-    /// Whether nothing calls its last plan.
+    /// Whether no other file calls its last plan.
     is_main: bool,
-    /// A plan of another file.
+    /// The plan of the other file.
     pub other: Option<Rc<PlanHead>>,
     /// Plans of this file that may be called here.
     pub own: Vec<Rc<PlanHead>>,
-    /// What contracts limit.
+    /// The places that a contract constrains.
     pub marks: Marks,
-    /// Whether nothing calls the plan.
+    /// Whether no other plan calls the current plan.
     is_last: bool,
-    /// So many plans call one another below the plan.
+    /// Length of the longest chain of plan calls below the current plan.
     depth: usize,
     pub names: Names,
     pub scope: Scope,
     pub indent: usize,
-    /// So many statements are still to be written.
+    /// Number of statements left to write.
     pub left: usize,
-    /// Conditions that stand in the plan already, with what they show.
+    /// Conditions that already occur in the plan, with the paths that they prove to be present.
     pub guards: Vec<(String, Option<String>)>,
-    /// Whether only what looks may be called here.
-    pub only_reads: bool,
-    /// Whether the plan calls only what looks.
-    pub floats: bool,
-    /// Whether the plan, or one that it calls, asks an agent.
+    /// Whether only read-only calls are allowed here.
+    pub restricted_to_reads: bool,
+    /// Whether all calls so far are read-only.
+    pub read_only: bool,
+    /// Whether the plan, or a plan that it calls, asks an agent.
     pub asks: bool,
-    /// In a `parallel`: how many names there were before it.
+    /// Inside `parallel`: number of names that were visible before it.
     pub parallel: Option<usize>,
-    /// How many steps are taken back by an `undo` so far.
+    /// Number of steps with `undo` so far.
     pub undos: usize,
-    /// What the plan replies.
+    /// The type of the plan's reply.
     pub returns: Ty,
-    /// Paths that are read where a contract limits them.
+    /// Paths that are read in a place that a contract constrains.
     pub limited: BTreeSet<String>,
     namespaces: BTreeSet<&'static str>,
     calls_other: bool,
-    /// The tools whose items belong into the file.
+    /// The tools whose items the file needs.
     items: BTreeSet<usize>,
 }
 
-/// Where the budget belongs among the settings.
+/// Placeholder for the budget in the settings.
 const BUDGET: &str = "BUDGET";
-/// What an `allow` says where no agent is asked.
+/// The part of an `allow` that denies agents, for plans that do not ask any.
 pub const NO_AGENTS: &str = ", agents: []";
-/// Plans call plans so deep.
-const DEEPEST: usize = 2;
-/// The namespace of the plans of the other file.
+/// Longest chain of plan calls.
+const MAX_DEPTH: usize = 2;
+/// The namespace of the plans in the other file.
 pub const OTHER: &str = "other";
 
 pub fn plan_file(
@@ -122,8 +122,8 @@ pub fn plan_file(
         indent: 0,
         left: 0,
         guards: Vec::new(),
-        only_reads: false,
-        floats: true,
+        restricted_to_reads: false,
+        read_only: true,
         asks: false,
         parallel: None,
         undos: 0,
@@ -140,12 +140,12 @@ pub fn plan_file(
         let (text, head) = writer.plan();
         texts.push(text);
         let head = Rc::new(head);
-        if head.depth < DEEPEST {
+        if head.depth < MAX_DEPTH {
             writer.own.push(head.clone());
         }
         called = Some(head);
     }
-    // A plan may also call one that stands below it.
+    // A plan may also call one that is declared below it.
     if writer.dice.one_in(3) {
         texts.rotate_right(1);
     }
@@ -159,7 +159,7 @@ pub fn plan_file(
 }
 
 impl Writer<'_> {
-    /// What stands above the plans: it is known once they are written.
+    /// Writes the part above the plans. It depends on them, so it is written last.
     fn head(&mut self) -> String {
         let mut text = String::new();
         if self.dice.one_in(3) {
@@ -183,39 +183,39 @@ impl Writer<'_> {
         text
     }
 
-    /// Notes that a tool is called.
+    /// Records that a tool is called.
     pub fn note_call(&mut self, tool: usize) {
         let called = &self.catalog.tools[tool];
         self.namespaces.insert(called.namespace);
-        self.floats &= called.is_read_only();
+        self.read_only &= called.is_read_only();
         if called.item.is_some() {
             self.items.insert(tool);
         }
     }
 
-    /// Notes that something of a namespace is called.
+    /// Records that a tool or agent of a namespace is used.
     pub fn note_namespace(&mut self, namespace: &'static str) {
         self.namespaces.insert(namespace);
     }
 
-    /// Notes that a plan is called, of the `other` file or of this one.
+    /// Records that a plan is called. `other`: it is in the other file.
     pub fn note_plan(&mut self, plan: &PlanHead, other: bool) {
         self.calls_other |= other;
-        self.floats &= plan.floats;
+        self.read_only &= plan.read_only;
         self.asks |= plan.asks;
         self.depth = self.depth.max(plan.depth + 1);
     }
 
-    /// Whether other plans may call this one.
+    /// Returns true if other plans may call this one.
     pub fn is_called(&self) -> bool {
         !self.is_last
     }
 
-    /// One plan, with the types that it names.
+    /// Writes one plan, with the types that it names.
     fn plan(&mut self) -> (String, PlanHead) {
         self.scope = Scope::default();
         self.guards.clear();
-        self.floats = true;
+        self.read_only = true;
         self.asks = false;
         self.depth = 0;
         self.left = self.size.statements;
@@ -227,12 +227,12 @@ impl Writer<'_> {
         let mut settings = self.settings();
         let mut body = String::new();
         let tasks = self.tasks(&mut body);
-        self.outside(&mut settings, &mut body);
+        self.network_step(&mut settings, &mut body);
         while self.left > 0 {
             let statement = self.statement(true);
             body.push_str(&statement);
         }
-        self.milestones(tasks, &mut body);
+        self.set_tasks(tasks, &mut body);
         body.push_str(&self.reply());
         let budget = self.budget(&body);
         let mut settings = settings.replace(BUDGET, &budget);
@@ -250,7 +250,7 @@ impl Writer<'_> {
         }
         let written: Vec<String> = parameters.iter().map(|(_, text)| text.clone()).collect();
         let returns = self.returns.clone();
-        // What others call says what it gives; else its constants would be its type.
+        // A plan that is called declares its return type; otherwise the type would be that of its constants.
         let arrow = if self.is_last && self.dice.one_in(5) {
             String::new()
         } else {
@@ -278,7 +278,7 @@ impl Writer<'_> {
                 name,
                 parameters,
                 returns,
-                floats: self.floats,
+                read_only: self.read_only,
                 asks: self.asks,
                 may_fail,
                 depth: self.depth,
@@ -286,17 +286,17 @@ impl Writer<'_> {
         )
     }
 
-    /// The parameters, as inputs and as text; types that they name go into `items`.
+    /// Returns the parameters and their texts. The types that they name are added to `items`.
     fn inputs(&mut self, items: &mut String) -> Vec<(Input, String)> {
         let count = self.dice.between(2, 5);
         let mut inputs = Vec::new();
         for place in 0..count {
             let name = self.names.value(self.dice);
             let deep = if self.dice.one_in(3) { 2 } else { 0 };
-            // The first one is something that conditions can speak of.
+            // The first one has a type that conditions can test.
             let ty = match place {
                 0 => Ty::Int,
-                // What a contract limits can be read.
+                // The type of an argument that a contract constrains, so that the parameter can be passed there.
                 _ if self.dice.one_in(6) => self.limited_type(),
                 _ => ty::any(self.dice, deep, true),
             };
@@ -389,8 +389,8 @@ impl Writer<'_> {
         text
     }
 
-    /// The budget of a plan, which is known once its body is: it has enough for every loop, and where there is none now
-    /// and then just enough for each call.
+    /// Writes the budget of a plan, which depends on its body. It is enough for all loops; without loops it is
+    /// sometimes just enough for the calls.
     fn budget(&mut self, body: &str) -> String {
         if !self.dice.one_in(3) && !body.contains("infer(") {
             return String::new();
@@ -413,7 +413,7 @@ impl Writer<'_> {
         format!("        budget: {{ {} }},\n", parts.join(", "))
     }
 
-    /// The last statement: it reads what nothing has read.
+    /// Writes the last statement, which reads all names that are still unread.
     fn reply(&mut self) -> String {
         let Ty::Object(object) = self.returns.clone() else {
             return String::new();
@@ -439,7 +439,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A text for each name since `first` that nothing has read.
+    /// Writes a string for each unread name since `first`.
     pub fn remarks(&mut self, first: usize) -> Vec<String> {
         let mut remarks = Vec::new();
         for name in unread(&self.scope, first) {
@@ -453,7 +453,7 @@ impl Writer<'_> {
         remarks
     }
 
-    /// The white space before a line.
+    /// Returns the indentation of a line.
     pub fn margin(&self) -> String {
         "    ".repeat(self.indent)
     }

@@ -1,29 +1,29 @@
-//! The paths that can be read at one place, each with its type.
+//! Lists the paths that can be read at a place, each with its type.
 
 use super::scope::{Kind, Scope};
 use super::ty::Ty;
 
-/// A path that can be written as it stands.
+/// A path as it is written in an expression.
 #[derive(Clone, Debug)]
 pub struct Readable {
     pub text: String,
     pub ty: Ty,
-    /// Whether a null can only mean that the field is missing.
+    /// Whether null can only mean that the field is missing.
     pub missing_only: bool,
-    /// Whether the checker knows it by this very type.
+    /// Whether the checker knows its type exactly as `ty`.
     pub exact: bool,
     /// Whether its value is known before the run.
     pub constant: bool,
-    /// The position of its name among the variables.
+    /// The index of its name among the variables.
     pub variable: usize,
 }
 
-/// Paths are followed through so many fields.
-const DEEPEST: usize = 3;
-/// So many paths of one name are enough.
-const MOST: usize = 24;
+/// Longest chain of fields in a path.
+const MAX_DEPTH: usize = 3;
+/// Most paths that start with one name.
+const MAX_PATHS: usize = 24;
 
-/// Every path that can be read, those that may be absent included.
+/// Returns every path that can be read, including those that may be absent.
 pub fn readables(scope: &Scope) -> Vec<Readable> {
     let mut found = Vec::new();
     for (position, variable) in scope.variables.iter().enumerate() {
@@ -37,26 +37,27 @@ pub fn readables(scope: &Scope) -> Vec<Readable> {
             variable: position,
         };
         follow(scope, start, 0, &mut own);
-        own.truncate(MOST);
+        own.truncate(MAX_PATHS);
         found.extend(own);
     }
     found
 }
 
-/// Notes that a path is read.
+/// Records that a path is read.
 pub fn mark(scope: &Scope, readable: &Readable) {
     scope.variables[readable.variable].used.set(true);
 }
 
-/// A name that nothing has read yet and that somebody must read, among those since `first`.
+/// Returns the names since `first` that have to be read and have not been.
 pub fn unread(scope: &Scope, first: usize) -> Vec<String> {
-    let wanted = scope.variables[first.min(scope.variables.len())..].iter();
-    let wanted = wanted.filter(|variable| variable.kind != Kind::Local && !variable.used.get());
-    wanted.map(|variable| variable.name.clone()).collect()
+    let variables = scope.variables[first.min(scope.variables.len())..].iter();
+    let variables =
+        variables.filter(|variable| variable.kind != Kind::Local && !variable.used.get());
+    variables.map(|variable| variable.name.clone()).collect()
 }
 
 fn seen(scope: &Scope, path: &str, ty: Ty) -> Ty {
-    if scope.is_shown(path) {
+    if scope.is_present(path) {
         ty.present()
     } else {
         ty
@@ -72,7 +73,7 @@ fn follow(scope: &Scope, here: Readable, depth: usize, found: &mut Vec<Readable>
         other => (".", other.clone()),
     };
     let optional = dot == "?.";
-    if depth < DEEPEST {
+    if depth < MAX_DEPTH {
         let mut link = |name: &str, ty: Ty, missing_only: bool, exact: bool| {
             let text = format!("{}{dot}{name}", here.text);
             let ty = if optional {
@@ -80,7 +81,7 @@ fn follow(scope: &Scope, here: Readable, depth: usize, found: &mut Vec<Readable>
             } else {
                 seen(scope, &text, ty)
             };
-            // Behind `?.` nothing is narrowed, which keeps conditions simple.
+            // Paths behind `?.` are not narrowed, which keeps conditions simple.
             let missing_only = missing_only && !optional;
             let (constant, variable) = (here.constant, here.variable);
             let next = Readable {
@@ -114,7 +115,7 @@ fn follow(scope: &Scope, here: Readable, depth: usize, found: &mut Vec<Readable>
                 link("class", Ty::Str, false, true);
                 link("message", Ty::Str, false, true);
                 link("retryable", Ty::Bool, false, true);
-                // How often something was tried hangs on when a process died, so no plan here asks for that.
+                // `attempts` is left out: it depends on when a process was killed.
             }
             Ty::Result(_) => link("ok", Ty::Bool, false, true),
             _ => {}

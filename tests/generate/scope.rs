@@ -1,21 +1,21 @@
-//! What can be read at one place of a plan, and what is known there.
+//! The names that can be read at a place of a plan, and the facts that are known there.
 
 use std::cell::Cell;
 
 use super::ty::Ty;
 
-/// A value with a name.
+/// A named value.
 pub struct Variable {
-    /// As it is written.
+    /// As written in a plan.
     pub name: String,
-    /// Its type where it is there.
+    /// Its type if it is present.
     pub ty: Ty,
-    /// The conditions under which it is there.
+    /// The conditions under which it is present.
     pub guard: Vec<String>,
     pub kind: Kind,
-    /// Whether the checker knows it by this very type, and not by the constants that it was made of.
+    /// Whether the checker knows its type exactly as `ty`, not as the narrower type of the constants it was made of.
     pub exact: bool,
-    /// Whether its value is known before the run, so that a condition about it would be constant.
+    /// Whether its value is known before the run, which would make a condition on it constant.
     pub constant: bool,
     pub used: Cell<bool>,
 }
@@ -25,92 +25,94 @@ pub enum Kind {
     Input,
     /// A step, which has a state.
     Step,
-    /// A form: values of it may be written down.
+    /// A form. Its values may be constants.
     Form,
-    /// A race with its branches.
+    /// A race, with the names of its branches.
     Race(Vec<String>),
     Let,
-    /// An element, an error, the state of a loop: it need not be read.
+    /// An element, an error or a loop state: it need not be read.
     Local,
 }
 
-/// The names that are visible.
+/// The visible names.
 #[derive(Default)]
 pub struct Scope {
     pub variables: Vec<Variable>,
-    /// Paths that conditions around show to be there.
-    shown: Vec<String>,
-    /// Conditions that hold around.
+    /// Paths that enclosing conditions prove to be present.
+    present: Vec<String>,
+    /// Enclosing conditions that hold.
     holding: Vec<String>,
-    /// Paths that are not to be read, since an arm knows more of them than their type.
+    /// Paths that must not be read, because an arm narrows them below their type.
     hidden: Vec<String>,
-    /// Paths that conditions around speak of.
-    settled: Vec<String>,
+    /// Paths that enclosing conditions test.
+    tested: Vec<String>,
 }
 
-/// How much was known, to go back to.
+/// A point of the scope to return to.
 #[derive(Clone, Copy)]
 pub struct Mark {
     variables: usize,
-    shown: usize,
+    present: usize,
     holding: usize,
     hidden: usize,
-    settled: usize,
+    tested: usize,
 }
 
 impl Scope {
     pub fn mark(&self) -> Mark {
         Mark {
             variables: self.variables.len(),
-            shown: self.shown.len(),
+            present: self.present.len(),
             holding: self.holding.len(),
             hidden: self.hidden.len(),
-            settled: self.settled.len(),
+            tested: self.tested.len(),
         }
     }
 
-    /// Forgets what is known since, and the names of a block.
+    /// Drops the facts and names since a mark.
     pub fn close(&mut self, mark: Mark) {
         self.variables.truncate(mark.variables);
         self.forget(mark);
     }
 
-    /// Forgets what is known since; names stay.
+    /// Drops the facts since a mark; names stay.
     pub fn forget(&mut self, mark: Mark) {
-        self.shown.truncate(mark.shown);
+        self.present.truncate(mark.present);
         self.holding.truncate(mark.holding);
         self.hidden.truncate(mark.hidden);
-        self.settled.truncate(mark.settled);
+        self.tested.truncate(mark.tested);
     }
 
-    /// From here on a path is there.
-    pub fn show(&mut self, path: &str) {
-        self.shown.push(path.to_owned());
+    /// From here on, a path is present.
+    pub fn mark_present(&mut self, path: &str) {
+        self.present.push(path.to_owned());
     }
 
-    /// From here on a condition holds.
+    /// From here on, a condition holds.
     pub fn hold(&mut self, condition: &str) {
         self.holding.extend(parts(condition));
     }
 
-    /// From here on a path is left alone.
+    /// From here on, a path is not read.
     pub fn hide(&mut self, path: &str) {
         self.hidden.push(path.replace("?.", "."));
     }
 
-    /// From here on nothing is asked about a path.
-    pub fn settle(&mut self, path: &str) {
-        self.settled.push(path.to_owned());
+    /// From here on, conditions do not test a path.
+    pub fn mark_tested(&mut self, path: &str) {
+        self.tested.push(path.to_owned());
     }
 
-    /// From here on the names are left alone of which a condition says whether they are there.
+    /// From here on, names whose guard overlaps with a condition are not read.
     pub fn hide_guarded(&mut self, condition: &str) {
-        let said: Vec<String> = parts(condition).collect();
-        // Beside `x == null || …` it is known that x is there.
+        let parts_of_condition: Vec<String> = parts(condition).collect();
+        // On the right of `x == null || …`, x is known to be present.
         let unsigned = |text: &str| text.replace(" == null", " != null");
         let whole = unsigned(condition);
         let speaks = |guard: &String| {
-            said.iter().any(|part| guard.contains(part.as_str()))
+            parts_of_condition
+                .iter()
+                .any(|part| guard.contains(part.as_str()))
                 || whole.contains(&unsigned(guard))
         };
         let open = |guards: &[String]| {
@@ -124,12 +126,12 @@ impl Scope {
         self.hidden.extend(names);
     }
 
-    pub fn is_settled(&self, path: &str) -> bool {
-        self.settled.iter().any(|settled| settled == path)
+    pub fn is_tested(&self, path: &str) -> bool {
+        self.tested.iter().any(|tested| tested == path)
     }
 
-    pub fn is_shown(&self, path: &str) -> bool {
-        self.shown.iter().any(|shown| shown == path)
+    pub fn is_present(&self, path: &str) -> bool {
+        self.present.iter().any(|present| present == path)
     }
 
     pub fn is_hidden(&self, path: &str) -> bool {
@@ -140,14 +142,14 @@ impl Scope {
         self.holding.iter().any(|holding| holding == condition)
     }
 
-    /// The names since a mark are there under a further condition only.
+    /// Adds a condition to the guards of the names since a mark.
     pub fn guard_since(&mut self, mark: Mark, condition: &str) {
         for variable in &mut self.variables[mark.variables..] {
             variable.guard.extend(parts(condition));
         }
     }
 
-    /// How many names there are.
+    /// Returns the number of visible names.
     pub fn count(&self) -> usize {
         self.variables.len()
     }
@@ -156,7 +158,7 @@ impl Scope {
         self.add_made(name, ty, kind, true);
     }
 
-    /// Whether a text names nothing that only the run knows.
+    /// Returns true if a text contains no name whose value only the run knows.
     pub fn is_constant(&self, text: &str) -> bool {
         let words = text.split(|character: char| !unicode_ident::is_xid_continue(character));
         let open = |word: &str| {
@@ -167,14 +169,14 @@ impl Scope {
         !words.into_iter().any(open)
     }
 
-    /// The name that came last stands for a value that is known before the run.
+    /// Marks the value of the last name as known before the run.
     pub fn last_is_constant(&mut self) {
         if let Some(variable) = self.variables.last_mut() {
             variable.constant = true;
         }
     }
 
-    /// `exact` as in [`Variable`].
+    /// Adds a name. `exact` as in [`Variable`].
     pub fn add_made(&mut self, name: &str, ty: Ty, kind: Kind, exact: bool) {
         let variable = Variable {
             name: name.to_owned(),
@@ -189,16 +191,16 @@ impl Scope {
     }
 }
 
-/// What of a condition holds on its own.
+/// Returns the operands of a conjunction.
 fn parts(condition: &str) -> impl Iterator<Item = String> {
     condition.split(" && ").map(str::to_owned)
 }
 
 impl Variable {
-    /// Its type as read where `scope` is known.
+    /// Returns its type as read with the facts of `scope`.
     pub fn seen(&self, scope: &Scope) -> Ty {
         let there = self.guard.iter().all(|guard| scope.holds(guard));
-        if there || scope.is_shown(&self.name) {
+        if there || scope.is_present(&self.name) {
             self.ty.clone()
         } else {
             self.ty.clone().optional()

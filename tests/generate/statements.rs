@@ -1,4 +1,4 @@
-//! Statements: lets, conditions, promises, early ends, and what they may stand in.
+//! Writes statements: lets, conditions, `ensure`, early ends, `parallel`.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,8 @@ use super::ty::{self, Ty};
 use super::words;
 
 impl Writer<'_> {
-    /// One statement with what is in it. `lets`: whether a value may be made, which somebody then has to read.
+    /// Writes one statement, with its blocks. `lets`: whether it may be a `let`, which a later statement then has to
+    /// read.
     pub fn statement(&mut self, lets: bool) -> String {
         self.left = self.left.saturating_sub(1);
         let mut text = String::new();
@@ -37,7 +38,7 @@ impl Writer<'_> {
         text + &written
     }
 
-    /// Steps, now and then with a `let` or an `if` among them, that need not wait for each other.
+    /// Writes steps, and sometimes a `let`, that need not wait for each other.
     fn parallel(&mut self) -> String {
         let margin = self.margin();
         let mut text = format!("{margin}parallel {{\n");
@@ -62,7 +63,7 @@ impl Writer<'_> {
         let name = self.names.value(self.dice);
         let exact = self.dice.one_in(3);
         let deep = if self.dice.one_in(3) { 2 } else { 1 };
-        // Without its type written, more may be known of a value than its type; of text and numbers that is no harm.
+        // Without a declared type the checker may know a narrower one; for scalars that does no harm.
         let simple = self
             .dice
             .pick(&[Ty::Str, Ty::Int, Ty::Double, Ty::Bool])
@@ -90,14 +91,14 @@ impl Writer<'_> {
         format!("{}let {name}{colon} = {}\n", self.margin(), value.text)
     }
 
-    /// Keeps the condition of the plan's own statements for others of them.
-    pub fn remember(&mut self, condition: String, shows: Option<String>) {
+    /// Stores a condition of a top-level statement of the plan for reuse in later ones.
+    pub fn remember(&mut self, condition: String, proves: Option<String>) {
         if self.indent == 1 {
-            self.guards.push((condition, shows));
+            self.guards.push((condition, proves));
         }
     }
 
-    /// `if` with further arms.
+    /// Writes an `if`, sometimes with further arms.
     fn if_blocks(&mut self) -> String {
         let Some(guard) = self.guard() else {
             return self.let_value();
@@ -106,7 +107,7 @@ impl Writer<'_> {
         let mut text = format!("{margin}if {} {{\n", guard.text.text);
         let outer = self.scope.mark();
         let mut conditions = vec![guard.text.text.clone()];
-        // Now and then both branches give one name.
+        // Sometimes both branches define the same name.
         let shared = self.dice.one_in(3).then(|| {
             (
                 self.names.value(self.dice),
@@ -115,13 +116,13 @@ impl Writer<'_> {
         });
         self.block_under(
             &guard.text.text,
-            guard.shows.as_deref(),
+            guard.proves.as_deref(),
             shared.as_ref(),
             &mut text,
         );
         let further = if shared.is_none() && self.dice.one_in(4) {
             let known = self.scope.mark();
-            self.settle(&conditions[0], None);
+            self.mark_tested(&conditions[0], None);
             let other = self.condition(1);
             self.scope.forget(known);
             other
@@ -133,7 +134,7 @@ impl Writer<'_> {
             writeln!(text, "{margin}}} else if {} {{", other.text).unwrap();
             let mark = self.scope.mark();
             self.scope.hold(&negated);
-            self.settle(&negated, None);
+            self.mark_tested(&negated, None);
             self.block_under(&other.text, None, None, &mut text);
             self.scope.guard_since(mark, &negated);
             conditions.push(other.text);
@@ -146,24 +147,25 @@ impl Writer<'_> {
         if let Some((name, ty)) = shared {
             self.scope.add(&name, ty, Kind::Let);
         }
-        self.remember(conditions.swap_remove(0), guard.shows);
+        self.remember(conditions.swap_remove(0), guard.proves);
         writeln!(text, "{margin}}}").unwrap();
         text
     }
 
-    /// The statements of one arm of an `if`; their names stay visible. `shared` is a name that the other arm gives as well.
+    /// Writes the statements of one arm of an `if`; their names stay visible. `shared` is a name that the other arm
+    /// defines too.
     fn block_under(
         &mut self,
         condition: &str,
-        shows: Option<&str>,
+        proves: Option<&str>,
         shared: Option<&(String, Ty)>,
         text: &mut String,
     ) {
         let mark = self.scope.mark();
         self.scope.hold(condition);
-        self.settle(condition, shows);
-        if let Some(path) = shows {
-            self.scope.show(path);
+        self.mark_tested(condition, proves);
+        if let Some(path) = proves {
+            self.scope.mark_present(path);
         }
         self.indent += 1;
         for _ in 0..self.dice.between(1, 2) {
@@ -179,14 +181,14 @@ impl Writer<'_> {
         self.scope.guard_since(mark, condition);
     }
 
-    /// Conditions within ask nothing more about what a condition around has asked; and what it says of absence is
-    /// left to the one path that it `shows`.
-    pub fn settle(&mut self, condition: &str, shows: Option<&str>) {
+    /// Keeps nested conditions from testing a path that this condition tests. The nullable paths among them are no
+    /// longer read, except the one that it `proves` to be present.
+    pub fn mark_tested(&mut self, condition: &str, proves: Option<&str>) {
         let asked = self.readables();
         for path in asked.iter().filter(|path| condition.contains(&path.text)) {
-            self.scope.settle(&path.text);
+            self.scope.mark_tested(&path.text);
             if matches!(path.ty, Ty::Opt(_))
-                && shows.is_none_or(|shown| !shown.starts_with(&path.text))
+                && proves.is_none_or(|present| !present.starts_with(&path.text))
             {
                 self.scope.hide(&path.text);
             }
@@ -203,7 +205,7 @@ impl Writer<'_> {
         let Some(condition) = self.condition(1) else {
             return self.let_value();
         };
-        // Most promises are kept, so that what follows is reached.
+        // Most of these conditions hold, so that later statements are reached.
         let kept = self.read(&some).text;
         let message = self.template(1).text;
         let condition = condition.at(Level::And);
@@ -227,12 +229,12 @@ impl Writer<'_> {
         format!("{}reply {value} when {condition}\n", self.margin())
     }
 
-    /// An end where something is absent: below it, it is there.
+    /// Writes an early reply for a path that is absent. Below it, the path is present.
     fn reply_for_absence(&mut self) -> Option<String> {
         let paths = self.readables();
         let absent = |path: &&Readable| {
             let optional = matches!(path.ty, Ty::Opt(_)) && !path.text.contains("?.");
-            optional && path.exact && !path.constant && !self.scope.is_settled(&path.text)
+            optional && path.exact && !path.constant && !self.scope.is_tested(&path.text)
         };
         let absent: Vec<&Readable> = paths.iter().filter(absent).collect();
         if absent.is_empty() {
@@ -242,8 +244,8 @@ impl Writer<'_> {
         let read = self.read(&path).text;
         let returns = self.returns.clone();
         let value = self.constant(&returns, 2).text;
-        self.scope.show(&path.text);
-        self.scope.settle(&path.text);
+        self.scope.mark_present(&path.text);
+        self.scope.mark_tested(&path.text);
         Some(format!(
             "{}reply {value} when {read} == null\n",
             self.margin()
@@ -264,16 +266,16 @@ impl Writer<'_> {
         format!("{}fail {class} {message} when {condition}\n", self.margin())
     }
 
-    /// Writes what stands under a condition on the same line.
+    /// Writes the text that a condition on the same line guards.
     fn under(&mut self, condition: &str, write: impl FnOnce(&mut Self) -> String) -> String {
         let known = self.scope.mark();
-        self.settle(condition, None);
+        self.mark_tested(condition, None);
         let text = write(self);
         self.scope.forget(known);
         text
     }
 
-    /// A condition that seldom holds.
+    /// Writes a condition that rarely holds.
     fn rare(&mut self) -> Option<String> {
         let paths = self.readables();
         let some = paths

@@ -1,10 +1,10 @@
-//! Steps of every kind that runs.
+//! Writes steps of every kind.
 
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-use super::asides::Asides;
 use super::calls::Called;
+use super::clauses::EffectClauses;
 use super::expressions::braced;
 use super::plan::Writer;
 use super::readable::Readable;
@@ -12,20 +12,20 @@ use super::scope::Kind;
 use super::ty::{Field, Object, Ty, any, closed};
 use super::words;
 
-/// The body of a step: its text, the type of its value, and what it is.
+/// The body of a step: its text, the type of its value, and its kind.
 struct Body {
     text: String,
     ty: Ty,
     kind: Kind,
-    /// The call that it is, where it is one.
+    /// The call, if the body is one.
     called: Option<Called>,
 }
 
-/// Blocks within blocks end here.
-const DEEPEST: usize = 4;
+/// Nesting limit of blocks.
+const MAX_DEPTH: usize = 4;
 
 impl Writer<'_> {
-    /// A step with its clauses.
+    /// Writes a step with its clauses.
     pub fn step(&mut self) -> String {
         let parallel = self.parallel.take();
         let name = self.names.value(self.dice);
@@ -36,35 +36,35 @@ impl Writer<'_> {
         let waited = self.wait(&mut text);
         let mark = self.scope.mark();
         let guard = self.step_guard();
-        if let Some((condition, shows)) = &guard {
+        if let Some((condition, proves)) = &guard {
             self.scope.hold(condition);
-            self.settle(condition, shows.as_deref());
-            if let Some(path) = shows {
-                self.scope.show(path);
+            self.mark_tested(condition, proves.as_deref());
+            if let Some(path) = proves {
+                self.scope.mark_present(path);
             }
         }
         let last = parallel.and_then(|first| self.last_step(first));
-        let (floats, undos) = (std::mem::replace(&mut self.floats, true), self.undos);
+        let (read_only, undos) = (std::mem::replace(&mut self.read_only, true), self.undos);
         let body = self.body();
-        let changes = !self.floats;
-        self.floats &= floats;
+        let changes = !self.read_only;
+        self.read_only &= read_only;
         let clauses = match &body.called {
             Some(called) => self.call_clauses(&name, called),
             None => String::new(),
         };
         let tool = body.called.as_ref().and_then(|called| called.tool);
-        let asides = if changes {
+        let effect_clauses = if changes {
             let takes_over = body.text.starts_with("each ") && self.undos > undos;
-            self.asides(&name, &body.ty, !takes_over)
+            self.effect_clauses(&name, &body.ty, !takes_over)
         } else {
-            Asides {
+            EffectClauses {
                 text: String::new(),
                 may_be_read: true,
             }
         };
         let asks = body.text.starts_with("input ");
         let recovers = !matches!(body.kind, Kind::Race(_)) && !asks && self.dice.below(5) < 2;
-        // What an arm inside has taken, no arm outside can take.
+        // A failure that an inner arm recovers does not reach an outer arm.
         let plan = body.called.as_ref().and_then(|called| called.plan.as_ref());
         let calls = tool.is_some()
             || plan.is_some_and(|plan| plan.may_fail)
@@ -76,7 +76,7 @@ impl Writer<'_> {
             String::new()
         };
         self.scope.forget(mark);
-        if asides.may_be_read {
+        if effect_clauses.may_be_read {
             self.scope.add(&name, body.ty, body.kind);
             if asks && body.text.contains(" known ") {
                 self.scope.last_is_constant();
@@ -84,7 +84,7 @@ impl Writer<'_> {
         }
         let margin = self.margin();
         write!(text, "{margin}step {name} = {}", body.text).unwrap();
-        if let Some((condition, shows)) = guard {
+        if let Some((condition, proves)) = guard {
             self.scope.guard_since(mark, &condition);
             let own_line = body.called.is_some() || self.dice.one_in(2);
             let space = if own_line {
@@ -93,12 +93,12 @@ impl Writer<'_> {
                 " ".to_owned()
             };
             write!(text, "{space}when {condition}").unwrap();
-            self.remember(condition, shows);
+            self.remember(condition, proves);
         }
         text.push('\n');
-        let rest = clauses + &asides.text + &recover;
-        // Nothing else can read the last step, so whoever does not name it does not wait for it. Outside of a `parallel` the
-        // place on the page says as much.
+        let rest = clauses + &effect_clauses.text + &recover;
+        // Only `after` makes this step wait for the last one, unless the step reads it. Outside of `parallel` the order
+        // of statements already implies it.
         let last = last.filter(|last| !text.contains(last) && !rest.contains(last));
         let waited = waited.filter(|_| parallel.is_some());
         let names: Vec<String> = waited.into_iter().chain(last).collect();
@@ -110,14 +110,15 @@ impl Writer<'_> {
         text + &after + &rest
     }
 
-    /// The condition of a step, with what it shows: often one that was there before.
+    /// Returns the condition of a step and the path that it proves to be present. Often it is a condition that occurred
+    /// before.
     fn step_guard(&mut self) -> Option<(String, Option<String>)> {
         if !self.dice.one_in(5) {
             return None;
         }
         if self.indent == 1 && !self.guards.is_empty() && self.dice.one_in(2) {
             let known = self.dice.pick(&self.guards).clone();
-            // Inside an `if` it may speak of what is not there.
+            // Inside an `if` it may test a path that is not visible here.
             let readable = known
                 .1
                 .as_ref()
@@ -125,10 +126,10 @@ impl Writer<'_> {
             return readable.then_some(known);
         }
         let guard = self.guard()?;
-        Some((guard.text.text, guard.shows))
+        Some((guard.text.text, guard.proves))
     }
 
-    /// The step just before this one in a `parallel`, now and then: what `after` may name and say something new.
+    /// Returns the preceding step in a `parallel`, sometimes: a step for which `after` is not redundant.
     fn last_step(&mut self, first: usize) -> Option<String> {
         let last = self.scope.variables.get(first..)?.last()?;
         let is_step =
@@ -138,7 +139,7 @@ impl Writer<'_> {
     }
 
     fn body(&mut self) -> Body {
-        let block = usize::from(self.indent < DEEPEST && self.left > 0);
+        let block = usize::from(self.indent < MAX_DEPTH && self.left > 0);
         match self.dice.weighed(&[
             24,
             4 * block,
@@ -176,7 +177,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A model is asked for a value, with data or without.
+    /// Writes an `infer`, with data or without.
     fn infer(&mut self) -> Body {
         let ty = closed(&any(self.dice, 2, false));
         let asked = self.prompted();
@@ -188,7 +189,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What a model or an agent is told: a prompt, with data or without.
+    /// Writes the arguments of a model or an agent: a prompt, with data or without.
     pub fn prompted(&mut self) -> String {
         let prompt = self.template(1).text;
         let with = if self.dice.one_in(2) {
@@ -200,7 +201,7 @@ impl Writer<'_> {
         format!("({prompt}{with})")
     }
 
-    /// Statements of a block, and a value that reads what they have made.
+    /// Writes the statements of a block, and a `yield` that reads their values.
     fn block(&mut self, names: usize, text: &mut String) -> Ty {
         self.indent += 1;
         for _ in 0..self.dice.between(1, 2) {
@@ -213,7 +214,7 @@ impl Writer<'_> {
         ty
     }
 
-    /// A value of a block, from the names since `first`.
+    /// Writes the value of a block, from the names since `first`.
     fn yielded(&mut self, first: usize) -> (String, Ty) {
         let paths = self.readables();
         let own: Vec<&Readable> = paths
@@ -309,7 +310,7 @@ impl Writer<'_> {
         if self.dice.one_in(3) {
             write!(text, " parallel {}", self.dice.between(1, 8)).unwrap();
         }
-        // Elements that are known may be equal, and then no key tells them apart.
+        // Known elements may be equal, and then the key is not unique.
         if self.dice.one_in(8) && !known {
             write!(text, " by json({name})").unwrap();
         }
@@ -373,12 +374,12 @@ impl Writer<'_> {
             .map(|&name| name.into())
             .collect();
         self.indent += 1;
-        let before = std::mem::replace(&mut self.only_reads, true);
+        let before = std::mem::replace(&mut self.restricted_to_reads, true);
         for branch in &branches {
             let call = self.tool_call(tool).text;
             writeln!(text, "{}{branch}: {call},", self.margin()).unwrap();
         }
-        self.only_reads = before;
+        self.restricted_to_reads = before;
         self.indent -= 1;
         write!(text, "{}}}", self.margin()).unwrap();
         let ty = self.catalog.tools[tool].returns.clone();
@@ -408,7 +409,7 @@ impl Writer<'_> {
         }
         let read = self.read(&subject).text;
         let tools: Vec<usize> = (0..self.catalog.tools.len())
-            .filter(|tool| !self.only_reads || self.catalog.tools[*tool].is_read_only())
+            .filter(|tool| !self.restricted_to_reads || self.catalog.tools[*tool].is_read_only())
             .collect();
         let tool = *self.dice.pick(&tools);
         let ty = self.catalog.tools[tool].returns.clone();
@@ -438,7 +439,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `do { … }` that gives a value of this type.
+    /// Writes `do { … }` with a value of this type.
     pub fn do_arm(&mut self, ty: &Ty) -> String {
         let mark = self.scope.mark();
         self.indent += 1;
@@ -456,7 +457,7 @@ impl Writer<'_> {
     }
 }
 
-/// Patterns that together take every value of a type.
+/// Returns patterns that together cover every value of a type.
 fn patterns(ty: &Ty) -> Option<Vec<String>> {
     Some(match ty {
         Ty::Bool => vec!["true".to_owned(), "false".to_owned()],

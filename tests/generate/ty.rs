@@ -1,4 +1,4 @@
-//! The generator's own idea of types: what it needs to write well-typed plans, and no more.
+//! The type system of the generator: only what is necessary to write well-typed plans.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use super::words;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ty {
     Str,
-    /// One of several texts.
+    /// One of several string literals.
     Words(Rc<[&'static str]>),
     Int,
     Double,
@@ -22,7 +22,7 @@ pub enum Ty {
     List(Rc<Ty>),
     Map(Rc<Ty>),
     Object(Rc<Object>),
-    /// May be null, as a field also missing.
+    /// May be null; a field may also be missing.
     Opt(Rc<Ty>),
     Result(Rc<Ty>),
     Error,
@@ -31,7 +31,7 @@ pub enum Ty {
 #[derive(Debug, PartialEq)]
 pub struct Object {
     pub fields: Vec<Field>,
-    /// Whether there may be more fields than these.
+    /// Whether further fields are allowed.
     pub open: bool,
 }
 
@@ -47,7 +47,7 @@ impl Ty {
         Self::List(Rc::new(self))
     }
 
-    /// The type of what may be absent as well.
+    /// Returns the type with null added.
     pub fn optional(self) -> Self {
         match self {
             Self::Opt(_) => self,
@@ -55,7 +55,7 @@ impl Ty {
         }
     }
 
-    /// The type of what is there.
+    /// Returns the type without null.
     pub fn present(&self) -> Self {
         match self {
             Self::Opt(inner) => (**inner).clone(),
@@ -63,7 +63,7 @@ impl Ty {
         }
     }
 
-    /// Whether text, numbers and truth values: what a template takes.
+    /// Returns true for strings, numbers and booleans: the types that a template interpolates.
     pub fn is_scalar(&self) -> bool {
         matches!(
             self,
@@ -71,7 +71,7 @@ impl Ty {
         )
     }
 
-    /// Whether a plan can write down a value of this type.
+    /// Returns true if an expression can construct a value of this type.
     pub fn can_be_made(&self) -> bool {
         match self {
             Self::Result(_) | Self::Error => false,
@@ -88,7 +88,7 @@ impl Ty {
         }
     }
 
-    /// Whether every value of this type can go where `to` is wanted, and the checker knows it.
+    /// Returns true if every value of this type may be used where `to` is expected, and the checker accepts it.
     pub fn fits(&self, to: &Self) -> bool {
         match (self, to) {
             (from, Self::Opt(to)) if !matches!(from, Self::Opt(_)) => from.fits(to),
@@ -105,7 +105,7 @@ impl Ty {
         }
     }
 
-    /// As a plan writes it.
+    /// Returns the type as a plan writes it.
     pub fn text(&self) -> String {
         match self {
             Self::Str => "string".to_owned(),
@@ -135,7 +135,7 @@ impl Ty {
         }
     }
 
-    /// Before `[]` or `?`.
+    /// Returns the type as written before `[]` or `?`.
     fn operand(&self) -> String {
         match self {
             Self::Words(words) if words.len() > 1 => format!("({})", self.text()),
@@ -144,7 +144,7 @@ impl Ty {
         }
     }
 
-    /// A value of this type that reads nothing.
+    /// Returns a value of this type that reads nothing.
     pub fn literal(&self) -> String {
         match self {
             Self::Str => "\"x\"".to_owned(),
@@ -168,7 +168,7 @@ impl Ty {
         }
     }
 
-    /// As a JSON Schema, with `formats` where it says more of texts.
+    /// Returns the type as a JSON Schema, with `formats` of strings if requested.
     pub fn schema(&self, dice: &mut Dice, formats: bool) -> Json {
         match self {
             Self::Str => match dice.below(8) {
@@ -208,19 +208,19 @@ impl Ty {
 
 impl Object {
     fn fits(&self, to: &Self) -> bool {
-        let wanted = to
+        let expected = to
             .fields
             .iter()
-            .all(|wanted| match self.field(wanted.name) {
-                Some(given) if wanted.required => given.required && given.ty.fits(&wanted.ty),
-                Some(given) => given.ty.fits(&wanted.ty),
-                None => !wanted.required && !self.open,
+            .all(|expected| match self.field(expected.name) {
+                Some(given) if expected.required => given.required && given.ty.fits(&expected.ty),
+                Some(given) => given.ty.fits(&expected.ty),
+                None => !expected.required && !self.open,
             });
         let extra = self
             .fields
             .iter()
             .all(|given| to.open || to.field(given.name).is_some());
-        wanted && extra && (to.open || !self.open)
+        expected && extra && (to.open || !self.open)
     }
 
     pub fn field(&self, name: &str) -> Option<&Field> {
@@ -250,7 +250,8 @@ impl Object {
     }
 }
 
-/// Any type that tools take and give. Timestamps and lengths of time are `native`: a contract in a plan file only.
+/// Returns a random type of arguments and results. With `native`, timestamps and durations too, which only contracts in
+/// a plan file have.
 pub fn any(dice: &mut Dice, depth: usize, native: bool) -> Ty {
     let compound = usize::from(depth > 0);
     let own = usize::from(native);
@@ -288,7 +289,7 @@ pub fn words_type(dice: &mut Dice) -> Ty {
     Ty::Words(words::literals(dice, count).into())
 }
 
-/// Any object.
+/// Returns a random object type.
 pub fn object(dice: &mut Dice, depth: usize, native: bool) -> Ty {
     let count = dice.between(1, 4);
     let fields = words::fields(dice, count).into_iter().map(|name| {
@@ -306,12 +307,12 @@ pub fn object(dice: &mut Dice, depth: usize, native: bool) -> Ty {
     }))
 }
 
-/// The same type as a plan declares it: its objects are closed.
+/// Returns the type as a plan declares it: objects are closed.
 pub fn closed(ty: &Ty) -> Ty {
     reopened(ty, false)
 }
 
-/// The same type as a tool of a plan file gives it: its objects are open.
+/// Returns the type as a `tool` item returns it: objects are open.
 pub fn opened(ty: &Ty) -> Ty {
     reopened(ty, true)
 }

@@ -1,4 +1,4 @@
-//! Words, names and texts of several scripts.
+//! Words, names and texts in several scripts.
 
 use super::Dice;
 
@@ -26,9 +26,9 @@ const NAMES: [&str; 22] = [
     "合同",
     "entry",
 ];
-/// Names that only back quotes make names.
+/// Names that need backquotes.
 const QUOTED: [&str; 4] = ["read-file", "two words", "e.mail", "2nd"];
-/// Words of the language that are names in their place.
+/// Keywords that are allowed as names.
 const WORDS: [&str; 8] = [
     "when", "max", "by", "cache", "input", "plan", "retry", "every",
 ];
@@ -70,14 +70,14 @@ const TEXTS: [&str; 14] = [
     "\\u00e9",
 ];
 
-/// Names that nothing else in the file has.
+/// Generates names that are unique in the file.
 #[derive(Default)]
 pub struct Names {
     given: usize,
 }
 
 impl Names {
-    /// A fresh name of a value, as it is written.
+    /// Returns a new name of a value, as written in a plan.
     pub fn value(&mut self, dice: &mut Dice) -> String {
         self.given += 1;
         match dice.below(24) {
@@ -87,7 +87,7 @@ impl Names {
         }
     }
 
-    /// A fresh name of a type.
+    /// Returns a new name of a type.
     pub fn ty(&mut self, dice: &mut Dice) -> String {
         self.given += 1;
         format!(
@@ -97,7 +97,7 @@ impl Names {
         )
     }
 
-    /// A fresh name of a plan.
+    /// Returns a new name of a plan.
     pub fn plan(&mut self, dice: &mut Dice) -> String {
         self.given += 1;
         format!(
@@ -108,7 +108,7 @@ impl Names {
     }
 }
 
-/// Different names of fields, none of which need quotes.
+/// Returns distinct field names that need no quotes.
 pub fn fields(dice: &mut Dice, count: usize) -> Vec<&'static str> {
     let mut all = FIELDS.to_vec();
     (0..count)
@@ -116,7 +116,7 @@ pub fn fields(dice: &mut Dice, count: usize) -> Vec<&'static str> {
         .collect()
 }
 
-/// Different values of one enumeration.
+/// Returns distinct values of one enumeration.
 pub fn literals(dice: &mut Dice, count: usize) -> Vec<&'static str> {
     let mut all = LITERALS.to_vec();
     (0..count)
@@ -124,12 +124,12 @@ pub fn literals(dice: &mut Dice, count: usize) -> Vec<&'static str> {
         .collect()
 }
 
-/// The inside of a text in double quotes.
+/// Returns the content of a double-quoted string.
 pub fn text(dice: &mut Dice) -> &'static str {
     dice.word(&TEXTS)
 }
 
-/// A sentence for documents and titles.
+/// Returns a sentence for doc comments and titles.
 pub fn sentence(dice: &mut Dice) -> &'static str {
     dice.word(&[
         "Looks at what is there, and says so.",
@@ -140,7 +140,7 @@ pub fn sentence(dice: &mut Dice) -> &'static str {
     ])
 }
 
-/// A length of time as a literal.
+/// Returns a duration literal.
 pub fn duration(dice: &mut Dice) -> &'static str {
     dice.word(&["200ms", "1s", "10s", "1m30s", "5m", "2h", "1d"])
 }

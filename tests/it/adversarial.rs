@@ -1,4 +1,4 @@
-//! Plans that nobody would write, and somebody sends: the checker neither stops nor hangs nor says everything twice.
+//! Hostile plans: the checker neither crashes nor hangs, and reports nothing twice.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use planrun_lang::diag::Diagnostic;
 use planrun_lang::sema::{self, Files, Tools};
 use planrun_lang::source::SourceFile;
 
-/// As in the program.
+/// The same size as in the program.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 const TOOL: &str = "use kit\n\ntool kit.do(x: any) -> { out: string, more?: string } read\n\n";
 
@@ -23,7 +23,7 @@ impl Files for Memory {
     }
 }
 
-/// The codes of what is found, in a thread with the stack that the program has.
+/// Checks files in a thread with the stack size of the program. Returns the diagnostics.
 fn check_files(name: &str, files: BTreeMap<String, String>) -> Vec<Diagnostic> {
     let root = SourceFile::new(name, files[name].as_str());
     let work =
@@ -55,7 +55,7 @@ fn errors(found: &[Diagnostic]) -> Vec<&str> {
         .collect()
 }
 
-/// A plan of so many lines.
+/// Returns a plan with this number of lines.
 fn plan(lines: usize, line: impl Fn(usize) -> String) -> String {
     let mut text = format!("{TOOL}plan p(n: int, c: bool) {{\n");
     for number in 0..lines {
@@ -80,7 +80,7 @@ fn thousands_of_values_that_read_each_other() {
         _ => format!("let a{number} = a{} + a{}", number - 1, number / 2),
     }));
     assert_eq!(errors(&found), [""; 0]);
-    // The other way round: each reads the next.
+    // The reverse order: each line reads the next one.
     let found = check(plan(1000, |number| {
         format!("let a{number} = a{}", number + 1)
     }));
@@ -94,11 +94,11 @@ fn thousands_of_mistakes_are_told_in_bounded_space() {
         format!("step s{number} = kit.do(x: nobody{number})")
     }));
     assert_eq!(count(&found, "unknown-name"), 4000);
-    let told: usize = found
+    let reported: usize = found
         .iter()
         .map(|found| found.available.len() + found.help.as_ref().map_or(0, String::len))
         .sum();
-    assert!(told < 4_000_000, "{told}");
+    assert!(reported < 4_000_000, "{reported}");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_chain_of_types_deeper_than_any() {
 
 #[test]
 fn conditions_over_conditions() {
-    // One chain of many arms, and many statements in a row.
+    // One chain of many arms, and many statements in sequence.
     let mut text = format!(
         "{TOOL}plan p(n: int) {{\n    if n == 0 {{\n        step s0 = kit.do(x: 0)\n    }}"
     );
@@ -260,11 +260,11 @@ fn files_that_use_each_other() {
         text + "    reply 1\n}\n"
     };
     let name = |number: usize| format!("./{number}.plan");
-    // Each uses the next one twice: two to the power of thirty ways.
+    // Each file uses the next one twice, which makes 2^30 paths.
     let doubled = (0..30).map(|number| (name(number), body(&[name(number + 1), name(number + 1)])));
     let doubled = doubled.chain([(name(30), body(&[]))]).collect();
     assert_eq!(errors(&check_files("./0.plan", doubled)), [""; 0]);
-    // A circle of many, and a chain of more than are followed.
+    // A long cycle, and a chain that is longer than the limit.
     let circle = (0..20)
         .map(|number| (name(number), body(&[name((number + 1) % 20)])))
         .collect();
@@ -275,7 +275,7 @@ fn files_that_use_each_other() {
         .map(|number| (name(number), body(&[name(number + 1)])))
         .collect();
     assert_eq!(errors(&check_files("./0.plan", chain)), ["unresolved-use"]);
-    // Everyone uses everyone.
+    // Every file uses every other file.
     let all = (0..12).map(|own| {
         (
             name(own),
@@ -341,7 +341,7 @@ fn a_value_that_doubles_within_one_expression() {
     assert_eq!(errors(&check(text)), [""; 0]);
 }
 
-/// Signs before an operand and `[]` behind a type nest as brackets do, alone and within each other.
+/// Prefix operators and `[]` suffixes count as nesting like brackets, alone and mixed.
 #[test]
 fn f5_every_recursion_counts_as_depth() {
     let reply = |value: String| format!("plan p(c: bool) {{\n    reply {value}\n}}\n");
@@ -366,7 +366,7 @@ fn f5_every_recursion_counts_as_depth() {
             .iter()
             .all(|code| *code == "too-deep")
     );
-    // What people write is far from that.
+    // Realistic expressions are far below the limit.
     let signs = format!("{}c{}", "!(".repeat(100), ")".repeat(100));
     assert_eq!(errors(&check(reply(signs))), [""; 0]);
     let lists = format!("{}int{}", "{ a: ".repeat(100), "[] }".repeat(100));
@@ -377,7 +377,7 @@ fn f5_every_recursion_counts_as_depth() {
     assert_eq!(errors(&check(reply(row.join(" || ")))), [""; 0]);
 }
 
-/// Each is told; which of all names was meant is looked for a bounded number of times.
+/// Every unknown name is reported, but the search for a similar name runs a bounded number of times.
 #[test]
 fn f6_suggestions_take_no_time_that_grows_with_both_sides() {
     let found = check(plan(20_000, |number| {
@@ -391,7 +391,7 @@ fn f6_suggestions_take_no_time_that_grows_with_both_sides() {
     assert!((100..1000).contains(&suggested), "{suggested}");
 }
 
-/// A plan has a bounded number of conditions, counted for each statement under them, and so has a file.
+/// The number of conditions is bounded per plan and per file. It counts each statement once per enclosing condition.
 #[test]
 fn f7_a_chain_of_arms_takes_bounded_space() {
     let chain = |arms: usize, plans: usize| {

@@ -1,4 +1,4 @@
-//! `planrun agent`: a scripted model plans over real HTTP, and what it writes is checked, approved, run and corrected.
+//! `planrun agent`: a scripted model plans over real HTTP, and its plans are checked, approved, run and corrected.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 
 use crate::fixes::Case;
 use crate::mistakes::{MISTAKES, plan_of};
-use crate::support::{ModelScene, Output, folder, last_words, planrun};
+use crate::support::{ModelProject, Output, folder, last_words, planrun};
 
 const DESK: &str = "name: desk
 tools:
@@ -39,20 +39,20 @@ tools:
     mock: { at: noon }
 ";
 
-/// What finds and counts, which asks nobody.
+/// Statements that find and count tickets without an effect, so that no approval is required.
 const COUNT: &str = "step found = desk.find(customer: \"Li\")\nreply size(found)";
 
-/// The desk, and a model that plays a script.
-struct Scene(ModelScene);
+/// A project with the tools of `DESK`, and a scripted model.
+struct TestProject(ModelProject);
 
-impl Scene {
-    /// A model that says these texts one after the other.
+impl TestProject {
+    /// The model answers with these texts, one after the other.
     fn saying(texts: &[&str]) -> Self {
         let mut turns = String::new();
         for text in texts {
             let _ = writeln!(turns, "- {}", json!({ "text": text }));
         }
-        Self(ModelScene::new(DESK, &turns, &[]))
+        Self(ModelProject::new(DESK, &turns, &[]))
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
@@ -76,10 +76,10 @@ fn fenced(plan: &str) -> String {
 
 #[test]
 fn a_plan_that_only_reads_runs_and_its_reply_is_the_result() {
-    let scene = Scene::saying(&[&fenced(COUNT)]);
-    let output = scene.agent(&[]);
+    let setup = TestProject::saying(&[&fenced(COUNT)]);
+    let output = setup.agent(&[]);
     assert_eq!((output.status, output.json()), (0, json!(2)), "{output:?}");
-    let requests = scene.requests();
+    let requests = setup.requests();
     let [request] = requests.as_slice() else {
         panic!("{requests:?}")
     };
@@ -92,38 +92,38 @@ fn a_plan_that_only_reads_runs_and_its_reply_is_the_result() {
 #[test]
 fn findings_go_back_until_the_plan_is_clean() {
     let wrong = "step found = desk.find(client: 7)\nreply sized(found)";
-    let scene = Scene::saying(&[&fenced(wrong), &fenced(COUNT)]);
-    let output = scene.agent(&[]);
+    let setup = TestProject::saying(&[&fenced(wrong), &fenced(COUNT)]);
+    let output = setup.agent(&[]);
     assert_eq!((output.status, output.json()), (0, json!(2)), "{output:?}");
-    let requests = scene.requests();
-    let told = last_words(&requests[1]);
-    assert!(told.starts_with("Nothing was called."), "{told}");
-    assert!(told.contains("unknown-argument"), "{told}");
-    assert_eq!(scene.0.desk.calls(), ["find"]);
+    let requests = setup.requests();
+    let message = last_words(&requests[1]);
+    assert!(message.starts_with("Nothing was called."), "{message}");
+    assert!(message.contains("unknown-argument"), "{message}");
+    assert_eq!(setup.0.desk.calls(), ["find"]);
 }
 
 #[test]
 fn what_is_certain_is_mended_without_the_model() {
-    let scene = Scene::saying(&[&fenced(
+    let setup = TestProject::saying(&[&fenced(
         "step found = desk.find(custmer: \"Li\")\nreply size(found)",
     )]);
-    let output = scene.agent(&[]);
-    let asked = scene.requests().len();
-    // A misspelt argument has one certain correction.
+    let output = setup.agent(&[]);
+    let asked = setup.requests().len();
+    // A misspelt argument has a certain fix.
     assert_eq!((output.status, asked), (0, 1), "{output:?}");
 }
 
 #[test]
 fn findings_that_do_not_become_fewer_get_their_pages_and_then_an_end() {
     let wrong = fenced("step found = desk.find(customer: 7)\nreply size(found)");
-    let scene = Scene::saying(&[&wrong, &wrong, &wrong, &wrong, &wrong, &wrong, &wrong]);
-    let output = scene.agent(&[]);
+    let setup = TestProject::saying(&[&wrong, &wrong, &wrong, &wrong, &wrong, &wrong, &wrong]);
+    let output = setup.agent(&[]);
     assert_eq!(output.status, 1, "{output:?}");
     assert!(
         output.stderr.contains("still has errors after 3 rounds"),
         "{output:?}"
     );
-    let requests = scene.requests();
+    let requests = setup.requests();
     assert_eq!(requests.len(), 3);
     assert!(
         !last_words(&requests[1]).contains("About "),
@@ -134,16 +134,16 @@ fn findings_that_do_not_become_fewer_get_their_pages_and_then_an_end() {
         "{}",
         last_words(&requests[2])
     );
-    assert_eq!(scene.0.desk.calls(), [] as [String; 0]);
+    assert_eq!(setup.0.desk.calls(), [] as [String; 0]);
 }
 
 #[test]
 fn rounds_are_bounded() {
     let wrong = fenced("step found = desk.find(customer: 7)\nreply size(found)");
-    let scene = Scene::saying(&[&wrong, &wrong]);
-    let output = scene.agent(&["--rounds", "1"]);
+    let setup = TestProject::saying(&[&wrong, &wrong]);
+    let output = setup.agent(&["--rounds", "1"]);
     assert_eq!(
-        (output.status, scene.requests().len()),
+        (output.status, setup.requests().len()),
         (1, 1),
         "{output:?}"
     );
@@ -151,16 +151,16 @@ fn rounds_are_bounded() {
 
 #[test]
 fn an_answer_without_a_plan_is_asked_for_one_and_then_told() {
-    let scene = Scene::saying(&["I would rather not.", &fenced(COUNT)]);
-    assert_eq!(scene.agent(&[]).status, 0);
-    assert!(last_words(&scene.requests()[1]).starts_with("That has no plan."));
-    let scene = Scene::saying(&["No.", "No, I said."]);
-    let output = scene.agent(&[]);
+    let setup = TestProject::saying(&["I would rather not.", &fenced(COUNT)]);
+    assert_eq!(setup.agent(&[]).status, 0);
+    assert!(last_words(&setup.requests()[1]).starts_with("That has no plan."));
+    let setup = TestProject::saying(&["No.", "No, I said."]);
+    let output = setup.agent(&[]);
     assert_eq!(output.status, 1);
     assert!(
         output
             .stderr
-            .contains("the model wrote no plan, but: No, I said."),
+            .contains("the model answered without a plan: No, I said."),
         "{output:?}"
     );
 }
@@ -170,12 +170,12 @@ fn a_plan_that_wants_inputs_is_told_that_nobody_gives_any() {
     let wants = fenced(
         "use desk\nplan p(who: string) -> int { step found = desk.find(customer: who) reply size(found) }",
     );
-    let scene = Scene::saying(&[&wants, &fenced(COUNT)]);
-    assert_eq!(scene.agent(&[]).json(), json!(2));
-    assert!(last_words(&scene.requests()[1]).contains("takes inputs"));
+    let setup = TestProject::saying(&[&wants, &fenced(COUNT)]);
+    assert_eq!(setup.agent(&[]).json(), json!(2));
+    assert!(last_words(&setup.requests()[1]).contains("the plan has inputs, but none are given"));
     let two = fenced("plan a() -> int { reply 1 } plan b() -> int { reply 2 }");
-    let scene = Scene::saying(&[&two, &two]);
-    let output = scene.agent(&[]);
+    let setup = TestProject::saying(&[&two, &two]);
+    let output = setup.agent(&[]);
     assert_eq!(output.status, 1);
     assert!(output.stderr.contains("Hand in one plan"), "{output:?}");
 }
@@ -186,9 +186,9 @@ fn tools_are_looked_up_in_the_middle() {
     let script = format!(
         "- {{ calls: [{{ name: search, arguments: {{ query: close a ticket }} }}, {{ name: describe, arguments: {{ names: [desk.close] }} }}, {{ name: desk.close, arguments: {{ id: 1 }} }}, {{ name: search, arguments: \"{{query: 'find',}}\" }}, {{ name: describe, arguments: \"\" }}] }}\n- {plan}\n"
     );
-    let scene = Scene(ModelScene::new(DESK, &script, &[]));
-    assert_eq!(scene.agent(&[]).status, 0);
-    let requests = scene.requests();
+    let setup = TestProject(ModelProject::new(DESK, &script, &[]));
+    assert_eq!(setup.agent(&[]).status, 0);
+    let requests = setup.requests();
     let messages = requests[1]["messages"].as_array().unwrap();
     let results: Vec<&str> = messages
         .iter()
@@ -200,13 +200,13 @@ fn tools_are_looked_up_in_the_middle() {
     assert!(results[2].contains("step r = desk.close("), "{results:?}");
     assert!(results[3].contains("desk.find"), "{results:?}");
     assert!(results[4].contains("missing field `names`"), "{results:?}");
-    assert_eq!(scene.0.desk.calls(), ["find"], "lookups call nothing");
+    assert_eq!(setup.0.desk.calls(), ["find"], "lookups call nothing");
 }
 
 #[test]
 fn a_dry_run_shows_the_plan_and_calls_nothing() {
-    let scene = Scene::saying(&[&fenced("step c = desk.close(id: 1)\nreply c.at")]);
-    let output = scene.agent(&["--dry-run"]);
+    let setup = TestProject::saying(&[&fenced("step c = desk.close(id: 1)\nreply c.at")]);
+    let output = setup.agent(&["--dry-run"]);
     assert_eq!(output.status, 0, "{output:?}");
     assert!(
         output.stdout.contains("step c = desk.close(id: 1)"),
@@ -216,48 +216,48 @@ fn a_dry_run_shows_the_plan_and_calls_nothing() {
         output.stdout.contains("desk.close at most 1 effect"),
         "{output:?}"
     );
-    assert_eq!(scene.0.desk.calls(), [] as [String; 0]);
+    assert_eq!(setup.0.desk.calls(), [] as [String; 0]);
 }
 
 #[test]
 fn what_changes_something_waits_for_a_yes() {
-    let scene = Scene::saying(&[&fenced("step c = desk.close(id: 1)\nreply c.at")]);
-    let output = scene.agent(&[]);
+    let setup = TestProject::saying(&[&fenced("step c = desk.close(id: 1)\nreply c.at")]);
+    let output = setup.agent(&[]);
     assert_eq!(output.status, 4, "{output:?}");
     assert!(
         output.stderr.contains("desk.close: once (effect), id = 1"),
         "{output:?}"
     );
-    assert_eq!(scene.0.desk.calls(), [] as [String; 0]);
-    let runs = scene.run(&["runs", "list", "--format", "json"]).json();
+    assert_eq!(setup.0.desk.calls(), [] as [String; 0]);
+    let runs = setup.run(&["runs", "list", "--format", "json"]).json();
     let run = runs["runs"][0]["run"].as_str().unwrap().to_owned();
-    let answered = scene.run(&["runs", "answer", &run, "approval=true", "--resume"]);
+    let answered = setup.run(&["runs", "answer", &run, "approval=true", "--resume"]);
     assert_eq!(answered.stdout, "noon\n", "{answered:?}");
-    assert_eq!(scene.0.desk.calls(), ["close"]);
+    assert_eq!(setup.0.desk.calls(), ["close"]);
 }
 
 #[test]
 fn a_plan_is_kept_under_a_name() {
-    let scene = Scene::saying(&[&fenced(COUNT)]);
-    let output = scene.agent(&["--save", "count_tickets"]);
+    let setup = TestProject::saying(&[&fenced(COUNT)]);
+    let output = setup.agent(&["--save", "count_tickets"]);
     assert_eq!(output.status, 0, "{output:?}");
-    let again = scene.run(&["run", "plans/count_tickets.plan"]);
+    let again = setup.run(&["run", "plans/count_tickets.plan"]);
     assert_eq!(again.json(), json!(2), "{again:?}");
 }
 
 #[test]
 fn a_profile_and_a_limit_reach_the_model_and_mistakes_in_it_are_told() {
-    let scene = Scene::saying(&[&fenced(COUNT)]);
+    let setup = TestProject::saying(&[&fenced(COUNT)]);
     let file =
-        |text: &str| std::fs::write(scene.0.folder.path().join("profile.yaml"), text).unwrap();
+        |text: &str| std::fs::write(setup.0.folder.path().join("profile.yaml"), text).unwrap();
     file("persona: x\n");
-    let output = scene.agent(&["--profile", "profile.yaml"]);
+    let output = setup.agent(&["--profile", "profile.yaml"]);
     assert_eq!(output.status, 3, "{output:?}");
     assert!(output.stderr.contains("persona"), "{output:?}");
     file("name: 小红\nlanguage: zh\ngoals: [be kind]\n");
-    let output = scene.agent(&["--profile", "profile.yaml", "--max-steps", "7"]);
+    let output = setup.agent(&["--profile", "profile.yaml", "--max-steps", "7"]);
     assert_eq!(output.status, 0, "{output:?}");
-    let requests = scene.requests();
+    let requests = setup.requests();
     let system = requests[0]["messages"][0]["content"].as_str().unwrap();
     for words in [
         "You are 小红, general assistant.",
@@ -269,16 +269,17 @@ fn a_profile_and_a_limit_reach_the_model_and_mistakes_in_it_are_told() {
     }
 }
 
-/// Nothing of a plan that is wrong is dropped in silence: each mistake goes back, and without a right plan there is a refusal.
+/// Errors of a plan are never dropped: each one is sent back to the model, and without a correct plan the request is
+/// refused.
 #[test]
 fn s1_7_what_is_wrong_goes_back_and_is_never_left_out() {
     let plan = "step a = desk.lost(id: 1)\nstep b = desk.find()\nstep c = desk.find(customer: [1])\nreply b";
-    let scene = Scene::saying(&[&fenced(plan), &fenced(COUNT)]);
-    assert_eq!(scene.agent(&[]).json(), json!(2));
-    let requests = scene.requests();
-    let told = last_words(&requests[1]);
+    let setup = TestProject::saying(&[&fenced(plan), &fenced(COUNT)]);
+    assert_eq!(setup.agent(&[]).json(), json!(2));
+    let requests = setup.requests();
+    let message = last_words(&requests[1]);
     for code in ["unknown-tool", "missing-argument", "wrong-type"] {
-        assert!(told.contains(code), "{code}: {told}");
+        assert!(message.contains(code), "{code}: {message}");
     }
 }
 
@@ -295,38 +296,38 @@ fn s1_8_the_model_is_told_of_the_tools_that_the_request_speaks_of_and_may_call_a
         "- {}\n",
         json!({ "text": fenced(COUNT), "repeat": "forever" })
     );
-    let scene = Scene(ModelScene::new(&app, &turns, &[]));
-    let told = |request: &str| {
-        let output = scene.run(&["agent", request]);
+    let setup = TestProject(ModelProject::new(&app, &turns, &[]));
+    let prompt = |request: &str| {
+        let output = setup.run(&["agent", request]);
         assert_eq!(
             output.json(),
             json!(2),
             "a tool that was not told of is as valid"
         );
-        let requests = scene.requests();
+        let requests = setup.requests();
         let system = requests.last().unwrap()["messages"][0]["content"].clone();
         let system = system.as_str().unwrap().to_owned();
         let (_, tools) = system.split_once("Tools that may serve").unwrap();
         tools.to_owned()
     };
-    let tools = told("What is the pressure of valve 17?");
+    let tools = prompt("What is the pressure of valve 17?");
     assert!(tools.contains("gauge_17"), "{tools}");
     let lines = |tools: &str| tools.matches("desk.").count();
     assert!(lines(&tools) <= 12, "{tools}");
-    assert!(told("Open tickets of a customer").contains("desk.find"));
+    assert!(prompt("Open tickets of a customer").contains("desk.find"));
 }
 
 #[test]
 fn s1_1_a_field_of_the_profile_is_set_for_one_request() {
-    let scene = Scene::saying(&[&fenced(COUNT), &fenced(COUNT)]);
+    let setup = TestProject::saying(&[&fenced(COUNT), &fenced(COUNT)]);
     let set = ["--set", "tone=warm", "--set", "goals=[be kind]"];
-    assert_eq!(scene.agent(&set).status, 0);
-    assert_eq!(scene.agent(&[]).status, 0);
-    let requests = scene.requests();
+    assert_eq!(setup.agent(&set).status, 0);
+    assert_eq!(setup.agent(&[]).status, 0);
+    let requests = setup.requests();
     let system = |turn: usize| requests[turn]["messages"][0]["content"].as_str().unwrap();
     assert!(system(0).contains("Tone: warm.") && system(0).contains("- be kind"));
     assert!(system(1).contains("Tone: concise.") && !system(1).contains("be kind"));
-    let output = scene.agent(&["--set", "mood=warm"]);
+    let output = setup.agent(&["--set", "mood=warm"]);
     assert_eq!(output.status, 2, "{output:?}");
     assert!(output.stderr.contains("mood"), "{output:?}");
 }
@@ -335,15 +336,15 @@ fn s1_1_a_field_of_the_profile_is_set_for_one_request() {
 fn a_plan_in_json_comes_under_a_schema_and_runs_as_text() {
     let plan = SourceFile::new("<plan>", format!("use desk\n\nplan main() {{ {COUNT} }}"));
     let json = planrun_lang::syntax::json::encode(&planrun_lang::syntax::parse(&plan).file);
-    let scene = Scene::saying(&[&json.unwrap().to_string()]);
-    let output = scene.agent(&["--form", "json", "--save", "counted"]);
+    let setup = TestProject::saying(&[&json.unwrap().to_string()]);
+    let output = setup.agent(&["--form", "json", "--save", "counted"]);
     assert_eq!((output.status, output.json()), (0, json!(2)), "{output:?}");
-    let requests = scene.requests();
+    let requests = setup.requests();
     let format = &requests[0]["response_format"];
     assert_eq!(format["type"], "json_schema", "{format}");
     let schema = format["json_schema"]["schema"].to_string();
     assert!(schema.contains("desk.find"), "{schema}");
-    let kept = scene.0.folder.path().join("plans/counted.plan");
+    let kept = setup.0.folder.path().join("plans/counted.plan");
     let kept = std::fs::read_to_string(kept).unwrap();
     assert!(kept.contains("step found = desk.find("), "{kept}");
 }
@@ -368,25 +369,25 @@ fn s0_11_a_request_is_planned_several_times_and_what_comes_of_it_is_counted() {
         "planrun.yaml",
         "env: [DESK_URL, OPENAI_API_KEY]\napps: [apps/desk.yaml]\n",
     )];
-    let scene = Scene(ModelScene::new(DESK, &turns, &files));
-    let output = scene.agent(&["--dry-run", "--repeat", "5", "--format", "json"]);
+    let setup = TestProject(ModelProject::new(DESK, &turns, &files));
+    let output = setup.agent(&["--dry-run", "--repeat", "5", "--format", "json"]);
     assert_eq!(output.status, 1, "{output:?}");
-    let told = output.json();
+    let report = output.json();
     let endings = json!({ "planned": 2, "no_plan": 1, "errors": 1, "lookups": 0, "rate_limited": 1, "no_answer": 0 });
-    assert_eq!(told["endings"], endings, "{told}");
-    assert_eq!(told["turns"], json!({ "1": 1, "2": 1 }));
-    assert_eq!(scene.0.desk.calls(), [] as [String; 0]);
-    let output = scene.agent(&["--repeat", "5"]);
+    assert_eq!(report["endings"], endings, "{report}");
+    assert_eq!(report["turns"], json!({ "1": 1, "2": 1 }));
+    assert_eq!(setup.0.desk.calls(), [] as [String; 0]);
+    let output = setup.agent(&["--repeat", "5"]);
     assert_eq!(output.status, 2, "each of them would run: {output:?}");
 }
 
 #[test]
 fn a_model_that_cannot_be_asked_is_told_before_anything() {
-    let scene = Scene::saying(&[]);
-    let output = planrun(["agent", "x"]).within(scene.0.folder.path()).run();
+    let setup = TestProject::saying(&[]);
+    let output = planrun(["agent", "x"]).within(setup.0.folder.path()).run();
     assert_eq!(output.status, 3);
     assert!(output.stderr.contains("set OPENAI_MODEL"), "{output:?}");
-    let output = scene.agent(&[]);
+    let output = setup.agent(&[]);
     assert_eq!(output.status, 3, "{output:?}");
     assert!(
         output.stderr.contains("the model gave no answer"),
@@ -396,47 +397,47 @@ fn a_model_that_cannot_be_asked_is_told_before_anything() {
 
 #[test]
 fn errors_of_the_project_are_no_matter_of_the_model() {
-    let scene = Scene::saying(&[]);
-    let broken = scene.0.folder.path().join("apps/desk.yaml");
+    let setup = TestProject::saying(&[]);
+    let broken = setup.0.folder.path().join("apps/desk.yaml");
     std::fs::write(broken, DESK.replace("effect: read", "effect: reads")).unwrap();
-    let output = scene.agent(&[]);
+    let output = setup.agent(&[]);
     assert_eq!(output.status, 1, "{output:?}");
     assert!(output.stderr.contains("app-invalid"), "{output:?}");
-    assert!(!output.stderr.contains("the model plans"), "{output:?}");
+    assert!(!output.stderr.contains("planning"), "{output:?}");
 }
 
 #[test]
 fn a_plan_that_has_failed_is_corrected() {
     let both = "step li = desk.find(customer: \"Li\")\nstep bo = desk.find(customer: size(li) > 0 ? \"Bo\" : \"Al\")\nreply size(li) + size(bo)";
     let one = "step li = desk.find(customer: \"Li\")\nreply size(li)";
-    let scene = Scene::saying(&[&fenced(both), &fenced(one)]);
-    let output = scene.agent(&[]);
+    let setup = TestProject::saying(&[&fenced(both), &fenced(one)]);
+    let output = setup.agent(&[]);
     assert_eq!((output.status, output.json()), (0, json!(2)), "{output:?}");
     assert_eq!(
-        scene.0.desk.calls(),
+        setup.0.desk.calls(),
         ["find", "find"],
         "what is completed is taken over"
     );
-    let requests = scene.requests();
-    let told = last_words(&requests[1]);
+    let requests = setup.requests();
+    let message = last_words(&requests[1]);
     assert!(
-        told.contains("at bo: tool.locked: desk.find: the drawer of Bo is locked"),
-        "{told}"
+        message.contains("at bo: tool.locked: desk.find: the drawer of Bo is locked"),
+        "{message}"
     );
-    assert!(!told.contains("run(plan"), "{told}");
+    assert!(!message.contains("run(plan"), "{message}");
 
-    let scene = Scene::saying(&[&fenced(both)]);
-    let output = scene.agent(&["--repairs", "0"]);
+    let setup = TestProject::saying(&[&fenced(both)]);
+    let output = setup.agent(&["--repairs", "0"]);
     assert_eq!(output.status, 1);
     assert!(output.stderr.contains("tool.locked"), "{output:?}");
 }
 
-/// Each mistake that models make most goes back as the one finding that it is, unless its correction is certain.
+/// Each of the most frequent mistakes of models is sent back as one diagnostic, unless its fix is certain.
 #[tokio::test]
 async fn every_mistake_of_models_ends_in_a_clean_plan() {
     let folder = folder([("planrun.yaml", "")]);
     let planrun = Planrun::open(folder.path()).unwrap();
-    let mut told = 0;
+    let mut reported = 0;
     for (statements, code, _) in MISTAKES.iter().copied().flatten() {
         let turns = json!([{ "text": fenced(&plan_of(statements)) }, { "text": fenced("reply 7"), "repeat": "forever" }]);
         let source = SourceFile::new("script.yaml", json!({ "turns": turns }).to_string());
@@ -453,23 +454,27 @@ async fn every_mistake_of_models_ends_in_a_clean_plan() {
         assert_eq!(plan.text, "reply 7", "{statements}");
         let requests = double.requests();
         let sent = requests[1].body["messages"].to_string();
-        let is_told = sent.contains(&format!("error[{code}]"));
+        let is_reported = sent.contains(&format!("error[{code}]"));
         let last = last_words(&requests[1].body);
-        // What has one certain correction is mended before the model hears of it; then only its two plans are left to tell.
+        // A mistake with a certain fix is corrected before the model sees it. The remaining error is that there are two
+        // plans.
         let is_mended = last.contains("there are several plans");
         let is_certain = has_safe_fix(&plan_of(statements));
         assert!(
-            is_told != is_mended && (is_mended || !is_certain),
+            is_reported != is_mended && (is_mended || !is_certain),
             "{statements}\n{last}"
         );
-        told += usize::from(is_told);
+        reported += usize::from(is_reported);
         double.shutdown().await;
     }
     let all = MISTAKES.iter().copied().flatten().count();
-    assert!(all >= 40 && told > 0 && told < all, "{told} of {all}");
+    assert!(
+        all >= 40 && reported > 0 && reported < all,
+        "{reported} of {all}"
+    );
 }
 
-/// Whether the only error of a plan has a fix that changes the outcome of no run.
+/// Returns true if the only error of a plan has a safe fix.
 fn has_safe_fix(text: &str) -> bool {
     let case = Case {
         text: text.to_owned(),

@@ -1,22 +1,23 @@
-//! `policy { verify: agents }` and `verify ask` with real processes: a model that plays the agents over HTTP, and an agent of A2A.
+//! `policy { verify: agents }` and `verify ask` with real processes: a scripted model plays the agents over HTTP, and
+//! there is an A2A agent.
 
 use serde_json::{Value as Json, json};
 
 use crate::a2a::Agent;
-use crate::hiring::{HIRE, Office};
-use crate::support::{Mock, ModelScene, folder, last_words, planrun, root};
+use crate::hiring::{HIRE, HiringProject};
+use crate::support::{Mock, ModelProject, folder, last_words, planrun, root};
 
-/// The plan of the hiring without its own looks: its agents are asked instead.
+/// The plan of the hiring example without its `verify` clauses: its agents are asked instead.
 fn asked_hire() -> String {
     let text = std::fs::read_to_string(root().join("plans/hire.plan")).unwrap();
-    let mut in_look = false;
+    let mut in_verify = false;
     let mut lines = Vec::new();
     for line in text.lines() {
-        in_look |= line.trim_start().starts_with("verify ");
-        if !in_look {
+        in_verify |= line.trim_start().starts_with("verify ");
+        if !in_verify {
             lines.push(line);
         }
-        in_look &= !line.trim_start().starts_with("gives ");
+        in_verify &= !line.trim_start().starts_with("gives ");
     }
     let policy = "policy { on_failure: pause,";
     let text = lines.join("\n");
@@ -24,25 +25,26 @@ fn asked_hire() -> String {
     text.replace(policy, "policy { verify: agents, on_failure: pause,")
 }
 
-/// Two turns of an agent that is asked about a step: it calls this tool, and says what came of it.
-fn looks(step: &str, tool: &str, verified: bool) -> String {
+/// Two turns of an agent that verifies a step: it calls this tool, and reports the result.
+fn check_turns(step: &str, tool: &str, verified: bool) -> String {
     let step = json!(format!("\"step\":\"{step}\""));
     let call = json!([{ "name": tool, "arguments": { "employee_id": "WZ001", "employee_name": "will zhang" } }]);
-    let said = json!({ "verified": verified, "why": "that is what the record says" });
+    let verdict = json!({ "verified": verified, "why": "that is what the record says" });
     format!(
-        "- {{ when: {{ user: {step} }}, delay: 200ms, calls: {call} }}\n- {{ when: {{ user: {step}, tool: '' }}, json: {said} }}\n"
+        "- {{ when: {{ user: {step} }}, delay: 200ms, calls: {call} }}\n- {{ when: {{ user: {step}, tool: '' }}, json: {verdict} }}\n"
     )
 }
 
-/// A hire whose agents are asked, before a model that plays these turns: its document, the requests of the model, and the office.
-fn hired(turns: &str) -> (i32, Json, Vec<Json>, Office) {
-    let office = Office::open([]);
-    let place = office.place.path();
+/// Runs the hiring example with agents that this scripted model plays. Returns the exit code, the JSON output, the
+/// requests to the model, and the office.
+fn hired(turns: &str) -> (i32, Json, Vec<Json>, HiringProject) {
+    let project = HiringProject::open([]);
+    let place = project.place.path();
     std::fs::write(place.join("hire.plan"), asked_hire()).unwrap();
     std::fs::write(place.join("script.yaml"), format!("turns:\n{turns}")).unwrap();
     let script = place.join("script.yaml").to_string_lossy().into_owned();
     let model = Mock::of(["model", "--script", &script]);
-    let output = office
+    let output = project
         .program(HIRE)
         .variable("OPENAI_BASE_URL", model.address())
         .variable("OPENAI_MODEL", "tiny")
@@ -50,7 +52,7 @@ fn hired(turns: &str) -> (i32, Json, Vec<Json>, Office) {
     let requests = model.log().into_iter().map(|line| line["body"].clone());
     let requests = requests.collect();
     assert!(output.status <= 1, "{output:?}");
-    (output.status, output.json(), requests, office)
+    (output.status, output.json(), requests, project)
 }
 
 fn counts(run: &Json) -> [u64; 4] {
@@ -60,19 +62,19 @@ fn counts(run: &Json) -> [u64; 4] {
 
 #[test]
 fn s3_28_s3_29_s3_31_the_agents_of_a_hire_are_asked_what_they_have_done() {
-    let turns = looks("register[0].profile", "query_profile", true)
-        + &looks("admit[0].badge", "query_access", true)
-        + &looks("equip[0].computer", "check_outbound_status", true);
-    let (status, run, requests, office) = hired(&turns);
+    let turns = check_turns("register[0].profile", "query_profile", true)
+        + &check_turns("admit[0].badge", "query_access", true)
+        + &check_turns("equip[0].computer", "check_outbound_status", true);
+    let (status, run, requests, project) = hired(&turns);
     assert_eq!((status, &run["status"]), (0, &json!("completed")), "{run}");
-    // Those of IT and of the mail have nothing to look with.
+    // The agents of IT and email have no read tools to verify with.
     assert_eq!(counts(&run), [3, 2, 0, 0], "{}", run["verification"]);
     assert_eq!(run["verification"]["checks"].as_array().unwrap().len(), 5);
-    let calls = office.mock.calls();
-    let mut looked = calls[5..].to_vec();
-    looked.sort();
+    let calls = project.mock.calls();
+    let mut verify_calls = calls[5..].to_vec();
+    verify_calls.sort();
     assert_eq!(
-        looked,
+        verify_calls,
         ["check_outbound_status", "query_access", "query_profile"]
     );
 
@@ -100,7 +102,7 @@ fn s3_28_s3_29_s3_31_the_agents_of_a_hire_are_asked_what_they_have_done() {
     let data = "<data>\n{\"step\":\"admit[0].badge\",\"arguments\":{\"emp_id\":\"WZ001\",\"name\":\"will zhang\"}}\n</data>";
     assert!(words.ends_with(data), "{words}");
 
-    let events = office.events("hire");
+    let events = project.events("hire");
     let place = |name: &str, path: &str| {
         let mut events = events.iter();
         let found = events.position(|(event, at, _)| event == name && at == path);
@@ -116,12 +118,12 @@ fn s3_28_s3_29_s3_31_the_agents_of_a_hire_are_asked_what_they_have_done() {
 
 #[test]
 fn s3_29_an_agent_that_saw_nothing_of_it_fails_the_run_and_the_others_are_heard() {
-    // One looks and does not find it, one answers without looking, one breaks off.
+    // One agent calls a tool and does not find the record, one answers without a call, one fails.
     let idle = json!({ "verified": true, "why": "surely" });
-    let turns = looks("register[0].profile", "query_profile", false)
+    let turns = check_turns("register[0].profile", "query_profile", false)
         + &format!("- {{ when: {{ user: admit }}, json: {idle} }}\n")
         + "- { when: { user: equip }, status: 400, error: no, repeat: forever }\n";
-    let (status, run, _, office) = hired(&turns);
+    let (status, run, _, project) = hired(&turns);
     assert_eq!((status, &run["status"]), (1, &json!("failed")), "{run}");
     assert_eq!(counts(&run), [0, 4, 1, 0], "{}", run["verification"]);
     assert_eq!(run["error"]["class"], "validation.verify");
@@ -138,11 +140,11 @@ fn s3_29_an_agent_that_saw_nothing_of_it_fails_the_run_and_the_others_are_heard(
     };
     assert_eq!(
         why("register[0].profile"),
-        "`hr` says that `register[0].profile` was not done: that is what the record says"
+        "`hr` reports that `register[0].profile` was not done: that is what the record says"
     );
-    assert!(why("admit[0].badge").contains("it answered without having looked"));
+    assert!(why("admit[0].badge").contains("it answered without evidence"));
     assert_eq!(
-        office.mock.calls().len(),
+        project.mock.calls().len(),
         6,
         "nothing is taken back or done again"
     );
@@ -184,27 +186,27 @@ plan p(code: string) -> string {
 - { when: { user: Is it closed }, calls: [{ name: find, arguments: { id: 8 } }] }
 - { when: { user: Is it closed, tool: closed }, json: { closed: true } }
 ";
-    let scene = ModelScene::new(DESK, turns, &[("p.plan", plan)]);
+    let setup = ModelProject::new(DESK, turns, &[("p.plan", plan)]);
     let run = ["run", "p.plan", "-i", "code=hunter2!", "--format", "json"];
-    let output = scene.program(&run).run();
+    let output = setup.program(&run).run();
     assert_eq!(output.status, 0, "{output:?}");
     assert_eq!(counts(&output.json()), [2, 0, 0, 0]);
-    let mut calls = scene.desk.calls();
+    let mut calls = setup.desk.calls();
     calls.sort();
     assert_eq!(calls, ["close", "close", "find", "find"]);
-    let requests = scene.requests();
+    let requests = setup.requests();
     for request in &requests {
         let offered = request["tools"].as_array().unwrap().iter();
         let offered: Vec<_> = offered.map(|tool| &tool["function"]["name"]).collect();
         assert_eq!(offered, ["find"]);
         assert!(!request.to_string().contains("hunter2!"), "{request}");
     }
-    let told = requests.iter().map(last_words);
-    let told: Vec<_> = told
+    let prompts = requests.iter().map(last_words);
+    let prompts: Vec<_> = prompts
         .filter(|words| words.contains("\"id\":7,\"code\""))
         .collect();
     assert!(
-        !told.is_empty(),
+        !prompts.is_empty(),
         "the places of what is secret are told: {requests:#?}"
     );
 }
@@ -220,7 +222,10 @@ fn without_a_model_nothing_is_started() {
     let output = planrun(["run", "p.plan"]).within(place.path()).run();
     assert_eq!(output.status, 1, "{output:?}");
     assert_eq!(
-        output.stderr.matches("`ask desk` has no answer").count(),
+        output
+            .stderr
+            .matches("`ask desk` cannot be answered")
+            .count(),
         1,
         "{}",
         output.stderr
@@ -238,7 +243,7 @@ fn a_project_cannot_say_it_for_every_plan() {
     assert!(
         output
             .stderr
-            .contains("`verify: agents` stands in the `policy` of a plan"),
+            .contains("`verify: agents` belongs in the `policy` of a plan"),
         "{}",
         output.stderr
     );
@@ -278,8 +283,8 @@ async fn an_agent_of_its_own_is_asked_where_the_project_says_that_asking_changes
         let locked = run(&["tools", "lock"]);
         assert_eq!(locked.status, 0, "{locked:?}");
         let output = run(&["run", "p.plan", "--format", "json"]);
-        let told = output.json();
-        assert_eq!(counts(&told), expected, "{told}");
+        let document = output.json();
+        assert_eq!(counts(&document), expected, "{document}");
         assert_eq!(output.status, i32::from(expected[2] > 0));
         let asked = agent.asked("SendStreamingMessage");
         let questions: Vec<_> = asked

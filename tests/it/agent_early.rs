@@ -1,4 +1,5 @@
-//! Reads of a plan that a model is still writing: which begin, and what the run of the whole plan makes of them.
+//! Reads of a plan that a model is still writing: which of them start early, and how the run of the whole plan uses
+//! their results.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,37 +11,37 @@ use planrun_runs::driver::Silence;
 use planrun_runs::runs::{Inputs, Planrun, RunOptions};
 use serde_json::{Value as Json, json};
 
-/// What happened, in order.
+/// The events so far, in order.
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// What a model does while it answers.
-enum Act {
-    Says(&'static str),
-    /// It goes on once this stands in the log, or after a long while.
-    Awaits(&'static str),
-    /// Everything that could go on in the meantime has gone on.
-    Pauses,
+/// An action of the model during its answer.
+enum ModelAction {
+    Write(&'static str),
+    /// Waits until the log contains this line, or for a long time.
+    WaitFor(&'static str),
+    /// Waits until nothing else can progress.
+    Pause,
 }
-use Act::{Awaits, Pauses, Says};
+use ModelAction::{Pause, WaitFor, Write};
 
-/// A model that answers once for each list.
-struct Writer {
-    answers: Mutex<Vec<Vec<Act>>>,
+/// A model that gives one answer per list.
+struct ScriptedModel {
+    answers: Mutex<Vec<Vec<ModelAction>>>,
     log: Log,
 }
 
-impl Model for Writer {
+impl Model for ScriptedModel {
     fn answer(&self, _: Request) -> Parts {
-        let (acts, log) = (self.answers.lock().unwrap().remove(0), self.log.clone());
+        let (actions, log) = (self.answers.lock().unwrap().remove(0), self.log.clone());
         produce(async move |mut sender| {
-            for act in acts {
-                match act {
-                    Says(text) => sender.send(Part::Text(text.to_owned())).await,
-                    Pauses => tokio::time::sleep(Duration::from_secs(1)).await,
-                    Awaits(line) => {
-                        let stands = || log.lock().unwrap().iter().any(|one| one == line);
+            for action in actions {
+                match action {
+                    Write(text) => sender.send(Part::Text(text.to_owned())).await,
+                    Pause => tokio::time::sleep(Duration::from_secs(1)).await,
+                    WaitFor(line) => {
+                        let is_logged = || log.lock().unwrap().iter().any(|one| one == line);
                         for _ in 0..1_000 {
-                            if stands() {
+                            if is_logged() {
                                 break;
                             }
                             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -54,8 +55,9 @@ impl Model for Writer {
     }
 }
 
-/// A tool that gives its argument `id` and notes it; one of `id: 0` fails the first time, and one of `id: 9` hangs.
-fn noting(contract: &str, log: &Log) -> Tool {
+/// Returns a tool that logs its calls and returns its argument `id`. With `id: 0` the first call fails, and with
+/// `id: 9` it hangs.
+fn logging_tool(contract: &str, log: &Log) -> Tool {
     let name = contract.split(['.', '(']).nth(1).unwrap().to_owned();
     let log = log.clone();
     let call = move |arguments: Json| {
@@ -81,32 +83,32 @@ fn noting(contract: &str, log: &Log) -> Tool {
     tool::from_async(contract, call).unwrap()
 }
 
-/// A desk that notes what is called, and a model that writes so over it.
-fn desk(answers: Vec<Vec<Act>>) -> (Log, Planrun, Writer) {
+/// Returns a log, an engine with logging tools, and a model with these answers.
+fn logging_project(answers: Vec<Vec<ModelAction>>) -> (Log, Planrun, ScriptedModel) {
     let log = Log::default();
     let tools = [
-        noting("tool desk.get(id: int) -> int read", &log),
-        noting("tool desk.put(id: int) -> int idempotent", &log),
+        logging_tool("tool desk.get(id: int) -> int read", &log),
+        logging_tool("tool desk.put(id: int) -> int idempotent", &log),
     ];
     let folder = tempfile::tempdir().unwrap();
     let planrun = Planrun::in_memory(folder.path()).unwrap().with_tools(tools);
-    let model = Writer {
+    let model = ScriptedModel {
         answers: answers.into(),
         log: log.clone(),
     };
     (log, planrun, model)
 }
 
-/// What a model that writes so leads to.
-struct Written {
+/// The result of planning with such a model.
+struct PlanningResult {
     planned: Result<Planned, Refusal>,
     planrun: Planrun,
     log: Log,
 }
 
-impl Written {
-    async fn by(answers: Vec<Vec<Act>>, begins_early: bool) -> Self {
-        let (log, planrun, model) = desk(answers);
+impl PlanningResult {
+    async fn by(answers: Vec<Vec<ModelAction>>, begins_early: bool) -> Self {
+        let (log, planrun, model) = logging_project(answers);
         let options = Options {
             begins_early,
             ..Options::default()
@@ -126,7 +128,7 @@ impl Written {
         self.log.lock().unwrap().clone()
     }
 
-    /// The reply of a run, and what was called up to its end.
+    /// Runs the plan. Returns its reply, and the log at its end.
     async fn run(self) -> (Json, Vec<String>) {
         let plan = self.planned.expect("a plan").plan;
         let options = RunOptions {
@@ -149,14 +151,14 @@ const TWO: [&str; 3] = [
 
 #[tokio::test(start_paused = true)]
 async fn reads_begin_while_the_rest_is_written_and_are_made_once() {
-    let acts = vec![
-        Says(TWO[0]),
-        Says(TWO[1]),
-        Awaits("get 1 ended"),
-        Says(TWO[2]),
-        Awaits("get 2 ended"),
+    let actions = vec![
+        Write(TWO[0]),
+        Write(TWO[1]),
+        WaitFor("get 1 ended"),
+        Write(TWO[2]),
+        WaitFor("get 2 ended"),
     ];
-    let written = Written::by(vec![acts], true).await;
+    let written = PlanningResult::by(vec![actions], true).await;
     let early = ["get 1", "get 1 ended", "get 2", "get 2 ended", "written"];
     assert_eq!(written.log(), early, "the second one reads the first");
     assert_eq!(
@@ -167,8 +169,13 @@ async fn reads_begin_while_the_rest_is_written_and_are_made_once() {
 
 #[tokio::test(start_paused = true)]
 async fn reads_under_way_are_waited_for() {
-    let acts = vec![Says(TWO[0]), Says(TWO[1]), Awaits("get 1"), Says(TWO[2])];
-    let written = Written::by(vec![acts], true).await;
+    let actions = vec![
+        Write(TWO[0]),
+        Write(TWO[1]),
+        WaitFor("get 1"),
+        Write(TWO[2]),
+    ];
+    let written = PlanningResult::by(vec![actions], true).await;
     assert_eq!(written.log(), ["get 1", "written"]);
     let (reply, log) = written.run().await;
     assert_eq!(reply, json!(3));
@@ -180,18 +187,21 @@ async fn reads_under_way_are_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_begins_where_nobody_wants_it() {
-    let acts = vec![Says(TWO[0]), Says(TWO[1]), Pauses, Says(TWO[2]), Pauses];
-    assert_eq!(Written::by(vec![acts], false).await.log(), ["written"]);
+    let actions = vec![Write(TWO[0]), Write(TWO[1]), Pause, Write(TWO[2]), Pause];
+    assert_eq!(
+        PlanningResult::by(vec![actions], false).await.log(),
+        ["written"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_changes_something_and_what_stands_below_it_waits_for_the_whole() {
-    let acts = vec![
-        Says("step a = desk.get(id: 1)\nstep b = desk.put(id: a)\nstep c = desk.get(id: 3)\n"),
-        Says("step d = desk.get(id: b)\nreply [a, b, c, d]\n"),
-        Pauses,
+    let actions = vec![
+        Write("step a = desk.get(id: 1)\nstep b = desk.put(id: a)\nstep c = desk.get(id: 3)\n"),
+        Write("step d = desk.get(id: b)\nreply [a, b, c, d]\n"),
+        Pause,
     ];
-    let written = Written::by(vec![acts], true).await;
+    let written = PlanningResult::by(vec![actions], true).await;
     let early = ["get 1", "get 1 ended", "written"];
     assert_eq!(written.log(), early);
     let (reply, log) = written.run().await;
@@ -206,19 +216,22 @@ async fn what_changes_something_and_what_stands_below_it_waits_for_the_whole() {
 
 #[tokio::test(start_paused = true)]
 async fn a_step_that_asks_somebody_holds_back_what_is_below_it() {
-    let acts = vec![
-        Says(
+    let actions = vec![
+        Write(
             "step a = desk.get(id: 1)\n    confirm \"Sure?\"\nstep b = desk.get(id: a)\nreply b\n",
         ),
-        Pauses,
+        Pause,
     ];
-    assert_eq!(Written::by(vec![acts], true).await.log(), ["written"]);
+    assert_eq!(
+        PlanningResult::by(vec![actions], true).await.log(),
+        ["written"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_failure_of_an_early_read_is_the_first_attempt_of_the_run() {
-    let acts = vec![Says("step a = desk.get(id: 0)\nreply a\n"), Pauses];
-    let written = Written::by(vec![acts], true).await;
+    let actions = vec![Write("step a = desk.get(id: 0)\nreply a\n"), Pause];
+    let written = PlanningResult::by(vec![actions], true).await;
     assert_eq!(written.log(), ["get 0", "written"]);
     let (reply, log) = written.run().await;
     assert_eq!((reply, log.len()), (json!(0), 4), "{log:?}");
@@ -227,14 +240,14 @@ async fn the_failure_of_an_early_read_is_the_first_attempt_of_the_run() {
 #[tokio::test(start_paused = true)]
 async fn a_plan_that_is_written_anew_takes_over_what_still_is_in_it() {
     let wrong = vec![
-        Says("step a = desk.get(id: 1)\nstep b = desk.get(id: 2)\nreply a + c\n"),
-        Pauses,
+        Write("step a = desk.get(id: 1)\nstep b = desk.get(id: 2)\nreply a + c\n"),
+        Pause,
     ];
     let right = vec![
-        Says("step a = desk.get(id: 1)\nstep b = desk.get(id: 3)\nreply a + b\n"),
-        Pauses,
+        Write("step a = desk.get(id: 1)\nstep b = desk.get(id: 3)\nreply a + b\n"),
+        Pause,
     ];
-    let written = Written::by(vec![wrong, right], true).await;
+    let written = PlanningResult::by(vec![wrong, right], true).await;
     let (reply, log) = written.run().await;
     assert_eq!(reply, json!(4));
     let calls =
@@ -244,8 +257,8 @@ async fn a_plan_that_is_written_anew_takes_over_what_still_is_in_it() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_too_old_is_not_taken_over() {
-    let acts = vec![Says("step a = desk.get(id: 1)\nreply a\n"), Pauses];
-    let written = Written::by(vec![acts], true).await;
+    let actions = vec![Write("step a = desk.get(id: 1)\nreply a\n"), Pause];
+    let written = PlanningResult::by(vec![actions], true).await;
     tokio::time::sleep(Duration::from_mins(2)).await;
     let (reply, log) = written.run().await;
     assert_eq!(reply, json!(1));
@@ -258,28 +271,31 @@ async fn an_answer_that_is_too_old_is_not_taken_over() {
 
 #[tokio::test(start_paused = true)]
 async fn reads_of_a_plan_that_never_comes_are_stopped() {
-    let wrong = vec![Says("step a = desk.get(id: 9)\nreply b\n"), Awaits("get 9")];
-    let nothing = || vec![Says("I would rather not.")];
-    let written = Written::by(vec![wrong, nothing(), nothing()], true).await;
+    let wrong = vec![
+        Write("step a = desk.get(id: 9)\nreply b\n"),
+        WaitFor("get 9"),
+    ];
+    let nothing = || vec![Write("I would rather not.")];
+    let written = PlanningResult::by(vec![wrong, nothing(), nothing()], true).await;
     assert!(written.planned.is_err());
     tokio::time::sleep(Duration::from_hours(1)).await;
     assert_eq!(written.log(), ["get 9", "written", "written", "written"]);
 }
 
-/// The beginning of a plan whose run fails behind it.
+/// The first part of a plan. Its run fails after this part.
 const DONE: &str = "step a = desk.get(id: 1)
 step b = desk.put(id: 2)
     verify desk.get(id: 2) as found => found == 2
 ";
 
-/// The plan that a model writes so after that failure: what was called until it was written, the reply of its run, and what was
-/// called in all.
-async fn repaired(acts: Vec<Act>) -> (Vec<String>, Result<Json, String>, Vec<String>) {
+/// Lets the model write this plan after that failure. Returns the log when the plan was written, the reply of its run,
+/// and the log at the end.
+async fn repaired(actions: Vec<ModelAction>) -> (Vec<String>, Result<Json, String>, Vec<String>) {
     let first = vec![
-        Says(DONE),
-        Says("ensure a + b > 5 else \"too little\"\nreply a\n"),
+        Write(DONE),
+        Write("ensure a + b > 5 else \"too little\"\nreply a\n"),
     ];
-    let (log, planrun, model) = desk(vec![first, acts]);
+    let (log, planrun, model) = logging_project(vec![first, actions]);
     let options = Options {
         begins_early: true,
         ..Options::default()
@@ -323,17 +339,17 @@ async fn repaired(acts: Vec<Act>) -> (Vec<String>, Result<Json, String>, Vec<Str
 
 #[tokio::test(start_paused = true)]
 async fn a_repaired_plan_begins_what_its_base_has_not_done() {
-    let acts = vec![
-        Says(DONE),
-        Says("step c = desk.get(id: b + 1)\n"),
-        Pauses,
-        Says("step d = desk.put(id: c + 1)\nstep e = desk.get(id: d + 1)\n"),
-        Pauses,
-        Says("reply [a, b, c, d, e]\n"),
-        Pauses,
+    let actions = vec![
+        Write(DONE),
+        Write("step c = desk.get(id: b + 1)\n"),
+        Pause,
+        Write("step d = desk.put(id: c + 1)\nstep e = desk.get(id: d + 1)\n"),
+        Pause,
+        Write("reply [a, b, c, d, e]\n"),
+        Pause,
     ];
-    let (early, reply, log) = repaired(acts).await;
-    // Neither what is frozen nor what verifies it, nor what stands below a change that is still to be made.
+    let (early, reply, log) = repaired(actions).await;
+    // Frozen steps, their `verify` calls, and reads below a change that is still to be made do not start early.
     assert_eq!(early, ["get 3", "get 3 ended", "written"]);
     assert_eq!(reply, Ok(json!([1, 2, 3, 4, 5])));
     let late = [
@@ -349,13 +365,13 @@ async fn a_repaired_plan_begins_what_its_base_has_not_done() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_repaired_plan_changes_is_held_to_the_same_rules() {
-    let acts = vec![
-        Says(
+    let actions = vec![
+        Write(
             "step a = desk.get(id: 3)\nstep b = desk.put(id: 4)\nstep c = desk.get(id: 5)\nreply c\n",
         ),
-        Pauses,
+        Pause,
     ];
-    let (early, reply, log) = repaired(acts).await;
+    let (early, reply, log) = repaired(actions).await;
     assert_eq!(early, ["get 3", "get 3 ended", "written"]);
     assert!(reply.unwrap_err().contains("b (desk.put)"));
     assert_eq!(log, early, "an effect is not repeated without consent");

@@ -1,37 +1,37 @@
-//! `planrun agent --mode loop`: what users of the program see of a loop, and that a killed one goes on.
+//! `planrun agent --mode loop`: the output of a loop, and that a killed loop resumes.
 
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{ModelScene, Output, Program};
+use crate::support::{ModelProject, Output, Program};
 
-/// Two tools, of which one changes something.
+/// Two tools, one of which has an effect.
 const DESK: &str = "name: desk
 tools:
   - { name: find, endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool', effect: read, parameters: { type: object, properties: { customer: { type: string } }, required: [customer] }, returns: { type: array, items: { type: integer } }, mock: [ { data: [1, 2] } ] }
   - { name: close, endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool', effect: effect, parameters: { type: object, properties: { id: { type: integer } }, required: [id] }, returns: { type: string }, mock: [ { data: closed } ] }
 ";
 
-/// The desk, and a model that plays these turns.
-struct Scene(ModelScene);
+/// A project with these tools, and a model with scripted turns.
+struct TestProject(ModelProject);
 
-impl Scene {
+impl TestProject {
     fn new(turns: &str) -> Self {
-        Self(ModelScene::new(DESK, turns, &[]))
+        Self(ModelProject::new(DESK, turns, &[]))
     }
 
     fn program(&self, arguments: &[&str]) -> Program {
         self.0.program(arguments)
     }
 
-    /// A loop in the session `s`.
+    /// Runs a loop in the session `s`.
     fn agent(&self, arguments: &[&str]) -> Output {
         let all = ["agent", "--mode", "loop", "--session", "s"];
         self.program(&[&all[..], arguments].concat()).run()
     }
 
-    /// The contents of the messages of the last request.
+    /// Returns the contents of the messages in the last request.
     fn last_request(&self) -> Vec<Json> {
         let log = self.0.model.log();
         let messages = &log.last().unwrap()["body"]["messages"];
@@ -43,30 +43,30 @@ impl Scene {
 #[test]
 fn s4_22_a_pipe_gets_the_answer_and_nothing_of_the_way() {
     let turns = "- { reasoning: hm, text: Looking, calls: [{ name: desk_find, arguments: { customer: Li } }] }\n- { text: Two. }\n- { text: And two. }";
-    let scene = Scene::new(turns);
-    let output = scene.agent(&["How many?"]);
+    let setup = TestProject::new(turns);
+    let output = setup.agent(&["How many?"]);
     assert_eq!(
         (output.status, &*output.stdout),
         (0, "Two.\n"),
         "{output:?}"
     );
-    let hint = "`planrun agent --mode loop --session s \"…\"` goes on with this conversation\n";
+    let hint = "continue this conversation with `planrun agent --mode loop --session s \"…\"`\n";
     assert_eq!(output.stderr, hint);
-    let output = scene.agent(&["Once more", "--format", "json", "-q"]);
+    let output = setup.agent(&["Once more", "--format", "json", "-q"]);
     let document = output.json();
     assert_eq!(
         (&document["ended"], &document["text"]),
         (&json!("done"), &json!("And two."))
     );
     assert_eq!((output.status, &*output.stderr), (0, ""));
-    // The system prompt, two messages of the user, three of the model, one result.
-    assert_eq!(scene.last_request().len(), 6, "{:?}", scene.last_request());
+    // The system prompt, two user messages, three model messages, one result.
+    assert_eq!(setup.last_request().len(), 6, "{:?}", setup.last_request());
 }
 
 #[test]
 fn s4_22_with_debug_the_way_is_told_block_by_block() {
     let turns = "- { reasoning: hm, text: Looking, calls: [{ name: desk_find, arguments: { customer: Li } }] }\n- { text: Two. }";
-    let output = Scene::new(turns).agent(&["How many?", "--debug"]);
+    let output = TestProject::new(turns).agent(&["How many?", "--debug"]);
     let way = "hm\nLooking\ndesk_find {\n  \"customer\": \"Li\"\n}\n[1,2]\nTwo.\n";
     assert!(output.stderr.starts_with(way), "{}", output.stderr);
 }
@@ -74,13 +74,13 @@ fn s4_22_with_debug_the_way_is_told_block_by_block() {
 #[test]
 fn every_end_has_its_own_code_and_is_told() {
     let again = "planrun agent --mode loop --session s";
-    for (turns, extra, status, told) in [
-        ("- { text: '' }", "30", 1, "the model has said nothing"),
+    for (turns, extra, status, message) in [
+        ("- { text: '' }", "30", 1, "the model gave an empty answer"),
         (
             "- { calls: [{ name: desk_find, arguments: { customer: x } }], repeat: forever }",
             "2",
             1,
-            "the model was asked 2 times and is not done",
+            "the model is not done after 2 rounds",
         ),
         (
             "- { status: 400, error: what }",
@@ -92,12 +92,16 @@ fn every_end_has_its_own_code_and_is_told() {
             "- { calls: [{ name: desk_close, arguments: { id: 1 } }] }",
             "30",
             4,
-            "waits for an answer",
+            "is waiting for an answer",
         ),
     ] {
-        let output = Scene::new(turns).agent(&["Go", "--rounds", extra]);
+        let output = TestProject::new(turns).agent(&["Go", "--rounds", extra]);
         assert_eq!((output.status, &*output.stdout), (status, ""), "{output:?}");
-        assert!(output.stderr.contains(told), "{told}: {}", output.stderr);
+        assert!(
+            output.stderr.contains(message),
+            "{message}: {}",
+            output.stderr
+        );
         assert!(status == 1 && extra == "30" || output.stderr.contains(again));
     }
 }
@@ -108,27 +112,27 @@ fn what_waits_goes_on_after_the_answer() {
     let last = "- { text: Closed. }";
     for (turns, request, requests) in [
         (format!("{called}{last}"), "Close 7", 2),
-        // The call of a request comes before the model is asked.
+        // A call in the request is made before the model is asked.
         (last.to_owned(), "@[desk.close{\"id\": 7}]", 1),
     ] {
-        let scene = Scene::new(&turns);
-        let output = scene.agent(&[request]);
+        let setup = TestProject::new(&turns);
+        let output = setup.agent(&[request]);
         assert_eq!((output.status, &*output.stdout), (4, ""), "{output:?}");
         assert!(output.stderr.contains("| id: 7"), "{}", output.stderr);
         let run = output.stderr.split("run ").nth(1).unwrap();
         let run = run.split(' ').next().unwrap();
         let answer = ["runs", "answer", run, "approval=true"];
-        let answered = scene.program(&answer).run();
+        let answered = setup.program(&answer).run();
         assert_eq!(answered.status, 0, "{answered:?}");
-        let output = scene.agent(&[]);
+        let output = setup.agent(&[]);
         assert_eq!(
             (output.status, &*output.stdout),
             (0, "Closed.\n"),
             "{output:?}"
         );
-        let calls = (scene.0.desk.log().len(), scene.0.model.log().len());
-        assert_eq!(calls, (1, requests), "{:?}", scene.last_request());
-        let messages = scene.last_request();
+        let calls = (setup.0.desk.log().len(), setup.0.model.log().len());
+        assert_eq!(calls, (1, requests), "{:?}", setup.last_request());
+        let messages = setup.last_request();
         let seen = messages.last().unwrap().as_str().unwrap();
         assert!(seen.contains("closed"), "{seen}");
     }
@@ -136,15 +140,15 @@ fn what_waits_goes_on_after_the_answer() {
 
 #[test]
 fn s4_23_a_killed_loop_goes_on_and_an_unreadable_session_is_left_as_it_is() {
-    let scene = Scene::new("- { text: late, delay: 60s }\n- { text: One }\n- { text: Two }");
-    let begun = scene.program(&["agent", "--mode", "loop", "--session", "s", "First"]);
+    let setup = TestProject::new("- { text: late, delay: 60s }\n- { text: One }\n- { text: Two }");
+    let begun = setup.program(&["agent", "--mode", "loop", "--session", "s", "First"]);
     begun.killed_after(Duration::from_secs(3));
-    let output = scene.agent(&[]);
+    let output = setup.agent(&[]);
     assert_eq!((output.status, &*output.stdout), (0, "One\n"), "{output:?}");
-    let file = scene.0.folder.path().join(".planrun/sessions/s.json");
+    let file = setup.0.folder.path().join(".planrun/sessions/s.json");
     let kept = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, &kept[..kept.len() / 2]).unwrap();
-    let output = scene.agent(&["Second"]);
+    let output = setup.agent(&["Second"]);
     assert_eq!(output.status, 3, "{output:?}");
     assert!(output.stderr.contains("s.json"), "{}", output.stderr);
     assert_eq!(
@@ -152,21 +156,21 @@ fn s4_23_a_killed_loop_goes_on_and_an_unreadable_session_is_left_as_it_is() {
         kept[..kept.len() / 2]
     );
     std::fs::write(&file, kept).unwrap();
-    let output = scene.agent(&["Second"]);
+    let output = setup.agent(&["Second"]);
     assert_eq!((output.status, &*output.stdout), (0, "Two\n"), "{output:?}");
 }
 
 #[test]
 fn what_is_for_the_other_mode_is_refused() {
-    let scene = Scene::new("- { text: x }");
-    for (arguments, told) in [
+    let setup = TestProject::new("- { text: x }");
+    for (arguments, message) in [
         (
             &["agent", "x", "--session", "s"][..],
-            "`--session` is for `--mode loop`",
+            "`--session` requires `--mode loop`",
         ),
         (
             &["agent", "x", "--mode", "loop", "--dry-run"],
-            "`--dry-run` is for `--mode plan`",
+            "`--dry-run` requires `--mode plan`",
         ),
         (
             &["agent", "--mode", "loop", "--session", "new"],
@@ -174,15 +178,19 @@ fn what_is_for_the_other_mode_is_refused() {
         ),
         (
             &["agent", "x", "--mode", "loop", "--session", "../x"],
-            "is no name for a session",
+            "is not a valid session name",
         ),
         (
             &["agent", "x", "--rounds", "0"],
-            "must be a whole number from 1",
+            "must be a whole number of at least 1",
         ),
     ] {
-        let output = scene.program(arguments).run();
+        let output = setup.program(arguments).run();
         assert_eq!(output.status, 2, "{output:?}");
-        assert!(output.stderr.contains(told), "{told}: {}", output.stderr);
+        assert!(
+            output.stderr.contains(message),
+            "{message}: {}",
+            output.stderr
+        );
     }
 }

@@ -1,10 +1,10 @@
-//! Types of agents in loops: which there are, whom each may dispatch, what it may call, and what it is doing.
+//! Agent types in loops: which exist, which types each may dispatch, what it may call, and the events about it.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{ModelScene, Output, cases, last_words};
+use crate::support::{ModelProject, Output, cases, last_words};
 
 const DESK: &str = "name: desk
 tools:
@@ -12,7 +12,7 @@ tools:
   - { name: close, endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool', effect: read, parameters: { type: object, properties: { id: { type: integer } }, required: [id] }, returns: { type: string }, mock: [ { data: closed } ] }
 ";
 
-/// Two types, of which only one may dispatch others.
+/// Two types, only one of which may dispatch others.
 const TYPES: &str = "tool_sets:
   look: [desk.find, fs.read]
 agents:
@@ -25,10 +25,10 @@ agents:
   default: worker
 ";
 
-/// The project of the desk with these further keys, and a model that plays these turns.
-struct Scene(ModelScene);
+/// A project with these additional keys, and a model with scripted turns.
+struct TestProject(ModelProject);
 
-impl Scene {
+impl TestProject {
     fn new(keys: &str, turns: &str) -> Self {
         let project = format!(
             "env: [DESK_URL, OPENAI_BASE_URL]
@@ -47,7 +47,7 @@ models:
             (".agents/rules/common.md", "Be kind.\n"),
             (".agents/rules/reviewer.md", "Be strict.\n"),
         ];
-        Self(ModelScene::new(DESK, turns, &files))
+        Self(ModelProject::new(DESK, turns, &files))
     }
 
     fn agent(&self, arguments: &[&str]) -> Output {
@@ -60,19 +60,19 @@ models:
     }
 }
 
-/// The names of the tools that a request offers.
+/// Returns the names of the tools in a request.
 fn offered(request: &Json) -> Vec<&str> {
     let tools = request["tools"].as_array().unwrap().iter();
     let names = tools.map(|tool| tool["function"]["name"].as_str().unwrap());
     names.collect()
 }
 
-/// Everything that a program said.
-fn told_by(output: &Output) -> String {
+/// Returns everything that a program printed.
+fn all_output(output: &Output) -> String {
     format!("{}{}", output.stdout, output.stderr)
 }
 
-/// A turn that gives these sub-agents work.
+/// Returns a turn that dispatches these sub-agents.
 fn dispatch(sub_agents: &str) -> String {
     format!(
         "- {{ calls: [{{ name: dispatch_subagents, arguments: {{ context: About Li, sub_agents: [{sub_agents}] }} }}] }}\n"
@@ -85,15 +85,15 @@ fn s4_20_a_sub_agent_has_the_tools_and_the_model_of_its_type_and_never_more_than
         + "- { when: { user: one }, calls: [{ name: desk_find, arguments: {} }, { name: desk_close, arguments: { id: 1 } }, { name: run, arguments: { plan: 'use desk step x = desk.close(id: 1) reply x' } }] }
 - { when: { tool: '' }, text: seen }
 - { when: { tool: seen }, text: ok }";
-    let scene = Scene::new(TYPES, &turns);
-    let output = scene.agent(&["Go"]);
+    let setup = TestProject::new(TYPES, &turns);
+    let output = setup.agent(&["Go"]);
     assert_eq!(
         (output.status, &*output.stdout),
         (0, "ok\n"),
         "{output:?}\n{:#?}",
-        scene.0.requests()
+        setup.0.requests()
     );
-    let requests = scene.0.requests();
+    let requests = setup.0.requests();
     let [first, child, results, _] = &*requests else {
         panic!("{requests:#?}")
     };
@@ -103,9 +103,9 @@ fn s4_20_a_sub_agent_has_the_tools_and_the_model_of_its_type_and_never_more_than
     );
     let own = offered(first);
     assert!(own.contains(&"desk_close") && own.contains(&"dispatch_subagents"));
-    let told = first["tools"].to_string();
+    let tools = first["tools"].to_string();
     let types = "One of: worker, reviewer (looks, and changes nothing).";
-    assert!(told.contains(types), "{told}");
+    assert!(tools.contains(types), "{tools}");
     let own = offered(child);
     assert!(own.contains(&"desk_find"), "{own:?}");
     for denied in ["desk_close", "fs_read", "files_edit", "dispatch_subagents"] {
@@ -122,7 +122,7 @@ fn s4_20_a_sub_agent_has_the_tools_and_the_model_of_its_type_and_never_more_than
         assert!(!text.contains("closed"), "{came:?}");
     }
     assert_eq!(
-        scene.0.desk.log().len(),
+        setup.0.desk.log().len(),
         1,
         "only what it may call is called"
     );
@@ -130,7 +130,7 @@ fn s4_20_a_sub_agent_has_the_tools_and_the_model_of_its_type_and_never_more_than
 
 #[test]
 fn s4_20_who_may_dispatch_whom_is_held_and_told() {
-    for (agent, wanted, told) in [
+    for (agent, target, message) in [
         (
             "worker",
             "type: genral",
@@ -152,20 +152,20 @@ fn s4_20_who_may_dispatch_whom_is_held_and_told() {
             "Error: Agent type 'reviewer' cannot dispatch 'sub-agents'. Allowed child types: none",
         ),
     ] {
-        // One that may not be dispatched keeps the others from it, too.
+        // One sub-agent that may not be dispatched also prevents the others.
         let both = if agent == "worker" {
             "{ prompt: x, type: worker }, "
         } else {
             ""
         };
-        let turns = dispatch(&format!("{both}{{ prompt: x, {wanted} }}"))
+        let turns = dispatch(&format!("{both}{{ prompt: x, {target} }}"))
             + "- { when: { tool: 'Error' }, text: ok }";
-        let scene = Scene::new(TYPES, &turns);
-        let output = scene.agent(&["Go", "--agent", agent]);
+        let setup = TestProject::new(TYPES, &turns);
+        let output = setup.agent(&["Go", "--agent", agent]);
         assert_eq!(output.status, 0, "{output:?}");
-        let requests = scene.0.requests();
+        let requests = setup.0.requests();
         assert_eq!(requests.len(), 2, "{requests:#?}");
-        assert_eq!(last_words(&requests[1]), told);
+        assert_eq!(last_words(&requests[1]), message);
         let may = offered(&requests[0]).contains(&"dispatch_subagents");
         assert_eq!(may, agent == "worker");
     }
@@ -177,17 +177,17 @@ fn s4_20_the_type_of_the_first_agent_is_kept_with_its_session() {
         "tools: [look]",
         "tools: [look]\n    rules: [reviewer.md, no.md]",
     );
-    let scene = Scene::new(&keys, "- { text: one }\n- { text: two }\n- { text: three }");
-    let output = scene.agent(&["Go", "--agent", "reviewer"]);
+    let setup = TestProject::new(&keys, "- { text: one }\n- { text: two }\n- { text: three }");
+    let output = setup.agent(&["Go", "--agent", "reviewer"]);
     assert_eq!(output.stdout, "one\n", "{output:?}");
     assert!(
         output.stderr.contains("there is no rule `no.md`"),
         "{}",
         output.stderr
     );
-    scene.agent(&["And now?"]);
-    scene.agent(&["And now?", "--agent", "worker"]);
-    let requests = scene.0.requests();
+    setup.agent(&["And now?"]);
+    setup.agent(&["And now?", "--agent", "worker"]);
+    let requests = setup.0.requests();
     let seen = requests.iter().map(|request| {
         let system = request["messages"][0]["content"].as_str().unwrap();
         let rules = ["Be kind.", "Be strict."].map(|rule| system.contains(rule));
@@ -200,15 +200,14 @@ fn s4_20_the_type_of_the_first_agent_is_kept_with_its_session() {
     let reviewer = ("small-1", [false, true], false);
     let worker = ("large-1", [true, true], true);
     assert_eq!(seen.collect::<Vec<_>>(), [reviewer, reviewer, worker]);
-    let output = scene.agent(&["x", "--agent", "reviever"]);
+    let output = setup.agent(&["x", "--agent", "reviever"]);
     assert_eq!(output.status, 2, "{output:?}");
-    let told =
-        "there is no agent type `reviever`, but general, worker, reviewer; was `reviewer` meant?";
-    assert!(output.stderr.contains(told), "{}", output.stderr);
-    let output = scene.0.program(&["agent", "x", "--agent", "worker"]).run();
+    let message = "there is no agent type `reviever`; available: general, worker, reviewer; did you mean `reviewer`?";
+    assert!(output.stderr.contains(message), "{}", output.stderr);
+    let output = setup.0.program(&["agent", "x", "--agent", "worker"]).run();
     assert_eq!(output.status, 2, "{output:?}");
     assert!(
-        output.stderr.contains("`--agent` is for `--mode loop`"),
+        output.stderr.contains("`--agent` requires `--mode loop`"),
         "{}",
         output.stderr
     );
@@ -218,9 +217,9 @@ fn s4_20_the_type_of_the_first_agent_is_kept_with_its_session() {
 fn s4_20_without_types_there_is_one_that_dispatches_itself() {
     let turns = dispatch("{ prompt: one }")
         + "- { when: { user: one }, text: seen }\n- { when: { tool: seen }, text: ok }";
-    let scene = Scene::new("", &turns);
-    assert_eq!(scene.agent(&["Go"]).stdout, "ok\n");
-    let requests = scene.0.requests();
+    let setup = TestProject::new("", &turns);
+    assert_eq!(setup.agent(&["Go"]).stdout, "ok\n");
+    let requests = setup.0.requests();
     assert!(offered(&requests[1]).contains(&"desk_close"));
     assert!(
         requests[0]["tools"]
@@ -237,8 +236,8 @@ fn s4_21_what_each_agent_does_is_told() {
 - { when: { user: three }, calls: [{ name: task_finish, arguments: { context_summary: deep } }] }
 - { when: { tool: deep }, text: seen }
 - { when: { tool: seen }, text: ok }";
-    let scene = Scene::new(TYPES, &turns);
-    let output = scene.agent(&["Go", "--format", "json", "--debug"]);
+    let setup = TestProject::new(TYPES, &turns);
+    let output = setup.agent(&["Go", "--format", "json", "--debug"]);
     let of = |id: &str, name: &str, kind: &str, status: &str| json!({ "id": id, "name": name, "type": kind, "status": status });
     let expected = json!([
         of("1", "Go...", "worker", "standby"),
@@ -247,53 +246,53 @@ fn s4_21_what_each_agent_does_is_told() {
         of("1.2", "two...", "reviewer", "pending"),
     ]);
     assert_eq!(output.json()["agents"], expected, "{output:?}");
-    for told in [
+    for line in [
         "sub-agent 1.1.1 'three...' (worker) is running\n",
         "sub-agent 1.1.1 'three...' (worker) is finished\n",
         "sub-agent 1.2 'two...' (reviewer) is pending\n",
     ] {
-        assert!(output.stderr.contains(told), "{told}: {}", output.stderr);
+        assert!(output.stderr.contains(line), "{line}: {}", output.stderr);
     }
 }
 
 #[test]
 fn s4_27_a_project_with_a_wrong_type_refuses_to_start_and_names_the_culprit() {
     let models = "models:\n  large:";
-    for (keys, place, told, near) in [
+    for (keys, place, message, near) in [
         (
             "agents: { a: { tools: [lok] } }\ntool_sets: { look: [] }",
             "lok",
-            "there is no tool set `lok`, which the agent type `a` lists",
+            "there is no tool set `lok`, but the agent type `a` lists it",
             "look",
         ),
         (
             "agents: { a: { children: [b] }, bb: {} }",
             "b",
-            "there is no agent type `b`, which the agent type `a` names",
+            "there is no agent type `b`, but the agent type `a` names it",
             "bb",
         ),
         (
             "agents: { a: { model: smal } }",
             "smal",
-            "there is no model `smal` under `models`, which the agent type `a` names",
+            "there is no model `smal` under `models`, but the agent type `a` names it",
             "small",
         ),
         (
             "agents: { a: { tools: [desk.fnd] } }",
             "desk.fnd",
-            "there is no tool `desk.fnd`, which is listed for agents",
+            "there is no tool `desk.fnd`, but it is listed for agents",
             "desk.find",
         ),
         (
             "tool_sets: { a: ['dsk.*'] }",
             "'dsk.*'",
-            "there is no tool `dsk.*`, which is listed for agents",
+            "there is no tool `dsk.*`, but it is listed for agents",
             "desk.*",
         ),
         (
             "agents: { a: {}, default: aa }",
             "aa",
-            "there is no agent type `aa`, which `default` names",
+            "there is no agent type `aa`, but `default` names it",
             "a",
         ),
         (
@@ -303,43 +302,46 @@ fn s4_27_a_project_with_a_wrong_type_refuses_to_start_and_names_the_culprit() {
             "children",
         ),
     ] {
-        let scene = Scene::new(keys, "- { text: never }");
-        let output = scene.agent(&["Go"]);
+        let setup = TestProject::new(keys, "- { text: never }");
+        let output = setup.agent(&["Go"]);
         assert_eq!(output.status, 1, "{keys}: {output:?}");
-        assert!(scene.0.requests().is_empty());
-        for output in [&output, &scene.check()] {
-            assert!(told_by(output).contains(told), "{told}: {output:?}");
-            assert!(told_by(output).contains(near), "{near}: {output:?}");
+        assert!(setup.0.requests().is_empty());
+        for output in [&output, &setup.check()] {
+            assert!(
+                all_output(output).contains(message),
+                "{message}: {output:?}"
+            );
+            assert!(all_output(output).contains(near), "{near}: {output:?}");
         }
-        let text = std::fs::read_to_string(scene.0.folder.path().join("planrun.yaml")).unwrap();
+        let text = std::fs::read_to_string(setup.0.folder.path().join("planrun.yaml")).unwrap();
         assert!(text.contains(models), "{text}");
         let before = text.rfind(place).unwrap();
         let line = text[..before].matches('\n').count() + 1;
         let place = format!("planrun.yaml:{line}:");
-        assert!(told_by(&output).contains(&place), "{place} {output:?}");
+        assert!(all_output(&output).contains(&place), "{place} {output:?}");
     }
 }
 
 #[test]
 fn s4_27_tools_that_agents_bring_along_are_known_to_them() {
     let agent = |tool: &str| format!("agents: {{ general: {{ tools: [{tool}] }} }}");
-    let scene = Scene::new(&agent("files.glob"), "- { text: ok }");
-    assert_eq!(scene.check().status, 0);
-    assert_eq!(scene.agent(&["Go"]).stdout, "ok\n");
-    let requests = scene.0.requests();
+    let setup = TestProject::new(&agent("files.glob"), "- { text: ok }");
+    assert_eq!(setup.check().status, 0);
+    assert_eq!(setup.agent(&["Go"]).stdout, "ok\n");
+    let requests = setup.0.requests();
     let own = offered(&requests[0]);
     assert!(
         own.contains(&"files_glob") && !own.contains(&"files_grep"),
         "{own:?}"
     );
-    // What is said of it holds over the type that is always there: it still dispatches itself.
+    // The entry changes the built-in type only in the keys it has: the type still dispatches itself.
     assert!(own.contains(&"dispatch_subagents"), "{own:?}");
-    let output = Scene::new(&agent("files.glop"), "- { text: ok }").agent(&["Go"]);
+    let output = TestProject::new(&agent("files.glop"), "- { text: ok }").agent(&["Go"]);
     assert_eq!(output.status, 1);
-    assert!(told_by(&output).contains("files.glob"), "{output:?}");
+    assert!(all_output(&output).contains("files.glob"), "{output:?}");
 }
 
-/// Which tool of planrun does what one of these names does.
+/// The planrun tool that corresponds to each of these names.
 const TOOLS: [(&str, &str); 9] = [
     ("read", "fs.read"),
     ("glob", "files.glob"),
@@ -378,18 +380,18 @@ fn s4_27_the_types_of_another_program_hold_here() {
         for child in types.keys() {
             let turns = dispatch(&format!("{{ prompt: one, type: {child} }}"))
                 + "- { when: { user: one }, text: seen }\n- { when: { tool: '' }, text: ok }";
-            let scene = Scene::new(&keys, &turns);
-            let file = scene.0.folder.path().join("planrun.yaml");
+            let setup = TestProject::new(&keys, &turns);
+            let file = setup.0.folder.path().join("planrun.yaml");
             let text = std::fs::read_to_string(&file).unwrap();
             let narrow = "allow: { net: ['127.0.0.1:*'], read: [notes] }";
             std::fs::write(&file, text.replace(narrow, allow)).unwrap();
-            let output = scene.agent(&["Go", "--agent", name]);
+            let output = setup.agent(&["Go", "--agent", name]);
             assert_eq!(output.stdout, "ok\n", "{name}, {child}: {output:?}");
-            let requests = scene.0.requests();
-            let told = last_words(requests.last().unwrap());
+            let requests = setup.0.requests();
+            let message = last_words(requests.last().unwrap());
             let refused = format!("Error: Agent type '{name}' cannot dispatch '{child}'");
             let may = children.contains(&&**child);
-            assert_eq!(told.starts_with(&refused), !may, "{told}");
+            assert_eq!(message.starts_with(&refused), !may, "{message}");
             let may_write = offered(&requests[0]).contains(&"fs_write");
             let delivers = one["toolSets"].to_string().contains("deliver");
             assert_eq!(may_write, delivers, "{name}");

@@ -1,8 +1,8 @@
-//! `// allow(code): reason`: what it keeps quiet, what it cannot, and what is said of the comment itself.
+//! `// allow(code): reason`: which findings it suppresses, which it cannot, and findings about the comment itself.
 
 use crate::support::{folder, planrun};
 
-/// The findings of a plan file, as `line: severity[code]`.
+/// Returns the findings of a plan file, as `line: severity[code]`.
 fn found(text: &str) -> Vec<String> {
     let output = planrun(["check", "--format", "json", "-"])
         .stdin(text)

@@ -1,4 +1,4 @@
-//! `allow { tools }`: what a plan, and everything that it starts, may call.
+//! `allow { tools }`: the calls that are permitted to a plan and everything it starts.
 
 use serde_json::Value as Json;
 use tempfile::TempDir;
@@ -24,7 +24,7 @@ fn run(place: &TempDir, arguments: &[&str]) -> Output {
     planrun(arguments).within(place.path()).run()
 }
 
-/// Code, severity and line of each finding.
+/// Returns code, severity and line of each finding.
 fn found(place: &TempDir) -> Vec<(String, String, u64)> {
     let document = run(place, &["check", "a.plan", "--format", "json"]).json();
     let text = |one: &Json, key: &str| one[key].as_str().unwrap().to_owned();
@@ -70,7 +70,7 @@ fn the_list_bounds_plans_that_are_called_and_what_recovers_sees_it() {
             .starts_with("here calling desk.close is not allowed"),
         "{ran:?}"
     );
-    // The same plan by itself may.
+    // Run by itself, the same plan may make the call.
     let alone = run(&place, &["run", "a.plan", "--plan", "end", "--mock"]);
     assert_eq!((alone.status, &*alone.stdout), (0, "closed\n"), "{alone:?}");
     let uncaught = project(

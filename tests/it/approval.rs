@@ -1,4 +1,4 @@
-//! One approval for all that a run may do: asked before anything happens, kept in the journal, and held against each call.
+//! One approval for all calls of a run: requested before any effect, recorded in the journal, and checked at each call.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,15 +31,15 @@ plan tidy() -> int {
 }
 "#;
 
-/// A desk with three open tickets, and what was done to it.
-struct Desk {
+/// A service with three open tickets, and a record of the calls to it.
+struct TicketService {
     folder: TempDir,
     planrun: Planrun,
     closed: Arc<Mutex<Vec<String>>>,
     listed: Arc<AtomicUsize>,
 }
 
-impl Desk {
+impl TicketService {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (closed, listed) = (
@@ -80,7 +80,7 @@ impl Desk {
         checked.plan(None).unwrap()
     }
 
-    /// An approval of so many closes by `planrun`.
+    /// Returns an approval of at most `max` closes by `planrun`.
     fn approval(&self, max: u64) -> Approval {
         let plan = self.plan();
         let close = plan.plan.tool_calls().find(|tool| &*tool.name == "close");
@@ -106,7 +106,7 @@ impl Desk {
         }
     }
 
-    /// Begins a run that needs an approval, and drives it to where somebody is needed.
+    /// Starts a run that needs an approval, and drives it until an answer is required.
     async fn begin(&self, approval: Approval) -> Outcome {
         let plan = self.plan();
         let options = RunOptions {
@@ -159,7 +159,7 @@ impl Desk {
 
 #[tokio::test]
 async fn nothing_happens_before_the_yes_and_everything_after_it() {
-    let desk = Desk::new();
+    let desk = TicketService::new();
     let outcome = desk.begin(desk.approval(5)).await;
     assert_eq!(outcome.state, RunState::Paused);
     assert_eq!(desk.listed.load(Ordering::SeqCst), 0);
@@ -171,7 +171,7 @@ async fn nothing_happens_before_the_yes_and_everything_after_it() {
         )]
     );
 
-    // Another process asks the same question still.
+    // Another process still asks the same question.
     assert_eq!(desk.resume().await.state, RunState::Paused);
     desk.answer("approval", json!({ "approve": true, "scope": "plan" }))
         .unwrap();
@@ -195,16 +195,16 @@ async fn nothing_happens_before_the_yes_and_everything_after_it() {
 
 #[tokio::test]
 async fn a_no_ends_the_run_and_a_second_answer_is_refused() {
-    let desk = Desk::new();
+    let desk = TicketService::new();
     desk.begin(desk.approval(5)).await;
     desk.answer("approval", json!(false)).unwrap();
     let twice = desk.answer("approval", json!(true)).unwrap_err();
-    assert!(twice.to_string().contains("answered already"), "{twice}");
+    assert!(twice.to_string().contains("already been answered"), "{twice}");
     let outcome = desk.resume().await;
     assert_eq!(outcome.state, RunState::Failed);
     let error = outcome.error.unwrap();
     assert_eq!(error.class.to_string(), "denied.human");
-    assert_eq!(&*error.message, "`terminal:ann` said no");
+    assert_eq!(&*error.message, "`terminal:ann` declined");
     assert_eq!(
         (desk.listed.load(Ordering::SeqCst), desk.closed().len()),
         (0, 0)
@@ -213,15 +213,15 @@ async fn a_no_ends_the_run_and_a_second_answer_is_refused() {
 
 #[tokio::test]
 async fn what_exceeds_the_approval_is_asked_for_by_itself_across_processes() {
-    let desk = Desk::new();
+    let desk = TicketService::new();
     desk.begin(desk.approval(2)).await;
     desk.answer("approval", json!(true)).unwrap();
     assert_eq!(desk.resume().await.state, RunState::Paused);
     assert_eq!(desk.closed(), ["t1", "t2"]);
-    let why = "2 calls of `desk.close` were approved, and they have been made".to_owned();
+    let why = "2 calls of `desk.close` were approved, and all have already been made".to_owned();
     let asked = vec![("closed[2].c.confirm".to_owned(), why)];
     assert_eq!(desk.asked(), asked);
-    // What earlier processes have called still counts, and is not called again.
+    // The calls of earlier processes still count, and are not repeated.
     assert_eq!(desk.resume().await.state, RunState::Paused);
     assert_eq!(desk.asked(), asked);
     desk.answer("closed[2].c.confirm", json!(true)).unwrap();
@@ -238,11 +238,11 @@ async fn another_constant_another_contract_and_another_plan_exceed_it() {
                 let constants = &mut grant.calls[0].constants;
                 constants.insert("by".into(), json!("somebody"));
             },
-            "`desk.close` was approved with `by: \"somebody\"` only",
+            "`desk.close` was approved only with `by: \"somebody\"`",
         ),
         (
             |grant| grant.calls[0].contract = "another".into(),
-            "`desk.close` is not what was approved any more",
+            "the contract of `desk.close` has changed since it was approved",
         ),
         (
             |grant| grant.calls.clear(),
@@ -250,11 +250,11 @@ async fn another_constant_another_contract_and_another_plan_exceed_it() {
         ),
         (
             |grant| grant.plan = "another".into(),
-            "the plan has been changed since it was approved",
+            "the plan has changed since it was approved",
         ),
     ];
     for (change, why) in changes {
-        let desk = Desk::new();
+        let desk = TicketService::new();
         let mut approval = desk.approval(5);
         change(&mut approval.grant);
         desk.begin(approval).await;
@@ -268,7 +268,7 @@ async fn another_constant_another_contract_and_another_plan_exceed_it() {
 
 #[tokio::test]
 async fn nobody_is_asked_where_a_grant_stands() {
-    let desk = Desk::new();
+    let desk = TicketService::new();
     let mut approval = desk.approval(5);
     approval.grant.expires = Some(i128::from(i64::MAX));
     let outcome = desk.begin(approval).await;
@@ -282,7 +282,7 @@ async fn nobody_is_asked_where_a_grant_stands() {
 
 #[tokio::test]
 async fn a_question_that_nobody_answers_in_time_ends_the_run() {
-    let desk = Desk::new();
+    let desk = TicketService::new();
     let approval = Approval {
         open_for: Duration::ZERO,
         ..desk.approval(5)
@@ -294,7 +294,7 @@ async fn a_question_that_nobody_answers_in_time_ends_the_run() {
 
 #[tokio::test]
 async fn a_run_that_waits_for_its_approval_can_be_cancelled() {
-    let desk = Desk::new();
+    let desk = TicketService::new();
     desk.begin(desk.approval(5)).await;
     let (how, drive) = (CancelOptions::default(), ResumeOptions::default());
     let run = desk.planrun.cancel("r1", how, drive).unwrap().unwrap();

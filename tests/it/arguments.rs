@@ -1,4 +1,5 @@
-//! Damaged JSON that others collected, read as arguments of calls, and every beginning of the arguments of recorded calls.
+//! Damaged JSON from collections of other projects, parsed as arguments of calls; and every prefix of the arguments of
+//! recorded calls.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +10,14 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::support::cases;
 
-/// The lines of a file of cases.
+/// Returns the lines of a file of cases.
 fn lines(name: &str) -> Option<Vec<Json>> {
     let text = std::fs::read_to_string(cases(name)?).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     Some(lines.collect())
 }
 
-/// Whether two values are equal, however their numbers are written.
+/// Returns true if two values are equal, regardless of the notation of their numbers.
 fn same(one: &Json, other: &Json) -> bool {
     match (one, other) {
         (Json::Number(one), Json::Number(other)) => one == other || one.as_f64() == other.as_f64(),
@@ -31,7 +32,7 @@ fn same(one: &Json, other: &Json) -> bool {
     }
 }
 
-/// What became of one text, if it is expected to be this value.
+/// Classifies the result of repairing a text with this expected value.
 fn judged(input: &str, expected: Option<&Json>) -> &'static str {
     match (repair(input).map(|read| read.values), expected) {
         (Ok(values), None) if values.is_empty() => "as expected",
@@ -53,7 +54,7 @@ fn damaged_json_is_read_as_two_libraries_read_it_and_json_is_left_alone() {
         };
         for case in lines {
             let input = case["input"].as_str().unwrap();
-            // Of the beginnings of a stream, one may say nothing at all.
+            // Some prefixes of a stream contain no value yet.
             let expected = match case.get("expected_text") {
                 Some(text) => serde_json::from_str(text.as_str().unwrap()).ok(),
                 None => Some(case["expected_value"].clone()),
@@ -66,11 +67,11 @@ fn damaged_json_is_read_as_two_libraries_read_it_and_json_is_left_alone() {
                 (None, None) if file == "partial" => "beginnings",
                 (None, None) => "of one library",
             };
-            let told = judged(input, whole.as_ref().or(expected.as_ref()));
-            *counts.entry((file, kind, told)).or_default() += 1;
+            let verdict = judged(input, whole.as_ref().or(expected.as_ref()));
+            *counts.entry((file, kind, verdict)).or_default() += 1;
             let is_open = ["not agreed", "of one library"].contains(&kind);
-            if told != "as expected" && !is_open {
-                wrong.push(format!("{file}, {kind}: {input:?} is {told}"));
+            if verdict != "as expected" && !is_open {
+                wrong.push(format!("{file}, {kind}: {input:?} is {verdict}"));
             }
             let read = read(input, Some(&Contract::of_arguments(json!(true))));
             match (whole, read) {
@@ -86,8 +87,8 @@ fn damaged_json_is_read_as_two_libraries_read_it_and_json_is_left_alone() {
             }
         }
     }
-    for ((file, kind, told), count) in counts {
-        println!("jsonrepair/{file}: {kind}: {count} {told}");
+    for ((file, kind, verdict), count) in counts {
+        println!("jsonrepair/{file}: {kind}: {count} {verdict}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -111,7 +112,7 @@ fn every_beginning_of_arguments_fits_the_schema_in_doubt_or_is_refused_with_its_
     assert!(fit > 0 && refused > 0);
 }
 
-/// How many beginnings the arguments of a case have, and how many of them fit and are refused.
+/// Returns the number of prefixes of the arguments of a case, and how many of them fit the schema and are refused.
 fn beginnings(case: &Json) -> [usize; 3] {
     let mut counts = [0; 3];
     for call in case["calls"].as_array().unwrap() {
@@ -135,8 +136,8 @@ fn beginnings(case: &Json) -> [usize; 3] {
                     counts[1] += 1;
                 }
                 Err(fault) => {
-                    let told = fault.to_string();
-                    assert!(told.contains("line 1 column"), "{beginning}: {told}");
+                    let message = fault.to_string();
+                    assert!(message.contains("line 1 column"), "{beginning}: {message}");
                     counts[2] += 1;
                 }
             }

@@ -1,10 +1,10 @@
-//! Files that nobody means as plans: each gives a finding or a sentence, soon and in bounded space.
+//! Files that are not plans at all: each gives a diagnostic or an error message, in bounded time and space.
 
 use crate::support::{Output, folder, planrun};
 
 const GOOD: &str = "plan p() -> int {\n    reply 1\n}\n";
 
-/// Checks one file of these bytes.
+/// Checks a file with these bytes.
 fn check(bytes: &[u8]) -> Output {
     let folder = folder([("x.plan", bytes)]);
     planrun(["check", "--format", "short"])
@@ -134,12 +134,12 @@ fn what_stands_there_and_is_no_file() {
         (3, ""),
         "{output:?}"
     );
-    let told: Vec<_> = output.stderr.lines().collect();
-    assert_eq!(told.len(), 3, "{told:#?}");
-    assert_eq!(told[0], "error: cannot read `folder.plan`: it is a folder");
+    let lines: Vec<_> = output.stderr.lines().collect();
+    assert_eq!(lines.len(), 3, "{lines:#?}");
+    assert_eq!(lines[0], "error: cannot read `folder.plan`: it is a folder");
     assert!(
-        told[1].starts_with("error: cannot read `self.plan`: "),
-        "{told:#?}"
+        lines[1].starts_with("error: cannot read `self.plan`: "),
+        "{lines:#?}"
     );
     for named in ["pipe.plan", "/dev/zero"] {
         let output = planrun(["check", named]).within(folder.path()).run();
@@ -188,7 +188,8 @@ fn names_that_are_no_names() {
         let all = output.stdout.clone() + &output.stderr;
         assert!(
             all.chars()
-                .all(|shown| shown == '\n' || !shown.is_control() && shown != '\u{202e}'),
+                .all(|character| character == '\n'
+                    || !character.is_control() && character != '\u{202e}'),
             "{all:?}"
         );
         assert_eq!(output.stderr.lines().count(), 2, "{output:?}");

@@ -1,5 +1,5 @@
-//! Recorded calls of tools that others described: each that is right against its tool's schema is accepted, and each that is
-//! made wrong in one place is refused before anything runs.
+//! Recorded calls of tools from another project: each call that is valid for its tool's schema is accepted, and each
+//! call with one error is refused before anything runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,17 +20,18 @@ use crate::support::{cases, literal};
 /// The namespace of all tools.
 const NAMESPACE: &str = "kit";
 
-/// What recorded calls are that are not simply right: their own schema refuses them, all that it refuses is a null for what
-/// may be left out and is left out then, or the schema does not list an argument, and such a one is never taken.
+/// Kinds of recorded calls that are not simply valid: the call violates its schema; its only violation is a null for an
+/// optional argument, which is left out of the request; or the schema does not list an argument, which is always
+/// refused.
 const EXCEPTIONS: [&str; 3] = [
     "recorded against its schema",
     "recorded with a null for nothing",
     "recorded with an argument not listed",
 ];
 
-/// A call as a step of a plan.
+/// A call, to be written as a step of a plan.
 struct Call {
-    /// What was made of the recorded call, if anything.
+    /// The change to the recorded call, or its kind.
     change: &'static str,
     tool: Arc<Signature>,
     arguments: Map<String, Json>,
@@ -38,12 +39,12 @@ struct Call {
     fits: bool,
 }
 
-/// The ends of some calls: how many of each change were judged as they should be, by which code, and which were not.
+/// The results of some calls: the number of correct results by change and code, and the wrong results.
 #[derive(Default)]
-struct Told {
+struct Results {
     right: BTreeMap<(&'static str, &'static str), usize>,
     wrong: Vec<String>,
-    /// Recorded calls that are something else than right by their schema and accepted.
+    /// Recorded calls that violate their schema.
     exceptions: Vec<String>,
 }
 
@@ -62,33 +63,33 @@ fn recorded_calls_are_accepted_and_what_is_made_wrong_in_one_place_is_refused() 
     };
     let text = std::fs::read_to_string(path).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    let told = lines
+    let results = lines
         .par_iter()
-        .map(|line| told(&serde_json::from_str(line).unwrap()))
-        .reduce(Told::default, Told::and);
-    for ((change, code), count) in &told.right {
+        .map(|line| check_case(&serde_json::from_str(line).unwrap()))
+        .reduce(Results::default, Results::and);
+    for ((change, code), count) in &results.right {
         println!("bfcl: {change}: {count} {code}");
     }
-    for exception in &told.exceptions {
+    for exception in &results.exceptions {
         println!("  {exception}");
     }
-    let shown = &told.wrong[..told.wrong.len().min(10)];
+    let examples = &results.wrong[..results.wrong.len().min(10)];
     assert!(
-        shown.is_empty(),
+        examples.is_empty(),
         "{} judged wrongly, such as\n{}",
-        told.wrong.len(),
-        shown.join("\n")
+        results.wrong.len(),
+        examples.join("\n")
     );
     for change in ["recorded", "dropped", "renamed", "of another type"] {
         assert!(
-            told.right.keys().any(|(tried, _)| *tried == change),
+            results.right.keys().any(|(tried, _)| *tried == change),
             "no call was {change}"
         );
     }
 }
 
-/// What the check says of the calls of one case and of all that is made of them.
-fn told(case: &Json) -> Told {
+/// Checks the calls of one case, and their changed variants.
+fn check_case(case: &Json) -> Results {
     let mut tools = BTreeMap::new();
     for tool in case["tools"].as_array().unwrap() {
         let offered = OfferedTool {
@@ -116,15 +117,15 @@ fn told(case: &Json) -> Told {
         }
         calls.push(recorded);
     }
-    let mut told = judged(&calls, &tools.into_values().collect());
-    for line in told.wrong.iter_mut().chain(&mut told.exceptions) {
+    let mut results = judged(&calls, &tools.into_values().collect());
+    for line in results.wrong.iter_mut().chain(&mut results.exceptions) {
         *line = format!("{}: {line}", case["id"].as_str().unwrap());
     }
-    told
+    results
 }
 
-/// Checks a plan with these calls, one on each line.
-fn judged(calls: &[Call], tools: &Tools) -> Told {
+/// Checks a plan with these calls, one per line.
+fn judged(calls: &[Call], tools: &Tools) -> Results {
     let mut text = format!("use {NAMESPACE}\n\nplan it() {{\n");
     let head = text.lines().count();
     for (number, call) in calls.iter().enumerate() {
@@ -158,28 +159,32 @@ fn judged(calls: &[Call], tools: &Tools) -> Told {
             codes.push((found.code.name, found.message.clone()));
         }
     }
-    let mut told = Told::default();
+    let mut results = Results::default();
     for (number, (call, line)) in calls.iter().zip(text.lines().skip(head)).enumerate() {
         let found = codes.remove(&(head + number + 1)).unwrap_or_default();
         let code = found.first().map_or("accepted", |(code, _)| *code);
         if found.is_empty() == call.fits {
-            *told.right.entry((call.change, code)).or_default() += 1;
+            *results.right.entry((call.change, code)).or_default() += 1;
         } else {
-            told.wrong
+            results
+                .wrong
                 .push(format!("{}: {found:?}\n{line}", call.change));
         }
         if !call.fits && call.change == "recorded" {
-            told.exceptions
+            results
+                .exceptions
                 .push(format!("{}: {found:?}", call.tool.name));
         }
     }
     if !codes.is_empty() {
-        told.wrong.push(format!("outside of the calls: {codes:?}"));
+        results
+            .wrong
+            .push(format!("outside of the calls: {codes:?}"));
     }
-    told
+    results
 }
 
-impl Told {
+impl Results {
     fn and(mut self, other: Self) -> Self {
         for (key, count) in other.right {
             *self.right.entry(key).or_default() += count;
@@ -191,7 +196,7 @@ impl Told {
 }
 
 impl Call {
-    /// Which exception a recorded call is, and whether the check has to accept it.
+    /// Returns the kind of an exceptional call, and whether the check has to accept it. `None` for a valid call.
     fn exception(&self) -> Option<(&'static str, bool)> {
         let [against, null, not_listed] = EXCEPTIONS;
         let contract = self.tool.input_schema.as_ref().unwrap();
@@ -217,7 +222,7 @@ impl Call {
         }
     }
 
-    /// The call with one argument dropped, under another name, or with a part of it that its schema does not take.
+    /// Returns variants of the call: an argument dropped or renamed, or a value that its schema refuses.
     fn changed(&self) -> Vec<Self> {
         let contract = self.tool.input_schema.as_ref().unwrap();
         let schema = contract.schema();
@@ -230,7 +235,7 @@ impl Call {
             };
             let parameter = self.tool.parameters.iter().find(|one| *one.name == **name);
             if schema_requires(schema, name) {
-                // What a tool asks for and has a default of is sent by whoever leaves it out.
+                // A missing argument with a default is sent with its default.
                 let has_default = parameter.is_some_and(|one| one.default.is_some());
                 changed.push(self.with("dropped", without(), has_default));
             }
@@ -240,7 +245,7 @@ impl Call {
             for (change, value) in wrong(&schema["properties"][name], value) {
                 let mut arguments = self.arguments.clone();
                 arguments.insert(name.clone(), value);
-                // What the schema takes nevertheless is not wrong.
+                // The schema accepts some of these values.
                 if !contract.violations(&arguments.clone().into()).is_empty() {
                     changed.push(self.with(change, arguments, false));
                 }
@@ -265,7 +270,7 @@ fn schema_requires(schema: &Json, name: &str) -> bool {
     required.is_some_and(|required| required.iter().any(|one| one == name))
 }
 
-/// What a schema is not to take in place of a value, at any depth of it.
+/// Returns replacements for a value, at any depth, that the schema should refuse.
 fn wrong(schema: &Json, value: &Json) -> Vec<(&'static str, Json)> {
     let mut wrong = vec![(
         "of another type",

@@ -1,7 +1,7 @@
-//! `planrun breaking`: pairs of plans with what is told of them, laws over generated plans, and real repositories of git.
+//! `planrun breaking`: pairs of plans with the expected changes, laws over generated plans, and real git repositories.
 //!
-//! A folder under `tests/fixtures/breaking` has `old.plan` and `new.plan`, and `expected.txt` with a line for each change, one
-//! way and back. `PLANRUN_BLESS=1` writes those again.
+//! A folder in `tests/fixtures/breaking` has `old.plan` and `new.plan`, and `expected.txt` with one line per change, in
+//! both directions. `PLANRUN_BLESS=1` rewrites the expected files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -20,10 +20,10 @@ use tempfile::TempDir;
 
 use crate::generate::{Project, Size, mutated, project};
 use crate::generated::correct;
-use crate::generated::workshop::{Workshop, seeds};
+use crate::generated::project_context::{ProjectContext, seeds};
 use crate::support::{self, Output, folder, planrun, root};
 
-/// So many generated plans are compared in CI.
+/// Number of generated plans that are compared.
 const PLANS: u64 = 2000;
 
 #[test]
@@ -33,14 +33,14 @@ fn fixtures_tell_what_changed() {
         .map(|entry| entry.unwrap().path())
         .collect();
     folders.sort();
-    let (mut faults, mut told) = (Vec::new(), BTreeSet::new());
+    let (mut faults, mut reported) = (Vec::new(), BTreeSet::new());
     for folder in folders {
         let (old, new) = (
             checked(&folder.join("old.plan")),
             checked(&folder.join("new.plan")),
         );
         let (there, back) = (version(&old, &new), version(&new, &old));
-        told.extend(
+        reported.extend(
             there
                 .findings
                 .iter()
@@ -62,13 +62,13 @@ fn fixtures_tell_what_changed() {
     let silent: Vec<_> = kind::ALL
         .iter()
         .map(|kind| kind.name())
-        .filter(|name| !told.contains(name))
+        .filter(|name| !reported.contains(name))
         .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
     assert!(silent.is_empty(), "no fixture shows {silent:?}");
 }
 
-/// The changes of a fixture, a line each, with the line of today's file.
+/// Formats the changes of a fixture, one per line, with the line in the new file.
 fn listed(comparison: &Comparison, today: &SourceFile) -> String {
     let mut text = String::new();
     for found in &comparison.findings {
@@ -98,10 +98,10 @@ fn version(then: &(SourceFile, CheckedFile), now: &(SourceFile, CheckedFile)) ->
     )
 }
 
-/// The files beside a fixture.
-struct Beside<'a>(&'a Path);
+/// The files next to a fixture.
+struct NeighbouringFiles<'a>(&'a Path);
 
-impl Files for Beside<'_> {
+impl Files for NeighbouringFiles<'_> {
     fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
         let text = std::fs::read_to_string(self.0.with_file_name(path))
             .map_err(|error| error.to_string())?;
@@ -109,7 +109,7 @@ impl Files for Beside<'_> {
     }
 }
 
-/// A fixture with the built-in tools; it must be right where its name does not say otherwise.
+/// Checks a fixture with the built-in tools. It must have no errors, unless its name contains `error`.
 fn checked(path: &Path) -> (SourceFile, CheckedFile) {
     let host = MemoryHost::new(1);
     let catalog = Catalog::new(
@@ -129,7 +129,7 @@ fn checked(path: &Path) -> (SourceFile, CheckedFile) {
         severities: None,
     };
     let source = SourceFile::new("a.plan", std::fs::read_to_string(path).unwrap());
-    let checked = lint::check_file(&source, &tools, &Beside(path), &rules);
+    let checked = lint::check_file(&source, &tools, &NeighbouringFiles(path), &rules);
     let errors: Vec<_> = checked
         .diagnostics
         .iter()
@@ -145,7 +145,7 @@ fn checked(path: &Path) -> (SourceFile, CheckedFile) {
     (source, checked)
 }
 
-/// What each kind is the other way round.
+/// Returns the kinds that a kind corresponds to in the other direction.
 fn mirror(name: &str) -> &'static [&'static str] {
     match name {
         "plan-removed" => &["plan-added"],
@@ -203,7 +203,7 @@ fn mirror(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// Every change has its mirror the other way round, and no mirror stands alone.
+/// Checks that every change has a counterpart in the other direction.
 fn exchanged(there: &Comparison, back: &Comparison) -> Result<(), String> {
     let pair = |one: &Finding, other: &Finding| {
         (&one.plan, &one.subject) == (&other.plan, &other.subject)
@@ -221,8 +221,9 @@ fn exchanged(there: &Comparison, back: &Comparison) -> Result<(), String> {
             }
         }
     }
-    // Plans are told in the order of the later file.
-    let left_out = |told: &Comparison| told.left_out.iter().cloned().collect::<BTreeSet<_>>();
+    // The order of plans is that of the newer file.
+    let left_out =
+        |comparison: &Comparison| comparison.left_out.iter().cloned().collect::<BTreeSet<_>>();
     if left_out(there) != left_out(back) || there.findings.len() != back.findings.len() {
         return Err(format!(
             "{} one way, {} the other",
@@ -246,10 +247,10 @@ fn made(seed: u64) -> Project {
     )
 }
 
-fn looked_at(project: &Project) -> (SourceFile, CheckedFile) {
+fn checked_project(project: &Project) -> (SourceFile, CheckedFile) {
     (
         SourceFile::new("main.plan", project.main()),
-        Workshop::of(project).check(project),
+        ProjectContext::of(project).check(project),
     )
 }
 
@@ -257,14 +258,14 @@ fn looked_at(project: &Project) -> (SourceFile, CheckedFile) {
 fn a_plan_does_not_differ_from_itself() {
     let (base, count) = seeds(PLANS);
     for seed in base..base + count {
-        let (one, other) = (looked_at(&made(seed)), looked_at(&made(seed)));
+        let (one, other) = (checked_project(&made(seed)), checked_project(&made(seed)));
         let found = version(&one, &other);
         let error = one
             .1
             .diagnostics
             .iter()
             .find(|found| found.is_error())
-            .map(|error| correct::told(&made(seed), seed, error));
+            .map(|error| correct::run_breaking(&made(seed), seed, error));
         assert!(
             found.findings.is_empty() && found.left_out.is_empty(),
             "seed {seed}: {found:?}: {error:?}"
@@ -284,7 +285,7 @@ fn what_is_added_one_way_is_removed_the_other_way() {
         } else {
             made(seed + 1)
         };
-        let (one, other) = (looked_at(&before), looked_at(&next));
+        let (one, other) = (checked_project(&before), checked_project(&next));
         let (there, back) = (version(&one, &other), version(&other, &one));
         if let Err(fault) = exchanged(&there, &back) {
             panic!("seed {seed}: {fault}");
@@ -297,7 +298,7 @@ fn what_is_added_one_way_is_removed_the_other_way() {
     println!("{count} pairs of plans from seed {base}: {kinds:?}");
 }
 
-/// A repository with these files committed; `None`, with a line that says so, where there is no git.
+/// Returns a git repository with these files committed. `None` if git is not available, which is reported.
 fn repository(files: &[(&str, &str)]) -> Option<TempDir> {
     if Command::new("git").arg("--version").output().is_err() {
         crate::support::left_out("there is no git on this machine");
@@ -345,7 +346,7 @@ fn write(folder: &TempDir, files: &[(&str, &str)]) {
     }
 }
 
-fn told(folder: &TempDir, arguments: &[&str]) -> Output {
+fn run_breaking(folder: &TempDir, arguments: &[&str]) -> Output {
     planrun(["breaking"].iter().chain(arguments))
         .within(folder.path())
         .run()
@@ -370,7 +371,7 @@ fn people_see_the_lines_of_today_and_the_place_of_then() {
     };
     write(&folder, &[("a.plan", ORDER_NOW)]);
     std::fs::remove_file(folder.path().join("gone.plan")).unwrap();
-    let output = told(&folder, &["--against", "main"]);
+    let output = run_breaking(&folder, &["--against", "main"]);
     assert_eq!(output.status, 1);
     let expected = "\
 order in a.plan: 1 breaking, 0 compatible
@@ -379,7 +380,7 @@ inputs
 
 breaking[input-added-required]
 
-  × the input `express` is new and must be there
+  × the input `express` was added and is required
    ╭─[a.plan:1:21]
  1 │ plan order(id: int, express: bool) -> int {
    ·                     ─────────────
@@ -394,7 +395,7 @@ plans
 
 breaking[plan-removed]
 
-  × the plan `gone` is gone
+  × the plan `gone` was removed
    ╭─[main:gone.plan:1:6]
  1 │ plan gone() {}
    ·      ────
@@ -408,7 +409,7 @@ breaking[plan-removed]
         output.stderr,
         "2 breaking and 0 compatible changes in 2 plans since main\n"
     );
-    let accepted = told(
+    let accepted = run_breaking(
         &folder,
         &[
             "--against",
@@ -420,7 +421,7 @@ breaking[plan-removed]
     assert_eq!((accepted.status, accepted.stdout.as_str()), (0, ""));
     assert_eq!(
         accepted.stderr,
-        "nothing changed for anybody in 2 plans since main, 2 accepted\n"
+        "no relevant changes in 2 plans since main, 2 accepted\n"
     );
 }
 
@@ -431,7 +432,7 @@ fn programs_get_one_document_and_workflows_get_commands() {
     };
     write(&folder, &[("a.plan", ORDER_NOW)]);
     std::fs::remove_file(folder.path().join("gone.plan")).unwrap();
-    let output = told(&folder, &["--against", "HEAD", "--format", "json"]);
+    let output = run_breaking(&folder, &["--against", "HEAD", "--format", "json"]);
     let mut document = output.json();
     assert_eq!(document["against"]["commit"].as_str().unwrap().len(), 40);
     document["against"]["commit"] = "…".into();
@@ -443,26 +444,26 @@ fn programs_get_one_document_and_workflows_get_commands() {
         "changes": [
             {"kind": "input-added-required", "class": "inputs", "severity": "breaking", "concerns": "callers",
              "file": "a.plan", "plan": "order", "subject": "express",
-             "message": "the input `express` is new and must be there",
+             "message": "the input `express` was added and is required",
              "span": {"start": point(1, 21, 20), "end": point(1, 34, 33)},
              "then": {"start": point(1, 6, 5), "end": point(1, 11, 10)}},
             {"kind": "plan-removed", "class": "plans", "severity": "breaking", "concerns": "callers",
-             "file": "gone.plan", "plan": "gone", "subject": "gone", "message": "the plan `gone` is gone",
+             "file": "gone.plan", "plan": "gone", "subject": "gone", "message": "the plan `gone` was removed",
              "span": null, "then": {"start": point(1, 6, 5), "end": point(1, 10, 9)}},
         ],
         "left_out": [],
     });
     assert_eq!(document, expected);
-    let commands = told(&folder, &["--against", "HEAD", "--format", "github"]);
+    let commands = run_breaking(&folder, &["--against", "HEAD", "--format", "github"]);
     let expected = "\
-::error file=a.plan,line=1,col=21,endLine=1,endColumn=34,title=input-added-required::the input `express` is new and must \
-be there%0Ahelp: breaking for callers, then at HEAD:a.plan:1:6
-::error title=planrun::plan-removed: the plan `gone` is gone (breaking for callers, then at HEAD:gone.plan:1:6)
+::error file=a.plan,line=1,col=21,endLine=1,endColumn=34,title=input-added-required::the input `express` was added and is \
+required%0Ahelp: breaking for callers, then at HEAD:a.plan:1:6
+::error title=planrun::plan-removed: the plan `gone` was removed (breaking for callers, then at HEAD:gone.plan:1:6)
 ";
     assert_eq!(commands.stdout, expected);
 }
 
-/// An app with one tool of this class and result.
+/// Returns an app with one tool of this effect class and result.
 fn app(class: &str, result: &str) -> String {
     format!(
         "name: shop\ntools:\n  - name: find\n    endpoint: http://127.0.0.1:9/tool\n    effect: {class}\n    parameters: \
@@ -487,7 +488,7 @@ fn contracts_and_used_files_are_those_of_then() {
     };
     let part = "use sys\n\nplan more(id: int) -> int {\n    step at = sys.now()\n    ensure at > timestamp(\"2020-01-01T00:00:00Z\") \
                 else \"early\"\n    reply id\n}\n";
-    // The folder of app files has another name today.
+    // The folder of app files has another name in the new version.
     std::fs::rename(folder.path().join("p/tools"), folder.path().join("p/apps")).unwrap();
     let shop = app("effect", "number");
     write(
@@ -498,7 +499,7 @@ fn contracts_and_used_files_are_those_of_then() {
             ("p/part.plan", part),
         ],
     );
-    let output = told(
+    let output = run_breaking(
         &folder,
         &["--against", "HEAD", "--format", "json", "p/a.plan"],
     );
@@ -514,7 +515,7 @@ fn contracts_and_used_files_are_those_of_then() {
     let mut expected = expected.map(str::to_owned).to_vec();
     expected.sort_unstable();
     assert_eq!((found, output.status), (expected, 1), "{}", output.stderr);
-    // From elsewhere, and with the project named.
+    // From another directory, with the project named.
     let above = planrun([
         "breaking",
         "--against",
@@ -547,13 +548,13 @@ fn files_come_and_go() {
     std::fs::create_dir(folder.path().join("two")).unwrap();
     write(&folder, &[("two/c.plan", ORDER)]);
     commit(folder.path());
-    let all = told(&folder, &["--against", "v1", "--format", "json"]);
+    let all = run_breaking(&folder, &["--against", "v1", "--format", "json"]);
     assert_eq!(
         kinds_of(&all),
         ["plan-removed", "plan-removed", "plan-added"],
         "what git ignores and holds is not gone"
     );
-    let gone = told(&folder, &["--against", "v1", "--format", "json", "one"]);
+    let gone = run_breaking(&folder, &["--against", "v1", "--format", "json", "one"]);
     assert_eq!(kinds_of(&gone), ["plan-removed", "plan-removed"]);
     let inside = planrun([
         "breaking",
@@ -572,7 +573,7 @@ fn files_come_and_go() {
         .run()
         .stdout;
     write(&folder, &[("two/c.plan.json", &json)]);
-    let form = told(
+    let form = run_breaking(
         &folder,
         &["--against", "HEAD", "--format", "json", "two/c.plan.json"],
     );
@@ -593,7 +594,7 @@ fn links_lead_where_they_led() {
     }
     commit(folder.path());
     write(&folder, &[("real/a.plan", ORDER_NOW)]);
-    let output = told(
+    let output = run_breaking(
         &folder,
         &["--against", "HEAD", "--format", "json", "link.plan"],
     );
@@ -607,7 +608,7 @@ fn a_version_with_errors_is_told_and_not_judged() {
         return;
     };
     write(&folder, &[("a.plan", ORDER_NOW)]);
-    let then = told(&folder, &["--against", "HEAD"]);
+    let then = run_breaking(&folder, &["--against", "HEAD"]);
     assert_eq!((then.status, then.stdout.as_str()), (0, ""));
     assert!(
         then.stderr
@@ -618,7 +619,7 @@ fn a_version_with_errors_is_told_and_not_judged() {
     std::fs::write(folder.path().join("a.plan"), [0xff]).unwrap();
     commit(folder.path());
     write(&folder, &[("a.plan", ORDER)]);
-    let no_text = told(&folder, &["--against", "HEAD", "--format", "json"]);
+    let no_text = run_breaking(&folder, &["--against", "HEAD", "--format", "json"]);
     assert_eq!(
         (no_text.status, kinds_of(&no_text)),
         (0, vec!["plan-added".to_owned()]),
@@ -626,7 +627,7 @@ fn a_version_with_errors_is_told_and_not_judged() {
     );
     commit(folder.path());
     write(&folder, &[("a.plan", broken)]);
-    let now = told(&folder, &["--against", "HEAD", "--format", "json"]);
+    let now = run_breaking(&folder, &["--against", "HEAD", "--format", "json"]);
     assert_eq!(
         (now.status, now.json()["left_out"][0]["errors"].as_str()),
         (1, Some("now"))
@@ -639,7 +640,7 @@ fn what_cannot_be_had_is_told_with_what_to_do() {
     let Some(repository) = repository(&[("a.plan", ORDER)]) else {
         return;
     };
-    let unknown = told(&repository, &["--against", "v9"]);
+    let unknown = run_breaking(&repository, &["--against", "v9"]);
     assert_eq!(unknown.status, 2);
     assert!(
         unknown
@@ -650,12 +651,12 @@ fn what_cannot_be_had_is_told_with_what_to_do() {
     );
     for flag in ["--against=--help", "--against=-h"] {
         assert_eq!(
-            told(&repository, &[flag]).status,
+            run_breaking(&repository, &[flag]).status,
             2,
             "a revision is never a flag"
         );
     }
-    let kind = told(
+    let kind = run_breaking(
         &repository,
         &["--against", "HEAD", "--allow", "plan-remove"],
     );
@@ -664,21 +665,24 @@ fn what_cannot_be_had_is_told_with_what_to_do() {
         "{}",
         kind.stderr
     );
-    let absent = told(&repository, &["--against", "HEAD", "b.plan"]);
+    let absent = run_breaking(&repository, &["--against", "HEAD", "b.plan"]);
     assert!(
         absent.status == 3 && absent.stderr.contains("no file or folder `b.plan`"),
         "{}",
         absent.stderr
     );
-    assert_eq!(told(&repository, &["--against", "HEAD", "-"]).status, 2);
-    assert_eq!(told(&repository, &[]).status, 2);
+    assert_eq!(
+        run_breaking(&repository, &["--against", "HEAD", "-"]).status,
+        2
+    );
+    assert_eq!(run_breaking(&repository, &[]).status, 2);
     let plain = folder([("a.plan", ORDER)]);
     let outside = planrun(["breaking", "--against", "HEAD"]).within(plain.path());
     let outside = outside
         .variable("GIT_CEILING_DIRECTORIES", plain.path().parent().unwrap())
         .run();
     assert!(
-        outside.status == 3 && outside.stderr.contains("is in no git repository"),
+        outside.status == 3 && outside.stderr.contains("is not in a git repository"),
         "{}",
         outside.stderr
     );
@@ -687,7 +691,7 @@ fn what_cannot_be_had_is_told_with_what_to_do() {
         .variable("PATH", "/nowhere")
         .run();
     assert!(
-        no_git.status == 3 && no_git.stderr.contains("there is no program `git` here"),
+        no_git.status == 3 && no_git.stderr.contains("the program `git` was not found"),
         "{}",
         no_git.stderr
     );
@@ -696,7 +700,7 @@ fn what_cannot_be_had_is_told_with_what_to_do() {
         .within(repository.path())
         .run();
     assert!(
-        other.status == 2 && other.stderr.contains("another repository"),
+        other.status == 2 && other.stderr.contains("a different repository"),
         "{}",
         other.stderr
     );

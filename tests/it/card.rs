@@ -1,4 +1,5 @@
-//! Plans that were written from the card, `search` and `describe` alone: what the card teaches is what the checker takes.
+//! Plans that were written with the language card, `search` and `describe` alone: the checker accepts the language that
+//! the card teaches.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +10,7 @@ use serde_json::Value as Json;
 
 use crate::support::{cases, folder, planrun, root};
 
-/// Tools that only read, as the project says, since their servers do not.
+/// Tools that are read-only according to the project, because their servers do not declare it.
 const READS: &[&str] = &[
     "convert_time",
     "describe_table",
@@ -39,7 +40,7 @@ const READS: &[&str] = &[
     "search_nodes",
 ];
 
-/// `planrun.yaml` and the lock of a project with these tools.
+/// Returns `planrun.yaml` and the lock file of a project with these tools.
 fn project(tools: &[Json]) -> (String, String) {
     let mut servers: BTreeMap<String, OfferedServer> = BTreeMap::new();
     for tool in tools {

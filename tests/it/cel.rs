@@ -16,8 +16,8 @@ use serde_json::Value as Json;
 
 use super::support;
 
-/// Cases that mean something else in plans, with the difference that `docs/language.md` names; none is of the tags
-/// `core` and `time`.
+/// Cases with another meaning in plans, with the difference that `docs/language.md` names. None of them has only the
+/// tags `core` and `time`.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("comparisons/lte_literal/lte_dyn_big_double_int", EXACT),
     (
@@ -34,12 +34,12 @@ const EXACT: &str =
     "numbers of different kinds compare by what they are, not by the double nearest to both";
 const ABSTRACT: &str = "no abstract types declared from outside";
 
-/// Tags of what plans do without; the other cases are held to a share.
+/// Tags of features that the language does not have. Of the cases without these tags, a fixed share must hold.
 const OTHER_WORLDS: [&str; 3] = ["ext:network", "ext:block", "optionals"];
-/// Of the other cases so many in a hundred hold, at least.
-const WANTED: usize = 97;
+/// Minimum share of those cases that must hold, in percent.
+const MIN_SHARE: usize = 97;
 
-/// Tags of what the language has not taken over.
+/// Tags of features that the language has not adopted, with the reason.
 const LEFT_OUT: &[(&str, &str)] = &[
     (
         "optionals",
@@ -71,16 +71,16 @@ fn core_and_time_hold() {
             (Err(_), Some(reason)) => *tally.skipped.entry(reason).or_default() += 1,
             (Err(reason), None) => {
                 tally.failed += 1;
-                let told = format!(
+                let summary = format!(
                     "{} [{}]: {}: {reason}",
                     case.name,
                     case.tags.join("+"),
                     case.text
                 );
                 if case.must_hold() {
-                    broken.push(told);
+                    broken.push(summary);
                 } else {
-                    println!("cel: not held: {told}");
+                    println!("cel: not held: {summary}");
                 }
             }
         }
@@ -135,7 +135,7 @@ fn what_does_not_hold_is_listed_with_its_reason() {
         "docs/language.md does not list\n{}",
         untold.join("\n")
     );
-    assert!(held * 100 >= all * WANTED, "{held} of {all}");
+    assert!(held * 100 >= all * MIN_SHARE, "{held} of {all}");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn every_example_of_the_library_holds() {
     }
 }
 
-/// How the cases of one set of tags went.
+/// The results for one set of tags.
 #[derive(Default)]
 struct Tally {
     passed: usize,
@@ -221,7 +221,7 @@ impl Case {
         self.tags.iter().all(|tag| tag == "core" || tag == "time")
     }
 
-    /// Why a failure of this case is none.
+    /// Returns the reason if this case need not hold.
     fn left_out(&self) -> Option<&'static str> {
         let named = DIFFERENCES
             .iter()
@@ -236,21 +236,21 @@ impl Case {
     }
 
     fn run(&self) -> Result<(), String> {
-        if let Some(wanted) = self.expect.get("deduced_type") {
+        if let Some(expected) = self.expect.get("deduced_type") {
             let found = self.deduced();
-            if found != *wanted {
-                return Err(format!("deduced {found}, expected {wanted}"));
+            if found != *expected {
+                return Err(format!("deduced {found}, expected {expected}"));
             }
         }
         let result = eval_text(&self.text, &self.bindings);
-        if let Some(wanted) = self.expect.get("value") {
-            let wanted = Value::from_typed_json(wanted).unwrap();
+        if let Some(expected) = self.expect.get("value") {
+            let expected = Value::from_typed_json(expected).unwrap();
             let found = result.map_err(|error| format!("failed: {error}"))?;
-            if !same(&found, &wanted) {
+            if !same(&found, &expected) {
                 return Err(format!(
                     "gave {}, expected {}",
                     found.to_typed_json(),
-                    wanted.to_typed_json()
+                    expected.to_typed_json()
                 ));
             }
             return Ok(());
@@ -303,24 +303,26 @@ impl Scope for Declared<'_> {
     }
 }
 
-/// Equal and of the same type throughout; NaN is itself here, and the two zeros differ.
-fn same(found: &Value, wanted: &Value) -> bool {
-    match (found, wanted) {
-        (Value::List(found), Value::List(wanted)) => {
-            found.len() == wanted.len() && found.iter().zip(wanted.iter()).all(|(a, b)| same(a, b))
+/// Returns true if two values are equal and all their parts have the same types. NaN equals itself here, and the two
+/// zeros differ.
+fn same(found: &Value, expected: &Value) -> bool {
+    match (found, expected) {
+        (Value::List(found), Value::List(expected)) => {
+            found.len() == expected.len()
+                && found.iter().zip(expected.iter()).all(|(a, b)| same(a, b))
         }
-        (Value::Map(found), Value::Map(wanted)) => {
-            found.len() == wanted.len()
-                && wanted
+        (Value::Map(found), Value::Map(expected)) => {
+            found.len() == expected.len()
+                && expected
                     .iter()
                     .all(|(key, value)| found.get(key).is_some_and(|other| same(other, value)))
         }
-        _ if found.kind_name() != wanted.kind_name() => false,
-        _ => match (found.as_number(), wanted.as_number()) {
+        _ if found.kind_name() != expected.kind_name() => false,
+        _ => match (found.as_number(), expected.as_number()) {
             (Some(Number::Double(a)), Some(Number::Double(b))) => {
                 a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
             }
-            _ => found == wanted,
+            _ => found == expected,
         },
     }
 }
@@ -348,7 +350,7 @@ fn declared_type(json: &Json) -> Type {
     }
 }
 
-/// A type as the cases write it. Our literal types are of their base type there, and unions are dynamic.
+/// Returns a type in the notation of the cases. Literal types become their base type, and unions are dynamic.
 fn type_json(ty: &Type) -> Json {
     let word = |word: &str| Json::String(word.to_owned());
     match ty {

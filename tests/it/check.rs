@@ -8,29 +8,30 @@ use serde_json::Value;
 
 use crate::support::{Output, compare, folder, planrun, root};
 
-/// Bytes that are no plan, for what must be reported without any help of the language.
+/// Bytes that are not a plan, for errors that are reported before parsing.
 const BAD_BYTES: &[u8] = b"plan p(\xff) {}\n";
-/// A plan in which there is nothing to find.
+/// A plan without findings.
 pub const GOOD: &str = "plan p() -> int {\n    reply 1\n}\n";
 
-/// Announce plans in the JSON form.
+/// Introduces a plan in the JSON form.
 const BAD_JSON: &str = "Bad, as `example.plan.json`:";
 const GOOD_JSON: &str = "Good, as `example.plan.json`:";
 
-/// The parts of a code's page that are executed.
+/// The executable parts of a code's page.
 #[derive(Default)]
 pub struct Page {
     pub bad: Option<Vec<u8>>,
     pub good: Option<Vec<u8>>,
-    /// Further files. Those above the bad plan are there for both; those between the plans win for the good one.
+    /// Further files. Those before the bad plan belong to both plans; those between the plans override them for the
+    /// good one.
     pub files: Vec<(String, Vec<u8>)>,
-    /// How many of them stand above the bad plan.
+    /// Number of files before the bad plan.
     above_bad: usize,
     /// Whether its plans are in the JSON form.
     json: bool,
 }
 
-/// What the next fenced block of a page is.
+/// The meaning of the next fenced block of a page.
 enum Next {
     Nothing,
     Bad,
@@ -38,7 +39,7 @@ enum Next {
     File(String),
 }
 
-/// Bad plans that no page can show; their pages describe them in words.
+/// Bad plans that do not fit on a page; their pages describe them in words.
 fn described(code: &Code) -> Option<Vec<u8>> {
     let nested = |depth| {
         format!(
@@ -54,14 +55,14 @@ fn described(code: &Code) -> Option<Vec<u8>> {
     }
 }
 
-/// Codes that no check finds, since it connects to nothing; their pages are held where there is a server
-/// (`tool_contracts`).
+/// Returns true for codes that `check` does not report, because it does not connect to servers. Their pages are tested
+/// in `tool_contracts`.
 fn is_found_by_connecting(code: &Code) -> bool {
     code.name == "contract-broken"
 }
 
-/// Reads a page: `Bad:`, `Good:` and ``File `name`:`` announce the fenced block that follows. In blocks `⟨U+202E⟩`
-/// stands for a character and `⟨byte FF⟩` for a byte that a page cannot show.
+/// Parses a page. `Bad:`, `Good:` and ``File `name`:`` introduce the fenced block that follows. In blocks, `⟨U+202E⟩`
+/// stands for a character and `⟨byte FF⟩` for a byte that a page cannot contain.
 pub fn parse(page: &str) -> Page {
     let mut parsed = Page::default();
     let mut next = Next::Nothing;
@@ -118,7 +119,7 @@ fn bytes(block: &str) -> Vec<u8> {
     out
 }
 
-/// Checks one plan with its files, a code that is reported on request asked for: code and severity of each finding.
+/// Checks one plan with its files, and enables the code if it is optional. Returns code and severity of each finding.
 fn findings(
     asked: &Code,
     plan: &[u8],
@@ -155,7 +156,7 @@ fn findings(
         .collect())
 }
 
-/// Everything that is wrong with the page of a code.
+/// Returns all faults in the page of a code.
 fn faults(code: &Code) -> Vec<String> {
     let mut faults = Vec::new();
     let page = parse(code.page);
@@ -199,13 +200,13 @@ fn faults(code: &Code) -> Vec<String> {
     faults
 }
 
-/// The codes to look at: the one that `PLANRUN_CODE` names, or all.
+/// Returns the codes to test: the one in `PLANRUN_CODE`, or all.
 fn chosen() -> impl Iterator<Item = &'static Code> {
-    let wanted = std::env::var("PLANRUN_CODE").ok();
-    codes::all().filter(move |code| wanted.as_deref().is_none_or(|wanted| wanted == code.name))
+    let name = std::env::var("PLANRUN_CODE").ok();
+    codes::all().filter(move |code| name.as_deref().is_none_or(|name| name == code.name))
 }
 
-/// `PLANRUN_CODE=unknown-name cargo test --test it check::pages_hold` looks at one.
+/// `PLANRUN_CODE=unknown-name cargo test --test it check::pages_hold` tests one page.
 #[test]
 fn pages_hold() {
     let mut faulty = Vec::new();
@@ -251,8 +252,8 @@ fn pages_are_read_with_their_files_and_hidden_characters() {
     );
 }
 
-/// A folder below `tests/fixtures/check` is a project that is checked as it stands. `expected.txt` in it is what comes:
-/// standard output, standard error and the exit code. `PLANRUN_BLESS=1` writes it anew; read what it wrote.
+/// Each folder in `tests/fixtures/check` is a project. Its `expected.txt` has standard output, standard error and the
+/// exit code of the check. `PLANRUN_BLESS=1` rewrites it; review the difference.
 #[test]
 fn fixture_folders_come_out_as_expected() {
     let folder = root().join("tests/fixtures/check");
@@ -277,15 +278,15 @@ fn fixture_folders_come_out_as_expected() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// A fix as the JSON of a check tells it.
-struct ToldFix {
+/// A fix in the JSON output of a check.
+struct JsonFix {
     file: String,
     code: String,
     edits: Vec<Value>,
 }
 
-/// The codes of the errors that a project has, and the fixes of its findings.
-fn errors_and_fixes(project: &Path) -> (BTreeSet<String>, Vec<ToldFix>) {
+/// Returns the codes of a project's errors, and the fixes of its findings.
+fn errors_and_fixes(project: &Path) -> (BTreeSet<String>, Vec<JsonFix>) {
     let found = planrun(["check", "--format", "json"])
         .within(project)
         .run()
@@ -298,7 +299,7 @@ fn errors_and_fixes(project: &Path) -> (BTreeSet<String>, Vec<ToldFix>) {
             codes.insert(text(&finding["code"]));
         }
         if let Some(edits) = finding["fix"]["edits"].as_array() {
-            fixes.push(ToldFix {
+            fixes.push(JsonFix {
                 file: text(&finding["file"]),
                 code: text(&finding["code"]),
                 edits: edits.clone(),
@@ -308,7 +309,7 @@ fn errors_and_fixes(project: &Path) -> (BTreeSet<String>, Vec<ToldFix>) {
     (codes, fixes)
 }
 
-/// A text with edits made that the JSON of a check tells.
+/// Applies edits from the JSON output of a check to a text.
 fn edited(text: &str, edits: &[Value]) -> String {
     let offset = |edit: &Value, end: &str| {
         usize::try_from(edit["span"][end]["offset"].as_u64().unwrap()).unwrap()
@@ -327,12 +328,12 @@ fn c12_no_fix_of_a_fixture_leads_to_another_error() {
     for entry in std::fs::read_dir(root().join("tests/fixtures/check")).unwrap() {
         let fixture = entry.unwrap().path();
         let (codes, fixes) = errors_and_fixes(&fixture);
-        // What can be read again shows what was hidden.
+        // A fix of a syntax error can reveal findings that the error had hidden.
         let hidden = |code: &String| codes::GROUPS[0].1.iter().any(|group| group.name == code);
         if codes.iter().any(hidden) {
             continue;
         }
-        for ToldFix { file, code, edits } in &fixes {
+        for JsonFix { file, code, edits } in &fixes {
             let copy = copied(&fixture);
             let path = copy.path().join(file);
             let text = edited(&std::fs::read_to_string(&path).unwrap(), edits);
@@ -359,7 +360,7 @@ fn c12_no_fix_of_a_fixture_leads_to_another_error() {
     assert!(tried > 5, "only {tried} fixes");
 }
 
-/// A copy of a folder, to be written into.
+/// Copies a folder to a temporary one.
 fn copied(from: &Path) -> tempfile::TempDir {
     fn copy(from: &Path, to: &Path) {
         std::fs::create_dir_all(to).unwrap();
@@ -406,7 +407,7 @@ fn misspelt_flags_paths_and_codes_get_a_suggestion() {
     assert!(complaint(&["explain", "unknwon-name"]).contains("did you mean `unknown-name`?"));
     assert_eq!(
         complaint(&["check", "onbording.plan"]),
-        "error: there is no file or folder `onbording.plan`, did you mean `onboarding.plan`?\n"
+        "error: there is no file or folder `onbording.plan`; did you mean `onboarding.plan`?\n"
     );
 }
 
@@ -450,8 +451,8 @@ fn the_project_says_what_is_denied_and_allowed_for_check_and_run_alike() {
     assert_eq!(output.status, 1);
     assert_eq!(
         output.stdout,
-        "a.plan:2:9: warning[unused-let] nothing reads `idle`\n\
-         planrun.yaml:1:18: error[config-key] `check.allow` names `unused-lte`, which is no code of a finding\n"
+        "a.plan:2:9: warning[unused-let] `idle` is never read\n\
+         planrun.yaml:1:18: error[config-key] `check.allow` lists `unused-lte`, which is not the code of a diagnostic\n"
     );
 }
 
@@ -463,7 +464,7 @@ fn a_folder_without_plans_is_said() {
     assert!(
         output
             .stderr
-            .starts_with("error: there is no plan below `.`"),
+            .starts_with("error: no plan files found in `.`"),
         "{output:?}"
     );
     assert_eq!(output.stdout, "");
@@ -543,7 +544,7 @@ fn findings_come_in_path_order_every_time() {
 fn standard_input_is_a_plan_too() {
     let good = planrun(["check", "-"]).stdin(GOOD).run();
     assert_eq!((good.status, good.stdout.as_str()), (0, ""));
-    assert_eq!(good.stderr, "nothing found in 1 file\n");
+    assert_eq!(good.stderr, "no problems found in 1 file\n");
     let bad = planrun(["check", "-", "--format", "short"])
         .stdin(BAD_BYTES)
         .run();
@@ -599,7 +600,8 @@ fn escapes_in_files_and_names_are_shown_not_sent() {
         let all = output.stdout + &output.stderr;
         assert!(
             all.chars()
-                .all(|shown| shown == '\n' || !shown.is_control() && shown != '\u{202e}'),
+                .all(|character| character == '\n'
+                    || !character.is_control() && character != '\u{202e}'),
             "{all:?}"
         );
     }

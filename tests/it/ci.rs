@@ -1,5 +1,5 @@
-//! What `docs/ci.md` offers to CI services is true: its script, the action and the workflow of a new project are run here as
-//! they are written, by `bash`, with the variables that a runner sets.
+//! Tests of `docs/ci.md`: its script, the action and the workflow of a new project run here unchanged, by `bash`, with
+//! the variables that a runner sets.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use crate::support::{folder, planrun, root};
 
-/// How a change makes the plans of a new project worse.
+/// A change that breaks the plans of a new project.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Worse {
-    /// Not at all.
+enum Breakage {
+    /// No change.
     Fine,
     /// A test fails.
     Test,
@@ -23,27 +23,27 @@ enum Worse {
     Warning,
 }
 
-/// A new project, worse or not.
-fn project(worse: Worse) -> TempDir {
+/// Returns a new project with this change.
+fn project(breakage: Breakage) -> TempDir {
     let place = folder([("readme.txt", "")]);
     assert_eq!(planrun(["init"]).within(place.path()).run().status, 0);
     let plan = place.path().join("plans/tidy.plan");
     let text = std::fs::read_to_string(&plan).unwrap();
-    let changed = match worse {
-        Worse::Fine => text.clone(),
-        Worse::Test => text.replace("== \"solved\"", "== \"closed\""),
-        Worse::Plan => text.replace("found.tickets.filter", "found.tickts.filter"),
-        Worse::Warning => text.replace("    reply {", "    let unread = 1\n    reply {"),
+    let changed = match breakage {
+        Breakage::Fine => text.clone(),
+        Breakage::Test => text.replace("== \"solved\"", "== \"closed\""),
+        Breakage::Plan => text.replace("found.tickets.filter", "found.tickts.filter"),
+        Breakage::Warning => text.replace("    reply {", "    let unread = 1\n    reply {"),
     };
-    assert_eq!(worse == Worse::Fine, changed == text);
+    assert_eq!(breakage == Breakage::Fine, changed == text);
     std::fs::write(&plan, changed).unwrap();
-    // Whether a warning is an error is left to the command line.
+    // The command line decides whether warnings are errors.
     let settings = read(place.path(), "planrun.yaml").replace("check: { deny: [warnings] }", "");
     std::fs::write(place.path().join("planrun.yaml"), settings).unwrap();
     place
 }
 
-/// A script that is to be run by `bash` or another shell, where `planrun` is the built program.
+/// A script to run by `bash` or another shell, with the built program as `planrun`.
 struct Script<'a> {
     shell: &'a [&'a str],
     text: &'a str,
@@ -87,20 +87,20 @@ impl Script<'_> {
     }
 }
 
-/// How GitHub's runners call `bash`.
+/// The command line of GitHub's runners for `bash`.
 const BASH: [&str; 5] = ["bash", "--noprofile", "--norc", "-eo", "pipefail"];
 
 fn read(place: &Path, name: &str) -> String {
     std::fs::read_to_string(place.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// What a report of the check says that it found.
+/// Returns the number of findings in a SARIF report.
 fn found(place: &Path, name: &str) -> usize {
     let report: Json = serde_json::from_str(&read(place, name)).unwrap();
     report["runs"][0]["results"].as_array().unwrap().len()
 }
 
-/// The blocks of this language in the page.
+/// Returns the code blocks of the page in this language.
 fn blocks(language: &str) -> Vec<String> {
     let page = std::fs::read_to_string(root().join("docs/ci.md")).unwrap();
     let fence = format!("\n```{language}\n");
@@ -119,15 +119,15 @@ fn the_script_writes_its_reports_and_then_fails_where_something_failed() {
     let [script] = &blocks("sh")[..] else {
         panic!("docs/ci.md has one script")
     };
-    // By services that end at the first command that fails, too.
+    // Some services stop at the first command that fails.
     for shell in [&BASH[..], &["bash"], &["sh", "-eu"]] {
-        for (worse, status) in [
-            (Worse::Fine, 0),
-            (Worse::Test, 1),
-            (Worse::Plan, 1),
-            (Worse::Warning, 1),
+        for (breakage, status) in [
+            (Breakage::Fine, 0),
+            (Breakage::Test, 1),
+            (Breakage::Plan, 1),
+            (Breakage::Warning, 1),
         ] {
-            let place = project(worse);
+            let place = project(breakage);
             let ended = Script {
                 shell,
                 text: script,
@@ -137,29 +137,37 @@ fn the_script_writes_its_reports_and_then_fails_where_something_failed() {
             .run();
             assert_eq!(
                 ended.status, status,
-                "{shell:?} {worse:?}: {}{}",
+                "{shell:?} {breakage:?}: {}{}",
                 ended.stdout, ended.stderr
             );
             let tests = read(place.path(), "reports/tests.xml");
-            let finds = matches!(worse, Worse::Plan | Worse::Warning);
+            let finds = matches!(breakage, Breakage::Plan | Breakage::Warning);
             assert_eq!(found(place.path(), "reports/check.sarif") > 0, finds);
-            assert_eq!(tests.contains("<failure"), worse == Worse::Test, "{tests}");
-            assert_eq!(tests.contains("<error"), worse == Worse::Plan, "{tests}");
+            assert_eq!(
+                tests.contains("<failure"),
+                breakage == Breakage::Test,
+                "{tests}"
+            );
+            assert_eq!(
+                tests.contains("<error"),
+                breakage == Breakage::Plan,
+                "{tests}"
+            );
             assert!(
                 read(place.path(), "reports/lcov.info").contains("end_of_record")
-                    || worse == Worse::Plan
+                    || breakage == Breakage::Plan
             );
-            // Whoever reads the log sees what it is.
-            let said = [
-                ("FAIL ", Worse::Test),
-                ("unknown-field", Worse::Plan),
-                ("unused-let", Worse::Warning),
+            // The log contains the cause.
+            let messages = [
+                ("FAIL ", Breakage::Test),
+                ("unknown-field", Breakage::Plan),
+                ("unused-let", Breakage::Warning),
             ];
-            for (what, when) in said {
+            for (what, when) in messages {
                 assert_eq!(
                     ended.stdout.contains(what),
-                    worse == when,
-                    "{worse:?}: {}",
+                    breakage == when,
+                    "{breakage:?}: {}",
                     ended.stdout
                 );
             }
@@ -174,8 +182,12 @@ fn the_script_writes_its_reports_and_then_fails_where_something_failed() {
 
 #[test]
 fn the_workflow_of_a_new_project_shows_what_fails() {
-    for (worse, status) in [(Worse::Fine, 0), (Worse::Test, 1), (Worse::Plan, 1)] {
-        let place = project(worse);
+    for (breakage, status) in [
+        (Breakage::Fine, 0),
+        (Breakage::Test, 1),
+        (Breakage::Plan, 1),
+    ] {
+        let place = project(breakage);
         let workflow = yaml(&read(place.path(), ".github/workflows/plans.yml"));
         let steps = workflow["jobs"]["plans"]["steps"].as_array().unwrap();
         let scripts: Vec<&str> = steps
@@ -198,14 +210,14 @@ fn the_workflow_of_a_new_project_shows_what_fails() {
         let (checked, tested) = (run(check), run(test));
         assert_eq!(
             checked.status,
-            i32::from(worse == Worse::Plan),
+            i32::from(breakage == Breakage::Plan),
             "{}",
             checked.stdout
         );
         assert_eq!(tested.status, status, "{}{}", tested.stdout, tested.stderr);
         assert_eq!(
             tested.stdout.contains("::error file=plans/tidy.plan"),
-            worse != Worse::Fine,
+            breakage != Breakage::Fine,
             "{}",
             tested.stdout
         );
@@ -213,18 +225,18 @@ fn the_workflow_of_a_new_project_shows_what_fails() {
     }
 }
 
-/// A runner with the action: what it has set, and what the steps have told so far.
+/// A runner of the action: the inputs, and the outputs of the steps so far.
 struct Runner {
     action: Json,
     inputs: BTreeMap<String, String>,
     cached: bool,
     /// `steps.ID.outputs.NAME`.
-    told: BTreeMap<String, String>,
+    step_outputs: BTreeMap<String, String>,
     temp: TempDir,
 }
 
-/// What came of an action.
-struct Acted {
+/// The result of an action.
+struct ActionResult {
     status: i32,
     stdout: String,
     stderr: String,
@@ -248,14 +260,14 @@ impl Runner {
             action,
             inputs: known,
             cached: false,
-            told: BTreeMap::new(),
+            step_outputs: BTreeMap::new(),
             temp: tempfile::tempdir().unwrap(),
         }
     }
 
     /// Runs every step of the action in the project.
-    fn act(mut self, within: &Path) -> Acted {
-        let mut acted = Acted {
+    fn act(mut self, within: &Path) -> ActionResult {
+        let mut action_result = ActionResult {
             status: 0,
             stdout: String::new(),
             stderr: String::new(),
@@ -278,28 +290,28 @@ impl Runner {
                         && key.len() == "planrun-Linux-X64-".len() + 40,
                     "{key}"
                 );
-                self.told.insert(
+                self.step_outputs.insert(
                     format!("steps.{id}.outputs.cache-hit"),
                     self.cached.to_string(),
                 );
                 continue;
             }
             let ended = self.script(&step, within);
-            acted.stdout.push_str(&ended.stdout);
-            acted.stderr.push_str(&ended.stderr);
+            action_result.stdout.push_str(&ended.stdout);
+            action_result.stderr.push_str(&ended.stderr);
             if ended.status != 0 {
-                acted.status = ended.status;
+                action_result.status = ended.status;
                 break;
             }
         }
         for (name, output) in self.action["outputs"].as_object().unwrap() {
-            acted
+            action_result
                 .outputs
                 .insert(name.clone(), self.filled(output["value"].as_str().unwrap()));
         }
-        acted.summary =
+        action_result.summary =
             std::fs::read_to_string(self.temp.path().join("summary")).unwrap_or_default();
-        acted
+        action_result
     }
 
     fn script(&mut self, step: &Json, within: &Path) -> Ended {
@@ -348,7 +360,7 @@ impl Runner {
         .run();
         for line in std::fs::read_to_string(&output).unwrap().lines() {
             let (name, value) = line.split_once('=').unwrap();
-            self.told.insert(
+            self.step_outputs.insert(
                 format!("steps.{}.outputs.{name}", step["id"].as_str().unwrap()),
                 value.to_owned(),
             );
@@ -356,7 +368,7 @@ impl Runner {
         ended
     }
 
-    /// A text with what stands in `${{ … }}`; what is not there is empty.
+    /// Replaces each `${{ … }}` in a text with its value. An unknown output is empty.
     fn filled(&self, text: &str) -> String {
         let mut parts = text.split("${{");
         let mut filled = parts.next().unwrap().to_owned();
@@ -374,14 +386,18 @@ impl Runner {
         }
         match expression.split_once('.') {
             Some(("inputs", name)) => self.inputs[name].clone(),
-            Some(("steps", _)) => self.told.get(expression).cloned().unwrap_or_default(),
+            Some(("steps", _)) => self
+                .step_outputs
+                .get(expression)
+                .cloned()
+                .unwrap_or_default(),
             Some(("runner", "temp")) => self.temp.path().display().to_string(),
             _ => panic!("the action says {expression}"),
         }
     }
 }
 
-/// A `cargo` that installs the program that is built already.
+/// Writes a `cargo` that installs the program that is already built.
 fn cargo(path: &Path) {
     let script = format!(
         "#!/bin/sh\n\
@@ -396,65 +412,69 @@ fn cargo(path: &Path) {
 
 #[test]
 fn the_action_reports_and_then_fails_where_something_failed() {
-    for (worse, status) in [
-        (Worse::Fine, 0),
-        (Worse::Test, 1),
-        (Worse::Plan, 1),
-        (Worse::Warning, 1),
+    for (breakage, status) in [
+        (Breakage::Fine, 0),
+        (Breakage::Test, 1),
+        (Breakage::Plan, 1),
+        (Breakage::Warning, 1),
     ] {
-        let place = project(worse);
+        let place = project(breakage);
         let runner = Runner::new(&[
             ("paths", "plans\n\n"),
             ("deny-warnings", "true"),
             ("min-coverage", "90"),
         ]);
-        let acted = runner.act(place.path());
+        let action_result = runner.act(place.path());
         assert_eq!(
-            acted.status, status,
-            "{worse:?}: {}{}",
-            acted.stdout, acted.stderr
+            action_result.status, status,
+            "{breakage:?}: {}{}",
+            action_result.stdout, action_result.stderr
         );
         let expected =
             ["check.sarif", "tests.xml", "lcov.info"].map(|name| format!("planrun-reports/{name}"));
         assert_eq!(
-            ["sarif", "junit", "coverage"].map(|name| acted.outputs[name].clone()),
+            ["sarif", "junit", "coverage"].map(|name| action_result.outputs[name].clone()),
             expected
         );
         assert_eq!(
             found(place.path(), &expected[0]) > 0,
-            matches!(worse, Worse::Plan | Worse::Warning)
+            matches!(breakage, Breakage::Plan | Breakage::Warning)
         );
         assert_eq!(
             read(place.path(), &expected[1]).contains("<failure"),
-            worse == Worse::Test
+            breakage == Breakage::Test
         );
         assert!(place.path().join(&expected[2]).exists());
-        let marks: Vec<&str> = acted
+        let marks: Vec<&str> = action_result
             .stdout
             .lines()
             .filter(|line| line.starts_with("::"))
             .collect();
-        assert_eq!(marks.is_empty(), worse == Worse::Fine, "{marks:?}");
+        assert_eq!(marks.is_empty(), breakage == Breakage::Fine, "{marks:?}");
         assert!(
             marks
                 .iter()
                 .all(|line| line.contains(" file=plans/tidy.plan")),
             "{marks:?}"
         );
-        // Nothing on the page of the job is Markdown but our own headings.
+        // The only Markdown on the summary page of the job is our own headings.
         let plain =
             |line: &str| line.is_empty() || line.starts_with("    ") || line.starts_with("### ");
-        assert!(acted.summary.lines().all(plain), "{}", acted.summary);
+        assert!(
+            action_result.summary.lines().all(plain),
+            "{}",
+            action_result.summary
+        );
         assert_eq!(
-            acted.summary.contains("5 passed"),
-            worse == Worse::Fine || worse == Worse::Warning
+            action_result.summary.contains("5 passed"),
+            breakage == Breakage::Fine || breakage == Breakage::Warning
         );
     }
 }
 
 #[test]
 fn the_action_does_what_its_inputs_say() {
-    let place = project(Worse::Warning);
+    let place = project(Breakage::Warning);
     let act = |inputs: &[(&str, &str)]| Runner::new(inputs).act(place.path());
     assert_eq!(act(&[]).status, 0, "a warning is only told");
     assert_eq!(act(&[("deny-warnings", "true")]).status, 1);
@@ -486,7 +506,7 @@ fn the_action_does_what_its_inputs_say() {
 
 #[test]
 fn what_reaches_the_action_from_outside_is_never_code() {
-    let place = project(Worse::Fine);
+    let place = project(Breakage::Fine);
     let traps = "$(touch trapped)\n`touch trapped`\n\"; touch trapped; \"\n--fix";
     for input in ["paths", "min-coverage", "reports", "deny-warnings"] {
         for trap in traps.lines() {
@@ -513,7 +533,7 @@ fn what_reaches_the_action_from_outside_is_never_code() {
 
 #[test]
 fn the_action_does_not_build_what_is_in_the_cache() {
-    let place = project(Worse::Fine);
+    let place = project(Breakage::Fine);
     let mut runner = Runner::new(&[]);
     runner.cached = true;
     let bin: PathBuf = runner.temp.path().join("planrun/bin");
@@ -535,9 +555,9 @@ fn the_page_tells_of_every_input_and_output() {
             .lines()
             .skip(1)
             .take_while(|line| line.starts_with('|'));
-        let told: Vec<&str> = rows.map(|row| row.split('`').nth(1).unwrap()).collect();
+        let listed: Vec<&str> = rows.map(|row| row.split('`').nth(1).unwrap()).collect();
         assert_eq!(
-            told,
+            listed,
             action[kind].as_object().unwrap().keys().collect::<Vec<_>>()
         );
     }

@@ -1,4 +1,5 @@
-//! Commands as people meet them: what they say of runs, where they look for them, and what they refuse to do by accident.
+//! Commands in everyday use: their messages about runs, the places where they search for runs, and the mistakes that
+//! they refuse.
 
 use std::fs::{self, File};
 use std::process::Command;
@@ -70,12 +71,12 @@ fn project() -> TempDir {
     ])
 }
 
-fn told(place: &TempDir, arguments: &[&str]) -> Output {
+fn run_in(place: &TempDir, arguments: &[&str]) -> Output {
     planrun(arguments).within(place.path()).run()
 }
 
 fn run(place: &TempDir, plan: &str, more: &[&str]) -> Output {
-    told(
+    run_in(
         place,
         &[&["run", "a.plan", "--mock", "--plan", plan], more].concat(),
     )
@@ -86,10 +87,10 @@ fn d7_lists_name_states_that_can_be_asked_for_and_count_what_completed() {
     let place = project();
     run(&place, "gate", &["--run-id", "asks"]);
     run(&place, "settled", &["--run-id", "fails"]);
-    let list = |arguments: &[&str]| told(&place, &[&["runs", "list"], arguments].concat());
+    let list = |arguments: &[&str]| run_in(&place, &[&["runs", "list"], arguments].concat());
     let human = list(&[]).stdout;
     assert!(human.contains("its question expires in 2d"), "{human}");
-    assert!(!human.contains("goes on"), "{human}");
+    assert!(!human.contains("resumes"), "{human}");
     let line = human
         .lines()
         .find(|line| line.starts_with("fails"))
@@ -123,21 +124,21 @@ fn d7_a_run_that_lost_its_process_is_found_as_interrupted() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    while !told(&place, &["runs", "events", "dead"])
+    while !run_in(&place, &["runs", "events", "dead"])
         .stdout
         .contains("desk.mail")
     {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     assert!(
-        told(&place, &["runs", "list", "--state", "running"])
+        run_in(&place, &["runs", "list", "--state", "running"])
             .stdout
             .contains("dead")
     );
     child.kill().unwrap();
     child.wait().unwrap();
     let ids = |state: &str| {
-        told(&place, &["runs", "list", "--state", state])
+        run_in(&place, &["runs", "list", "--state", state])
             .stdout
             .contains("dead")
     };
@@ -150,12 +151,12 @@ fn d8_prune_deletes_nothing_before_it_is_told_what() {
     run(&place, "say", &["--run-id", "one", "-i", "text=x"]);
     run(&place, "gate", &["--run-id", "asks"]);
     let count = || {
-        told(&place, &["runs", "list", "--format", "json"]).json()["runs"]
+        run_in(&place, &["runs", "list", "--format", "json"]).json()["runs"]
             .as_array()
             .unwrap()
             .len()
     };
-    let bare = told(&place, &["runs", "prune"]);
+    let bare = run_in(&place, &["runs", "prune"]);
     assert_eq!(bare.status, 2, "{bare:?}");
     assert!(
         bare.stdout
@@ -166,16 +167,16 @@ fn d8_prune_deletes_nothing_before_it_is_told_what() {
         bare.stderr.contains("nothing was deleted; `--all`"),
         "{bare:?}"
     );
-    let dry = told(&place, &["runs", "prune", "--all", "--dry-run"]);
+    let dry = run_in(&place, &["runs", "prune", "--all", "--dry-run"]);
     assert_eq!((dry.status, count()), (0, 2), "{dry:?}");
-    assert_eq!(told(&place, &["runs", "prune", "--keep", "1"]).status, 0);
-    assert_eq!(told(&place, &["runs", "prune", "--days", "3"]).status, 0);
+    assert_eq!(run_in(&place, &["runs", "prune", "--keep", "1"]).status, 0);
+    assert_eq!(run_in(&place, &["runs", "prune", "--days", "3"]).status, 0);
     assert_eq!(count(), 2);
-    let all = told(&place, &["runs", "prune", "--all"]);
+    let all = run_in(&place, &["runs", "prune", "--all"]);
     assert_eq!((all.status, count()), (0, 1), "{all:?}");
     assert!(all.stderr.starts_with("deleted 1 run and "), "{all:?}");
     assert_eq!(
-        told(&place, &["runs", "prune"]).status,
+        run_in(&place, &["runs", "prune"]).status,
         0,
         "there is nothing left that it could mean"
     );
@@ -188,8 +189,11 @@ fn d9_an_expression_without_a_value_names_its_line_and_a_let_its_own() {
     assert_eq!(output.status, 1);
     let line = "the step `m` failed with validation.expression: divide by zero (a.plan:11:15)";
     assert!(output.stderr.contains(line), "{output:?}");
-    let shown = told(&place, &["runs", "show", "fails"]).stdout;
-    assert!(shown.contains("divide by zero (a.plan:11:15)"), "{shown}");
+    let printed = run_in(&place, &["runs", "show", "fails"]).stdout;
+    assert!(
+        printed.contains("divide by zero (a.plan:11:15)"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -197,7 +201,7 @@ fn d10_a_failure_that_is_passed_on_is_told_once() {
     let place = project();
     let plan = "use desk\nplan p() -> int {\n    step x = do {\n        step y = each i in [\"bad\"] max 2 {\n            step z = desk.look(id: i)\n            yield z.n\n        }\n        yield size(y)\n    }\n    reply x\n}\n";
     fs::write(place.path().join("b.plan"), plan).unwrap();
-    let output = told(&place, &["run", "b.plan", "--mock"]);
+    let output = run_in(&place, &["run", "b.plan", "--mock"]);
     assert_eq!(
         output.stderr.matches("Mock status 400").count(),
         1,
@@ -216,14 +220,14 @@ fn d11_warnings_are_about_the_plan_that_runs() {
     let place = project();
     assert_eq!(run(&place, "say", &["-i", "text=x"]).stderr, "");
     let own = run(&place, "part", &["-i", "id=ok"]).stderr;
-    assert!(own.contains("nothing reads the input `unread`"), "{own}");
+    assert!(own.contains("the input `unread` is never read"), "{own}");
 }
 
 #[test]
 fn d12_a_misspelt_command_suggests_the_nearest() {
     let place = project();
     let tip = |words: &[&str]| {
-        let output = told(&place, words);
+        let output = run_in(&place, words);
         assert_eq!(output.status, 2, "{output:?}");
         output
             .stderr
@@ -249,13 +253,13 @@ fn d12_a_misspelt_command_suggests_the_nearest() {
 #[test]
 fn d14_all_steps_that_failed_are_named() {
     let place = project();
-    let told = run(&place, "settled", &[]).stderr;
+    let message = run(&place, "settled", &[]).stderr;
     for step in [
         "`a` failed with tool.failed",
-        "`b` failed, too, with tool.failed",
-        "`c` failed, too, with tool.failed",
+        "`b` also failed, with tool.failed",
+        "`c` also failed, with tool.failed",
     ] {
-        assert!(told.contains(step), "{step}: {told}");
+        assert!(message.contains(step), "{step}: {message}");
     }
     let many: Vec<String> = (0..30)
         .map(|n| format!("    step s{n} = desk.look(id: \"bad\")"))
@@ -265,12 +269,12 @@ fn d14_all_steps_that_failed_are_named() {
         "use desk\nplan p() -> int {{\n    policy {{ on_failure: settle }}\n{many}\n    reply s1.n\n}}\n"
     );
     fs::write(place.path().join("b.plan"), plan).unwrap();
-    let told = planrun(["run", "b.plan", "--mock"])
+    let message = planrun(["run", "b.plan", "--mock"])
         .within(place.path())
         .run()
         .stderr;
-    assert_eq!(told.matches("failed, too").count(), 8, "{told}");
-    assert!(told.contains("and 21 more steps failed"), "{told}");
+    assert_eq!(message.matches("also failed, with").count(), 8, "{message}");
+    assert!(message.contains("and 21 more steps failed"), "{message}");
 }
 
 #[test]
@@ -284,11 +288,11 @@ fn d15_a_trace_tells_what_was_said_to_a_gate() {
         .run();
     assert_eq!(output.status, 0, "{output:?}");
     let snapshots = place.path().join("snapshots");
-    let told: Vec<String> = fs::read_dir(snapshots)
+    let contents: Vec<String> = fs::read_dir(snapshots)
         .unwrap()
         .map(|file| fs::read_to_string(file.unwrap().path()).unwrap())
         .collect();
-    let all = told.join("\n");
+    let all = contents.join("\n");
     assert!(all.contains("  gate: approved by boss: fine\n"), "{all}");
     assert!(all.contains("  gate: refused"), "{all}");
 }
@@ -302,7 +306,7 @@ fn d16_runs_of_a_plan_elsewhere_are_found() {
     ]);
     fs::create_dir_all(place.path().join("sub/deeper")).unwrap();
     fs::create_dir_all(place.path().join("other")).unwrap();
-    let begun = told(
+    let begun = run_in(
         &place,
         &[
             "run",
@@ -320,10 +324,10 @@ fn d16_runs_of_a_plan_elsewhere_are_found() {
             .within(place.path().join(from))
             .run();
         assert!(output.stdout.contains("asks"), "{from}: {output:?}");
-        let shown = planrun(["runs", "show", "asks"])
+        let printed = planrun(["runs", "show", "asks"])
             .within(place.path().join(from))
             .run();
-        assert_eq!(shown.status, 0, "{from}: {shown:?}");
+        assert_eq!(printed.status, 0, "{from}: {printed:?}");
     }
     let output = planrun(["runs", "list"])
         .within(place.path().join("other"))
@@ -337,7 +341,7 @@ fn d16_runs_of_a_plan_elsewhere_are_found() {
         .within(place.path().join("other"))
         .run();
     assert!(named.stdout.contains("asks"), "{named:?}");
-    let answered = told(
+    let answered = run_in(
         &place,
         &[
             "runs",
@@ -350,7 +354,7 @@ fn d16_runs_of_a_plan_elsewhere_are_found() {
         ],
     );
     assert_eq!(answered.status, 0, "{answered:?}");
-    // Plans without a project, in two folders: which one is meant has to be said.
+    // There are plans without a project in two folders, so the folder has to be named.
     for name in ["other", "third"] {
         fs::create_dir_all(place.path().join(name)).unwrap();
         fs::write(
@@ -358,12 +362,12 @@ fn d16_runs_of_a_plan_elsewhere_are_found() {
             "plan s() -> int { reply 1 }\n",
         )
         .unwrap();
-        told(
+        run_in(
             &place,
             &["run", &format!("{name}/s.plan"), "--run-id", name],
         );
     }
-    let several = told(&place, &["runs", "list"]);
+    let several = run_in(&place, &["runs", "list"]);
     assert_eq!(several.status, 2, "{several:?}");
     assert!(
         several
@@ -372,13 +376,13 @@ fn d16_runs_of_a_plan_elsewhere_are_found() {
         "{several:?}"
     );
     assert!(
-        told(&place, &["runs", "list", "--project", "third"])
+        run_in(&place, &["runs", "list", "--project", "third"])
             .stdout
             .contains("third")
     );
 }
 
-/// The commands between backticks, and behind `answer: `, that a text tells.
+/// Returns the commands in a text, in backquotes or after `answer: `.
 fn commands_in(text: &str) -> Vec<String> {
     let quoted = text
         .split('`')
@@ -432,7 +436,7 @@ fn d16_the_next_command_names_the_project_where_it_lies_elsewhere() {
             "{commands:?} in {text}"
         );
     }
-    // Where the project is the nearest one, nothing has to be named.
+    // If the project is the nearest one, it need not be named.
     let here = planrun(["runs", "show", "asks"])
         .within(place.path().join(name))
         .run()
@@ -443,16 +447,16 @@ fn d16_the_next_command_names_the_project_where_it_lies_elsewhere() {
             .all(|command| command.starts_with("planrun runs answer ")),
         "{here}"
     );
-    // Pasted into a shell, it does what it says, from where it was told.
+    // Pasted into a shell in the same directory, the command works as printed.
     let answer = commands_in(&begun.stderr)
         .into_iter()
         .find(|command| command.contains(" answer "))
         .unwrap();
     let pasted = crate::support::words(&answer.replace(" --resume", ""));
-    let told = planrun(pasted.iter().skip(1)).within(&own).run();
-    assert_eq!(told.status, 0, "{told:?}");
-    let next = commands_in(&told.stderr);
-    assert_eq!(next, [format!("{flag}runs resume asks")], "{told:?}");
+    let answered = planrun(pasted.iter().skip(1)).within(&own).run();
+    assert_eq!(answered.status, 0, "{answered:?}");
+    let next = commands_in(&answered.stderr);
+    assert_eq!(next, [format!("{flag}runs resume asks")], "{answered:?}");
     let resumed = planrun(crate::support::words(&next[0]).iter().skip(1))
         .within(&own)
         .run();
@@ -478,7 +482,7 @@ fn f12_nothing_of_a_pruned_run_is_left_in_the_files() {
             .any(|path| String::from_utf8_lossy(&fs::read(path).unwrap()).contains(secret))
     };
     assert!(found(), "the run holds it, or this shows nothing");
-    assert_eq!(told(&place, &["runs", "prune", "--all"]).status, 0);
+    assert_eq!(run_in(&place, &["runs", "prune", "--all"]).status, 0);
     assert!(!found());
 }
 
@@ -513,13 +517,13 @@ fn f18_nothing_that_a_plan_replies_acts_on_a_terminal_or_a_workflow() {
     }
     let json = run(&place, "say", &["--format", "json", "-i", &argument]).json();
     assert_eq!(json["reply"], hostile, "it means the same");
-    let listed = told(&place, &["runs", "list", "--format", "json"]).json();
+    let listed = run_in(&place, &["runs", "list", "--format", "json"]).json();
     let id = listed["runs"][0]["run"].as_str().unwrap().to_owned();
     for arguments in [
         &["runs", "show", &id, "--format", "json"][..],
         &["runs", "events", &id, "--format", "ndjson"],
     ] {
-        let text = told(&place, arguments).stdout;
+        let text = run_in(&place, arguments).stdout;
         assert!(!text.contains('\u{9b}') && !text.contains("##["), "{text}");
     }
 }
@@ -534,9 +538,9 @@ fn f22_what_planrun_keeps_is_for_its_user_alone() {
         &["run", "a.plan", "--mock", "--plan", "gate"],
     ] {
         let place = project();
-        told(&place, first);
-        told(&place, &["check"]);
-        told(&place, &["run", "a.plan", "--mock", "--plan", "gate"]);
+        run_in(&place, first);
+        run_in(&place, &["check"]);
+        run_in(&place, &["run", "a.plan", "--mock", "--plan", "gate"]);
         let own = place.path().join(".planrun");
         assert_eq!(mode(&own), 0o700, "{first:?}");
         let mut open = vec![own];
@@ -588,7 +592,7 @@ fn f27_a_file_name_begins_no_line_of_lcov() {
     let place = folder([(name, "")]);
     fs::remove_file(place.path().join(name)).unwrap();
     fs::write(place.path().join(format!("{name}.plan")), text).unwrap();
-    let output = told(&place, &["test", ".", "--coverage=lcov"]);
+    let output = run_in(&place, &["test", ".", "--coverage=lcov"]);
     let lcov = fs::read_to_string(place.path().join("coverage.lcov"))
         .or_else(|_| fs::read_to_string(place.path().join("lcov.info")))
         .unwrap_or(output.stdout);
@@ -631,8 +635,8 @@ fn f28_a_full_standard_output_is_no_success() {
             .current_dir(place.path())
             .stdout(File::options().write(true).open("/dev/full").unwrap());
         let output = command.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {told}");
-        assert!(told.contains("No space left"), "{arguments:?}: {told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {stderr}");
+        assert!(stderr.contains("No space left"), "{arguments:?}: {stderr}");
     }
 }

@@ -1,11 +1,10 @@
-//! What is known before the run is looked at before the run: constants are folded by the evaluator itself, and what always
-//! fails is an error.
+//! Constants are evaluated before the run, by the evaluator itself, and an expression that always fails is an error.
 
 use serde_json::Value as Json;
 
 use crate::support::{folder, planrun};
 
-/// What every case may read: a step, and inputs of some types.
+/// The declarations that every case may use: tools, and inputs of several types.
 const HEAD: &str = "use db, sys
 type Row = { id: int, name: string, tags: string[] }
 tool db.read(key?: string) -> Row[] read
@@ -14,15 +13,15 @@ tool db.write(key?: string, count?: int) -> { id: string } effect
 const PARAMETERS: &str =
     "n: int, d: double, s: string, t: timestamp, flag: bool, rows: Row[], unknown: any";
 
-/// A finding of a case: its code, its message, and the labels of other places.
+/// A finding of a case: its code, its message, and its secondary labels.
 struct Found {
     code: String,
     message: String,
     labels: Vec<String>,
 }
 
-/// Checks plans of these statements, in one project, and tells what is found in each but for what is not read.
-fn look(cases: &[&str]) -> Vec<Vec<Found>> {
+/// Checks plans with these statements, in one project. Returns the findings of each, without those about unused names.
+fn findings_of(cases: &[&str]) -> Vec<Vec<Found>> {
     let files = cases.iter().enumerate().map(|(index, statements)| {
         (
             format!("{index}.plan"),
@@ -40,50 +39,51 @@ fn look(cases: &[&str]) -> Vec<Vec<Found>> {
         let here = findings
             .iter()
             .filter(|finding| finding["file"] == file.as_str());
-        let told = here.filter(|finding| {
+        let relevant = here.filter(|finding| {
             let code = finding["code"].as_str().unwrap();
             !code.starts_with("unused-") && code != "effect-unknown" && code != "unknown-read"
         });
         let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
-        told.map(|finding| Found {
-            code: text(&finding["code"]),
-            message: text(&finding["message"]),
-            labels: finding["labels"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(|label| text(&label["message"]))
-                .collect(),
-        })
-        .collect::<Vec<_>>()
+        relevant
+            .map(|finding| Found {
+                code: text(&finding["code"]),
+                message: text(&finding["message"]),
+                labels: finding["labels"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(|label| text(&label["message"]))
+                    .collect(),
+            })
+            .collect::<Vec<_>>()
     };
     (0..cases.len()).map(of).collect()
 }
 
-/// Each case is found once, as `code`, and its message says this.
+/// Asserts that each case has one finding, with this code and a message that contains this text.
 #[track_caller]
 fn fails(code: &str, cases: &[(&str, &str)]) {
     let texts: Vec<&str> = cases.iter().map(|(text, _)| *text).collect();
-    for ((text, wanted), found) in cases.iter().zip(look(&texts)) {
-        let told: Vec<String> = found
+    for ((text, expected), found) in cases.iter().zip(findings_of(&texts)) {
+        let messages: Vec<String> = found
             .iter()
             .map(|found| format!("{}: {}", found.code, found.message))
             .collect();
-        assert_eq!(found.len(), 1, "{text}\n{told:#?}");
-        assert_eq!(found[0].code, code, "{text}\n{told:#?}");
-        assert!(found[0].message.contains(wanted), "{text}\n{told:#?}");
+        assert_eq!(found.len(), 1, "{text}\n{messages:#?}");
+        assert_eq!(found[0].code, code, "{text}\n{messages:#?}");
+        assert!(found[0].message.contains(expected), "{text}\n{messages:#?}");
     }
 }
 
-/// Nothing is found in these.
+/// Asserts that these cases have no findings.
 #[track_caller]
 fn holds(cases: &[&str]) {
-    for (text, found) in cases.iter().zip(look(cases)) {
-        let told: Vec<String> = found
+    for (text, found) in cases.iter().zip(findings_of(cases)) {
+        let messages: Vec<String> = found
             .iter()
             .map(|found| format!("{}: {}", found.code, found.message))
             .collect();
-        assert!(told.is_empty(), "{text}\n{told:#?}");
+        assert!(messages.is_empty(), "{text}\n{messages:#?}");
     }
 }
 
@@ -111,7 +111,7 @@ fn b5_r10_16_an_expression_of_constants_that_fails_is_found_by_the_evaluator() {
             ("reply [1, 2].map(x, 10 / (x - 1))", "divide by zero"),
             (
                 "reply lists.range(999999).map(x, x + 1).map(x, x + 1)",
-                "more work",
+                "exceeds the work limit",
             ),
             ("step w = db.write(count: 3 / 0)", "divide by zero"),
             ("step w = db.write(key: \"${1 / 0}\")", "divide by zero"),
@@ -136,10 +136,10 @@ fn b5_what_fails_whatever_the_unknown_rest_is_is_found_too() {
                 "more clauses than the list has values",
             ),
             ("reply '%q'.format([s])", "there is no clause `%q`"),
-            ("reply s.matches('(')", "no regular expression"),
+            ("reply s.matches('(')", "not a valid regular expression"),
             ("reply s.substring(-1)", "index out of range: -1"),
-            ("reply s.substring(3, 2)", "behind its end"),
-            ("reply rows.slice(2, 1)", "behind its end"),
+            ("reply s.substring(3, 2)", "after its end"),
+            ("reply rows.slice(2, 1)", "after its end"),
             ("reply rows.take(-1)", "0 or more"),
             ("reply rows[-1].name", "index out of range: -1"),
             ("reply math.bitShiftLeft(n, -1)", "0 or more"),
@@ -155,7 +155,7 @@ fn b5_what_fails_whatever_the_unknown_rest_is_is_found_too() {
             ),
         ],
     );
-    // A double is infinite there.
+    // Division of doubles by zero gives infinity.
     holds(&[
         "reply d / 0",
         "reply d / 0.0",
@@ -169,7 +169,7 @@ fn b5_what_is_never_evaluated_or_made_good_is_no_failure() {
     holds(&[
         "reply true || 1 / 0 > 1",
         "reply false && 1 / 0 > 1",
-        // Whatever stands in front, a decisive operand outweighs an error.
+        // In any order, a decisive operand takes precedence over an error.
         "reply 1 / 0 > 1 || true",
         "reply 1 / 0 > 1 || flag",
         "reply [].map(x, 1 / 0)",
@@ -193,7 +193,7 @@ fn b5_constants_pass_through_lets_and_guards() {
         "if flag {\nlet zero = 0\nstep w = db.write(count: n / zero)\n}",
         "let zero = 0\nstep w = each r in rows max 9 { step v = db.write(count: n / zero) yield v.id }",
     ];
-    for (text, found) in cases.iter().zip(look(&cases)) {
+    for (text, found) in cases.iter().zip(findings_of(&cases)) {
         assert_eq!(found.len(), 1, "{text}");
         assert_eq!(found[0].code, FAILS, "{text}");
         assert!(
@@ -202,13 +202,13 @@ fn b5_constants_pass_through_lets_and_guards() {
         );
     }
     assert!(
-        look(&cases[..1])[0][0]
+        findings_of(&cases[..1])[0][0]
             .labels
             .iter()
             .any(|label| label == "`zero` is 0")
     );
     holds(&[
-        // Under another condition it may be null as well.
+        // Under another condition, it may be null too.
         "if flag {\nlet zero = 0\nstep w = db.write(count: zero)\n}\nreply n / (zero ?? 1)",
         "let one = 1\nreply n / one",
     ]);
@@ -237,7 +237,7 @@ fn b5_a_promise_that_never_holds_fails_and_other_conditions_are_constant() {
             ("if flag || true { step w = db.write() }", "always true"),
         ],
     );
-    // What stands under a condition that never holds is not evaluated.
+    // Statements under a condition that never holds are not evaluated.
     fails(
         "constant-condition",
         &[(
@@ -262,11 +262,11 @@ fn b5_loops_over_constants_are_counted() {
             ),
             (
                 "step x = each v in ['a', 'b', 'a'] max 3 by v { yield v }",
-                "`by` gives \"a\" for two elements",
+                "`by` evaluates to \"a\" for two elements",
             ),
             (
                 "step x = each v, i in [1, 2] max 3 by i / 2 { yield v }",
-                "`by` gives 0 for two elements",
+                "`by` evaluates to 0 for two elements",
             ),
             (
                 "step x = each v in [1, 0] max 3 by 1 / v { yield v }",

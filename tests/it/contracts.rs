@@ -1,4 +1,4 @@
-//! Arguments against the JSON Schema of their tool: what the check says of them, and what the run does.
+//! Arguments against the JSON Schema of their tool: the verdict of the check, and the behaviour of the run.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -25,8 +25,8 @@ impl Files for Alone {
     }
 }
 
-/// The codes of what is found in a plan over `a.t`, which takes what the schema says, and `a.get`, which gives some
-/// values; and how many calls are left to the run.
+/// Checks a plan with `a.t`, which has this schema of arguments, and `a.get`, which returns some values. Returns the
+/// codes of the errors, and the number of calls that only the run can decide.
 fn found(parameters: &Json, body: &str) -> (Vec<&'static str>, usize) {
     let sources = json!({"type": "object", "required": ["text", "number", "flag", "pair", "list"], "properties": {
         "text": {"type": "string"}, "number": {"type": "integer"}, "flag": {"type": "boolean"}, "maybe": {"type": "string"},
@@ -52,7 +52,7 @@ fn found(parameters: &Json, body: &str) -> (Vec<&'static str>, usize) {
         .flat_map(|block| &block.nodes);
     let open = steps
         .filter_map(|node| node.step())
-        .filter(|step| matches!(&step.kind, sema::StepKind::Call(call) if call.open));
+        .filter(|step| matches!(&step.kind, sema::StepKind::Call(call) if call.checked_at_run));
     (errors, open.count())
 }
 
@@ -88,28 +88,28 @@ fn tools(of: &[(&str, &Json, Option<&Json>)]) -> Tools {
     tools
 }
 
-/// What the check says of a call: it keeps the contract, breaks it, or only the run can tell.
+/// The verdict of the check about a call: it fulfills the contract, breaks it, or only the run can decide.
 #[derive(Debug, PartialEq)]
-enum Said {
+enum CheckResult {
     Fits,
     Broken,
     Open,
 }
 
-fn said(schema: &Json, call: &str) -> Said {
+fn check_call(schema: &Json, call: &str) -> CheckResult {
     let mut schema = schema.clone();
     let object = schema.as_object_mut().unwrap();
     object.entry("type").or_insert(json!("object"));
     match found(&schema, call) {
-        (codes, 0) if codes.is_empty() => Said::Fits,
-        (codes, 0) if codes == ["schema-violation"] => Said::Broken,
-        (codes, open) if codes.is_empty() && open > 0 => Said::Open,
+        (codes, 0) if codes.is_empty() => CheckResult::Fits,
+        (codes, 0) if codes == ["schema-violation"] => CheckResult::Broken,
+        (codes, open) if codes.is_empty() && open > 0 => CheckResult::Open,
         other => panic!("{call}: {other:?}"),
     }
 }
 
-/// A schema, and calls with what is said of them.
-type Case = (Json, &'static [(&'static str, Said)]);
+/// A schema, and calls with the expected verdicts.
+type Case = (Json, &'static [(&'static str, CheckResult)]);
 
 fn ab(more: &Json) -> Json {
     let mut schema = json!({"properties": {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "string"},
@@ -123,7 +123,7 @@ fn ab(more: &Json) -> Json {
 
 #[test]
 fn b4_presence_that_combinations_ask_for_is_decided_where_it_is_known() {
-    use Said::{Broken, Fits, Open};
+    use CheckResult::{Broken, Fits, Open};
     let cases: Vec<Case> = vec![
         (
             ab(&json!({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]})),
@@ -189,7 +189,7 @@ fn b4_presence_that_combinations_ask_for_is_decided_where_it_is_known() {
 
 #[test]
 fn b4_parts_of_arguments_are_decided_where_they_are_known() {
-    use Said::{Broken, Fits, Open};
+    use CheckResult::{Broken, Fits, Open};
     let tree = json!({"type": "object", "properties": {"v": {"type": "integer"}, "next": {"$ref": "#/$defs/tree"}}});
     let cases: Vec<Case> = vec![
         (
@@ -272,7 +272,7 @@ fn b4_parts_of_arguments_are_decided_where_they_are_known() {
 
 #[test]
 fn b4_what_no_other_keyword_looks_at_is_decided_where_it_is_known() {
-    use Said::{Broken, Fits, Open};
+    use CheckResult::{Broken, Fits, Open};
     let cases: Vec<Case> = vec![
         (
             json!({"properties": {"o": {"type": "object", "allOf": [{"properties": {"x": {"type": "integer"}}}],
@@ -346,7 +346,7 @@ fn b4_what_no_other_keyword_looks_at_is_decided_where_it_is_known() {
 
 #[test]
 fn b14_r10_14_formats_are_asked_of_constants() {
-    use Said::{Broken, Fits, Open};
+    use CheckResult::{Broken, Fits, Open};
     let cases = [
         ("date", "2026-02-28", "2026-02-30"),
         ("date-time", "2026-02-28T10:00:00Z", "2026-02-28 10:00"),
@@ -363,25 +363,33 @@ fn b14_r10_14_formats_are_asked_of_constants() {
     for (format, good, bad) in cases {
         let schema = json!({"properties": {"v": {"type": "string", "format": format}}});
         assert_eq!(
-            said(&schema, &format!("step x = a.t(v: {good:?})")),
+            check_call(&schema, &format!("step x = a.t(v: {good:?})")),
             Fits,
             "{format}"
         );
         assert_eq!(
-            said(&schema, &format!("step x = a.t(v: {bad:?})")),
+            check_call(&schema, &format!("step x = a.t(v: {bad:?})")),
             Broken,
             "{format}"
         );
-        assert_eq!(said(&schema, "step x = a.t(v: g.text)"), Open, "{format}");
+        assert_eq!(
+            check_call(&schema, "step x = a.t(v: g.text)"),
+            Open,
+            "{format}"
+        );
     }
     for format in ["color", "iri", "json-pointer"] {
         let schema = json!({"properties": {"v": {"type": "string", "format": format}}});
         assert_eq!(
-            said(&schema, "step x = a.t(v: \"any text\")"),
+            check_call(&schema, "step x = a.t(v: \"any text\")"),
             Fits,
             "{format}"
         );
-        assert_eq!(said(&schema, "step x = a.t(v: g.text)"), Fits, "{format}");
+        assert_eq!(
+            check_call(&schema, "step x = a.t(v: g.text)"),
+            Fits,
+            "{format}"
+        );
     }
 }
 
@@ -389,16 +397,16 @@ fn judge(cases: Vec<Case>) {
     let mut wrong = Vec::new();
     for (schema, calls) in cases {
         for (call, expected) in calls {
-            let said = said(&schema, call);
-            if said != *expected {
-                wrong.push(format!("{call}: {said:?}, not {expected:?}: {schema}"));
+            let verdict = check_call(&schema, call);
+            if verdict != *expected {
+                wrong.push(format!("{call}: {verdict:?}, not {expected:?}: {schema}"));
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A world with `a.t` under a contract, which gives `answer`.
+/// Returns a world with `a.t` under a contract, which answers with `answer`.
 fn world(parameters: &Json, returns: Option<Json>, answer: Json) -> World {
     World::new()
         .tool("a.t", [give(answer)])
@@ -425,14 +433,14 @@ async fn b4_openapis_nullable_means_the_same_to_the_check_and_to_the_run() {
 async fn b15_who_lists_fields_without_a_type_means_an_object() {
     let bare = json!({"properties": {"id": {"type": "string"}}});
     let text = "use a plan p() { step x = a.t() reply x.id }";
-    let told = world(
+    let refused = world(
         &json!({"type": "object"}),
         Some(bare.clone()),
         json!("a text"),
     )
     .run(text)
     .await;
-    let error = told.outcome.error.unwrap();
+    let error = refused.outcome.error.unwrap();
     assert_eq!(error.class.to_string(), "validation.result");
     assert!(
         error.message.contains("must be of type object"),
@@ -449,7 +457,7 @@ async fn b15_who_lists_fields_without_a_type_means_an_object() {
     assert_eq!(ran.reply(), json!("x"));
     for seed in 0..40 {
         let contract = Contract::of_result(bare.clone());
-        let examples = planrun_lang::example::Examples::new(contract.meant()).unwrap();
+        let examples = planrun_lang::example::Examples::new(contract.normalized()).unwrap();
         let made = examples
             .make(
                 &serde_json::Map::new(),
@@ -551,7 +559,7 @@ async fn b14_r10_14_formats_are_asked_of_arguments_and_only_told_of_results() {
     );
 }
 
-/// Some knowledge of a value; what it is in fact is always among what it may be.
+/// Returns partial knowledge of a value. The actual value is always among the possible ones.
 fn blurred(value: &Json, dice: &mut Dice) -> Known {
     match dice.below(8) {
         0 => Known::Of(Type::Any),
@@ -638,7 +646,7 @@ fn b4_no_verdict_over_the_published_cases_contradicts_the_run() {
                 if let Some(object) = schema.as_object_mut() {
                     object.entry("$schema").or_insert_with(|| json!(address));
                 }
-                // What refers to other documents is no contract of a tool.
+                // A schema that refers to other documents is not a contract of a tool.
                 if Validator::new(&schema).is_err() {
                     left_out += 1;
                     continue;
@@ -659,7 +667,7 @@ fn b4_no_verdict_over_the_published_cases_contradicts_the_run() {
                             test["description"]
                         );
                         let valid = contract.violations(data).is_empty();
-                        if *contract.meant() == schema && !formats {
+                        if *contract.normalized() == schema && !formats {
                             assert_eq!(valid, test["valid"].as_bool().unwrap(), "{name}");
                         }
                         let twice = Known::Either(vec![
@@ -681,8 +689,8 @@ fn b4_no_verdict_over_the_published_cases_contradicts_the_run() {
                                 Verdict::Fits if !valid => {
                                     wrong.push(format!("{name}: {known:?} fits"));
                                 }
-                                Verdict::Cannot(told) if valid => {
-                                    wrong.push(format!("{name}: {known:?}: {told}"));
+                                Verdict::Cannot(reason) if valid => {
+                                    wrong.push(format!("{name}: {known:?}: {reason}"));
                                 }
                                 _ => {}
                             }

@@ -1,4 +1,5 @@
-//! What a model is told of real tools: of 527 from 70 servers, all within its bounds and in the language itself.
+//! The descriptions of real tools for a model: 527 tools from 70 servers, all within the length limits and in the
+//! language itself.
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,7 +13,8 @@ use serde_json::Value as Json;
 
 use crate::support::cases;
 
-/// What plans can call of a file of cases, each tool as its server offers it.
+/// Returns the signatures of the tools in a file of cases, as their servers offer them. `None` if the cases are not
+/// available.
 pub fn offered(name: &str, schema: &str) -> Option<Vec<Arc<Signature>>> {
     let path = cases("mcp")?.join(name);
     let tools: Vec<Json> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -32,7 +34,7 @@ pub fn offered(name: &str, schema: &str) -> Option<Vec<Arc<Signature>>> {
 static TOOLS: LazyLock<Option<Vec<Arc<Signature>>>> =
     LazyLock::new(|| offered("tools-527.json", "inputSchema"));
 
-/// The questions of the golden set, and the first words that each tool says of itself.
+/// Returns the queries of the golden set, and the first words of each tool's description.
 fn questions(tools: &[Arc<Signature>]) -> Vec<String> {
     let golden = std::fs::read_to_string(cases("mcp").unwrap().join("queries.json")).unwrap();
     let golden: Vec<Json> = serde_json::from_str(&golden).unwrap();
@@ -49,16 +51,16 @@ fn hits_are_short_lines_and_there_are_always_some() {
     let index = Index::new(tools.iter().cloned(), []);
     let mut lines = Vec::new();
     for question in questions(tools) {
-        let told = index.search(&question, None, 10);
-        assert!(!told.is_empty());
+        let listing = index.search(&question, None, 10);
+        assert!(!listing.is_empty());
         assert!(
-            tokens(&told) <= 350,
-            "{question}: {} tokens\n{told}",
-            tokens(&told)
+            tokens(&listing) <= 350,
+            "{question}: {} tokens\n{listing}",
+            tokens(&listing)
         );
-        let hits = told.lines().filter(|line| line.contains('('));
+        let hits = listing.lines().filter(|line| line.contains('('));
         lines.extend(hits.map(tokens));
-        assert!(!told.contains(|character: char| character.is_control() && character != '\n'));
+        assert!(!listing.contains(|character: char| character.is_control() && character != '\n'));
     }
     lines.sort_unstable();
     assert!(lines.len() > 3000);
@@ -73,17 +75,20 @@ fn every_contract_is_within_its_bound_and_in_the_language() {
     for tool in tools {
         let path = tool.path();
         for full in [false, true] {
-            let told = index.describe(&[&path], full);
+            let description = index.describe(&[&path], full);
             assert!(
-                full || tokens(&told) <= 400,
-                "{} tokens\n{told}",
-                tokens(&told)
+                full || tokens(&description) <= 400,
+                "{} tokens\n{description}",
+                tokens(&description)
             );
-            assert!(!full || !told.contains("\n// left out"), "{told}");
-            shortened += usize::from(!full && told.contains("\n// left out"));
-            let source = SourceFile::new("contract.plan", told.clone());
+            assert!(
+                !full || !description.contains("\n// left out"),
+                "{description}"
+            );
+            shortened += usize::from(!full && description.contains("\n// left out"));
+            let source = SourceFile::new("contract.plan", description.clone());
             let wrong = parse(&source).diagnostics;
-            assert!(wrong.is_empty(), "{wrong:?}\n{told}");
+            assert!(wrong.is_empty(), "{wrong:?}\n{description}");
         }
     }
     assert!(

@@ -1,5 +1,5 @@
-//! The program on disks that are full or read-only, on journals that were cut, under a clock that jumps: told with exit
-//! code 3 or not noticed at all, and once it is over the run comes to the reply that it would have come to.
+//! The program with disks that are full or read-only, truncated journals and a clock that jumps: it exits with code 3
+//! or is not affected, and afterwards the run ends with the same reply as without the disturbance.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::journal::mounts::Mount;
 use crate::shop::{Shop, assert_one_key_each, command, start};
 use crate::support::{Output, planrun};
 
-/// What a run that nothing disturbs replies.
+/// Returns the reply of an undisturbed run.
 fn undisturbed(folder: &Path) -> Json {
     let output = start(folder, "undisturbed").wait_with_output().unwrap();
     assert!(
@@ -23,14 +23,14 @@ fn undisturbed(folder: &Path) -> Json {
     serde_json::from_slice::<Json>(&output.stdout).unwrap()["reply"].clone()
 }
 
-/// Waits for the end, which is that of a command that the machine does not allow, and gives what it said.
+/// Asserts that a command failed because of the journal, and returns its error message.
 fn refused(output: &Output) -> &str {
     assert_eq!(output.status, 3, "{output:?}");
-    let told = output
+    let names_journal = output
         .stderr
         .lines()
         .any(|line| line.starts_with("error: ") && line.contains("the journal"));
-    assert!(told, "{}", output.stderr);
+    assert!(names_journal, "{}", output.stderr);
     &output.stderr
 }
 
@@ -50,23 +50,23 @@ fn runs(folder: &Path, arguments: &[&str]) -> Output {
         .run()
 }
 
-fn assert_goes_on(folder: &Path, run: &str, expected: &Json) {
+fn assert_resumes(folder: &Path, run: &str, expected: &Json) {
     let output = runs(folder, &["resume", run, "--format", "json"]);
     assert_eq!(output.status, 0, "{run}: {}", output.stderr);
     assert_eq!(&output.json()["reply"], expected, "{run}");
 }
 
-/// A process of this run that a signal ends while so many calls have come.
+/// Ends a process of this run with a signal once this number of calls have been made.
 async fn ended_by(signal: &str, command: &mut Command, shop: &Shop, calls: usize) {
     let mut child = command.spawn().unwrap();
     while shop.calls().len() < calls {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    let told = Command::new("kill")
+    let killed = Command::new("kill")
         .args([signal, &child.id().to_string()])
         .status()
         .unwrap();
-    assert!(told.success() && !child.wait().unwrap().success());
+    assert!(killed.success() && !child.wait().unwrap().success());
 }
 
 #[cfg(target_os = "linux")]
@@ -94,12 +94,12 @@ async fn a_disk_that_fills_up_at_any_call_stops_the_run_and_loses_nothing() {
         assert!(
             stopped
                 .stderr
-                .contains(&format!("go on with `planrun run --resume {run}`")),
+                .contains(&format!("resume the run with `planrun run --resume {run}`")),
             "{}",
             stopped.stderr
         );
         let before = shop.calls().len();
-        // What a process that ends gives back is taken, too.
+        // Fills the space that the ended process has freed.
         fill(&ballast);
         let still = runs(files.path(), &["resume", &run]);
         assert!(
@@ -116,12 +116,12 @@ async fn a_disk_that_fills_up_at_any_call_stops_the_run_and_loses_nothing() {
             "nothing goes out that cannot be written down"
         );
         fs::remove_file(&ballast).unwrap();
-        assert_goes_on(files.path(), &run, &expected);
+        assert_resumes(files.path(), &run, &expected);
         assert_one_key_each(&shop.calls(), &run);
     }
 }
 
-/// Makes this file so long that nothing is left on its disk.
+/// Extends this file until its disk is full.
 fn fill(ballast: &Path) {
     use std::io::Write as _;
     let mut file = fs::File::options()
@@ -177,12 +177,12 @@ async fn a_disk_that_became_read_only_is_told_and_the_run_goes_on_when_it_is_wri
             "nothing goes out that cannot be written down"
         );
         drop(mount);
-        assert_goes_on(files.path(), &run, &expected);
+        assert_resumes(files.path(), &run, &expected);
         assert_one_key_each(&shop.calls(), &run);
     }
 }
 
-/// Every byte in CI, some elsewhere.
+/// Returns the step between truncated lengths: every byte in CI, a few elsewhere.
 fn some_bytes() -> usize {
     if std::env::var_os("CI").is_some() {
         1
@@ -220,7 +220,7 @@ async fn a_journal_that_was_cut_in_its_last_page_is_told_and_left_as_it_is() {
         "nothing goes out on what is damaged"
     );
     fs::write(&path, &whole).unwrap();
-    assert_goes_on(files.path(), "cut", &expected);
+    assert_resumes(files.path(), "cut", &expected);
     assert_one_key_each(&shop.calls(), "cut");
 }
 
@@ -232,23 +232,23 @@ async fn a_run_whose_newest_page_was_cut_goes_on_from_a_whole_beginning() {
     shop.forget();
     ended_by("-KILL", &mut command(files.path(), "cut"), &shop, 7).await;
     let folder = files.path().join(".planrun");
-    let (path, beside) = (folder.join("journal.db"), folder.join("journal.db-wal"));
-    let (file, newest) = (fs::read(&path).unwrap(), fs::read(&beside).unwrap());
+    let (path, wal) = (folder.join("journal.db"), folder.join("journal.db-wal"));
+    let (file, newest) = (fs::read(&path).unwrap(), fs::read(&wal).unwrap());
     let page = newest.len() - 4120;
-    // The whole page at last, which loses nothing.
+    // The complete page comes last; it loses nothing.
     for length in (page..newest.len())
         .step_by(some_bytes().max(64) * 4)
         .chain([newest.len()])
     {
         let _ = fs::remove_file(folder.join("journal.db-shm"));
         fs::write(&path, &file).unwrap();
-        fs::write(&beside, &newest[..length]).unwrap();
-        assert_goes_on(files.path(), "cut", &expected);
+        fs::write(&wal, &newest[..length]).unwrap();
+        assert_resumes(files.path(), "cut", &expected);
         assert_one_key_each(&shop.calls(), &format!("cut at {length}"));
     }
 }
 
-/// Takes the place of the clock of the machine: between any calls of it some seconds are put forward or back.
+/// Replaces the system clock: it is shifted forward or back by some seconds every few calls.
 const JUMPING: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -280,7 +280,7 @@ async fn a_clock_that_jumps_changes_nothing_of_a_run_and_of_its_resume() {
     if !built.is_ok_and(|built| built.success()) {
         return crate::support::left_out("no C compiler");
     }
-    // What is over after a time is over when the clock says so; everything else is not to notice.
+    // Time limits follow the clock, so they are extended; nothing else may be affected.
     let plan = fs::read_to_string(files.path().join("order.plan"))
         .unwrap()
         .replace("within 1m", "within 9000d");

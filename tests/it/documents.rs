@@ -1,10 +1,10 @@
-//! Documents that are made from the program are current, and what it prints for shells, `man` and models holds.
+//! The generated parts of documents are current, and the output for shells, `man` and models is correct.
 
 use planrun::cli::manual;
 
 use crate::support::{compare, folder, planrun, root};
 
-/// `PLANRUN_BLESS=1 cargo test --test it documents` writes them again.
+/// `PLANRUN_BLESS=1 cargo test --test it documents` rewrites them.
 #[test]
 fn generated_documents_are_current() {
     let codes = format!(
@@ -18,7 +18,7 @@ fn generated_documents_are_current() {
     current_part("docs/breaking.md", "kinds", &manual::kinds());
 }
 
-/// Whether the part of a document that is made from the program says what it should.
+/// Asserts that the generated part of a document is current.
 fn current_part(name: &str, part: &str, text: &str) {
     let document = std::fs::read_to_string(root().join(name)).unwrap();
     let (start, end) = (format!("<!-- generated: {part} -->\n"), "<!-- end -->");
@@ -27,7 +27,7 @@ fn current_part(name: &str, part: &str, text: &str) {
     current(name, &format!("{before}{start}\n{text}{end}{after}"));
 }
 
-/// Whether a document says what it should; the documents are long, so nobody wants to see both.
+/// Asserts that a document is current, without printing it: documents are long.
 fn current(name: &str, text: &str) {
     let same = compare(&root().join(name), text).is_ok();
     assert!(
@@ -74,7 +74,7 @@ fn help_knows_every_command_and_wrong_words_get_a_suggestion() {
     );
 }
 
-/// The tools of the plans that are tested here.
+/// The tools of the plans below.
 const DESK: &str = "
 name: desk
 tools:
@@ -86,10 +86,10 @@ tools:
     errors: [{ reason: locked, class: tool.locked, happened: \"no\" }]
 ";
 
-/// So many characters make some 4,000 tokens, at three and a half each.
+/// About 4,000 tokens, at 3.5 characters per token.
 const LANGUAGE_CHARACTERS: usize = 14_000;
 
-/// What the plans of the language's description do, where it has no test of its own.
+/// Tests for the plans of the language description that have no test of their own, by the head of the plan.
 const LANGUAGE_TESTS: [(&str, &str); 2] = [
     (
         "plan care(",
@@ -142,7 +142,7 @@ test "who is there is not made again" for enrol {
     ),
 ];
 
-/// The blocks of a kind in a document.
+/// Returns the fenced blocks of a kind in a document.
 fn fenced<'t>(text: &'t str, kind: &str) -> Vec<&'t str> {
     let fence = format!("```{kind}\n");
     text.split(&fence)
@@ -151,8 +151,8 @@ fn fenced<'t>(text: &'t str, kind: &str) -> Vec<&'t str> {
         .collect()
 }
 
-/// What a model is told of the language is true: its plans are without a finding, and do what is said of them; its
-/// expressions come to what they should; its mistakes have their finding, and what stands for them has none.
+/// The language description for models is correct: its plans have no findings and behave as described, its expressions
+/// have the stated values, and its mistakes have the stated diagnostic while their corrections have none.
 #[test]
 fn c13_the_language_in_four_thousand_tokens_is_true() {
     let text = planrun(["explain", "--language"]).run().stdout;
@@ -196,7 +196,7 @@ fn c13_the_language_in_four_thousand_tokens_is_true() {
     }
 }
 
-/// The statements, clauses and settings that the description lists without an example of their own.
+/// The statements, clauses and settings that the description lists without an example.
 #[test]
 fn c13_each_form_that_the_language_lists_is_one() {
     let forms = std::fs::read_to_string(root().join("tests/fixtures/language/forms.plan")).unwrap();
@@ -214,7 +214,7 @@ fn c13_each_form_that_the_language_lists_is_one() {
     assert_eq!(test.status, 0, "{}{}", test.stdout, test.stderr);
 }
 
-/// What stands around each mistake of the language's description, and around its remedy.
+/// Wraps the statements of a mistake, or of its correction, in a plan.
 fn with_kit(statements: &str) -> String {
     format!(
         "use kit, sys\n\ntool kit.find(q: string) -> {{ name: string, n?: int }} read\n\
@@ -263,7 +263,7 @@ fn explain_lists_groups_and_suggests() {
     );
 }
 
-/// The cells of the rows of a table below this heading row.
+/// Returns the cells of the table rows below this heading row.
 fn rows(text: &str, heading: &str) -> Vec<Vec<String>> {
     let lines = text
         .lines()
@@ -279,7 +279,7 @@ fn rows(text: &str, heading: &str) -> Vec<Vec<String>> {
     lines.map(cells).collect()
 }
 
-/// The words in backquotes of a text.
+/// Returns the backquoted words of a text.
 fn words(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
@@ -288,22 +288,25 @@ fn words(text: &str) -> Vec<&str> {
 fn every_kind_that_tests_speak_of_is_documented() {
     use planrun_test::plantest::{coverage, mutate};
     let text = std::fs::read_to_string(root().join("docs/testing.md")).unwrap();
-    let told = |heading: &str| {
-        let mut told: Vec<String> = rows(&text, heading)
+    let documented = |heading: &str| {
+        let mut documented: Vec<String> = rows(&text, heading)
             .iter()
             .map(|row| words(&row[0])[0].to_owned())
             .collect();
-        told.sort();
-        told
+        documented.sort();
+        documented
     };
     let sorted = |mut names: Vec<String>| {
         names.sort();
         names
     };
     let goals = coverage::Kind::ALL.map(|kind| kind.word().to_owned());
-    assert_eq!(told("| kind | reached, each |"), sorted(goals.to_vec()));
+    assert_eq!(
+        documented("| kind | reached, each |"),
+        sorted(goals.to_vec())
+    );
     let changes = mutate::Kind::ALL.map(|kind| kind.name().to_owned());
-    assert_eq!(told("| kind | changes |"), sorted(changes.to_vec()));
+    assert_eq!(documented("| kind | changes |"), sorted(changes.to_vec()));
     let source = std::fs::read_to_string(
         root().join("crates/planrun-test/src/plantest/explore/invariants.rs"),
     )
@@ -314,10 +317,10 @@ fn every_kind_that_tests_speak_of_is_documented() {
         .map(|found| found[1].to_owned())
         .collect();
     assert!(names.len() >= 10, "{names:?}");
-    assert_eq!(told("| name | what must never be |"), sorted(names));
+    assert_eq!(documented("| name | what must never be |"), sorted(names));
 }
 
-/// A plan, and a test that does not reach its arm.
+/// A plan, and a test that does not cover its `recover` arm.
 const HALF_TESTED: &str = r#"
 use desk
 
@@ -334,7 +337,7 @@ test "it is closed" for done {
 }
 "#;
 
-/// The keys of a document, each with all that stand above it. What lists hold is taken together.
+/// Collects the paths of all keys of a document. The elements of a list share one path.
 fn keys(value: &serde_json::Value, above: &str, found: &mut std::collections::BTreeSet<String>) {
     match value {
         serde_json::Value::Object(object) => {
@@ -352,7 +355,7 @@ fn keys(value: &serde_json::Value, above: &str, found: &mut std::collections::BT
 #[test]
 fn documents_of_tests_have_the_keys_that_are_told() {
     let text = std::fs::read_to_string(root().join("docs/cli.md")).unwrap();
-    let told = |before: &str| {
+    let documented = |before: &str| {
         let block = text
             .split(before)
             .nth(1)
@@ -386,16 +389,16 @@ fn documents_of_tests_have_the_keys_that_are_told() {
         ("`mutate --format json`:", mutated),
     ];
     for (before, printed) in documents {
-        let [mut told_keys, mut printed_keys] = [
+        let [mut documented_keys, mut printed_keys] = [
             std::collections::BTreeSet::new(),
             std::collections::BTreeSet::new(),
         ];
-        keys(&told(before), "", &mut told_keys);
+        keys(&documented(before), "", &mut documented_keys);
         keys(&printed, "", &mut printed_keys);
-        // Of the kinds, which are keys too, one is told for all.
+        // Of the map from kinds, the page describes only one key.
         let others = |key: &String| !key.contains(".kinds.") || key.contains(".kinds.step");
         printed_keys.retain(others);
-        assert_eq!(told_keys, printed_keys, "{before} {printed:#}");
+        assert_eq!(documented_keys, printed_keys, "{before} {printed:#}");
     }
 }
 
@@ -439,11 +442,11 @@ fn every_kind_of_event_has_its_name_elsewhere() {
             subject == "none",
             "only what speaks of the run has no subject: {row:?}"
         );
-        let (told, states) = (words(mcp), words(a2a));
-        assert!(mcp.contains("same") || !told.is_empty(), "{row:?}");
+        let (names, states) = (words(mcp), words(a2a));
+        assert!(mcp.contains("same") || !names.is_empty(), "{row:?}");
         assert_eq!(mcp.contains("same"), a2a.contains("same"), "{row:?}");
         assert!(
-            told.iter().all(|word| MCP.contains(word)
+            names.iter().all(|word| MCP.contains(word)
                 || ["confirm", "approval", "input", "answer", "peer"].contains(word)),
             "{row:?}"
         );
@@ -550,7 +553,7 @@ fn every_kind_of_event_is_documented() {
     }
 }
 
-/// What stands in the code block with this language on a page.
+/// Returns the content of the code block with this language on a page.
 fn block<'a>(page: &'a str, language: &str) -> &'a str {
     let (_, rest) = page
         .split_once(&format!("```{language}\n"))
@@ -594,13 +597,13 @@ fn d13_every_built_in_tool_has_a_page_whose_example_runs_as_it_says() {
 
 #[test]
 fn d13_explain_tells_of_tools_and_namespaces_and_what_was_meant() {
-    let told = planrun(["explain", "http.fetch"]).run();
-    assert_eq!(told.status, 0, "{told:?}");
+    let explained = planrun(["explain", "http.fetch"]).run();
+    assert_eq!(explained.status, 0, "{explained:?}");
     for words in [
         "method?: ",
         "-> { status: int, headers: map<string, string>, body: any",
         "effect fails failed",
-        "url: An http or https address.",
+        "url: An HTTP or HTTPS URL.",
         "503      transient.unavailable   sent: no",
         "500      transient.unavailable   sent: maybe",
         "8 MiB",
@@ -608,7 +611,11 @@ fn d13_explain_tells_of_tools_and_namespaces_and_what_was_meant() {
         "cannot be read",
         "use http",
     ] {
-        assert!(told.stdout.contains(words), "{words}: {}", told.stdout);
+        assert!(
+            explained.stdout.contains(words),
+            "{words}: {}",
+            explained.stdout
+        );
     }
     let namespace = planrun(["explain", "fs"]).run();
     let names: Vec<&str> = namespace

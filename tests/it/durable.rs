@@ -1,4 +1,4 @@
-//! Runs that survive: killed after every event, a run goes on where it was, and nothing happens twice.
+//! Durability: killed after any event, a run resumes at the same place, and no call is made twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -83,7 +83,7 @@ fn world() -> World {
         .file("./inner.plan", INNER)
 }
 
-/// A plan in which things happen because of others, and those who said something to it before it began.
+/// A plan with tasks and listeners, and with signals that are sent before it starts.
 const LISTENING: &str = r#"
 use a, sys
 use "./inner.plan" as inner
@@ -119,7 +119,7 @@ plan p() -> { seen: int, sum: int, went: int, doubled: int } {
 }
 "#;
 
-/// What it calls.
+/// The plan that it calls.
 const INNER: &str = r#"
 use a
 tool a.write(x?: any) -> int idempotent
@@ -133,31 +133,31 @@ plan doubled(n: int) -> int {
 }
 "#;
 
-const SAID: [&str; 4] = [
+const COMMANDS: [&str; 4] = [
     r#"{"signal": "go", "payload": 10}"#,
     r#"{"signal": "go", "payload": "no number"}"#,
     r#"{"task": "theirs", "status": "done", "context": {"by": "them"}}"#,
     r#"{"signal": "go", "payload": 20}"#,
 ];
 
-fn log(said: &[&str]) -> MemoryLog {
+fn log(commands: &[&str]) -> MemoryLog {
     let log = MemoryLog::default();
-    for said in said {
-        log.say(said);
+    for command in commands {
+        log.send(command);
     }
     log
 }
 
-/// Runs to the end, whatever it takes; tells the end, every call, and those that a completed step made again.
-async fn killed_after(events: usize, plan: &str, said: &[&str]) -> (Ran, World) {
+/// Runs a plan that dies after some events, and resumes it to its end. Fails if a completed call is made again.
+async fn killed_after(events: usize, plan: &str, commands: &[&str]) -> (Ran, World) {
     let mut world = world();
-    world.journal = Some(log(said).dying_after(events));
+    world.journal = Some(log(commands).dying_after(events));
     let first = world.run_until_it_dies(plan, BTreeMap::new()).await;
     let log = world.journal.take().unwrap();
     assert!(first.is_none() || !log.is_full());
     let completed = completed_keys(&log);
     let before = world.seen().len();
-    world.journal = Some(log.living());
+    world.journal = Some(log.revived());
     let ran = world.run_with(plan, BTreeMap::new()).await;
     let again: Vec<_> = ran.seen[before..]
         .iter()
@@ -170,15 +170,15 @@ async fn killed_after(events: usize, plan: &str, said: &[&str]) -> (Ran, World) 
     (ran, world)
 }
 
-/// The keys of calls that a journal tells the end of, and that a process which tries again what failed must not send
-/// again: what completed, and what the tool refused for good. Any other failure is gone on with under its key.
+/// Returns the idempotency keys of settled calls that a retry in another process must not send again: those of calls
+/// that completed, or that the tool refused for good. After any other failure, the call continues with its key.
 pub fn keys_to_keep_from_retries(log: &MemoryLog) -> BTreeSet<String> {
     ended_keys(log, |event| {
         event["status"] == "completed" || event["error"]["sent"] == "refused"
     })
 }
 
-/// The keys of calls that a journal tells the end of.
+/// Returns the idempotency keys of calls that are settled in a journal.
 pub fn completed_keys(log: &MemoryLog) -> BTreeSet<String> {
     ended_keys(log, |_| true)
 }
@@ -206,10 +206,10 @@ async fn a_run_that_dies_after_any_event_goes_on_and_ends_as_if_it_had_not() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_of_tasks_and_listeners_that_dies_after_any_event_hears_the_same() {
-    Box::pin(survives(LISTENING, &SAID)).await;
+    Box::pin(survives(LISTENING, &COMMANDS)).await;
 }
 
-/// What happened because of events: what was fired and set, each as often as it was written.
+/// Returns the listener and task events of a journal, sorted.
 fn reactions(log: &MemoryLog) -> Vec<String> {
     let event = |line: &String| -> Json { serde_json::from_str(line).unwrap() };
     let mut all: Vec<String> = log
@@ -232,9 +232,9 @@ fn reactions(log: &MemoryLog) -> Vec<String> {
     all
 }
 
-async fn survives(plan: &str, said: &[&str]) {
+async fn survives(plan: &str, commands: &[&str]) {
     let mut whole = world();
-    let log = log(said);
+    let log = log(commands);
     whole.journal = Some(log.clone());
     let undisturbed = whole.run(plan).await;
     assert_eq!(
@@ -246,7 +246,7 @@ async fn survives(plan: &str, said: &[&str]) {
     let count = log.lines().len();
     assert!(count > 50, "{count}");
     let moves = |ran: &Ran| -> Vec<Json> {
-        let told = |task: &planrun_core::run::TaskReport| {
+        let report = |task: &planrun_core::run::TaskReport| {
             json!([
                 *task.name,
                 *task.status,
@@ -254,7 +254,7 @@ async fn survives(plan: &str, said: &[&str]) {
                 task.trace.len()
             ])
         };
-        ran.outcome.tasks.iter().map(told).collect()
+        ran.outcome.tasks.iter().map(report).collect()
     };
     let keys = |ran: &Ran| -> BTreeSet<String> {
         ran.seen
@@ -265,9 +265,9 @@ async fn survives(plan: &str, said: &[&str]) {
     };
     let expected = keys(&undisturbed);
     for events in 1..count {
-        let (ran, world) = killed_after(events, plan, said).await;
+        let (ran, world) = killed_after(events, plan, commands).await;
         assert_eq!(ran.reply(), undisturbed.reply(), "killed after {events}");
-        // An answer that was lost may have been the one that makes a new execution.
+        // The lost answer may have been the one that starts a new execution.
         assert!(
             keys(&ran).is_subset(&expected),
             "killed after {events}: other keys"
@@ -290,7 +290,7 @@ async fn survives(plan: &str, said: &[&str]) {
             reactions(&log),
             "killed after {events}"
         );
-        // What is written once is not written again.
+        // An event is never written twice.
         let lines = world.journal.unwrap().lines();
         let settled = lines
             .iter()
@@ -353,8 +353,8 @@ fn with_people() -> World {
     world
 }
 
-/// Drives a run to its end: whenever it pauses, the clock is set to the moment that it waits for. `None` where its
-/// journal took no more events.
+/// Drives a run to its end: whenever it pauses, the clock is advanced to its wake time. `None` if its journal accepted
+/// no more events.
 async fn driven(world: &World) -> Option<Ran> {
     for _ in 0..40 {
         let ran = world
@@ -406,7 +406,7 @@ async fn gates_forms_and_timers_survive_a_death_after_any_event() {
         assert!(first.is_none() || !dying.is_full());
         let completed = completed_keys(&dying);
         let before = world.seen().len();
-        world.journal = Some(dying.living());
+        world.journal = Some(dying.revived());
         let ran = driven(&world).await.unwrap();
         assert_eq!(
             ran.reply(),
@@ -423,7 +423,7 @@ async fn gates_forms_and_timers_survive_a_death_after_any_event() {
             "killed after {events}: completed and called again: {again:?}"
         );
         let log = world.journal.unwrap();
-        // One answer for each question, but for the one that nobody answers.
+        // Each question has one answer, except one that is never answered.
         let asked = count_of(&log, "\"for\":\"confirm\"") + count_of(&log, "\"for\":\"input\"");
         assert_eq!(
             count_of(&log, "\"answer.given\"") + 1,
@@ -446,7 +446,7 @@ async fn a_call_that_is_lost_twice_is_asked_about_twice_and_sent_with_one_key() 
         .tool("a.tell", [after(10, give(json!(1)))]);
     world.answers = vec![("made", json!({"happened": false}))];
     let mut log = MemoryLog::default();
-    // It begins; then it is resumed, doubts, asks, is answered and begins again, twice.
+    // The run starts; then twice it is resumed, asks about the unknown outcome, is answered and starts the call again.
     for more in [2, 5, 5] {
         world.journal = Some(log.clone().dying_after(log.lines().len() + more));
         assert!(
@@ -455,7 +455,7 @@ async fn a_call_that_is_lost_twice_is_asked_about_twice_and_sent_with_one_key() 
                 .await
                 .is_none()
         );
-        log = log.living();
+        log = log.revived();
         assert!(
             log.lines().last().unwrap().contains("step.running"),
             "{:?}",
@@ -470,7 +470,7 @@ async fn a_call_that_is_lost_twice_is_asked_about_twice_and_sent_with_one_key() 
             .await
             .is_none()
     );
-    log = log.living();
+    log = log.revived();
     world.journal = Some(log.clone());
     let ran = world.run(LOST).await;
     assert_eq!(
@@ -530,7 +530,7 @@ async fn branches_of_a_race_that_answered_together_have_both_answered_in_the_nex
             .await
             .is_none()
     );
-    world.journal = world.journal.map(MemoryLog::living);
+    world.journal = world.journal.map(MemoryLog::revived);
     let ran = world.run(RACE).await;
     assert_eq!((statuses(&ran), ran.reply()), (undisturbed, json!(1)));
 }

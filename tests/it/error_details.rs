@@ -1,5 +1,5 @@
-//! What a failure says beside its message: from the answer of a tool to the arm of a plan, and through everything that
-//! keeps it.
+//! The details of a failure in addition to its message: from the answer of a tool to the arm of a plan, and in
+//! everything that stores them.
 
 use axum::routing::post;
 use axum::{Json as Body, Router};
@@ -19,7 +19,7 @@ plan p(size: int) -> any {
 }
 ";
 
-/// A server of one tool, which fails with a list of this length.
+/// Starts a server with one tool that fails with a list of this length.
 async fn desk() -> TempDir {
     let answer = |Body(call): Body<Json>| async move {
         let size = call["args"]["size"].as_u64().unwrap();
@@ -55,22 +55,28 @@ async fn a_plan_reads_what_a_tool_says_of_its_failure_and_a_run_keeps_it() {
             "run", "p.plan", "-i", "size=2", "--run-id", "r1", "--format", "json",
         ],
     );
-    let said = json!({ "success": false, "reason": "taken", "error": "that hour is taken", "data": { "free": ["09:30", "09:30"] } });
+    let answer = json!({ "success": false, "reason": "taken", "error": "that hour is taken", "data": { "free": ["09:30", "09:30"] } });
     let json = ran.json();
     assert_eq!(
         json["reply"],
-        json!({ "one": said, "first": "09:30" }),
+        json!({ "one": answer, "first": "09:30" }),
         "{ran:?}"
     );
-    assert_eq!(json["error"]["details"], said, "{ran:?}");
-    let shown = run(&place, &["runs", "show", "r1", "--format", "json"]).json();
-    assert_eq!(shown["steps"][0]["recovered"]["details"], said, "{shown}");
-    assert_eq!(shown["steps"][1]["error"]["details"], said, "{shown}");
+    assert_eq!(json["error"]["details"], answer, "{ran:?}");
+    let run_json = run(&place, &["runs", "show", "r1", "--format", "json"]).json();
+    assert_eq!(
+        run_json["steps"][0]["recovered"]["details"], answer,
+        "{run_json}"
+    );
+    assert_eq!(
+        run_json["steps"][1]["error"]["details"], answer,
+        "{run_json}"
+    );
     let events = run(&place, &["runs", "events", "r1", "--format", "ndjson"]).stdout;
-    let told = events
+    let recorded = events
         .lines()
-        .filter(|line| line.contains(&format!("\"details\":{said}")));
-    assert_eq!(told.count(), 3, "{events}");
+        .filter(|line| line.contains(&format!("\"details\":{answer}")));
+    assert_eq!(recorded.count(), 3, "{events}");
     let replayed = run(&place, &["test", "--replay", "r1"]);
     assert_eq!(replayed.status, 0, "{replayed:?}");
 }
@@ -95,7 +101,7 @@ async fn details_beyond_their_bound_are_left_out_and_the_message_says_so() {
     assert_eq!(ran["reply"], json!({ "one": null, "first": "nothing" }));
     assert_eq!(
         ran["error"]["message"],
-        "desk.book: that hour is taken (its details are left out: they have 24081 bytes, and at most 16384 are kept)"
+        "desk.book: that hour is taken (its details are omitted: they have 24081 bytes, and at most 16384 are kept)"
     );
     assert_eq!(ran["error"]["details"], Json::Null);
 }
@@ -130,9 +136,9 @@ fn nobody_who_is_asked_gives_details() {
     )]);
     let checked = run(&place, &["check", "p.plan"]);
     assert_eq!(checked.status, 1, "{checked:?}");
-    let told = "only the failure of a tool has details";
+    let message = "only failures of tools have details";
     assert!(
-        checked.stderr.contains(told) || checked.stdout.contains(told),
+        checked.stderr.contains(message) || checked.stdout.contains(message),
         "{checked:?}"
     );
 }

@@ -1,4 +1,5 @@
-//! Made-up values for every schema there is: each conforms, the same seed gives the same, and so does every edge.
+//! Generated example values for every available schema: each conforms, the same seed gives the same value, and the edge
+//! cases conform too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,18 +12,18 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::support::{cases, root};
 
-/// What came of the schemas of one source.
+/// The results for the schemas of one source.
 #[derive(Default)]
 struct Tally {
     made: usize,
     edges: u64,
     could_not: Vec<String>,
-    /// Of how many schemas one has its edges looked at.
+    /// Edge cases are tested for one in this number of schemas.
     every: usize,
 }
 
 impl Tally {
-    /// Makes values of a schema that has some, and holds each against it.
+    /// Generates values of a schema that has some, and validates each against it.
     fn schema(&mut self, name: &str, schema: &Json, documents: &[(String, Json)]) {
         let validator = Validator::with_documents(schema, documents).unwrap();
         let examples = Examples::with_documents(schema, documents)
@@ -50,15 +51,15 @@ impl Tally {
                     );
                     self.made += usize::from(seed == 0);
                 }
-                Err(told) => {
-                    assert!(!told.keyword.is_empty() && !told.message.is_empty());
+                Err(error) => {
+                    assert!(!error.keyword.is_empty() && !error.message.is_empty());
                     assert_eq!(
                         examples.make(&none, seed, Choice::Usual).as_ref(),
-                        Err(&told),
+                        Err(&error),
                         "{name}"
                     );
                     if seed == 0 {
-                        self.could_not.push(format!("{told} of {name}"));
+                        self.could_not.push(format!("{error} of {name}"));
                     }
                 }
             }
@@ -84,13 +85,13 @@ impl Tally {
         }
     }
 
-    /// Prints the counts, and asks that so many of a thousand were made.
+    /// Prints the counts, and asserts that at least `share` per mille of the schemas have a value.
     fn at_least(&self, what: &str, share: usize) {
         let all = self.made + self.could_not.len();
         println!("{what}: {} of {all} made, {} edges", self.made, self.edges);
         self.could_not
             .iter()
-            .for_each(|told| println!("  could not: {told}"));
+            .for_each(|error| println!("  could not: {error}"));
         assert!(
             all > 0 && self.made * 1000 >= all * share,
             "{what}: only {} of {all}",
@@ -106,7 +107,7 @@ fn lines(path: &Path) -> Vec<Json> {
         .collect()
 }
 
-/// The schemas under these keys of the tools of each line, each once.
+/// Returns the distinct schemas under these keys of the tools in each line.
 fn of_tools(path: &Path, keys: &[&str]) -> BTreeMap<String, Json> {
     let mut schemas = BTreeMap::new();
     for line in lines(path) {
@@ -148,7 +149,7 @@ fn of_the_tools_of_bfcl() {
     for (text, schema) in of_tools(&path, &["input_schema"]) {
         tally.schema(&text, &schema, &[]);
     }
-    // One asks for a list that is one of some texts, which nothing is.
+    // One schema requires a list that equals one of several strings, which is impossible.
     tally.at_least("bfcl", 999);
 }
 
@@ -161,11 +162,11 @@ fn of_the_apps_beside_the_plans() {
             let signature = &tool.signature;
             let returns = signature.output_schema.as_ref().map_or_else(
                 || to_schema(&signature.returns),
-                |contract| contract.meant().clone(),
+                |contract| contract.normalized().clone(),
             );
             tally.schema(&signature.path(), &returns, &[]);
             if let Some(contract) = &signature.input_schema {
-                tally.schema(&signature.path(), contract.meant(), &[]);
+                tally.schema(&signature.path(), contract.normalized(), &[]);
             }
         }
     }
@@ -203,7 +204,7 @@ fn of_the_published_cases() {
                 if let Some(object) = schema.as_object_mut() {
                     object.entry("$schema").or_insert_with(|| json!(address));
                 }
-                // What nothing conforms to cannot be made.
+                // A schema without valid values has no examples.
                 if case["tests"]
                     .as_array()
                     .unwrap()

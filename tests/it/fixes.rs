@@ -1,4 +1,4 @@
-//! Fixes, applied: the finding is gone, and nothing new is found.
+//! Applies fixes: the finding disappears, and no new finding appears.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use planrun_tools::tools::{Catalog, ProjectLimit};
 use crate::check::{GOOD, parse};
 use crate::support::{folder, planrun};
 
-/// Mistakes with fixes, beyond those of the pages.
+/// Mistakes with fixes, in addition to those of the pages.
 const PLANS: &[&str] = &[
-    // A use of several names, one of them idle, then all of them.
+    // A `use` of several names, one or all of them unused.
     "use hr, email\n\ntool hr.find(id: string) -> { name: string } read\ntool email.send(to: string) -> string\n\n\
      plan p() {\n    step s = hr.find(id: \"1\")\n    reply s.name\n}\n",
     "use email, hr\n\ntool hr.find(id: string) -> { name: string } read\ntool email.send(to: string) -> string\n\n\
@@ -29,26 +29,27 @@ const PLANS: &[&str] = &[
     "/// How high.\ntype Level = 1 | 2\n\n/// The plan.\nplan p() -> int {\n    reply 1\n}\n",
     "plan p() -> int {\n    /// Nobody wants it.\n    let a = 1\n    reply 2\n}\n",
     "plan p() -> int { let a = 1 reply 2 }\n",
-    // Statements that come too late: a read, a value, one that reads what is between, one under the reader's own block.
+    // Statements that come too late: a read, a `let`, one that reads what is between, one inside the reader's own
+    // block.
     "use sys\n\nplan p() -> string {\n    let a = \"${b}\"\n    /// The id.\n    step b = sys.uuid()\n    reply a\n}\n",
     "use sys\n\nplan p() -> string {\n    let a = \"${b}\"\n    let c = \"c\"\n    let b = \"b${c}\"\n    reply a\n}\n",
     "plan p(n: int) -> int {\n    if n > 1 {\n        reply m when n > 2\n    }\n    let m = n + 1\n    reply m\n}\n",
     "use kit\n\ntool kit.do(x: string) -> string\n\nplan p() -> string {\n    step a = kit.do(x: b)\n    step b = kit.do(x: \"\")\n    reply a\n}\n",
     "use kit\n\ntool kit.do(x: string) -> string read\n\nplan p() -> string {\n    step a = kit.do(x: b)\n        timeout 3s\n    step b = kit.do(x: \"\")\n        timeout 4s\n    reply a\n}\n",
-    // Clauses that cannot stand there, on lines of their own and not.
+    // Clauses that are not applicable, on lines of their own or not.
     "use kit\n\ntool kit.do(x: string) -> string\n\nplan p() -> string {\n    step a = kit.do(x: \"1\") cache 5m timeout 3s\n    reply a\n}\n",
     "use kit\n\ntool kit.do(x: string) -> string\n\nplan p() -> string {\n    step a = kit.do(x: \"1\")\n        when true\n        timeout 3s\n    reply a\n}\n",
     "plan p() {\n    step w = wait 5m retry { attempts: 3 }\n    reply w\n}\n",
-    // A `use` that is missing, over a doc comment.
+    // A missing `use`, above a doc comment.
     "/// Gives a new id.\nplan p() -> string {\n    step a = sys.uuid()\n    reply a\n}\n",
     "//! A file.\n\nuse kit\n\ntool kit.do(x: string) -> string read\n\nplan p() -> string {\n    step b = kit.do(x: \"\")\n    step a = sys.uuid()\n    reply a + b\n}\n",
-    // Loops without an end.
+    // Loops without a bound.
     "use kit\n\ntool kit.do(x: int) -> string read\n\nplan p(xs: int[]) {\n    step a = each x in (xs + [1]) parallel 2 {\n        step s = kit.do(x: x)\n        yield s\n    }\n    reply a\n}\n",
     "use kit\n\ntool kit.do(x: int) -> string read\n\nplan p() {\n    step a = repeat x = 1 {\n        step s = kit.do(x: x)\n        yield s\n        next x + 1\n    }\n    reply a\n}\n",
-    // Names that need back quotes, and Chinese ones.
+    // Names that need backquotes, and Chinese ones.
     "use 文件\n\ntool 文件.`读-取`(路径: string) -> { 内容: string } read\n\nplan 读(路径: string) -> string {\n    step 结果 = 文件.`读-去`(路径: 路径)\n    reply 结果.内容\n}\n",
     "use files\n\ntool files.read(`max-bytes`: int) -> string read\n\nplan p() -> string {\n    step a = files.read(5)\n    reply a\n}\n",
-    // Lists that may be absent, calls inside of expressions, numbers as text.
+    // Lists that may be absent, calls inside of expressions, numbers as strings.
     "use kit\n\ntool kit.do(x: string) -> string read\n\nplan p(xs?: string[]) {\n    step a = each x in xs max 3 {\n        step s = kit.do(x: x)\n        yield s\n    }\n    reply a\n}\n",
     "use kit\n\ntool kit.do(x: string) -> string read\n\nplan p(n: int) -> string {\n    if n > 1 {\n        reply kit.do(x: string(n))\n    }\n    step a = kit.do(x: n)\n    reply a\n}\n",
 ];
@@ -70,10 +71,10 @@ fn a_safe_fix_removes_its_finding_and_brings_no_other() {
                 .position(|name| *name == name_of(found))
                 .unwrap();
             left.remove(own);
-            // Without the damage more is seen, and what is absent may be absent one step further on.
+            // A repaired text reveals further findings, and an absent value may be absent again one step further on.
             let revealed = |name: &String| {
-                let shown = after.iter().find(|other| name_of(other) == *name);
-                shown.is_some_and(|other| {
+                let found_after = after.iter().find(|other| name_of(other) == *name);
+                found_after.is_some_and(|other| {
                     !other.is_error() && codes::GROUPS[0].1.contains(&found.code)
                 }) || name.starts_with("maybe-absent") && found.code.name == "maybe-absent"
             };
@@ -121,12 +122,12 @@ fn a_safe_fix_removes_its_finding_and_brings_no_other() {
     );
 }
 
-/// Codes that a check tells only where the text can be read, so that they come to light when a damaged text is mended.
+/// Returns true for the codes of damaged texts, whose fix reveals further findings.
 fn shows_more(found: &Diagnostic) -> bool {
     codes::GROUPS[0].1.contains(&found.code)
 }
 
-/// The codes of errors.
+/// Returns the codes of the errors.
 fn error_codes(found: &[Diagnostic]) -> BTreeSet<&'static str> {
     found
         .iter()
@@ -135,7 +136,7 @@ fn error_codes(found: &[Diagnostic]) -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// The errors that a text has and that another one had not.
+/// Returns the errors whose codes did not occur before.
 fn new_errors(before: &[Diagnostic], after: &[Diagnostic]) -> Vec<String> {
     let known = error_codes(before);
     after
@@ -201,10 +202,10 @@ fn c12_a_warning_is_never_safely_mended_by_a_guess() {
             let Some(fix) = found.fix.as_ref().filter(|fix| fix.safe) else {
                 continue;
             };
-            let said = [fix.title.as_str(), found.help.as_deref().unwrap_or("")];
+            let texts = [fix.title.as_str(), found.help.as_deref().unwrap_or("")];
             let guess = guesses
                 .iter()
-                .find(|guess| said.iter().any(|text| text.starts_with(**guess)));
+                .find(|guess| texts.iter().any(|text| text.starts_with(**guess)));
             assert!(guess.is_none(), "{}: {}", name_of(found), fix.title);
         }
     }
@@ -278,13 +279,13 @@ fn fixes_come_to_an_end() {
     for case in cases() {
         for caution in [Caution::Safe, Caution::Unsafe] {
             let mended = case.mend(&case.text, caution);
-            let wanted = |found: &&Diagnostic| {
+            let expected = |found: &&Diagnostic| {
                 found
                     .fix
                     .as_ref()
                     .is_some_and(|fix| fix.safe || caution == Caution::Unsafe)
             };
-            let fixable = mended.left.iter().filter(wanted).count();
+            let fixable = mended.left.iter().filter(expected).count();
             assert!(
                 fixable <= mended.refused.len(),
                 "still {:#?} in\n{}\nfrom\n{}",
@@ -327,7 +328,7 @@ fn whatever_is_broken_is_not_broken_further() {
     assert!(applied > 1000, "only {applied} fixes were applied");
 }
 
-/// The text with one piece left out, written twice, or exchanged with the next, spread over the text.
+/// Returns variants of the text with one piece deleted, duplicated, or swapped with the next, spread over the text.
 fn mutants(text: &str) -> impl Iterator<Item = String> {
     let pieces = text
         .split_inclusive(|c: char| !c.is_alphanumeric())
@@ -381,15 +382,15 @@ fn a_statement_moves_with_its_comment_and_an_effect_only_when_asked() {
         let found = case.check(&case.text);
         let fix = found[0].fix.as_ref().unwrap();
         assert_eq!(fix.safe, safe);
-        let wanted = format!(
+        let expected = format!(
             "{head}plan p() -> string {{\n    /// Why.\n    step b = kit.{tool}(x: \"\")\n        timeout 3s\n    let a = b + \"!\"\n    reply a\n}}\n"
         );
-        assert_eq!(apply(&case.text, fix), wanted);
-        assert!(!case.check(&wanted).iter().any(Diagnostic::is_error));
+        assert_eq!(apply(&case.text, fix), expected);
+        assert!(!case.check(&expected).iter().any(Diagnostic::is_error));
     }
 }
 
-/// Safe and unsafe fixes, and a mistake without any.
+/// Safe and unsafe fixes, and a mistake without a fix.
 const MIXED: &str = "use sys\n\nplan p(n: int) -> string {\n    let idle = 1\n    reply \"!\" when n\n    reply nobody\n}\n";
 
 const MENDED: &str = "\nplan p(n: int) -> string {\n    reply \"!\" when n\n    reply nobody\n}\n";
@@ -499,12 +500,12 @@ fn a_fix_in_one_file_reaches_those_that_use_it() {
     let output = planrun(["check", "--fix"]).within(folder.path()).run();
     assert_eq!(
         (output.status, output.stderr.as_str()),
-        (0, "2 fixes applied\nnothing found in 2 files\n"),
+        (0, "2 fixes applied\nno problems found in 2 files\n"),
         "{output:?}"
     );
 }
 
-/// A plan with its files.
+/// A plan and the other files of its project.
 pub struct Case {
     pub text: String,
     pub files: BTreeMap<String, String>,
@@ -533,9 +534,9 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
-    fn mend(&self, text: &str, caution: Caution) -> fix::Mended {
+    fn mend(&self, text: &str, caution: Caution) -> fix::FixedText {
         let source = SourceFile::new("example.plan", text);
-        fix::mend(&source, self.check(text), caution, |source| {
+        fix::apply_fixes(&source, self.check(text), caution, |source| {
             self.check(source.text())
         })
     }
@@ -592,7 +593,7 @@ impl Files for Case {
     }
 }
 
-/// The text with the edits of a fix made.
+/// Applies the edits of a fix to a text.
 fn apply(text: &str, fix: &Fix) -> String {
     fix::apply(text, &fix.edits).unwrap_or_else(|| panic!("edits overlap: {:?}", fix.edits))
 }

@@ -1,4 +1,4 @@
-//! What the rules about order find, and where they are silent: one project of many small plans, checked once.
+//! Findings of the rules about order, and cases without findings: one project of many small plans, checked once.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ tool db.write(key?: string) -> { id: string } effect
 tool mail.send(text: string) -> { id: string } effect
 ";
 
-/// Checks plans of these statements and tells the codes of each, places left out.
+/// Checks plans with these statements. Returns the statements, the codes found, and the expected codes.
 fn found<'a>(cases: &[(&'a str, &'a [&'a str])]) -> Vec<(&'a str, Vec<String>, Vec<String>)> {
     let files = cases.iter().enumerate().map(|(index, (statements, _))| {
         (
@@ -25,7 +25,7 @@ fn found<'a>(cases: &[(&'a str, &'a [&'a str])]) -> Vec<(&'a str, Vec<String>, V
     let mut codes: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for finding in output.json()["diagnostics"].as_array().unwrap() {
         let code = finding["code"].as_str().unwrap();
-        // Not what is looked for here: the plans are bare.
+        // Not the subject of these tests: the plans are minimal.
         if ![
             "unused-result",
             "unused-input",
@@ -43,20 +43,20 @@ fn found<'a>(cases: &[(&'a str, &'a [&'a str])]) -> Vec<(&'a str, Vec<String>, V
     let result = cases
         .iter()
         .enumerate()
-        .map(|(index, (statements, wanted))| {
-            let wanted = wanted.iter().map(|code| (*code).to_owned()).collect();
+        .map(|(index, (statements, expected))| {
+            let expected = expected.iter().map(|code| (*code).to_owned()).collect();
             (
                 *statements,
                 codes.remove(&format!("{index}.plan")).unwrap_or_default(),
-                wanted,
+                expected,
             )
         });
     result.collect()
 }
 
 fn hold(cases: &[(&str, &[&str])]) {
-    for (statements, found, wanted) in found(cases) {
-        assert_eq!(found, wanted, "{statements}");
+    for (statements, found, expected) in found(cases) {
+        assert_eq!(found, expected, "{statements}");
     }
 }
 
@@ -270,7 +270,7 @@ fn moves_that_race_are_found() {
         case("set t running after a\nset t done after b"),
         case("listener l on a is completed { set t running when flag }\nset t done after b"),
     ];
-    let wanted: [&[&str]; 7] = [
+    let expected: [&[&str]; 7] = [
         &["parallel-set"],
         &[],
         &[],
@@ -283,7 +283,7 @@ fn moves_that_race_are_found() {
         &cases
             .iter()
             .map(String::as_str)
-            .zip(wanted)
+            .zip(expected)
             .collect::<Vec<_>>(),
     );
 }
@@ -392,7 +392,7 @@ fn opposite_conditions_become_if_and_else() {
     let run = |arguments: &[&str]| planrun(arguments).within(folder.path()).run();
     assert_eq!(run(&["check", "--fix"]).status, 0);
     let text = std::fs::read_to_string(folder.path().join("a.plan")).unwrap();
-    let wanted = "    if flag {
+    let expected = "    if flag {
         step a = mail.send(text: text)
     } else {
         step b = mail.send(
@@ -403,6 +403,6 @@ fn opposite_conditions_become_if_and_else() {
         )
     }
     step c";
-    assert!(text.contains(wanted), "{text}");
+    assert!(text.contains(expected), "{text}");
     assert_eq!(run(&["check", "--format", "short"]).stdout, "");
 }

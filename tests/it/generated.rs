@@ -1,5 +1,5 @@
-//! Generated plans: correct ones give no finding, what passes the check does not fail for what could have been known,
-//! no tool is called more often than was said before, and all of them have a JSON form.
+//! Generated plans: correct ones have no findings, a plan that passes the check does not fail for a reason that the
+//! check could have known, no tool is called more often than the forecast allows, and every plan has a JSON form.
 
 mod bounds;
 pub mod correct;
@@ -7,12 +7,12 @@ mod deaths;
 mod edges;
 mod fixes;
 mod fixtures;
+pub mod harness;
 mod json_form;
 mod limits;
 pub mod people;
+pub mod project_context;
 mod sequential;
 mod shrink;
 mod sound;
-pub mod stage;
 mod unfinished;
-pub mod workshop;

@@ -1,4 +1,4 @@
-//! The graph: which statement waits for which and why, that it stays linear, and its drawings.
+//! The graph: which statement waits for which and why, its linear size, and its drawings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use planrun_runs::driver::{self, Context, Silence};
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::Catalog;
 
-/// Tools of every class on one system, `db`, and on the parts of another, `repo`.
+/// Tools of every effect class on one system, `db`, and on the parts of another, `repo`.
 const TOOLS: &str = "
 tool db.read(key?: string) -> string read
 tool db.write(key?: string, value?: string) -> string effect
@@ -39,7 +39,7 @@ fn catalog() -> Arc<Catalog> {
     ))
 }
 
-/// The checked plan of a file without errors.
+/// Returns the checked plan of a file without errors.
 fn checked(text: &str) -> Arc<Plan> {
     let tools = catalog().signatures().cloned().collect();
     let checked = check_without_rules(&SourceFile::new("test.plan", text), &tools, &NoFiles);
@@ -52,14 +52,14 @@ fn checked(text: &str) -> Arc<Plan> {
     checked.plans[0].clone()
 }
 
-/// A plan with these statements over [`TOOLS`].
+/// Returns a plan with these statements, over [`TOOLS`].
 fn plan(statements: &str) -> Arc<Plan> {
     checked(&format!(
         "use db, mail, sys\n{TOOLS}\nplan p(flag: bool = true) {{\n{statements}\n}}\n"
     ))
 }
 
-/// What a vertex is called here.
+/// Returns the name of a vertex in these tests.
 fn name(block: &Block, index: usize) -> String {
     let Some(node) = block.nodes.get(index) else {
         return format!("join{}", index - block.nodes.len());
@@ -73,7 +73,7 @@ fn name(block: &Block, index: usize) -> String {
     }
 }
 
-/// The edges of a plan's own statements, such as `a -data-> b`, in the order in which they were made.
+/// Returns the edges of a plan's top-level statements, such as `a -data-> b`, in the order of their creation.
 fn edges(plan: &Plan) -> Vec<String> {
     let graph = graph::build(plan);
     let block = plan.body();
@@ -178,7 +178,7 @@ fn a_block_waits_for_what_its_statements_read() {
     assert_eq!(edges(&plan), ["a -data-> c", "c -data-> reply"]);
 }
 
-/// What each node of a plan's own statements waits for beside its edges.
+/// Returns the vertices of a plan's top-level statements, which hold the waits that are not edges.
 fn vertices(plan: &Plan) -> Vec<Vertex> {
     let graph = graph::build(plan);
     (0..plan.body().nodes.len())
@@ -293,9 +293,9 @@ fn the_number_of_edges_stays_linear() {
     let writes = |from: u32| lines(500, &|n| format!("step w{} = db.write()", from + n));
     let reads = |from: u32| lines(500, &|n| format!("step r{} = db.read()", from + n));
     let adversarial = [
-        // Many effects in no order, and then many that wait for all of them.
+        // Many effects without an order, followed by many reads that wait for all of them.
         format!("parallel {{ {} }}\n{}", writes(0), reads(0)),
-        // Effects and reads in turns, so that each wave waits for the wave above.
+        // Effects and reads in turn, so that each group waits for the group above.
         format!(
             "{}\nparallel {{ {} }}\n{}\nparallel {{ {} }}",
             reads(0),
@@ -316,7 +316,7 @@ fn the_number_of_edges_stays_linear() {
         lines(1000, &|n| {
             format!("step r{n} = db.read()\nstep w{n} = db.write()")
         }),
-        // Many that wait for everything or for every decision.
+        // Many statements that wait for everything or for every decision.
         lines(1000, &|n| {
             format!("ensure flag else \"no\"\nstep w{n} = db.write()\nfail tool \"no\" when !flag")
         }),
@@ -337,7 +337,7 @@ fn the_number_of_edges_stays_linear() {
     }
 }
 
-/// Checks, orders and runs a plan, and lets go of everything.
+/// Checks, orders and runs a plan, and drops everything.
 fn run(text: &str) -> RunState {
     let plan = checked(text);
     let program = Arc::new(Program::new(plan));
@@ -345,17 +345,17 @@ fn run(text: &str) -> RunState {
         .enable_all()
         .build()
         .unwrap();
-    let mut nobody = Silence;
+    let mut silent = Silence;
     let context = Context {
         root: "/".into(),
-        ..Context::new(Arc::new(MemoryHost::new(1)), catalog(), "test", &mut nobody)
+        ..Context::new(Arc::new(MemoryHost::new(1)), catalog(), "test", &mut silent)
     };
     runtime
         .block_on(driver::run(&program, &BTreeMap::new(), context))
         .state
 }
 
-/// A thread with the stack that threads usually have: whatever recursed over the plan would overflow it.
+/// Runs a function in a thread with the usual stack size, which any recursion over the plan would overflow.
 fn on_a_usual_stack<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> T {
     std::thread::Builder::new()
         .stack_size(2 * 1024 * 1024)
@@ -398,7 +398,7 @@ fn a_chain_of_10_000_values_and_a_failure_at_its_head_settle() {
     );
 }
 
-/// Two plans that people could have written.
+/// Two realistic plans.
 fn drawn() -> [(&'static str, Arc<Plan>); 2] {
     let orders = "
     step stock = db.read(key: \"stock\")
@@ -440,7 +440,7 @@ fn drawings_in_every_form() {
     }
 }
 
-/// A plan in which every kind of block stands, with its drawing.
+/// Returns the drawing of a plan with every kind of block.
 fn everything() -> draw::Drawing {
     let text = format!(
         "use db, mail, sys\n{TOOLS}
@@ -731,7 +731,7 @@ fn d6_order_arrows_are_linear_and_every_statement_keeps_its_place() {
     );
 }
 
-/// The numbers behind these attributes of each tag with this name.
+/// Returns the numbers in these attributes of each tag with this name.
 fn numbers<const COUNT: usize>(
     svg: &str,
     tag: &str,
@@ -814,7 +814,7 @@ fn d6_in_every_picture_boxes_lie_beside_or_within_each_other_and_the_reply_is_be
     }
 }
 
-/// Every tag is closed by its like, and every `&` begins an entity.
+/// Asserts that every tag is closed by a matching one, and that every `&` begins an entity.
 fn well_formed(xml: &str) {
     let mut open = Vec::new();
     let mut rest = xml;

@@ -1,5 +1,5 @@
-//! S3-7 to S3-31 with real processes: `plans/hire.plan` and `plans/sign_up.plan` against the mock of their apps, which fails
-//! as it is told over HTTP, and the journal between the processes.
+//! S3-7 to S3-31 with real processes: `plans/hire.plan` and `plans/sign_up.plan` against the mock of their apps, which
+//! fails on demand, and the journal between processes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ const APPS: [&str; 7] = [
     "contract",
     "common",
 ];
-/// What the effects of `hire.plan` call, in this order.
+/// The tools that the effects of `hire.plan` call, in this order.
 const EFFECTS: [&str; 5] = [
     "create_employee_profile",
     "grant_access",
@@ -30,9 +30,9 @@ const EFFECTS: [&str; 5] = [
     "outbound",
     "send_email",
 ];
-const LOOKS: [&str; 3] = ["query_profile", "query_access", "check_outbound_status"];
+const VERIFY_CALLS: [&str; 3] = ["query_profile", "query_access", "check_outbound_status"];
 
-/// The arguments of the run that hires somebody.
+/// The arguments of the run that hires an employee.
 pub const HIRE: [&str; 8] = [
     "run",
     "hire.plan",
@@ -44,13 +44,13 @@ pub const HIRE: [&str; 8] = [
     "json",
 ];
 
-/// A project of its own with the plans and app files of the repository, and the double of its apps.
-pub struct Office {
+/// A separate project with the plans and app files of the repository, and the mock of its apps.
+pub struct HiringProject {
     pub place: TempDir,
     pub mock: Mock,
 }
 
-impl Office {
+impl HiringProject {
     pub fn open<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
         let mut files = Vec::new();
         for from in ["plans", "plans/apps"] {
@@ -96,7 +96,7 @@ impl Office {
             .json()
     }
 
-    /// Every event of a run: its name, its path, and all of it.
+    /// Returns every event of a run: its name, its path, and the whole event.
     pub fn events(&self, run: &str) -> Vec<(String, String, Json)> {
         let lines = self
             .planrun(["runs", "events", run, "--format", "ndjson"])
@@ -109,7 +109,7 @@ impl Office {
         lines.lines().map(event).collect()
     }
 
-    /// How often each tool was called.
+    /// Returns the number of calls of each tool.
     fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for tool in self.mock.calls() {
@@ -119,7 +119,7 @@ impl Office {
     }
 }
 
-/// What the original system was seen to do.
+/// Returns the recorded behaviour of the original system. `None` if the cases are not available.
 fn recorded() -> Option<Json> {
     let text =
         std::fs::read_to_string(cases("systems/aintegration-expected-traces.json")?).unwrap();
@@ -135,27 +135,27 @@ fn status<'t>(run: &'t Json, task: &str) -> &'t Json {
         .unwrap()["status"]
 }
 
-/// Once each, but for `grant_access`.
+/// Returns the expected number of calls: one of each tool, except `grant_access`.
 fn counts(granted: u64) -> BTreeMap<String, u64> {
     let often = |tool: &str| if tool == "grant_access" { granted } else { 1 };
     EFFECTS
         .iter()
-        .chain(&LOOKS)
+        .chain(&VERIFY_CALLS)
         .map(|tool| ((*tool).to_owned(), often(tool)))
         .collect()
 }
 
-/// The calls in their order, the looks at the end in that of their names: they are made at the same time.
+/// Sorts the final reads by name, because they are concurrent; the effects before them keep their order.
 fn in_order(mut calls: Vec<String>) -> Vec<String> {
-    let looks = calls.len().min(EFFECTS.len());
-    calls[looks..].sort();
+    let first_check = calls.len().min(EFFECTS.len());
+    calls[first_check..].sort();
     calls
 }
 
 #[test]
 fn s3_7_the_happy_path_calls_in_order_and_is_looked_at_in_the_end() {
-    let office = Office::open([]);
-    let ran = office.hire();
+    let project = HiringProject::open([]);
+    let ran = project.hire();
     let run = ran.json();
     assert_eq!(
         (ran.status, &run["status"]),
@@ -165,10 +165,10 @@ fn s3_7_the_happy_path_calls_in_order_and_is_looked_at_in_the_end() {
     );
     let expected = EFFECTS
         .iter()
-        .chain(&LOOKS)
+        .chain(&VERIFY_CALLS)
         .map(|tool| (*tool).to_owned())
         .collect();
-    assert_eq!(in_order(office.mock.calls()), in_order(expected));
+    assert_eq!(in_order(project.mock.calls()), in_order(expected));
     for task in [
         "hired",
         "registered",
@@ -184,10 +184,10 @@ fn s3_7_the_happy_path_calls_in_order_and_is_looked_at_in_the_end() {
         "pending",
         "nobody moves it, and the plan completes"
     );
-    let told = &run["verification"];
-    let count = |told: &Json, name: &str| told[name].as_u64().unwrap();
+    let verification = &run["verification"];
+    let count = |verification: &Json, name: &str| verification[name].as_u64().unwrap();
     assert_eq!(
-        ["verified", "unverified", "failed"].map(|name| count(told, name)),
+        ["verified", "unverified", "failed"].map(|name| count(verification, name)),
         [3, 2, 0]
     );
     if let Some(recorded) = recorded() {
@@ -196,12 +196,12 @@ fn s3_7_the_happy_path_calls_in_order_and_is_looked_at_in_the_end() {
             .iter()
             .map(|tool| tool.as_str().unwrap().to_owned())
             .collect();
-        assert_eq!(in_order(office.mock.calls()), in_order(calls));
+        assert_eq!(in_order(project.mock.calls()), in_order(calls));
         let summary = &recorded["verification_summary"];
         let names = ["verified_count", "unable_to_verify_count", "failed_count"];
         assert_eq!(names.map(|name| count(summary, name)), [3, 2, 0]);
         assert_eq!(
-            told["checks"].as_array().unwrap().len() as u64,
+            verification["checks"].as_array().unwrap().len() as u64,
             count(summary, "total_count")
         );
     }
@@ -209,24 +209,24 @@ fn s3_7_the_happy_path_calls_in_order_and_is_looked_at_in_the_end() {
 
 #[test]
 fn s3_8_s3_21_three_failures_are_tried_again_and_nothing_else_is() {
-    let office = Office::open(["--failures", "grant_access=3"]);
-    let ran = office.hire();
+    let project = HiringProject::open(["--failures", "grant_access=3"]);
+    let ran = project.hire();
     assert_eq!(
         (ran.status, &ran.json()["status"]),
         (0, &json!("completed")),
         "{}",
         ran.stderr
     );
-    assert_eq!(office.counts(), counts(4));
+    assert_eq!(project.counts(), counts(4));
     if let Some(recorded) = recorded() {
-        assert_eq!(json!(office.counts()), recorded["retry_success"]["counts"]);
+        assert_eq!(json!(project.counts()), recorded["retry_success"]["counts"]);
     }
 }
 
 #[test]
 fn s3_10_s3_20_s3_22_six_failures_pause_the_run_and_a_resume_repeats_only_what_failed() {
-    let office = Office::open(["--failures", "grant_access=6"]);
-    let paused = office.hire();
+    let project = HiringProject::open(["--failures", "grant_access=6"]);
+    let paused = project.hire();
     assert_eq!(
         (paused.status, &paused.json()["status"]),
         (4, &json!("paused")),
@@ -236,21 +236,21 @@ fn s3_10_s3_20_s3_22_six_failures_pause_the_run_and_a_resume_repeats_only_what_f
     assert!(
         paused
             .stderr
-            .contains("`planrun runs resume hire` does it again"),
+            .contains("try again with `planrun runs resume hire`"),
         "{}",
         paused.stderr
     );
     let calls = ["create_employee_profile", "grant_access"].map(str::to_owned);
     assert_eq!(
-        office.counts(),
+        project.counts(),
         BTreeMap::from([(calls[0].clone(), 1), (calls[1].clone(), 6)])
     );
-    let shown = office.show("hire");
+    let document = project.show("hire");
     assert_eq!(
-        (status(&shown, "registered"), status(&shown, "hired")),
+        (status(&document, "registered"), status(&document, "hired")),
         (&json!("done"), &json!("running"))
     );
-    let badge = shown["steps"]
+    let badge = document["steps"]
         .as_array()
         .unwrap()
         .iter()
@@ -261,8 +261,8 @@ fn s3_10_s3_20_s3_22_six_failures_pause_the_run_and_a_resume_repeats_only_what_f
         (&json!("failed"), &json!("tool.failed"))
     );
 
-    office.mock.post("/reset_failures", "{}");
-    let ran = office.resume();
+    project.mock.post("/reset_failures", "{}");
+    let ran = project.resume();
     let run = ran.json();
     assert_eq!(
         (ran.status, &run["status"]),
@@ -271,7 +271,7 @@ fn s3_10_s3_20_s3_22_six_failures_pause_the_run_and_a_resume_repeats_only_what_f
         ran.stderr
     );
     assert_eq!(
-        office.counts(),
+        project.counts(),
         counts(7),
         "what had completed is not done again"
     );
@@ -292,16 +292,16 @@ fn s3_10_s3_20_s3_22_six_failures_pause_the_run_and_a_resume_repeats_only_what_f
     );
     if let Some(recorded) = recorded() {
         for (tool, count) in recorded["resume"]["counts"].as_object().unwrap() {
-            assert_eq!(office.counts()[tool], count.as_u64().unwrap(), "{tool}");
+            assert_eq!(project.counts()[tool], count.as_u64().unwrap(), "{tool}");
         }
     }
 }
 
 #[test]
 fn s3_15_a_listener_that_cannot_work_is_found_before_anything_is_called() {
-    let office = Office::open([]);
+    let project = HiringProject::open([]);
     let text = std::fs::read_to_string(root().join("plans/hire.plan")).unwrap();
-    // A tool that is not there, an app that is not there, an argument, a task, a status; a step without a call.
+    // An unknown tool, an unknown app, a wrong argument, an unknown task, an unknown status, a step without a call.
     for (what, instead, code, near) in [
         (
             "access.grant_access(",
@@ -342,11 +342,11 @@ fn s3_15_a_listener_that_cannot_work_is_found_before_anything_is_called() {
     ] {
         assert!(text.contains(what), "{what}");
         std::fs::write(
-            office.place.path().join("hire.plan"),
+            project.place.path().join("hire.plan"),
             text.replace(what, instead),
         )
         .unwrap();
-        let refused = office.hire();
+        let refused = project.hire();
         assert_eq!(
             (refused.status, refused.stdout.as_str()),
             (1, ""),
@@ -359,60 +359,60 @@ fn s3_15_a_listener_that_cannot_work_is_found_before_anything_is_called() {
             refused.stderr
         );
     }
-    assert!(office.mock.calls().is_empty());
+    assert!(project.mock.calls().is_empty());
 }
 
 #[test]
 fn s3_23_only_a_run_that_can_go_on_is_gone_on_with_and_by_one_process() {
-    let office = Office::open(["--failures", "grant_access=6"]);
-    assert_eq!(office.hire().status, 4);
-    for nobody in [vec!["runs", "resume"], vec!["runs", "resume", "nobody"]] {
-        let refused = office.planrun(nobody);
+    let project = HiringProject::open(["--failures", "grant_access=6"]);
+    assert_eq!(project.hire().status, 4);
+    for arguments in [vec!["runs", "resume"], vec!["runs", "resume", "nobody"]] {
+        let refused = project.planrun(arguments);
         assert_eq!(refused.status, 2, "{}", refused.stderr);
     }
-    // While another process drives it, a second resume is refused and calls nothing.
-    let path = office.place.path().join(".planrun/journal.db");
+    // While another process drives the run, a second resume is refused and calls nothing.
+    let path = project.place.path().join(".planrun/journal.db");
     let journal = Journal::open(&path, Settings::default(), Arc::new(RealHost)).unwrap();
     let driver = journal.drive("hire").unwrap();
-    let second = office.resume();
+    let second = project.resume();
     assert!(
         second.status > 1 && second.stderr.contains("drives"),
         "{second:?}"
     );
-    assert_eq!(office.counts()["grant_access"], 6);
+    assert_eq!(project.counts()["grant_access"], 6);
     driver.close().unwrap();
-    assert_eq!(office.resume().status, 0);
-    let (calls, events) = (office.mock.calls().len(), office.events("hire").len());
-    let again = office.resume();
+    assert_eq!(project.resume().status, 0);
+    let (calls, events) = (project.mock.calls().len(), project.events("hire").len());
+    let again = project.resume();
     assert_eq!(
         (again.status, &again.json()["status"]),
         (0, &json!("completed")),
         "its end is told again"
     );
     assert_eq!(
-        (office.mock.calls().len(), office.events("hire").len()),
+        (project.mock.calls().len(), project.events("hire").len()),
         (calls, events)
     );
 }
 
 #[test]
 fn s3_24_what_never_works_is_called_as_often_as_the_plan_says_for_each_resume() {
-    let office = Office::open(["--failures", "grant_access=1000"]);
-    assert_eq!(office.hire().status, 4);
+    let project = HiringProject::open(["--failures", "grant_access=1000"]);
+    assert_eq!(project.hire().status, 4);
     for resumes in 1..=2 {
-        assert_eq!(office.resume().status, 4);
-        assert_eq!(office.counts()["grant_access"], 6 * (1 + resumes));
+        assert_eq!(project.resume().status, 4);
+        assert_eq!(project.counts()["grant_access"], 6 * (1 + resumes));
     }
-    let cancelled = office.planrun(["runs", "cancel", "hire"]);
+    let cancelled = project.planrun(["runs", "cancel", "hire"]);
     assert_eq!(
         (cancelled.status, cancelled.stderr.as_str()),
         (0, "the run hire is cancelled\n")
     );
-    assert_eq!(office.show("hire")["status"], "cancelled");
+    assert_eq!(project.show("hire")["status"], "cancelled");
     assert_eq!(
         (
-            office.counts()["create_employee_profile"],
-            office.counts().len()
+            project.counts()["create_employee_profile"],
+            project.counts().len()
         ),
         (1, 2)
     );
@@ -420,21 +420,21 @@ fn s3_24_what_never_works_is_called_as_often_as_the_plan_says_for_each_resume() 
 
 #[test]
 fn what_nobody_knows_of_is_told_by_somebody_and_is_not_done_twice() {
-    let office = Office::open([]);
+    let project = HiringProject::open([]);
     let text = std::fs::read_to_string(root().join("plans/order.plan")).unwrap();
     let (before, rest) = text.split_once("        verify ").unwrap();
     let (_, after) = rest.split_once("        undo payments").unwrap();
     let plan = format!("{before}        undo payments{after}")
         .replace("on_failure: undo", "on_failure: pause");
-    std::fs::write(office.place.path().join("order.plan"), plan).unwrap();
+    std::fs::write(project.place.path().join("order.plan"), plan).unwrap();
     let program = |arguments: &[&str]| {
-        let program = planrun(arguments).within(office.place.path());
-        office
+        let program = planrun(arguments).within(project.place.path());
+        project
             .mock
             .answering(program, &["warehouse", "payments", "courier"])
             .run()
     };
-    let told = [
+    let inputs = [
         "-i",
         "order_id=#W7002",
         "-i",
@@ -444,9 +444,9 @@ fn what_nobody_knows_of_is_told_by_somebody_and_is_not_done_twice() {
         "-i",
         "address=Main Street 5",
     ];
-    let paused = program(&[&["run", "order.plan", "--run-id", "order"], &told[..]].concat());
+    let paused = program(&[&["run", "order.plan", "--run-id", "order"], &inputs[..]].concat());
     assert_eq!(
-        (paused.status, office.mock.calls().join(" ")),
+        (paused.status, project.mock.calls().join(" ")),
         (4, "reserve charge".to_owned()),
         "{}",
         paused.stderr
@@ -456,15 +456,15 @@ fn what_nobody_knows_of_is_told_by_somebody_and_is_not_done_twice() {
         "{}",
         paused.stderr
     );
-    // A resume knows no more than the process before it.
+    // A resume does not know the outcome either.
     assert_eq!(
         (
             program(&["runs", "resume", "order"]).status,
-            office.mock.calls().len()
+            project.mock.calls().len()
         ),
         (4, 2)
     );
-    // It did not happen, so it is sent again; and again no answer comes.
+    // It did not happen, so it is sent again, and again no answer arrives.
     let again = program(&[
         "runs",
         "answer",
@@ -473,7 +473,7 @@ fn what_nobody_knows_of_is_told_by_somebody_and_is_not_done_twice() {
         "--resume",
     ]);
     assert_eq!(
-        (again.status, office.mock.calls().join(" ")),
+        (again.status, project.mock.calls().join(" ")),
         (4, "reserve charge charge".to_owned())
     );
     let happened = r#"paid={"happened": true, "value": {"payment_id": "PAY-9"}}"#;
@@ -485,17 +485,17 @@ fn what_nobody_knows_of_is_told_by_somebody_and_is_not_done_twice() {
         ran.stderr
     );
     assert_eq!(
-        office.mock.calls().join(" "),
+        project.mock.calls().join(" "),
         "reserve charge charge collect"
     );
 }
 
-/// Kills of the program in all.
+/// Total number of kills.
 const KILLS: u64 = 12;
 
 #[test]
 fn s3_22_killed_at_any_moment_a_hire_goes_on_and_calls_nothing_twice() {
-    // The value that a step would have had, for those of which only people know whether they happened.
+    // The values to report for the steps whose outcome can be unknown.
     let values = [
         (
             "ask[0].asked",
@@ -509,16 +509,16 @@ fn s3_22_killed_at_any_moment_a_hire_goes_on_and_calls_nothing_twice() {
         ),
     ];
     for kills in (0..KILLS).step_by(2) {
-        let office = Office::open([]);
+        let project = HiringProject::open([]);
         for kill in kills..kills + 2 {
-            let program = office
+            let program = project
                 .mock
                 .answering(planrun(HIRE), &APPS)
-                .within(office.place.path());
+                .within(project.place.path());
             let hash = blake3::hash(&kill.to_le_bytes());
             program.killed_after(Duration::from_millis(u64::from(hash.as_bytes()[0]) * 3));
         }
-        let mut ran = office.planrun(HIRE);
+        let mut ran = project.planrun(HIRE);
         while ran.status == 4 {
             let run = ran.json();
             let waits = |path: &str| {
@@ -532,15 +532,15 @@ fn s3_22_killed_at_any_moment_a_hire_goes_on_and_calls_nothing_twice() {
                 .iter()
                 .find(|(path, ..)| waits(path))
                 .unwrap_or_else(|| panic!("{ran:?}"));
-            let happened = office.counts().contains_key(*tool);
-            let told = if happened {
+            let happened = project.counts().contains_key(*tool);
+            let answer = if happened {
                 json!({ "happened": true, "value": value })
             } else {
                 json!({ "happened": false })
             };
-            let answered = office.planrun(["runs", "answer", "hire", &format!("{path}={told}")]);
+            let answered = project.planrun(["runs", "answer", "hire", &format!("{path}={answer}")]);
             assert_eq!(answered.status, 0, "{}", answered.stderr);
-            ran = office.planrun(HIRE);
+            ran = project.planrun(HIRE);
         }
         let run = ran.json();
         assert_eq!(
@@ -554,8 +554,9 @@ fn s3_22_killed_at_any_moment_a_hire_goes_on_and_calls_nothing_twice() {
             json!({ "card": "CARD-WZ001", "pc": "PC-0042", "message": "<mia@example.com>" }),
             "{kills}"
         );
-        // A repeated key is no call; what a look has found need not have been called, since the mock finds everything.
-        let counts = office.counts();
+        // A call with a repeated key is not counted. A verified effect need not have been called, because the mock
+        // finds every record.
+        let counts = project.counts();
         assert!(
             EFFECTS
                 .iter()
@@ -571,28 +572,28 @@ fn s3_22_killed_at_any_moment_a_hire_goes_on_and_calls_nothing_twice() {
 
 #[test]
 fn s3_30_before_the_end_nothing_is_verified() {
-    let office = Office::open(["--failures", "send_email=1"]);
-    assert_eq!(office.hire().status, 4);
+    let project = HiringProject::open(["--failures", "send_email=1"]);
+    assert_eq!(project.hire().status, 4);
     let nothing =
         json!({ "verified": 0, "unverified": 0, "failed": 0, "inconclusive": 0, "checks": [] });
-    let shown = office.show("hire");
+    let document = project.show("hire");
     assert_eq!(
-        (&shown["status"], &shown["verification"]),
+        (&document["status"], &document["verification"]),
         (&json!("paused"), &nothing)
     );
     assert!(
-        !office
+        !project
             .events("hire")
             .iter()
             .any(|(_, path, _)| path.ends_with(".verify"))
     );
-    let paused = office.planrun(["runs", "show", "hire"]).stdout;
+    let paused = project.planrun(["runs", "show", "hire"]).stdout;
     assert!(
         paused.contains("\ntasks: hired running, ") && !paused.contains("verified"),
         "{paused}"
     );
-    assert_eq!(office.resume().status, 0);
-    let told = &office.show("hire")["verification"];
+    assert_eq!(project.resume().status, 0);
+    let verification = &project.show("hire")["verification"];
     let verified =
         |path: &str, tool: &str| json!({ "path": path, "status": "verified", "tools": [tool] });
     let unverified = |path: &str| json!({ "path": path, "status": "unverified" });
@@ -603,14 +604,14 @@ fn s3_30_before_the_end_nothing_is_verified() {
         verified("register[0].profile", "hr.query_profile"),
         unverified("welcome[0].sent"),
     ];
-    assert_eq!(told["checks"], json!(checks));
+    assert_eq!(verification["checks"], json!(checks));
 }
 
 #[test]
 fn s3_31_the_journal_has_every_move_firing_look_and_what_it_saw() {
-    let office = Office::open([]);
-    assert_eq!(office.hire().status, 0);
-    let events = office.events("hire");
+    let project = HiringProject::open([]);
+    assert_eq!(project.hire().status, 0);
+    let events = project.events("hire");
     let place = |name: &str, path: &str| {
         let found = events
             .iter()
@@ -641,26 +642,26 @@ fn s3_31_the_journal_has_every_move_firing_look_and_what_it_saw() {
         asked["arguments"],
         json!({ "employee_id": "WZ001", "employee_name": "will zhang" })
     );
-    let shown = office.planrun(["runs", "show", "hire"]).stdout;
+    let printed = project.planrun(["runs", "show", "hire"]).stdout;
     assert!(
-        shown.contains("register[0].profile.verify  completed"),
-        "{shown}"
+        printed.contains("register[0].profile.verify  completed"),
+        "{printed}"
     );
     assert!(
-        shown.contains("\ntasks: hired done, registered done, ")
-            && shown.contains(", seated pending\n"),
-        "{shown}"
+        printed.contains("\ntasks: hired done, registered done, ")
+            && printed.contains(", seated pending\n"),
+        "{printed}"
     );
     assert!(
-        shown.ends_with("\neffects: 3 verified, 2 unverified, 0 failed\n"),
-        "{shown}"
+        printed.ends_with("\neffects: 3 verified, 2 unverified, 0 failed\n"),
+        "{printed}"
     );
 }
 
 #[test]
 fn s3_25_s3_26_what_is_missing_is_asked_for_in_one_form_and_the_contract_is_signed_then() {
-    let office = Office::open([]);
-    let told = [
+    let project = HiringProject::open([]);
+    let inputs = [
         "-i",
         "name=张三",
         "-i",
@@ -668,16 +669,16 @@ fn s3_25_s3_26_what_is_missing_is_asked_for_in_one_form_and_the_contract_is_sign
         "-i",
         "region=北京市",
     ];
-    let paused = office.planrun(
+    let paused = project.planrun(
         ["run", "sign_up.plan", "--run-id", "sign"]
             .into_iter()
-            .chain(told),
+            .chain(inputs),
     );
     assert_eq!(paused.status, 4, "{}", paused.stderr);
     let command = "planrun runs answer sign 'details={\"id_card\": <string>}' --resume";
     assert!(paused.stderr.contains(command), "{}", paused.stderr);
-    assert_eq!(office.mock.calls(), ["get_region_list"]);
-    let asked = office
+    assert_eq!(project.mock.calls(), ["get_region_list"]);
+    let asked = project
         .events("sign")
         .into_iter()
         .find(|(event, ..)| event == "step.waiting")
@@ -695,13 +696,13 @@ fn s3_25_s3_26_what_is_missing_is_asked_for_in_one_form_and_the_contract_is_sign
         "what was given is not asked for: {asked:#}"
     );
 
-    // An answer that does not fill the form leaves it open, and nothing is called.
+    // An answer that does not fit leaves the form open, and nothing is called.
     for (wrong, why) in [
         ("{}", "id_card"),
         (r#"{"id_card": 7}"#, "id_card"),
         (r#"{"idcard": "1"}"#, "idcard"),
     ] {
-        let refused = office.planrun([
+        let refused = project.planrun([
             "runs",
             "answer",
             "sign",
@@ -712,12 +713,12 @@ fn s3_25_s3_26_what_is_missing_is_asked_for_in_one_form_and_the_contract_is_sign
         assert!(refused.stderr.contains(why), "{wrong}: {}", refused.stderr);
     }
     assert_eq!(
-        (office.mock.calls().len(), &office.show("sign")["status"]),
+        (project.mock.calls().len(), &project.show("sign")["status"]),
         (1, &json!("paused"))
     );
 
     let details = r#"details={"id_card": "110101199001011234"}"#;
-    let ran = office.planrun([
+    let ran = project.planrun([
         "runs", "answer", "sign", details, "--by", "desk:ann", "--resume",
     ]);
     assert_eq!(
@@ -726,7 +727,7 @@ fn s3_25_s3_26_what_is_missing_is_asked_for_in_one_form_and_the_contract_is_sign
         "{}",
         ran.stderr
     );
-    // The seal is busy once.
+    // The seal is busy the first time.
     let calls = [
         "get_region_list",
         "create_contact",
@@ -734,7 +735,7 @@ fn s3_25_s3_26_what_is_missing_is_asked_for_in_one_form_and_the_contract_is_sign
         "sign_contract",
         "sign_contract",
     ];
-    assert_eq!(office.mock.calls(), calls);
+    assert_eq!(project.mock.calls(), calls);
     if let Some(recorded) = recorded() {
         let contract = &recorded["contract_missing_params"];
         assert_eq!(contract["first_tool"], calls[1]);
@@ -742,9 +743,9 @@ fn s3_25_s3_26_what_is_missing_is_asked_for_in_one_form_and_the_contract_is_sign
             assert!(calls[2..].contains(&then.as_str().unwrap()), "{then}");
         }
     }
-    let again = office.planrun(["runs", "answer", "sign", details, "--resume"]);
+    let again = project.planrun(["runs", "answer", "sign", details, "--resume"]);
     assert_eq!(
-        (again.status, office.mock.calls().len()),
+        (again.status, project.mock.calls().len()),
         (2, calls.len()),
         "an answer is given once"
     );
@@ -752,7 +753,7 @@ fn s3_25_s3_26_what_is_missing_is_asked_for_in_one_form_and_the_contract_is_sign
 
 #[test]
 fn s3_25_nobody_is_asked_where_nothing_is_missing() {
-    let office = Office::open([]);
+    let project = HiringProject::open([]);
     let inputs = [
         "name=张三",
         "phone=13800138000",
@@ -760,19 +761,19 @@ fn s3_25_nobody_is_asked_where_nothing_is_missing() {
         "id_card=110101199001011234",
     ];
     let inputs = inputs.iter().flat_map(|input| ["-i", *input]);
-    let ran = office.planrun(
+    let ran = project.planrun(
         ["run", "sign_up.plan", "--run-id", "sign"]
             .into_iter()
             .chain(inputs),
     );
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     assert!(
-        !office
+        !project
             .events("sign")
             .iter()
             .any(|(event, ..)| event == "answer.given")
     );
-    // An empty text is known and breaks the contract, so it is asked for again before anything is called.
+    // An empty string is known but breaks the contract, so the form asks for it before anything is called.
     let inputs = [
         "name=张三",
         "phone=",
@@ -780,8 +781,8 @@ fn s3_25_nobody_is_asked_where_nothing_is_missing() {
         "id_card=110101199001011234",
     ];
     let inputs = inputs.iter().flat_map(|input| ["-i", *input]);
-    let before = office.counts();
-    let ran = office.planrun(
+    let before = project.counts();
+    let ran = project.planrun(
         ["run", "sign_up.plan", "--format", "json"]
             .into_iter()
             .chain(inputs),
@@ -792,20 +793,20 @@ fn s3_25_nobody_is_asked_where_nothing_is_missing() {
         "{}",
         ran.stderr
     );
-    assert_eq!(office.counts()["create_contact"], before["create_contact"]);
+    assert_eq!(project.counts()["create_contact"], before["create_contact"]);
 }
 
 #[test]
 fn somebody_says_by_a_signal_that_a_switch_went_well() {
-    let office = Office::open([]);
+    let project = HiringProject::open([]);
     let program = |arguments: &[&str]| {
-        let program = planrun(arguments).within(office.place.path());
-        office
+        let program = planrun(arguments).within(project.place.path());
+        project
             .mock
             .answering(program, &["deploy", "telemetry", "chat"])
             .run()
     };
-    let told = [
+    let inputs = [
         "-i",
         "service=search",
         "-i",
@@ -813,7 +814,11 @@ fn somebody_says_by_a_signal_that_a_switch_went_well() {
         "-i",
         "at=2026-03-02T03:00:00Z",
     ];
-    let run = [&["run", "maintenance.plan", "--run-id", "night"], &told[..]].concat();
+    let run = [
+        &["run", "maintenance.plan", "--run-id", "night"],
+        &inputs[..],
+    ]
+    .concat();
     let paused = program(&run);
     assert_eq!(paused.status, 4, "{}", paused.stderr);
     let unfit = program(&["runs", "signal", "night", r#"all-clear={"by": 7}"#]);
@@ -831,5 +836,5 @@ fn somebody_says_by_a_signal_that_a_switch_went_well() {
         "{}",
         ran.stderr
     );
-    assert_eq!(office.mock.calls(), ["post", "roll_out", "error_rate"]);
+    assert_eq!(project.mock.calls(), ["post", "roll_out", "error_rate"]);
 }

@@ -1,4 +1,4 @@
-//! What somebody sends who means harm: plans of models and strangers, app files, answers of tools, files that are none.
+//! Malicious input: plans of models and strangers, app files, answers of tools, special files.
 #![cfg(unix)]
 
 use std::os::unix::fs::symlink;
@@ -21,14 +21,14 @@ fn pipe(path: &Path) {
     assert!(made.unwrap().success());
 }
 
-/// How a plan that replies ends, and why where it does not.
+/// Runs a plan. Returns its reply and its error message.
 fn replied(place: &Path, plan: &str) -> (String, String) {
     std::fs::write(place.join("p.plan"), plan).unwrap();
     let output = run(place, &["run", "p.plan", "--no-journal"]);
     (output.stdout, output.stderr)
 }
 
-/// Answers whatever is asked on a port of the system's choice, and counts.
+/// Answers all requests on a free port, and counts them.
 struct Listener {
     port: u16,
     asked: std::sync::Arc<std::sync::atomic::AtomicUsize>,
@@ -85,13 +85,13 @@ fn f3_what_app_files_reach_is_held_to_the_project() {
             format!("allow: {allow}\n"),
         )
         .unwrap();
-        let (_, told) = replied(place.path(), plan);
+        let (_, stderr) = replied(place.path(), plan);
         let remedy = format!(
-            "hr.find cannot be called: `allow` of planrun.yaml does not let it be reached; add \"127.0.0.1:{port}\" to `allow.net` there"
+            "hr.find cannot be called: `allow` in planrun.yaml does not permit it; add \"127.0.0.1:{port}\" to `allow.net` there"
         );
         assert!(
-            told.contains("denied.policy") && told.contains(&remedy),
-            "{told}"
+            stderr.contains("denied.policy") && stderr.contains(&remedy),
+            "{stderr}"
         );
     }
     assert_eq!(server.asked(), 1);
@@ -126,12 +126,12 @@ fn f3_a_variable_that_nobody_listed_is_shown_nowhere() {
             );
             if arguments == ["check"] {
                 assert_eq!(output.status, 1);
-                let told = output.stdout.contains("add `env: [TOKEN]` to planrun.yaml");
-                assert_eq!(told, file.is_none(), "{}", output.stdout);
+                let suggests_env = output.stdout.contains("add `env: [TOKEN]` to planrun.yaml");
+                assert_eq!(suggests_env, file.is_none(), "{}", output.stdout);
                 assert!(
                     output
                         .stdout
-                        .contains("variables stand in `endpoint` and `headers` only")
+                        .contains("variables are allowed only in `endpoint` and `headers`")
                 );
             }
         }
@@ -147,7 +147,7 @@ fn f10_nothing_that_a_program_has_started_outlives_its_call() {
             "use proc\nplan p() {{\n    allow {{ run: [\"sh\"] }}\n    step s = proc.run(argv: [\"sh\", \"-c\", \"{script}\"])\n    reply s.stdout\n}}\n"
         )
     };
-    // In the background, in a session of its own, and holding on to the pipe.
+    // In the background, in a separate session, and with the pipe kept open.
     for leaves in [
         "(sleep 2; echo late > late) & echo done",
         "setsid sh -c 'sleep 2; echo late > late' & echo done",
@@ -201,12 +201,12 @@ fn f14_what_has_no_end_is_not_read() {
     let plan = "plan p() {\n    reply 1\n}\n";
     let place = folder([("p.plan", plan), ("data/a", "")]);
     let path = |name: &str| place.path().join(name);
-    let told = |arguments: &[&str]| {
+    let refusal = |arguments: &[&str]| {
         let output = run(place.path(), arguments);
         assert_ne!(output.status, 0, "{arguments:?}");
         output.stdout + &output.stderr
     };
-    let no_file = "it is a pipe or a device, and no file";
+    let no_file = "it is a pipe or a device, not a file";
     for end_less in ["/dev/zero", "pipe"] {
         if end_less == "pipe" {
             pipe(&path("pipe"));
@@ -225,21 +225,21 @@ fn f14_what_has_no_end_is_not_read() {
             .unwrap();
         };
         link("apps/a.yaml");
-        assert!(told(&["check", "--deny", "warnings"]).contains(no_file));
+        assert!(refusal(&["check", "--deny", "warnings"]).contains(no_file));
         std::fs::remove_file(path("apps/a.yaml")).unwrap();
         link("planrun.yaml");
-        assert!(told(&["check"]).contains(no_file));
+        assert!(refusal(&["check"]).contains(no_file));
         std::fs::remove_file(path("planrun.yaml")).unwrap();
         std::fs::write(path("planrun.yaml"), "apps: [\"/**\"]\n").unwrap();
-        assert!(told(&["check"]).contains("looked at"));
+        assert!(refusal(&["check"]).contains("searched"));
         std::fs::write(path("planrun.yaml"), "mcp: [pipe.json]\n").unwrap();
         link("pipe.json");
-        assert!(told(&["check"]).contains(no_file));
+        assert!(refusal(&["check"]).contains(no_file));
         std::fs::remove_file(path("planrun.yaml")).unwrap();
         link("used.plan");
         std::fs::write(path("p.plan"), format!("use \"used.plan\" as used\n{plan}")).unwrap();
-        let used = told(&["check", "p.plan"]);
-        assert!(used.contains(no_file) || used.contains("leads outside of the project"));
+        let used = refusal(&["check", "p.plan"]);
+        assert!(used.contains(no_file) || used.contains("is outside of the project"));
         std::fs::write(path("p.plan"), plan).unwrap();
     }
 }
@@ -263,11 +263,11 @@ fn f15_no_finding_shows_what_lies_outside_of_the_project() {
         std::fs::write(place.path().join("p.plan"), plan).unwrap();
         for format in ["human", "json", "short"] {
             let output = run(place.path(), &["check", "p.plan", "--format", format]);
-            let told = output.stdout + &output.stderr;
-            assert!(!told.contains("hunter2"), "{used} {format}: {told}");
+            let printed = output.stdout + &output.stderr;
+            assert!(!printed.contains("hunter2"), "{used} {format}: {printed}");
             assert!(
-                told.contains("outside of the project"),
-                "{used} {format}: {told}"
+                printed.contains("outside of the project"),
+                "{used} {format}: {printed}"
             );
         }
     }
@@ -280,10 +280,10 @@ fn f15_no_finding_shows_what_lies_outside_of_the_project() {
     )
     .unwrap();
     let output = run(place.path(), &["check", "--deny", "warnings"]);
-    let told = output.stdout + &output.stderr;
+    let printed = output.stdout + &output.stderr;
     assert!(
-        !told.contains("hunter2") && told.contains("secret.yaml"),
-        "{told}"
+        !printed.contains("hunter2") && printed.contains("secret.yaml"),
+        "{printed}"
     );
 }
 
@@ -313,17 +313,17 @@ fn f20_names_are_held_to_what_they_resolve_to() {
     let place = folder([("a", "")]);
     let url = format!("http://localhost:{port}/");
     for allow in ["\"local*:*\"", "\"*\"", "\"l*:*\", \"10.*:*\""] {
-        let (stdout, told) = replied(place.path(), &plan(allow, &url));
+        let (stdout, stderr) = replied(place.path(), &plan(allow, &url));
         assert_eq!(stdout, "", "{allow}");
         assert!(
-            told.contains("denied.policy") && told.contains("resolves to"),
-            "{allow}: {told}"
+            stderr.contains("denied.policy") && stderr.contains("resolves to"),
+            "{allow}: {stderr}"
         );
     }
     assert_eq!(server.asked(), 0);
     for allow in ["\"localhost:*\"", "\"local*:*\", \"127.0.0.1:*\""] {
-        let (stdout, told) = replied(place.path(), &plan(allow, &url));
-        assert_eq!(stdout.trim(), "200", "{allow}: {told}");
+        let (stdout, stderr) = replied(place.path(), &plan(allow, &url));
+        assert_eq!(stdout.trim(), "200", "{allow}: {stderr}");
     }
     assert_eq!(server.asked(), 2);
 }
@@ -356,32 +356,35 @@ fn f17_a_run_is_held_to_the_limits_of_its_project() {
         )
     };
     let place = folder([("planrun.yaml", "limits: { calls: 3 }\n")]);
-    let (_, told) = replied(place.path(), &plan(""));
-    assert!(told.contains("budget.calls"), "{told}");
-    let (_, told) = replied(place.path(), &plan("policy { budget: { calls: 2 } }"));
-    assert!(told.contains("the budget of 2 calls is spent"), "{told}");
-    let (stdout, told) = replied(place.path(), &plan("policy { budget: { calls: 9 } }"));
+    let (_, stderr) = replied(place.path(), &plan(""));
+    assert!(stderr.contains("budget.calls"), "{stderr}");
+    let (_, stderr) = replied(place.path(), &plan("policy { budget: { calls: 2 } }"));
     assert!(
-        stdout.contains("beyond-limit") || told.contains("beyond-limit"),
-        "{stdout} {told}"
+        stderr.contains("the budget of 2 calls is spent"),
+        "{stderr}"
     );
-    // A default of the project is none of its limits.
+    let (stdout, stderr) = replied(place.path(), &plan("policy { budget: { calls: 9 } }"));
+    assert!(
+        stdout.contains("beyond-limit") || stderr.contains("beyond-limit"),
+        "{stdout} {stderr}"
+    );
+    // The project's policy is a default, not a limit.
     std::fs::write(
         place.path().join("planrun.yaml"),
         "policy: { budget: { calls: 3 } }\n",
     )
     .unwrap();
-    let (stdout, told) = replied(place.path(), &plan("policy { budget: { calls: 9 } }"));
-    assert_eq!(stdout, "done\n", "{told}");
+    let (stdout, stderr) = replied(place.path(), &plan("policy { budget: { calls: 9 } }"));
+    assert_eq!(stdout, "done\n", "{stderr}");
     std::fs::write(
         place.path().join("planrun.yaml"),
         "limits: { memory: lots }\n",
     )
     .unwrap();
-    let (_, told) = replied(place.path(), &plan(""));
+    let (_, stderr) = replied(place.path(), &plan(""));
     assert!(
-        told.contains("planrun.yaml: limits: `memory` wants a whole number above zero"),
-        "{told}"
+        stderr.contains("planrun.yaml: limits: `memory` expects a whole number above zero"),
+        "{stderr}"
     );
 }
 
@@ -398,22 +401,22 @@ fn f8_what_calls_give_has_a_budget_of_memory() {
         ("large", "x".repeat(1 << 20)),
         ("planrun.yaml", String::new()),
     ]);
-    let (stdout, told) = replied(
+    let (stdout, stderr) = replied(
         place.path(),
         &plan("policy { budget: { memory: 20000000 } }"),
     );
     assert_eq!(stdout, "");
     assert!(
-        told.contains("budget.memory") && told.contains("the budget of 20000000 bytes"),
-        "{told}"
+        stderr.contains("budget.memory") && stderr.contains("the budget of 20000000 bytes"),
+        "{stderr}"
     );
     std::fs::write(
         place.path().join("planrun.yaml"),
         "limits: { memory: 16MiB }\n",
     )
     .unwrap();
-    let (_, told) = replied(place.path(), &plan(""));
-    assert!(told.contains("the budget of 16777216 bytes"), "{told}");
+    let (_, stderr) = replied(place.path(), &plan(""));
+    assert!(stderr.contains("the budget of 16777216 bytes"), "{stderr}");
 }
 
 #[test]
@@ -486,7 +489,7 @@ fn f13_no_error_shows_what_was_given_for_a_field() {
     }
 }
 
-/// What backtracks takes for ever, and what counts far takes all memory.
+/// Backtracking would take exponential time, and large repetition counts would take all memory.
 #[test]
 fn regular_expressions_end() {
     let place = folder([("a", "")]);

@@ -1,4 +1,4 @@
-//! What people are asked, as the program shows it, and how it takes their answers.
+//! The questions to people as the program displays them, and the validation of their answers.
 
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ tools:
     mock: { id: "P1" }
 "#;
 
-/// A project with one plan.
+/// Returns a project with one plan.
 fn project(plan: &str) -> TempDir {
     folder([
         ("planrun.yaml", "{}\n"),
@@ -64,7 +64,7 @@ plan refund(to?: string) -> string {
 #[test]
 fn d1_the_inbox_tells_what_is_asked_of_whom_and_how_to_answer() {
     let place = begun(FORM, &[]);
-    let shown = run(&place, &["runs", "inbox"]);
+    let printed = run(&place, &["runs", "inbox"]);
     let expected = [
         "a form: form\n",
         "  run r1 of refund\n",
@@ -83,24 +83,24 @@ fn d1_the_inbox_tells_what_is_asked_of_whom_and_how_to_answer() {
         "  answer: planrun runs answer r1 'form={\"iban\": <string>, \"why\": <string>}' --by desk --resume\n",
     ];
     for line in expected {
-        assert!(shown.stdout.contains(line), "{line}: {}", shown.stdout);
+        assert!(printed.stdout.contains(line), "{line}: {}", printed.stdout);
     }
-    assert_eq!((shown.status, shown.stderr.as_str()), (0, ""));
+    assert_eq!((printed.status, printed.stderr.as_str()), (0, ""));
     for command in [
         &["runs", "show", "r1"][..],
         &["runs", "list", "--waiting"],
         &["runs", "events", "r1"],
     ] {
-        let shown = run(&place, command).stdout;
+        let printed = run(&place, command).stdout;
         assert!(
-            shown.contains("  │ Whom do we pay?\n") && shown.contains("  for \"desk\"\n"),
-            "{command:?}: {shown}"
+            printed.contains("  │ Whom do we pay?\n") && printed.contains("  for \"desk\"\n"),
+            "{command:?}: {printed}"
         );
     }
-    let told = run(&place, &["runs", "inbox", "--format", "json"]).json();
-    let question = &told["questions"][0];
+    let inbox = run(&place, &["runs", "inbox", "--format", "json"]).json();
+    let question = &inbox["questions"][0];
     assert_eq!(
-        (&told["version"], &question["run"], &question["plan"]),
+        (&inbox["version"], &question["run"], &question["plan"]),
         (&json!(1), &json!("r1"), &json!("refund"))
     );
     assert_eq!(
@@ -126,7 +126,7 @@ fn d1_the_inbox_tells_what_is_asked_of_whom_and_how_to_answer() {
     assert!(
         run(&place, &["runs", "inbox", "--plan", "other"])
             .stderr
-            .contains("nobody is asked")
+            .contains("no open questions")
     );
 }
 
@@ -142,19 +142,19 @@ fn f1_a_gate_shows_the_tool_its_class_and_the_arguments_wherever_it_asks() {
         "yes or no: paid.confirm\n",
         "  for \"boss\"\n",
         "  │ Pay 500 cents?\n",
-        "  what goes out (irreversible): bank.pay\n",
+        "  what will be sent (irreversible): bank.pay\n",
         "  │ iban: \"DE1234\"\n",
         "  │ cents: 500\n",
         "  │ note: \"late\"\n",
         "  answer: planrun runs answer r1 paid.confirm=true --by boss --resume\n",
     ];
-    let shown = [
+    let outputs = [
         format!("{}\n", output.stderr.trim_end()),
         run(&place, &["runs", "inbox"]).stdout,
         run(&place, &["runs", "show", "r1"]).stdout,
         run(&place, &["runs", "list", "--waiting"]).stdout,
     ];
-    for text in shown {
+    for text in outputs {
         for line in expected {
             assert!(text.contains(line), "{line}: {text}");
         }
@@ -166,8 +166,8 @@ fn f1_a_gate_shows_the_tool_its_class_and_the_arguments_wherever_it_asks() {
     );
 }
 
-/// A form whose field goes through a plan, which passes it on to another one.
-const FAR: &str = r#"
+/// A form whose field is passed through one plan to another.
+const PASSED_ON: &str = r#"
 use bank
 
 plan refund() -> string {
@@ -189,7 +189,7 @@ plan pay(to: string, cents: int) -> string {
 
 #[test]
 fn r4_2_a_field_keeps_the_contract_of_an_argument_that_it_becomes_in_a_called_plan() {
-    let place = project(FAR);
+    let place = project(PASSED_ON);
     let output = run(
         &place,
         &[
@@ -197,8 +197,11 @@ fn r4_2_a_field_keeps_the_contract_of_an_argument_that_it_becomes_in_a_called_pl
         ],
     );
     assert_eq!(output.status, 4, "{output:?}");
-    let told = run(&place, &["runs", "inbox"]).stdout;
-    assert!(told.contains("The account that gets the money"), "{told}");
+    let printed = run(&place, &["runs", "inbox"]).stdout;
+    assert!(
+        printed.contains("The account that gets the money"),
+        "{printed}"
+    );
     let output = run(
         &place,
         &["runs", "answer", "r1", r#"form={"iban": "1234"}"#],
@@ -209,8 +212,8 @@ fn r4_2_a_field_keeps_the_contract_of_an_argument_that_it_becomes_in_a_called_pl
             .contains("the field `iban` must match the pattern"),
         "{output:?}"
     );
-    // Where a value may keep the call from being made, it need not fit.
-    let ensured = FAR.replace(
+    // If its value may prevent the call, the field need not fit.
+    let ensured = PASSED_ON.replace(
         "    step paid = pay(",
         "    ensure size(account) > 2 else \"none\"\n    step paid = pay(",
     );
@@ -230,12 +233,13 @@ fn r4_2_a_field_keeps_the_contract_of_an_argument_that_it_becomes_in_a_called_pl
         &["runs", "answer", "r1", r#"form={"iban": "1234"}"#],
     );
     assert_eq!(output.status, 0, "{output:?}");
-    let wrong = FAR.replace("cents: int = 500", "cents: int = 0");
-    let told = run(&project(&wrong), &["check"]);
+    let wrong = PASSED_ON.replace("cents: int = 500", "cents: int = 0");
+    let printed = run(&project(&wrong), &["check"]);
     assert!(
-        told.stdout
+        printed
+            .stdout
             .contains("`cents` is passed on as `cents` of `bank.pay`"),
-        "{told:?}"
+        "{printed:?}"
     );
 }
 
@@ -302,8 +306,8 @@ fn r4_3_only_what_a_call_without_a_further_guard_takes_is_bound_by_it() {
             &["run", "a.plan", "-i", "go=true", "--run-id", "r1", "--mock"],
         );
         assert_eq!(output.status, 4, "{body}: {output:?}");
-        let told = run(&place, &["runs", "inbox", "--format", "json"]).json();
-        let field = &told["questions"][0]["form"][0];
+        let inbox = run(&place, &["runs", "inbox", "--format", "json"]).json();
+        let field = &inbox["questions"][0]["form"][0];
         assert_eq!(field["label"], "The account that gets the money", "{body}");
         field["contracts"].is_array()
     };
@@ -353,18 +357,18 @@ fn r4_3_a_value_that_stands_in_a_form_keeps_the_contract_or_the_check_says_so() 
         "cents: int known 0",
         "cents: int in [1, 0]",
     ] {
-        let told = found(field);
+        let findings = found(field);
         assert!(
-            told.len() == 1
-                && told[0].contains("`cents` of `bank.pay`")
-                && told[0].contains("at least 1"),
-            "{told:?}"
+            findings.len() == 1
+                && findings[0].contains("`cents` of `bank.pay`")
+                && findings[0].contains("at least 1"),
+            "{findings:?}"
         );
     }
-    let told = found("cents: int in [1, 2] = 3");
+    let findings = found("cents: int in [1, 2] = 3");
     assert!(
-        told.len() == 1 && told[0].contains("3 is not among the choices of `cents`"),
-        "{told:?}"
+        findings.len() == 1 && findings[0].contains("3 is not among the choices of `cents`"),
+        "{findings:?}"
     );
 }
 
@@ -387,13 +391,13 @@ fn a_field_that_goes_to_a_secret_argument_is_shown_nowhere() {
             r#"form={"iban": "DE1235", "pin": "1"}"#,
         ],
     );
-    let shown = [
+    let outputs = [
         output.stderr,
         run(&place, &["runs", "inbox"]).stdout,
         run(&place, &["runs", "events", "r1"]).stdout,
         twice.stderr,
     ];
-    for text in shown {
+    for text in outputs {
         assert!(
             !text.contains("s3cret-0815") && text.contains("DE1234"),
             "{text}"
@@ -422,14 +426,14 @@ fn a8_f2_a_contradicting_answer_is_refused_at_once_before_anybody_has_resumed() 
     assert_eq!(answer("true", "ann").status, 0);
     let again = answer("true", "ann");
     assert!(
-        again.status == 0 && again.stderr.contains("has this answer already"),
+        again.status == 0 && again.stderr.contains("already has this answer"),
         "{again:?}"
     );
     let no = answer("false", "bob");
     assert_eq!(no.status, 2);
     for part in [
-        "`w.confirm` has been answered already, with yes by ann at ",
-        "`planrun runs cancel r1` stops the run",
+        "`w.confirm` has already been answered with yes by ann at ",
+        "cancel the run with `planrun runs cancel r1`",
     ] {
         assert!(no.stderr.contains(part), "{}", no.stderr);
     }
@@ -451,20 +455,20 @@ fn f19_outside_text_forges_no_line_and_acts_on_no_terminal() {
     let text = format!("{hostile}{}", "x".repeat(5000));
     let plan = "use sys plan p(t: string) { step w = sys.echo(value: t) confirm t by t }";
     let place = begun(plan, &["-i", &format!("t={text}")]);
-    let shown = run(&place, &["runs", "inbox"]).stdout;
+    let printed = run(&place, &["runs", "inbox"]).stdout;
     assert!(
-        !shown.contains(['\u{1b}', '\u{202e}', '\u{9b}']),
-        "{shown:?}"
+        !printed.contains(['\u{1b}', '\u{202e}', '\u{9b}']),
+        "{printed:?}"
     );
     let own = [
         "yes or no: ",
         "  run ",
         "  asked ",
         "  for ",
-        "  what goes out (",
+        "  what will be sent (",
         "  answer: ",
     ];
-    let lines: Vec<&str> = shown.lines().collect();
+    let lines: Vec<&str> = printed.lines().collect();
     for line in &lines {
         let ours = own.iter().filter(|begin| line.starts_with(**begin)).count();
         assert!(line.starts_with("  │ ") || ours == 1, "{line}");
@@ -481,8 +485,8 @@ fn f19_outside_text_forges_no_line_and_acts_on_no_terminal() {
         );
     }
     assert!(
-        shown.contains(" more characters "),
-        "the middle is cut out, and that is told: {shown}"
+        printed.contains(" more characters "),
+        "the middle is cut out, and that is told: {printed}"
     );
     let json = run(&place, &["runs", "inbox", "--format", "json"]).json();
     assert_eq!(
@@ -516,11 +520,11 @@ fn d1_the_command_that_answers_is_safe_in_a_shell_and_means_what_it_says() {
         .collect();
     assert_eq!(commands.len(), names.len());
     for command in &commands {
-        let said = std::process::Command::new("sh")
+        let answered = std::process::Command::new("sh")
             .args(["-c", &format!("printf '%s\\n' {command}")])
             .output()
             .unwrap();
-        let words = String::from_utf8(said.stdout).unwrap();
+        let words = String::from_utf8(answered.stdout).unwrap();
         let words: Vec<&str> = words.lines().collect();
         assert_eq!(
             (words.len(), words[..3].join(" ")),
@@ -562,7 +566,7 @@ fn d1_one_answer_serves_all_elements_and_many_answers_are_taken_or_none() {
     };
     let before = open();
     assert!(before > 0);
-    // One that does not fit refuses all.
+    // One answer that does not fit refuses all of them.
     let output = run(
         &place,
         &[
@@ -585,17 +589,20 @@ fn d1_one_answer_serves_all_elements_and_many_answers_are_taken_or_none() {
             "json",
         ],
     );
-    let told = output.json();
+    let document = output.json();
     assert_eq!(
         (
             output.status,
-            told["answers"].as_array().unwrap().len(),
+            document["answers"].as_array().unwrap().len(),
             open()
         ),
         (0, before, 0)
     );
     assert_eq!(
-        (&told["answers"][0]["path"], &told["answers"][0]["before"]),
+        (
+            &document["answers"][0]["path"],
+            &document["answers"][0]["before"]
+        ),
         (&json!("m[0].w.confirm"), &json!(false))
     );
     assert_eq!(
@@ -691,12 +698,12 @@ fn d1_the_inbox_reaches_every_project_below() {
             4
         );
     }
-    let shown = run(&place, &["runs", "inbox", "--all"]).stdout;
+    let printed = run(&place, &["runs", "inbox", "--all"]).stdout;
     for command in [
         "planrun --project ./one runs answer r1",
         r"planrun --project './it'\''s/b' runs answer r1",
     ] {
-        assert!(shown.contains(command), "{shown}");
+        assert!(printed.contains(command), "{printed}");
     }
 }
 
@@ -725,7 +732,7 @@ fn f1_an_unknown_outcome_is_asked_about_with_what_was_sent_and_why() {
         ],
     );
     assert_eq!(output.status, 4, "{output:?}");
-    let shown = run(&place, &["runs", "inbox"]).stdout;
+    let printed = run(&place, &["runs", "inbox"]).stdout;
     for line in [
         "did it happen: paid\n",
         "  │ Did `paid` happen?\n",
@@ -735,6 +742,6 @@ fn f1_an_unknown_outcome_is_asked_about_with_what_was_sent_and_why() {
         "  │ cents: 7\n",
         "  answer: planrun runs answer r1 'paid={\"happened\": true, \"value\": <{ id: string }>}' --resume\n",
     ] {
-        assert!(shown.contains(line), "{line}: {shown}");
+        assert!(printed.contains(line), "{line}: {printed}");
     }
 }

@@ -1,4 +1,4 @@
-//! `planrun init`: what it makes is right at once, wherever it is made, and nothing is ever overwritten.
+//! `planrun init`: the new project is valid immediately, in any directory, and nothing is ever overwritten.
 
 use crate::support::{Program, folder, planrun, words};
 
@@ -11,7 +11,7 @@ fn a_new_project_is_right_and_runs() {
         let place = folder.path().join(name);
         let mut commands = made
             .stdout
-            .split("Next\n")
+            .split("Next steps\n")
             .nth(1)
             .unwrap()
             .lines()
@@ -23,8 +23,8 @@ fn a_new_project_is_right_and_runs() {
             assert_eq!(output.status, 0, "{command:?}: {output:?}");
             outputs.push(output);
         }
-        // Warnings are errors there, and there are none.
-        assert_eq!(outputs[0].stderr, "nothing found in 2 files\n");
+        // The new project treats warnings as errors, and there are none.
+        assert_eq!(outputs[0].stderr, "no problems found in 2 files\n");
         assert!(
             outputs[1].stdout.starts_with("5 passed ("),
             "{:?}",
@@ -62,7 +62,7 @@ fn the_tests_of_a_new_project_pass_in_ci_and_are_worth_something() {
             "{command:?}: {output:?}"
         );
     }
-    // They notice a plan that does something else, the snapshot included.
+    // The new tests, including the snapshot, detect a change of the plan's behaviour.
     let plan = folder.path().join("plans/tidy.plan");
     let text = std::fs::read_to_string(&plan).unwrap();
     for (wrong, noticed) in [
@@ -83,7 +83,7 @@ fn the_tests_of_a_new_project_pass_in_ci_and_are_worth_something() {
     }
 }
 
-/// In surroundings in which no snapshot is written.
+/// Sets an environment in which no snapshot is written.
 fn in_ci(program: Program) -> Program {
     program
         .variable("CI", "true")
@@ -98,7 +98,7 @@ fn what_is_there_is_named_and_stays() {
     assert!(
         refused
             .stderr
-            .contains("`planrun.yaml`, `plans/tidy.plan` are there already"),
+            .contains("`planrun.yaml`, `plans/tidy.plan` already exist"),
         "{}",
         refused.stderr
     );

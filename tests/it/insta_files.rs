@@ -1,4 +1,4 @@
-//! Snapshots of plans are those of `insta`: the real one reads what planrun stores, and the other way round.
+//! Snapshots of plans are compatible with `insta`: the library reads the files of planrun, and the other way round.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use planrun_lang::diag::render::Look;
+use planrun_lang::diag::render::Appearance;
 use planrun_lang::sema::test::SnapshotOf as Kind;
 use planrun_test::plantest::snapshot::{
     Kept, Mode, Place, Settled, SnapshotError, Store, Verdict, pending,
@@ -14,13 +14,13 @@ use planrun_test::plantest::snapshot::{
 use planrun_tools::host::{Host, MemoryHost, RealHost};
 use tempfile::TempDir;
 
-/// Names the folder for what only runs as a process of its own.
+/// Environment variable with the folder for tests that run as a separate process.
 const FOLDER: &str = "PLANRUN_INSTA_FOLDER";
-/// What `plays_insta` shall compare, and what it came to: files in that folder.
-const ASKED: &str = "asked.json";
-const TOLD: &str = "told.json";
+/// The input and the output of `plays_insta`: files in that folder.
+const INPUT: &str = "asked.json";
+const RESULTS: &str = "told.json";
 
-/// Tests by their names, and texts that formats tend to lose something of.
+/// Names of tests, and texts that file formats tend to damage.
 const TEXTS: &[(&str, &str)] = &[
     ("nothing", ""),
     ("a line", "{\"hired\": true}"),
@@ -42,7 +42,7 @@ fn place(test: &str) -> Place<'_> {
     }
 }
 
-/// A project with an empty plan, and its file.
+/// Returns a project with an empty plan, and the path of the plan.
 fn project() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plans/a.plan");
@@ -67,7 +67,7 @@ fn settled(folder: &Path, plan: &Path, mode: Mode, change: &str) -> Vec<Settled>
         .collect()
 }
 
-/// What insta is asked: the test and its text, by the name of the snapshot.
+/// Returns the input for insta: the test and its text, by the name of the snapshot.
 fn asked(folder: &Path, plan: &Path, change: &str) -> BTreeMap<String, [String; 2]> {
     let named = settled(folder, plan, Mode::Check, "");
     let name = |settled: &Settled| {
@@ -88,13 +88,13 @@ fn asked(folder: &Path, plan: &Path, change: &str) -> BTreeMap<String, [String; 
     named.iter().zip(TEXTS).map(one).collect()
 }
 
-/// What insta says to texts, by name: whether each passes.
+/// Compares texts with their snapshots with insta. Returns whether each passes, by name.
 fn insta(
     folder: &Path,
     update: &str,
     asked: &BTreeMap<String, [String; 2]>,
 ) -> BTreeMap<String, bool> {
-    fs::write(folder.join(ASKED), serde_json::to_string(asked).unwrap()).unwrap();
+    fs::write(folder.join(INPUT), serde_json::to_string(asked).unwrap()).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["insta_files::plays_insta", "--exact", "--ignored"])
@@ -109,7 +109,7 @@ fn insta(
         "{}",
         String::from_utf8_lossy(&output.stdout)
     );
-    serde_json::from_str(&fs::read_to_string(folder.join(TOLD)).unwrap()).unwrap()
+    serde_json::from_str(&fs::read_to_string(folder.join(RESULTS)).unwrap()).unwrap()
 }
 
 #[test]
@@ -118,11 +118,11 @@ fn plays_insta() {
     let folder =
         PathBuf::from(std::env::var_os(FOLDER).expect("the tests beside this one start it"));
     let asked: BTreeMap<String, [String; 2]> =
-        serde_json::from_str(&fs::read_to_string(folder.join(ASKED)).unwrap()).unwrap();
+        serde_json::from_str(&fs::read_to_string(folder.join(INPUT)).unwrap()).unwrap();
     let mut settings = insta::Settings::new();
     settings.set_snapshot_path(folder.join("plans/snapshots"));
     settings.set_prepend_module_to_snapshot(false);
-    let mut told = BTreeMap::new();
+    let mut results = BTreeMap::new();
     for (name, [description, text]) in asked {
         settings.set_description(description);
         let passes = settings.bind(|| {
@@ -130,12 +130,16 @@ fn plays_insta() {
                 insta::assert_snapshot!(name.clone(), text);
             }))
         });
-        told.insert(name, passes.is_ok());
+        results.insert(name, passes.is_ok());
     }
-    fs::write(folder.join(TOLD), serde_json::to_string(&told).unwrap()).unwrap();
+    fs::write(
+        folder.join(RESULTS),
+        serde_json::to_string(&results).unwrap(),
+    )
+    .unwrap();
 }
 
-/// The files in the folder of snapshots, with their texts.
+/// Returns the files in the folder of snapshots, with their texts.
 fn files(plan: &Path) -> BTreeMap<String, String> {
     let Ok(folder) = fs::read_dir(plan.with_file_name("snapshots")) else {
         return BTreeMap::new();
@@ -193,7 +197,7 @@ fn what_insta_stored_is_the_same_and_what_it_writes_has_the_same_form() {
         };
         assert_eq!(*old, text.trim_end().replace("\r\n", "\n"));
     }
-    // Both write what the description is in the same letters, and the same text behind the marks.
+    // Both write the description and the text in the same way.
     settled(folder.path(), &plan, Mode::Force, "");
     for (name, ours) in files(&plan) {
         let theirs = &theirs[&name];
@@ -274,7 +278,7 @@ fn each_mode_writes_what_it_says() {
         };
         let same = accept("same", "1").path;
         accept("changed", "1");
-        // What waited before this run.
+        // A snapshot that was pending before this run.
         host.write_file(&same.with_extension("snap.new"), b"---\n---\n2\n")
             .unwrap();
         let before = host.list_folder(Path::new("/p/snapshots")).unwrap();
@@ -306,7 +310,7 @@ fn each_mode_writes_what_it_says() {
             "{mode:?}"
         );
         let difference = "1   │- 1\n  1 │+ 2\n";
-        assert_eq!(other.difference(Look::PLAIN), difference);
+        assert_eq!(other.difference(Appearance::PLAIN), difference);
     }
 }
 
@@ -379,22 +383,23 @@ fn what_no_test_names_is_told_and_goes_only_when_asked() {
         .iter()
         .map(|name| Path::new("p/snapshots").join(name))
         .collect();
-    let shown = |paths: Vec<PathBuf>| {
+    let names = |paths: Vec<PathBuf>| {
         paths
             .iter()
             .map(|path| path.display().to_string())
             .collect::<Vec<_>>()
     };
-    let told = shown(store.unreferenced().unwrap());
-    let expected: Vec<String> = shown(expected);
+    let unreferenced = names(store.unreferenced().unwrap());
+    let expected: Vec<String> = names(expected);
     assert_eq!(
-        told.iter()
+        unreferenced
+            .iter()
             .map(|path| path.trim_start_matches('/'))
             .collect::<Vec<_>>(),
         expected
     );
     longer.finished("gone");
-    assert!(shown(store.unreferenced().unwrap())[0].ends_with("a__b__gone__reply.snap"));
+    assert!(names(store.unreferenced().unwrap())[0].ends_with("a__b__gone__reply.snap"));
     assert_eq!(store.remove_unreferenced().unwrap().len(), stray.len() + 1);
     assert_eq!(store.unreferenced().unwrap(), Vec::<PathBuf>::new());
     assert_eq!(
@@ -443,7 +448,7 @@ fn two_snapshots_are_never_one_file() {
     );
 }
 
-/// A repository must not have other files read or written through links.
+/// A repository must not make planrun read or write other files through links.
 #[cfg(unix)]
 #[test]
 fn no_link_leads_out_of_the_folder() {
@@ -482,7 +487,7 @@ fn no_link_leads_out_of_the_folder() {
             "{mode:?}"
         );
     }
-    // A link that leads nowhere is replaced, and what it names is not made.
+    // A dangling link is replaced, and its target is not created.
     fs::remove_file(outside.join("secret")).unwrap();
     assert_eq!(settle(Mode::Accept).unwrap().kept, Kept::Accepted);
     assert!(!outside.join("secret").exists() && !snapshots.join("a__x__reply.snap").is_symlink());
@@ -493,7 +498,7 @@ fn what_cannot_be_read_fails_and_can_be_replaced() {
     let bad: [(&str, &[u8]); 2] = [
         ("is not UTF-8", b"---\n---\n\xff"),
         (
-            "is no text",
+            "is not text",
             b"---\nextension: png\nsnapshot_kind: binary\n---\n",
         ),
     ];
@@ -519,7 +524,7 @@ fn what_cannot_be_read_fails_and_can_be_replaced() {
     }
 }
 
-/// Leaves snapshots for `cargo insta` to look at; `tests/peers/insta.sh` starts it.
+/// Writes snapshots for a review with `cargo insta`; `tests/peers/insta.sh` starts it.
 #[test]
 #[ignore = "writes into the folder that its caller names"]
 fn leaves_snapshots_for_review() {

@@ -1,4 +1,5 @@
-//! The JSON form: trees go there and back, files in it are plans like others, and what is wrong in one is told in it.
+//! The JSON form: trees round-trip, JSON files are plans like others, and errors in them have positions in the JSON
+//! text.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ use serde_json::Value;
 use crate::check;
 use crate::support::{compare, folder, planrun, root};
 
-/// Every plan that the project has: examples, fixtures, the pages of codes, documents.
+/// Returns every plan in the repository: examples, fixtures, pages of codes, documents.
 pub fn corpus() -> Vec<(String, String)> {
     let mut plans = Vec::new();
     for part in ["plans", "examples", "tests/fixtures", "benches"] {
@@ -66,7 +67,7 @@ fn every_plan_goes_to_json_and_back() {
     );
 }
 
-/// Whether the plan could be tried: its text has no errors, and it can be written.
+/// Asserts that a plan survives the round trip. Returns false if its text has errors or cannot be encoded.
 pub fn round_trip(name: &str, text: &str, schema: &jsonschema::Validator) -> bool {
     let parsed = syntax::parse(&SourceFile::new("a.plan", text));
     if parsed.diagnostics.iter().any(Diagnostic::is_error)
@@ -104,7 +105,7 @@ pub fn round_trip(name: &str, text: &str, schema: &jsonschema::Validator) -> boo
         assert!(found.is_empty(), "{name}: {found:?}\n{written}");
         let again = json::encode(&back.file).unwrap();
         let (before, after) = (shape(parsed_again(text)), shape(back.file));
-        // Parentheses that change nothing are not kept: `(a || b) || c` comes back as `a || b || c`, `!(!a)` as `!!a`.
+        // Redundant parentheses are not kept: `(a || b) || c` comes back as `a || b || c`, `!(!a)` as `!!a`.
         let regrouped = nested.is_match(&before) && again == value;
         assert!(
             before == after || regrouped,
@@ -115,7 +116,7 @@ pub fn round_trip(name: &str, text: &str, schema: &jsonschema::Validator) -> boo
     true
 }
 
-/// The first lines in which two texts differ, with some before them: whole trees are too long to compare by eye.
+/// Returns the first different lines of two texts, with context: whole trees are too long to compare by eye.
 fn difference(before: &str, after: &str) -> String {
     let (before, after): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
     let at = before
@@ -137,7 +138,7 @@ fn parsed_again(text: &str) -> File {
     syntax::parse(&SourceFile::new("a.plan", text)).file
 }
 
-/// The tree without places, comments and the order of clauses.
+/// Formats the tree without spans, comments and the order of clauses.
 pub fn shape(mut file: File) -> String {
     file.comments.clear();
     for item in &mut file.items {
@@ -202,7 +203,7 @@ fn ordered_step(step: &mut Step) {
     }
 }
 
-/// Forms of expressions that JSON writes in ways of its own.
+/// Expressions that have a special form in JSON.
 #[test]
 fn expressions_that_json_writes_in_its_own_way_come_back() {
     let schema = jsonschema::validator_for(&json::schema()).unwrap();
@@ -244,7 +245,7 @@ fn expressions_that_json_writes_in_its_own_way_come_back() {
     }
 }
 
-/// What `check` says about a file in JSON: code and the text of the place.
+/// Returns the code and the text at the position of each finding in a JSON file.
 fn findings(text: &str) -> Vec<(String, String)> {
     let folder = folder([("a.plan.json", text)]);
     let output = planrun(["check", "--format", "json", "a.plan.json"])
@@ -517,7 +518,7 @@ fn files_in_json_are_checked_run_and_drawn_like_others() {
     let check = within(&["check"]);
     assert_eq!(
         (check.status, check.stderr.as_str()),
-        (0, "nothing found in 1 file\n")
+        (0, "no problems found in 1 file\n")
     );
     let text = std::fs::read_to_string(plans.join("onboarding.plan")).unwrap();
     std::fs::write(folder.path().join("text.plan"), text).unwrap();
@@ -525,7 +526,7 @@ fn files_in_json_are_checked_run_and_drawn_like_others() {
         within(&["graph", "onboarding.plan.json"]).stdout,
         within(&["graph", "text.plan"]).stdout
     );
-    // What comes from standard input says itself what it is.
+    // The format of standard input is detected from its content.
     let piped = planrun(["check", "-"])
         .within(folder.path())
         .stdin(exported.stdout)
@@ -533,7 +534,7 @@ fn files_in_json_are_checked_run_and_drawn_like_others() {
     assert_eq!(piped.status, 0, "{piped:?}");
 }
 
-/// `PLANRUN_BLESS=1` writes the generated parts again.
+/// `PLANRUN_BLESS=1` rewrites the generated parts.
 #[test]
 fn the_document_is_current() {
     let path = root().join("docs/json-form.md");
@@ -557,7 +558,7 @@ fn the_document_is_current() {
     compare(&path, &written).unwrap();
 }
 
-/// What stands between two marks.
+/// Returns the text between two markers.
 fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
     text.split_once(start)?
         .1
@@ -565,7 +566,7 @@ fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
         .map(|(between, _)| between)
 }
 
-/// Text, JSON, text: what comes back is the canonical text, but for comments that document nothing.
+/// Text to JSON to text: the result is the canonical text, except for comments that are not doc comments.
 #[test]
 fn text_comes_back_from_json_in_canonical_form() {
     let mut gone = 0;
@@ -617,7 +618,7 @@ fn export_gives_the_other_form_and_fmt_leaves_json_alone() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), exported);
 }
 
-/// Wherever a plan is changed so that the form does not know it, the schema refuses it too.
+/// For any change that makes parsing fail, the schema refuses the file too.
 #[test]
 fn the_schema_refuses_what_reading_refuses() {
     let schema = jsonschema::validator_for(&json::schema()).unwrap();

@@ -1,4 +1,4 @@
-//! The program killed with SIGKILL at any moment, against a server that notes every call with its key.
+//! The program killed with SIGKILL at any moment, against a server that records every call with its idempotency key.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use serde_json::Value as Json;
 use crate::shop::{Shop, assert_one_key_each, command_of, start};
 use crate::support::planrun;
 
-/// Kills in CI; elsewhere a tenth. `PLANRUN_KILLS` sets another number.
+/// Number of kills in CI, and a tenth of it elsewhere. `PLANRUN_KILLS` overrides it.
 const KILLS: usize = 300;
 
-/// A number that only the seed and the place decide.
-fn drawn(place: usize, below: u64) -> u64 {
+/// Returns a pseudorandom number below `below` that depends only on `place`.
+fn pseudorandom(place: usize, below: u64) -> u64 {
     let hash = blake3::hash(&place.to_le_bytes());
     u64::from_le_bytes(hash.as_bytes()[..8].try_into().unwrap()) % below
 }
@@ -32,13 +32,13 @@ async fn a_program_killed_while_it_takes_back_what_it_did_goes_on_with_that() {
     kills_of("undone.plan", 1).await;
 }
 
-/// Kills runs of a plan, and lets each go on until it ends as the undisturbed one did: with this exit code, the same reply,
-/// and what became of every step.
+/// Kills runs of a plan, and resumes each until it ends like the undisturbed run: with this exit code, the same reply,
+/// and the same state of every step.
 async fn kills_of(plan: &str, exit: i32) {
-    let wanted = std::env::var("PLANRUN_KILLS")
+    let total = std::env::var("PLANRUN_KILLS")
         .ok()
         .and_then(|count| count.parse().ok());
-    let wanted: usize = wanted.unwrap_or(if std::env::var_os("CI").is_some() {
+    let total: usize = total.unwrap_or(if std::env::var_os("CI").is_some() {
         KILLS
     } else {
         KILLS / 10
@@ -50,24 +50,24 @@ async fn kills_of(plan: &str, exit: i32) {
         .output()
         .unwrap();
     let usual = begun.elapsed();
-    let told = String::from_utf8_lossy(&undisturbed.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&undisturbed.stderr).into_owned();
     assert_eq!(
         undisturbed.status.code(),
         Some(exit),
-        "{told}{}",
+        "{stderr}{}",
         String::from_utf8_lossy(&undisturbed.stdout)
     );
-    let expected = come_to(&undisturbed.stdout);
+    let expected = result_of(&undisturbed.stdout);
     let (mut kills, mut runs) = (0, 0);
-    while kills < wanted {
+    while kills < total {
         runs += 1;
         let run = format!("run-{runs}");
         server.forget();
         let reply = loop {
             let mut child = command_of(files.path(), plan, &run).spawn().unwrap();
             let limit = u64::try_from(usual.as_micros()).unwrap().max(1000) * 5 / 4;
-            tokio::time::sleep(Duration::from_micros(drawn(kills + runs, limit))).await;
-            if child.try_wait().unwrap().is_none() && kills < wanted {
+            tokio::time::sleep(Duration::from_micros(pseudorandom(kills + runs, limit))).await;
+            if child.try_wait().unwrap().is_none() && kills < total {
                 child.kill().unwrap();
                 child.wait().unwrap();
                 kills += 1;
@@ -77,19 +77,19 @@ async fn kills_of(plan: &str, exit: i32) {
                 .await
                 .unwrap()
                 .unwrap();
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
             if output.status.code() == Some(4) {
-                assert!(told.contains("died 3 times"), "{told}");
-                // Chance struck one place three times: the rule for that holds, and the run is not counted.
+                assert!(stderr.contains("died 3 times"), "{stderr}");
+                // The process was killed three times at one place, so the run is paused. It is not counted.
                 break None;
             }
             assert_eq!(
                 output.status.code(),
                 Some(exit),
-                "{run} after {kills} kills: {told}{}",
+                "{run} after {kills} kills: {stderr}{}",
                 String::from_utf8_lossy(&output.stdout)
             );
-            break Some(come_to(&output.stdout));
+            break Some(result_of(&output.stdout));
         };
         if let Some(reply) = reply {
             assert_eq!(reply, expected, "{run}");
@@ -108,9 +108,9 @@ async fn kills_of(plan: &str, exit: i32) {
     );
 }
 
-/// The reply, and the state of every step; but for looks, of which a lost answer brings one more, and for who wins
-/// a race.
-fn come_to(stdout: &[u8]) -> (Json, Vec<(Json, Json)>) {
+/// Returns the reply and the state of every step, except `verify` calls, of which a lost answer adds one more, and the
+/// branches of a race.
+fn result_of(stdout: &[u8]) -> (Json, Vec<(Json, Json)>) {
     let outcome: Json = serde_json::from_slice(stdout).unwrap();
     let steps = outcome["steps"].as_array().unwrap().iter();
     let free = |path: &str| path.contains(".verify") || path.starts_with("fast.");
@@ -152,7 +152,7 @@ async fn three_deaths_at_one_place_pause_the_run_until_a_person_wants_it_again()
         assert!(
             paused
                 .stderr
-                .contains("the run dying is paused: it died 3 times at event"),
+                .contains("the run dying is paused: its process died 3 times at event"),
             "{}",
             paused.stderr
         );
@@ -231,7 +231,8 @@ async fn a_run_at_which_processes_die_can_be_ended() {
     assert_eq!(shop.calls().len(), 3, "nothing is called to end it");
 }
 
-/// The run `dying` dies so often, each time while its first call is out, so that none gets further than the one before.
+/// Kills the run `dying` this number of times, each time during its first call, so that no process gets further than
+/// the one before.
 async fn dies(shop: &Shop, folder: &Path, times: usize) {
     for death in 1..=times {
         let mut child = start(folder, "dying");

@@ -1,9 +1,9 @@
-//! The one integration test binary: building one keeps the build lean.
+//! The only integration test binary: a single binary keeps build times short.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test that cannot go on says so by panicking"
+    reason = "tests fail by panicking"
 )]
 
 mod a2a;

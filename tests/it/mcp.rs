@@ -1,5 +1,4 @@
-//! Servers of the Model Context Protocol: pinning what they offer, and calling it, with a scripted server that does what real
-//! ones do to their clients.
+//! MCP servers: locking their tools and calling them, with a scripted server that behaves like real servers.
 
 use std::process::Command;
 
@@ -11,8 +10,8 @@ use tempfile::TempDir;
 use crate::discovery::offered;
 use crate::support::{Output, cases, folder, has_python, planrun, root};
 
-/// A project with the scripted server as `notes`, its contracts pinned with all that they claim; nothing where there is no
-/// Python to run the server.
+/// Returns a project with the scripted server as `notes`, with all declared effect classes accepted in the lock file.
+/// `None` if Python is not available.
 pub fn project(plan: &str) -> Option<TempDir> {
     let place = unpinned(plan)?;
     let locked = run(&place, &["tools", "lock", "--accept", "all"]);
@@ -20,12 +19,13 @@ pub fn project(plan: &str) -> Option<TempDir> {
     Some(place)
 }
 
-/// The same before anything is pinned.
+/// Returns the same project without a lock file.
 pub fn unpinned(plan: &str) -> Option<TempDir> {
     served("scripted.py", &[], plan)
 }
 
-/// A project with one of the servers of `tests/peers/mcp` as `notes`, which gets these arguments and the project's folder.
+/// Returns a project with one of the servers in `tests/peers/mcp` as `notes`. The server gets these arguments and the
+/// project's folder.
 pub fn served(server: &str, arguments: &[&str], plan: &str) -> Option<TempDir> {
     if !has_python("servers of MCP") {
         return None;
@@ -45,7 +45,7 @@ pub fn run(place: &TempDir, arguments: &[&str]) -> Output {
     planrun(arguments).within(place.path()).run()
 }
 
-/// What the server was called with, in order.
+/// Returns the calls that the server received, in order.
 pub fn calls(place: &TempDir) -> Vec<Json> {
     let calls = std::fs::read_to_string(place.path().join("calls")).unwrap_or_default();
     calls
@@ -54,7 +54,7 @@ pub fn calls(place: &TempDir) -> Vec<Json> {
         .collect()
 }
 
-/// A plan that calls one tool and gives what that gives.
+/// Returns a plan that makes one call and replies with its result.
 pub fn calling(call: &str) -> String {
     format!("use notes\n\nplan a() -> any {{\n    step given = {call}\n    reply given\n}}\n")
 }
@@ -90,11 +90,11 @@ fn a_lock_pins_what_a_server_offers_and_takes_nothing_on_trust() {
     assert!(
         first
             .stdout
-            .contains("3 of 15 tools say that they only read, and count as effects"),
+            .contains("3 of 15 tools claim to be read-only, but count as effects"),
         "{}",
         first.stdout
     );
-    let guess = "1 of 15 tools say nothing of their effect, count as effects, and sound as if they only read; where that is so, planrun.yaml can say it:\n  tools:\n    notes: { classes: { \"list-notes\": read } }\n";
+    let guess = "1 of 15 tools declare no effect and count as effects, but their names suggest that they only read; if so, declare it in planrun.yaml:\n  tools:\n    notes: { classes: { \"list-notes\": read } }\n";
     assert!(first.stdout.ends_with(guess), "{}", first.stdout);
     let lock = || std::fs::read_to_string(place.path().join("planrun.lock")).unwrap();
     let before = lock();
@@ -144,10 +144,10 @@ fn a_contract_that_changes_is_told_and_claims_anew() {
     let checked = run(&place, &["tools", "lock", "--check"]);
     assert_eq!(checked.status, 1, "{checked:?}");
     for line in [
-        "  notes.echo has changed its description\n",
-        "  notes.count has changed its contract: its result has no declared shape any more\n",
-        "  notes.wipe is gone\n",
-        "1 of 2 tools say that they only read",
+        "  notes.echo has a new description\n",
+        "  notes.count has a new contract: it no longer declares the schema of its result\n",
+        "  notes.wipe was removed\n",
+        "1 of 2 tools claim to be read-only",
     ] {
         assert!(
             checked.stdout.contains(line),
@@ -286,7 +286,7 @@ fn a_server_that_cannot_be_used_says_why() {
     let expected = "the MCP server `gone` cannot be used: there is no program `no-such-program`";
     assert!(locked.stderr.contains(expected), "{}", locked.stderr);
     assert!(
-        locked.stderr.contains("it says: out of luck"),
+        locked.stderr.contains("its error output: out of luck"),
         "{}",
         locked.stderr
     );
@@ -315,7 +315,7 @@ fn variables_reach_a_server_where_the_project_lists_them() {
     let refused = found("");
     for name in ["SECRET_WORD", "OTHER_WORD"] {
         let expected = format!(
-            "{name} is read from the environment, and `env` of planrun.yaml does not list it"
+            "{name} is read from the environment, but `env` in planrun.yaml does not list it"
         );
         assert!(refused.contains(&expected), "{refused}");
     }
@@ -326,11 +326,11 @@ fn variables_reach_a_server_where_the_project_lists_them() {
 #[test]
 fn a_project_that_says_what_may_be_reached_says_it_of_servers_too() {
     let servers = "tools:\n  near: { mcp: { command: [./bin/near] } }\n  far: { mcp: { url: \"http://127.0.0.1:9/mcp\" } }\n";
-    let told = |allow: &str| {
+    let lock_errors = |allow: &str| {
         let place = folder([("planrun.yaml", format!("{allow}{servers}"))]);
         run(&place, &["tools", "lock"]).stderr
     };
-    let refused = told("allow: { run: [git], net: [example.com] }\n");
+    let refused = lock_errors("allow: { run: [git], net: [example.com] }\n");
     for remedy in [
         "add \"./bin/near\" to `allow.run` there",
         "add \"127.0.0.1:9\" to `allow.net` there",
@@ -338,7 +338,7 @@ fn a_project_that_says_what_may_be_reached_says_it_of_servers_too() {
         assert!(refused.contains(remedy), "{refused}");
     }
     assert!(!refused.contains("there is no program"), "{refused}");
-    let tried = told("allow: { run: [./bin/near], net: [\"127.0.0.1:9\"] }\n");
+    let tried = lock_errors("allow: { run: [./bin/near], net: [\"127.0.0.1:9\"] }\n");
     assert!(
         tried.contains("there is no program `./bin/near`"),
         "{tried}"
@@ -349,7 +349,7 @@ fn a_project_that_says_what_may_be_reached_says_it_of_servers_too() {
 #[test]
 fn servers_come_from_files_of_other_programs_and_a_name_means_one_of_them() {
     let server = |program: &str| json!({ "command": program, "args": ["x"] });
-    // planrun itself stands there for the client, and plans do not call it.
+    // The client's own entry for planrun; plans do not call it.
     let planrun = json!({ "command": "/opt/bin/planrun", "args": ["serve", "--stdio"] });
     let servers = json!({ "notes": server("one"), "desk": server("two"), "plans": planrun });
     let claude = json!({ "mcpServers": servers });
@@ -366,10 +366,9 @@ fn servers_come_from_files_of_other_programs_and_a_name_means_one_of_them() {
     ]);
     let checked = run(&place, &["check", "--format", "short"]);
     let expected =
-        ".vscode/mcp.json:1:1: error[ambiguous-tool] there are tools with the name desk already\n";
+        ".vscode/mcp.json:1:1: error[ambiguous-tool] there are already tools with the name desk\n";
     assert!(checked.stdout.contains(expected), "{checked:?}");
-    let expected =
-        "error[config-key] `classes` of the tools `note` are of a server that no file names\n";
+    let expected = "error[config-key] `classes` of the tools `note` belong to a server that is not configured\n";
     assert!(checked.stdout.contains(expected), "{checked:?}");
     let locked = run(&place, &["tools", "lock"]);
     for program in ["one", "two"] {
@@ -391,11 +390,11 @@ fn a_lock_that_was_changed_by_hand_is_refused() {
     std::fs::write(&path, lock.replace("Gives back a text.", "Gives it back.")).unwrap();
     let checked = run(&place, &["check", "a.plan"]);
     assert_eq!(checked.status, 3, "{checked:?}");
-    let expected = "planrun.lock cannot be used: the contract of notes.echo was changed by hand; `planrun tools lock` writes it again";
+    let expected = "planrun.lock cannot be used: the contract of notes.echo was edited by hand; write it again with `planrun tools lock`";
     assert!(checked.stderr.contains(expected), "{}", checked.stderr);
 }
 
-/// A file of the cases that others wrote about tools.
+/// Reads a file of published test cases about tools. `None` if the cases are not available.
 fn written(name: &str) -> Option<Vec<Json>> {
     let path = cases("mcp")?.join(name);
     Some(serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
@@ -413,13 +412,13 @@ fn plain_words_find_the_tool_that_is_meant() {
     let (mut recall, mut wider) = (0.0, 0.0);
     for query in &queries {
         let found = index.find(query["query"].as_str().unwrap());
-        let wanted = query["labels"].as_array().unwrap();
+        let labels = query["labels"].as_array().unwrap();
         let number = |count: usize| f64::from(u32::try_from(count).unwrap());
         let share = |most: usize| {
             let first: Vec<String> = found.iter().take(most).map(|tool| tool.path()).collect();
             let is_found =
                 |label: &&Json| first.contains(&text(&label["tool_id"]).replace(':', "."));
-            number(wanted.iter().filter(is_found).count()) / number(wanted.len() * queries.len())
+            number(labels.iter().filter(is_found).count()) / number(labels.len() * queries.len())
         };
         recall += share(5);
         wider += share(10);
@@ -436,12 +435,12 @@ fn descriptions_that_speak_to_a_model_are_told_from_those_that_describe() {
     let (mut malicious, mut missed, mut wrong) = (0, Vec::new(), Vec::new());
     for case in &poisoned {
         let description = case["description"].as_str().unwrap();
-        let is_told = !suspicions(description).is_empty();
+        let is_reported = !suspicions(description).is_empty();
         if case["label"] == "malicious" {
             malicious += 1;
-            missed.extend((!is_told).then_some(description));
+            missed.extend((!is_reported).then_some(description));
         } else {
-            wrong.extend(is_told.then_some(description));
+            wrong.extend(is_reported.then_some(description));
         }
     }
     assert!(

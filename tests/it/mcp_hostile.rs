@@ -1,5 +1,5 @@
-//! Servers of the Model Context Protocol that mean no good: whatever they do, a step fails or a connection is refused, nothing
-//! hangs, and nothing reaches the terminal that it would act on.
+//! Malicious MCP servers: whatever they do, a step fails or a connection is refused, nothing hangs, and no control
+//! sequence reaches the terminal.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -9,18 +9,18 @@ use tempfile::TempDir;
 use crate::mcp::{calling, run, served};
 use crate::support::{Output, root};
 
-/// A hostile server of one kind, which behaves until it is armed.
+/// A hostile server of one kind, which behaves correctly until it is armed.
 struct Hostile {
     place: TempDir,
     over: &'static str,
-    /// Where it serves HTTP.
+    /// The server process, if it uses HTTP.
     process: Option<Child>,
 }
 
 impl Drop for Hostile {
     fn drop(&mut self) {
         if let Some(process) = &mut self.process {
-            // One that has ended already is ended.
+            // Fails if the process has already exited.
             let _ = process.kill();
             let _ = process.wait();
         }
@@ -28,7 +28,7 @@ impl Drop for Hostile {
 }
 
 impl Hostile {
-    /// One over standard input and output, and one over HTTP; none where there is no Python.
+    /// Starts the server over standard input and output, and over HTTP. Empty if Python is not available.
     fn both(mode: &str, call: &str) -> Vec<Self> {
         ["stdio", "http"]
             .into_iter()
@@ -69,7 +69,7 @@ impl Hostile {
         output
     }
 
-    /// Pins what it offers, and runs the plan once it is armed.
+    /// Locks the tools, arms the server and runs the plan.
     fn run(&self) -> Output {
         let locked = self.tools(&["lock", "--accept", "all"]);
         assert_eq!(locked.status, 0, "{}: {locked:?}", self.over);
@@ -155,8 +155,8 @@ fn an_answer_of_a_hundred_megabytes_is_not_read() {
 #[test]
 fn an_answer_that_cannot_be_read_is_told_to_whoever_waits_for_it() {
     for (mode, part) in [
-        ("deep", "more than 127 lists and objects in each other"),
-        ("anonymous", "does not say which request it is for"),
+        ("deep", "nested more than 127 levels deep"),
+        ("anonymous", "without the id of its request"),
     ] {
         let Some(server) = Hostile::new(mode, "stdio", "notes.call()") else {
             return;
@@ -171,8 +171,8 @@ fn a_server_that_is_not_ready_is_named_before_the_run_begins() {
     let Some(server) = Hostile::new("hang-initialize", "stdio", call) else {
         return;
     };
-    let told = "warning: the server `notes` has not said within 10 s what it offers; its contracts are compared when it is called";
-    fails_with(&server.run(), &[told, "no answer within 300ms"]);
+    let warning = "warning: the server `notes` did not list its tools within 10 s; its contracts are compared when it is called";
+    fails_with(&server.run(), &[warning, "no answer within 300ms"]);
 }
 
 #[test]
@@ -183,8 +183,8 @@ fn names_and_texts_of_a_server_draw_nothing() {
         assert!(listed.stdout.contains("../../x"), "{listed:?}");
         assert!(!listed.stdout.contains("xxxxxxxx"), "{listed:?}");
         let locked = server.tools(&["lock"]);
-        let told = "warning: 2 tools of notes left out: their names are empty or longer than 200 characters";
-        assert!(locked.stderr.contains(told), "{locked:?}");
+        let warning = "warning: 2 tools of notes omitted: their names are empty or longer than 200 characters";
+        assert!(locked.stderr.contains(warning), "{locked:?}");
         server.tools(&["show", "notes.call"]);
         server.tools(&["lock", "--check"]);
     }
@@ -204,7 +204,7 @@ fn a_list_that_does_not_end_or_goes_too_deep_is_refused() {
 #[test]
 fn content_that_is_none_fails_the_step() {
     for server in Hostile::both("bomb", "notes.call()") {
-        fails_with(&server.run(), &["validation.result", "no base64"]);
+        fails_with(&server.run(), &["validation.result", "not valid base64"]);
     }
 }
 
@@ -228,7 +228,7 @@ fn servers_are_connected_to_all_at_once() {
     let servers: Vec<String> = (0..20).map(|count| format!("  s{count}: {one}")).collect();
     let all = format!("tools:\n{}", servers.concat());
     std::fs::write(place.path().join("planrun.yaml"), all).unwrap();
-    // Each waits for the last, so that one after the other would never begin.
+    // Each server waits for the last one, so connecting to them in sequence would block forever.
     let locked = run(&place, &["tools", "lock"]);
     assert_eq!(locked.status, 0, "{locked:?}");
     assert_eq!(

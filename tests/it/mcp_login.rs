@@ -1,4 +1,5 @@
-//! Logging in to servers of the Model Context Protocol: who is believed, where tokens are, and what a run says without one.
+//! Logging in to MCP servers: which responses are trusted, where tokens are stored, and the message of a run without
+//! one.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,7 +11,7 @@ use tempfile::TempDir;
 use crate::mcp::{calling, served};
 use crate::support::{Output, planrun, root};
 
-/// A project with a server that wants a login.
+/// A project with a server that requires a login.
 struct Guarded {
     place: TempDir,
     process: Child,
@@ -18,7 +19,7 @@ struct Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // One that has ended already is ended.
+        // Fails if the process has already exited.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -57,7 +58,7 @@ impl Guarded {
         program.variable("XDG_DATA_HOME", self.place.path()).run()
     }
 
-    /// Logs in as somebody does whose browser goes where it is sent.
+    /// Logs in like a user whose browser follows the link.
     fn login(&self, more: &[&str]) -> Output {
         let mut child = Command::new(env!("CARGO_BIN_EXE_planrun"))
             .args(["tools", "login", "notes"])
@@ -70,18 +71,21 @@ impl Guarded {
             .spawn()
             .unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut told = String::new();
-        while stdout.read_line(&mut told).unwrap() > 0 {
-            let link = told.lines().last().filter(|line| line.starts_with("http"));
+        let mut printed = String::new();
+        while stdout.read_line(&mut printed).unwrap() > 0 {
+            let link = printed
+                .lines()
+                .last()
+                .filter(|line| line.starts_with("http"));
             let Some(link) = link else { continue };
             let back = location(&visit(link));
-            // Somebody else at the port does not disturb.
+            // A request from another party does not interrupt the login.
             let other = back.replace("state=", "state=other");
             assert!(visit(&other).starts_with("HTTP/1.1 404"));
             assert!(visit(&back).starts_with("HTTP/1.1 200"));
             break;
         }
-        stdout.read_to_string(&mut told).unwrap();
+        stdout.read_to_string(&mut printed).unwrap();
         let mut stderr = String::new();
         child
             .stderr
@@ -92,12 +96,12 @@ impl Guarded {
         let status = child.wait().unwrap().code().unwrap_or(-1);
         Output {
             status,
-            stdout: told,
+            stdout: printed,
             stderr,
         }
     }
 
-    /// The files of tokens.
+    /// Returns the paths of the token files.
     fn logins(&self) -> Vec<PathBuf> {
         let within = |folder: PathBuf| {
             let files = std::fs::read_dir(folder).into_iter().flatten();
@@ -111,7 +115,7 @@ impl Guarded {
     }
 }
 
-/// What a browser gets at an address, its head first.
+/// Sends a GET request. Returns the whole response, including its head.
 fn visit(address: &str) -> String {
     let rest = address.strip_prefix("http://").unwrap();
     let (host, path) = rest.split_once('/').unwrap();
@@ -195,7 +199,7 @@ fn a_token_that_has_run_out_or_is_refused_is_renewed() {
 
 #[test]
 fn an_authorization_server_that_answers_for_another_one_is_refused() {
-    for (mode, told) in [
+    for (mode, message) in [
         ("other-answer", "the answer is from https://evil.example"),
         ("other-metadata", "issuer"),
     ] {
@@ -203,7 +207,7 @@ fn an_authorization_server_that_answers_for_another_one_is_refused() {
         server.touch(mode);
         let done = server.login(&[]);
         assert_eq!(done.status, 3, "{done:?}");
-        assert!(done.stderr.to_lowercase().contains(told), "{done:?}");
+        assert!(done.stderr.to_lowercase().contains(message), "{done:?}");
         assert!(!server.asked().contains("token"), "{}", server.asked());
         assert!(server.logins().is_empty());
     }
@@ -217,7 +221,7 @@ fn tokens_of_one_issuer_are_not_used_at_another() {
     let refused = server.run(&["tools", "lock"]);
     assert_eq!(refused.status, 3, "{refused:?}");
     assert!(
-        refused.stderr.contains("nobody has logged in at") && refused.stderr.contains("/as2"),
+        refused.stderr.contains("not logged in at") && refused.stderr.contains("/as2"),
         "{refused:?}"
     );
     assert_eq!(server.login(&[]).status, 0);
@@ -253,30 +257,30 @@ fn a_login_that_is_refused_or_does_not_come_keeps_nothing() {
     let done = server.login(&[]);
     assert_eq!(done.status, 3, "{done:?}");
     assert!(
-        done.stderr.contains("has refused: access_denied"),
+        done.stderr.contains("refused the login: access_denied"),
         "{done:?}"
     );
     let late = server.run(&["tools", "login", "notes", "--wait", "0"]);
     assert_eq!(late.status, 3, "{late:?}");
-    assert!(late.stderr.contains("nobody has come back"), "{late:?}");
+    assert!(
+        late.stderr.contains("was not completed within 0 s"),
+        "{late:?}"
+    );
     assert!(server.logins().is_empty());
 }
 
 #[test]
 fn only_a_server_that_wants_it_is_logged_in_to() {
     let Some(server) = Guarded::new() else { return };
-    let told = |settings: &str, name: &str| {
+    let login_error = |settings: &str, name: &str| {
         std::fs::write(server.place.path().join("planrun.yaml"), settings).unwrap();
         let output = server.run(&["tools", "login", name]);
         (output.status, output.stderr)
     };
     let plain = "tools: { notes: { mcp: { url: \"http://127.0.0.1:9/mcp\" } } }\n";
-    let (status, text) = told(plain, "notes");
-    assert!(
-        status == 2 && text.contains("write `auth: oauth`"),
-        "{text}"
-    );
-    let (status, text) = told(plain, "desk");
+    let (status, text) = login_error(plain, "notes");
+    assert!(status == 2 && text.contains("add `auth: oauth`"), "{text}");
+    let (status, text) = login_error(plain, "desk");
     assert!(
         status == 2 && text.contains("there is no server `desk`"),
         "{text}"
@@ -285,7 +289,7 @@ fn only_a_server_that_wants_it_is_logged_in_to() {
         "allow: {{ net: [example.com] }}\n{}",
         plain.replace("mcp\" }", "mcp\", auth: oauth }")
     );
-    let (status, text) = told(&denied, "notes");
+    let (status, text) = login_error(&denied, "notes");
     assert!(
         status == 3 && text.contains("add \"127.0.0.1:9\" to `allow.net`"),
         "{text}"
@@ -294,7 +298,7 @@ fn only_a_server_that_wants_it_is_logged_in_to() {
     std::fs::write(server.place.path().join("planrun.yaml"), wrong).unwrap();
     let checked = server.run(&["check", "--format", "short"]);
     assert!(
-        checked.stdout.contains("`auth` can be `oauth` only"),
+        checked.stdout.contains("`auth` must be `oauth`"),
         "{checked:?}"
     );
 }

@@ -1,5 +1,5 @@
-//! A server that is made with rmcp, over standard input and output: structured content, errors, progress, questions and tasks, in
-//! the stateless revision of the protocol and in the one before. It is this test program, started anew.
+//! An MCP server built with rmcp, over standard input and output: structured content, errors, progress, elicitation and
+//! tasks, in the stateless protocol revision and the one before. The server is this test program, started again.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use crate::mcp::run;
 use crate::support::folder;
 
-/// Set for the process that is the server, to the latest revision that it knows.
+/// Set in the server process, to the latest protocol revision that it knows.
 const REVISION: &str = "PLANRUN_TEST_MCP_REVISION";
 /// The name of the test that is the server.
 const SERVER: &str = "mcp_rmcp::serves";
@@ -28,8 +28,8 @@ const MOMENT: &str = "2026-11-23T00:00:00Z";
 
 struct Peer {
     is_stateless: bool,
-    /// How often its task was asked for.
-    looks: AtomicUsize,
+    /// Number of requests for the state of its task.
+    polls: AtomicUsize,
 }
 
 fn object(json: Json) -> JsonObject {
@@ -140,7 +140,7 @@ impl ServerHandler for Peer {
         _: GetTaskParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let payload = match self.looks.fetch_add(1, Ordering::SeqCst) {
+        let payload = match self.polls.fetch_add(1, Ordering::SeqCst) {
             0 => TaskPayload::Working,
             _ => TaskPayload::Completed {
                 result: object(json!(CallToolResult::structured(json!({ "done": true })))),
@@ -150,20 +150,20 @@ impl ServerHandler for Peer {
     }
 }
 
-/// The server itself. The harness writes a few lines before it that are no messages, as programs do.
+/// The server. The test harness writes a few lines that are not messages before it, as real programs do.
 #[tokio::test]
 #[ignore = "the tests beside it start it as a process of its own"]
 async fn serves() {
     let revision = std::env::var(REVISION).unwrap();
     let peer = Peer {
         is_stateless: revision == ProtocolVersion::V_2026_07_28.as_str(),
-        looks: AtomicUsize::new(0),
+        polls: AtomicUsize::new(0),
     };
     let running = peer.serve(rmcp::transport::stdio()).await.unwrap();
     running.waiting().await.unwrap();
 }
 
-/// A project with the server as `peer`, pinned, and this plan.
+/// Returns a project with the server as `peer`, locked, and this plan.
 fn project(revision: &ProtocolVersion, statements: &str) -> TempDir {
     let itself = std::env::current_exe().unwrap();
     let arguments = ["--exact", "--ignored", "--nocapture", "--quiet", SERVER];

@@ -1,5 +1,4 @@
-//! Servers of the stateless revision of the Model Context Protocol: long work as tasks, resources, and tools that change while
-//! a run goes on.
+//! MCP servers of the stateless protocol revision: long work as tasks, resources, and tools that change during a run.
 
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ fn touch(place: &TempDir, name: &str) {
     std::fs::write(place.path().join(name), "").unwrap();
 }
 
-/// How often the server was asked for this.
+/// Returns the number of requests with this method.
 fn asked(place: &TempDir, method: &str) -> usize {
     let asked = std::fs::read_to_string(place.path().join("asked")).unwrap_or_default();
     let requests = asked
@@ -74,9 +73,9 @@ fn a_task_that_its_server_has_forgotten_may_have_happened() {
     touch(&place, "forget");
     let output = ran(&place, &[]);
     assert_eq!(output.status, 1, "{output:?}");
-    let told = "the server does not know the task any more: there is no such task";
+    let message = "the server no longer knows the task: there is no such task";
     assert!(
-        output.stdout.contains("unknown_outcome") && output.stdout.contains(told),
+        output.stdout.contains("unknown_outcome") && output.stdout.contains(message),
         "{output:?}"
     );
     assert_eq!(asked(&place, "tools/call"), 1);
@@ -117,10 +116,10 @@ fn resources_are_read_by_a_tool_and_links_to_them_stay_links() {
     let Some(place) = project(&calling("notes.resource(uri: \"note://two\")")) else {
         return;
     };
-    let shown = run(&place, &["tools", "show", "notes.resource"]).stdout;
+    let printed = run(&place, &["tools", "show", "notes.resource"]).stdout;
     assert!(
-        shown.contains("tool notes.resource(uri: string) -> any read"),
-        "{shown}"
+        printed.contains("tool notes.resource(uri: string) -> any read"),
+        "{printed}"
     );
     let expected = json!({ "text": "a", "parts": [
         { "kind": "resource", "uri": "note://two", "text": "a" },

@@ -1,5 +1,5 @@
-//! The mistakes that models and newcomers make most, as they write them: each is one finding with the remedy, or none where
-//! the language means what they mean.
+//! The most frequent mistakes of models and newcomers, as they write them: each gives one diagnostic with the remedy,
+//! or none if the language accepts the intended meaning.
 
 use std::collections::BTreeMap;
 
@@ -15,23 +15,23 @@ const HEAD: &str = "use vm, desk, sys\n\n\
     plan greeting(who: string) -> string {\n    reply \"Hello ${who}\"\n}\n\n\
     plan p(s: string, n: int, xs: string[], flag: bool, t: timestamp) -> any {\n    ";
 
-/// Statements with a mistake, the code of the one finding, and words of its remedy.
+/// Statements with a mistake, the code of its diagnostic, and words of its remedy.
 pub type Mistakes = &'static [(&'static str, &'static str, &'static str)];
 
-/// All of them.
+/// All mistakes.
 pub const MISTAKES: &[Mistakes] = &[C1, C2, C6, C7, C8, C9, C10, C11];
 
-/// A plan of these statements, with what they need around them.
+/// Returns a plan with these statements and the declarations that they need.
 pub fn plan_of(statements: &str) -> String {
     format!("{HEAD}{statements}\n}}\n")
 }
 
-/// The errors in a plan of these statements: code and remedy.
-fn told(statements: &str) -> Vec<(&'static str, String)> {
-    told_of(&plan_of(statements))
+/// Returns the code and the remedy of each error in a plan with these statements.
+fn errors_of(statements: &str) -> Vec<(&'static str, String)> {
+    errors_in(&plan_of(statements))
 }
 
-fn told_of(text: &str) -> Vec<(&'static str, String)> {
+fn errors_in(text: &str) -> Vec<(&'static str, String)> {
     let found = Case {
         text: text.to_owned(),
         files: BTreeMap::new(),
@@ -44,12 +44,12 @@ fn told_of(text: &str) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// Each mistake is the one finding of this code, and its remedy says this.
+/// Asserts that each mistake has one error with this code, and that the remedy contains this text.
 fn each_is_one_finding(mistakes: &[(&str, &str, &str)]) {
     for (statements, code, remedy) in mistakes {
-        let told = told(statements);
-        let [(name, help)] = told.as_slice() else {
-            panic!("{statements}\n{told:#?}")
+        let reported = reported(statements);
+        let [(name, help)] = reported.as_slice() else {
+            panic!("{statements}\n{reported:#?}")
         };
         assert!(
             name == code && help.contains(remedy),
@@ -60,7 +60,7 @@ fn each_is_one_finding(mistakes: &[(&str, &str, &str)]) {
 
 fn each_is_right(plans: &[&str]) {
     for statements in plans {
-        assert_eq!(told(statements), [], "{statements}");
+        assert_eq!(errors_of(statements), [], "{statements}");
     }
 }
 
@@ -128,7 +128,7 @@ fn c3_an_undo_reads_its_own_result() {
         (
             &plan("vm.delete(id: a.output.id)"),
             "unknown-field",
-            "leave out `.output`",
+            "remove `.output`",
         ),
         (
             &plan("{ vm.delete(id: a.id) }"),
@@ -246,7 +246,7 @@ fn c6_a_plan_of_the_file_is_called_by_its_name() {
 #[test]
 fn c6_a_misspelt_call_is_checked_as_the_one_that_is_meant() {
     let codes = |statements: &str| {
-        told(statements)
+        errors_of(statements)
             .into_iter()
             .map(|(code, _)| code)
             .collect::<Vec<_>>()
@@ -263,17 +263,17 @@ fn c6_a_misspelt_call_is_checked_as_the_one_that_is_meant() {
         codes("step o = dsk.find(who: n)\n    reply o"),
         ["unknown-namespace", "wrong-type"]
     );
-    // Nobody knows whether this one is meant, so nothing is said of its arguments.
+    // The similar tool may not be the intended one, so its arguments are not checked.
     assert_eq!(
         codes("step o = vm.cerate_all(names: xs)\n    reply o.names"),
         ["unknown-tool"]
     );
-    // A circle that there would be only if this one were meant.
+    // The calls form a cycle only if the suggested name was intended.
     let text = format!(
         "{HEAD}reply s\n}}\n\nplan load_a(x: int) -> int {{\n    step o = load_b(x: x)\n    reply 1\n}}\n"
     );
     assert_eq!(
-        told_of(&text)
+        errors_in(&text)
             .into_iter()
             .map(|(code, _)| code)
             .collect::<Vec<_>>(),
@@ -295,7 +295,7 @@ const C7: Mistakes = &[
     (
         "let a = s\n    if flag { a = \"y\" }\n    reply a",
         "unexpected-token",
-        "a value never changes",
+        "values cannot be reassigned",
     ),
     (
         "step a = do { let s = \"y\" yield s }\n    reply a",
@@ -386,9 +386,9 @@ fn c10_what_follows_from_one_mistake_is_not_told() {
     let plan = "use crm\n\ntool crm.find(who: string) -> { id: string } read\n\n\
         plan p(crm: string) -> string {\n    step a = crm.find(who: crm)\n    step b = crm.find(who: a.id)\n    \
         reply a.id + b.id + crm\n}\n";
-    let told = told_of(plan);
-    let [(code, remedy)] = told.as_slice() else {
-        panic!("{told:#?}")
+    let reported = errors_in(plan);
+    let [(code, remedy)] = reported.as_slice() else {
+        panic!("{reported:#?}")
     };
     assert!(
         *code == "duplicate-name" && remedy.contains("use crm as …"),

@@ -1,5 +1,5 @@
 //! The mock of app tools over real HTTP, with the numbers of the original system.
-#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use reqwest::header::HeaderMap;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
-/// A tool that takes these required texts, with this `mock:` section and schema of its result.
+/// Returns a tool with these required string arguments, this `mock:` section and this schema of its result.
 fn tool(
     app: &str,
     name: &str,
@@ -460,7 +460,7 @@ async fn a_server_that_cannot_start_says_why() {
         .unwrap();
     assert_eq!(
         error.to_string(),
-        "apps/hr.yaml: mock of hr.query: case 1: `data` and `status` exclude each other"
+        "apps/hr.yaml: mock of hr.query: case 1: `data` and `status` cannot be combined"
     );
 }
 
@@ -511,7 +511,7 @@ tools:
       - data: { emp_id: "{args.id}", level: "{args.level}" }
 "#;
 
-/// From an app file to its mock, through the catalog: what `planrun run --mock` does.
+/// From an app file to its mock, through the catalog, as in `planrun run --mock`.
 #[tokio::test]
 async fn an_app_file_its_mock_and_its_transport_agree() {
     let folder = tempfile::tempdir().unwrap();
@@ -594,7 +594,7 @@ fn s3_2_variables_come_from_the_environment_or_their_default() {
     assert_eq!(endpoint(&host), "http://10.0.0.7:80/tool");
 }
 
-/// A page in a browser asks with its own origin, or by a name that it has made lead here.
+/// A web page sends its own origin, or uses a host name that it has rebound to this address.
 #[tokio::test]
 async fn f26_no_page_of_another_place_calls_the_mock() {
     let server = grant_access(MockOptions::default()).await;

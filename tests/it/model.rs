@@ -1,4 +1,4 @@
-//! The checked plan: what waits for people, events and models stands in it as the text says, and contexts have types.
+//! The checked plan: tasks, listeners, gates and prompts appear in it as written, and contexts have types.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Files for NoFiles {
     }
 }
 
-/// The plan of these statements, and the codes and places of the errors in it.
+/// Returns the plan with these statements, and the code and text of each error in it.
 fn check(statements: &str) -> (Arc<Plan>, Vec<(&'static str, String)>) {
     let host: Arc<dyn Host> = Arc::new(MemoryHost::new(1));
     let tools = Catalog::new(host, "/".into(), &Arc::new(Permissions::none()))
@@ -87,12 +87,12 @@ fn sets(plan: &Plan) -> Vec<&Set> {
         .collect()
 }
 
-/// An event as text.
-fn told(plan: &Plan, event: &Event) -> String {
+/// Formats an event.
+fn describe(plan: &Plan, event: &Event) -> String {
     let all = |parts: &[Event], word: &str| {
         let parts = parts
             .iter()
-            .map(|part| told(plan, part))
+            .map(|part| describe(plan, part))
             .collect::<Vec<_>>();
         format!("({})", parts.join(word))
     };
@@ -110,7 +110,7 @@ fn told(plan: &Plan, event: &Event) -> String {
         },
         EventKind::Plan(test) => format!("plan {test:?}"),
         EventKind::Signal(name) => format!("signal {name}"),
-        EventKind::Not(inner) => format!("!{}", told(plan, inner)),
+        EventKind::Not(inner) => format!("!{}", describe(plan, inner)),
         EventKind::All(parts) => all(parts, " && "),
         EventKind::Any(parts) => all(parts, " || "),
         EventKind::Damaged => "?".to_owned(),
@@ -193,7 +193,7 @@ fn events_are_trees() {
     );
     let slot = node(&plan, "w").slot.unwrap();
     assert_eq!(
-        told(&plan, &listener(&plan, "l").on),
+        describe(&plan, &listener(&plan, "l").on),
         format!(
             "((w@0.{slot} Some(State(Failed)) || !t is done) && \
              (plan Failed || signal go || t Any || t Settled || w@0.{slot} None))"
@@ -226,16 +226,16 @@ fn gates_and_ways_back_are_calls_and_texts() {
         }) => signature.path(),
         _ => panic!("no call of a tool"),
     };
-    let look = inside(verify.body);
+    let check_step = inside(verify.body);
     assert_eq!(
         (
-            called(look),
+            called(check_step),
             plan.block(verify.body).slots,
             plan.block(verify.body).nodes.len()
         ),
         ("db.find".into(), 1, 2)
     );
-    assert!(look.until().is_some() && look.within().is_some() && verify.gives);
+    assert!(check_step.until().is_some() && check_step.within().is_some() && verify.gives);
     assert_eq!(
         called(inside(clauses.undo.as_ref().unwrap().body)),
         "db.write"
@@ -298,7 +298,7 @@ fn people_models_and_time_are_kinds_of_steps() {
     assert_eq!(waits, ["for", "until", "signal"]);
 }
 
-/// A listener over `t` that reads a field of its context as text.
+/// Returns the errors of a plan with a listener on `t` that reads a field of its context as a string.
 fn reads(on: &str, sets: &str) -> Vec<(&'static str, String)> {
     errors(&format!(
         "task t \"T\" {{ id: string, extra: string }}

@@ -1,4 +1,4 @@
-//! The shapes of the APIs of models: each is sent what it asks for, and all of them tell the same turn.
+//! The wire formats of model APIs: each gets the request it requires, and all of them yield the same turn.
 
 use planrun_models::model::{
     AnswerShape, ErrorKind, Message, Model, ModelError, OfferedTool, Part, Request, StopReason,
@@ -12,15 +12,15 @@ use serde_json::{Value as Json, json};
 use crate::models::{answer, ask, double, model, parts};
 use crate::support::on;
 
-/// The shapes, by the words of `planrun.yaml`, and where their requests go.
+/// The formats: their names in `planrun.yaml`, and their paths.
 const SHAPES: [(&str, ModelApi, &str); 3] = [
     ("chat", ModelApi::Chat, "/v1/chat/completions"),
     ("responses", ModelApi::Responses, "/v1/responses"),
     ("messages", ModelApi::Messages, "/v1/messages"),
 ];
 
-/// A turn with everything that a model can say.
-const SAID: &str = "reasoning: '好的, let me…', text: 'Zwölf 🦊 \"x\"', usage: { input: 9, output: 2, cached: 5 }, \
+/// A turn with every kind of content.
+const TURN: &str = "reasoning: '好的, let me…', text: 'Zwölf 🦊 \"x\"', usage: { input: 9, output: 2, cached: 5 }, \
                     calls: [{ name: a, arguments: { t: é } }, { name: b, id: own, arguments: { n: [1, 2] } }]";
 
 fn shaped(word: &str) -> String {
@@ -32,8 +32,8 @@ async fn all_shapes_tell_the_same_turn_however_its_bytes_come() {
     let mut turns = Vec::new();
     for (word, ..) in SHAPES {
         let settings = shaped(word);
-        let said = |more: &str| format!("- {{ {SAID}{more} }}");
-        let whole = answer(&said(""), &settings).await.0.unwrap();
+        let script = |more: &str| format!("- {{ {TURN}{more} }}");
+        let whole = answer(&script(""), &settings).await.0.unwrap();
         let cuts = [
             "1",
             "3",
@@ -43,10 +43,10 @@ async fn all_shapes_tell_the_same_turn_however_its_bytes_come() {
             "{ seed: 2 }",
         ];
         for cut in cuts {
-            let turn = answer(&said(&format!(", chunks: {cut}")), &settings).await;
+            let turn = answer(&script(&format!(", chunks: {cut}")), &settings).await;
             assert_eq!(turn.0.unwrap(), whole, "{word}: {cut}");
         }
-        let at_once = answer(&said(", stream: false, chunks: 5"), &settings).await;
+        let at_once = answer(&script(", stream: false, chunks: 5"), &settings).await;
         assert_eq!(at_once.0.unwrap(), whole, "{word}");
         assert_eq!(whole.opaque.is_empty(), word == "chat", "{whole:?}");
         turns.push(Turn {
@@ -64,7 +64,7 @@ async fn all_shapes_tell_the_same_turn_however_its_bytes_come() {
     assert_eq!((&turns[1], &turns[2]), (&turns[0], &turns[0]));
 }
 
-/// The bytes of an answer as the double sends them.
+/// Returns the bytes of an answer as the double sends them.
 async fn bytes(turn: &str, path: &str) -> Vec<u8> {
     let double = double(turn).await;
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
@@ -79,7 +79,7 @@ async fn bytes(turn: &str, path: &str) -> Vec<u8> {
     response.bytes().await.unwrap().to_vec()
 }
 
-/// What bytes come to that come in pieces of these sizes, over and over.
+/// Reads bytes in pieces of these sizes, repeated cyclically. Returns the parts and the error, if any.
 fn read(api: ModelApi, bytes: &[u8], sizes: &[usize]) -> (Vec<Part>, Option<ModelError>) {
     let mut reader = Reader::new(api);
     let (mut parts, mut rest) = (Vec::new(), bytes);
@@ -100,7 +100,7 @@ async fn the_parts_are_the_same_for_every_cutting() {
     for (word, api, path) in SHAPES {
         let more = ["", ", error: busy", ", stream: false"];
         for more in more {
-            let bytes = bytes(&format!("- {{ {SAID}{more} }}"), path).await;
+            let bytes = bytes(&format!("- {{ {TURN}{more} }}"), path).await;
             let whole = read(api, &bytes, &[bytes.len()]);
             assert!(
                 more == ", stream: false" || whole.0.len() > 8,
@@ -113,7 +113,7 @@ async fn the_parts_are_the_same_for_every_cutting() {
                     "{word} at {at}"
                 );
             }
-            // Whatever is missing at the end, the parts are those from the beginning.
+            // If the end is missing, the parts are a prefix of the complete ones.
             for end in (0..bytes.len()).step_by(7) {
                 let (begun, error) = read(api, &bytes[..end], &[11]);
                 let has_stopped = begun.iter().any(|part| matches!(part, Part::Stop(_)));
@@ -170,7 +170,7 @@ fn any_bytes_are_an_answer_or_an_error() {
         .unwrap();
 }
 
-/// A conversation in which a tool was called.
+/// Returns a conversation in which a tool was called.
 fn conversation(turn: &Turn) -> Request {
     let results = turn.calls.clone().into_iter().map(|call| Message::Tool {
         call: call.id,
@@ -202,7 +202,7 @@ fn conversation(turn: &Turn) -> Request {
     }
 }
 
-/// What a server of this shape is sent in the second round of a conversation, with its headers.
+/// Returns the body and the headers of the second request of a conversation.
 async fn second_request(word: &str) -> (Json, std::collections::BTreeMap<String, String>) {
     let turns = "
 - { reasoning: hm, text: One moment., calls: [{ name: weather, arguments: { city: Oslo } }, { name: time }] }

@@ -1,4 +1,4 @@
-//! Models over real HTTP: what is sent, what comes back however it is cut, what is tried again, and how long is waited.
+//! Models over real HTTP: requests, responses split at any byte, retries, and timeouts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::support::{Mock, folder, planrun};
 
 const KEY: &str = "sk-hunter2-is-secret";
 
-/// A double that plays the turns of a script.
+/// Starts a double with the turns of a script.
 pub async fn double(turns: &str) -> ModelDouble {
     let source = SourceFile::new("script.yaml", format!("turns:\n{turns}"));
     let script = Script::read(&source).unwrap();
@@ -30,7 +30,7 @@ pub async fn double(turns: &str) -> ModelDouble {
         .unwrap()
 }
 
-/// The models of a project with this file, on the clock of the runtime.
+/// Opens the models of a project with this file, on the clock of the runtime.
 fn models(file: &str, variables: &[(&str, &str)]) -> Models {
     let host = MemoryHost::default().with_file("/p/planrun.yaml", file);
     let host = variables
@@ -43,7 +43,7 @@ fn models(file: &str, variables: &[(&str, &str)]) -> Models {
     Models::of(&project, &host)
 }
 
-/// A model that asks a double, with these settings beside.
+/// Returns a model that sends its requests to a double, with additional settings.
 pub fn model(double: &ModelDouble, settings: &str) -> HttpModel {
     let base = double.base_url();
     let file = format!(
@@ -59,7 +59,7 @@ pub fn ask(text: &str) -> Request {
     }
 }
 
-/// What a model with these settings says to a question, and what the double was sent.
+/// Returns the answer of a model with these settings to a question, and the requests that the double got.
 pub async fn answer(turns: &str, settings: &str) -> (Result<Turn, ModelError>, Vec<Json>) {
     let double = double(turns).await;
     let answer = Turn::collect(model(&double, settings).answer(ask("Hello?"))).await;
@@ -105,10 +105,10 @@ async fn variables_of_the_environment_are_enough() {
     let error = |variables: &[(&str, &str)]| models("", variables).open(None).unwrap_err().message;
     assert_eq!(
         error(&[]),
-        "no model is named: set OPENAI_MODEL, or name models under `models` in planrun.yaml"
+        "no model is configured: set OPENAI_MODEL, or add one under `models` in planrun.yaml"
     );
     let wrong = [("OPENAI_MODEL", "m"), ("OPENAI_BASE_URL", "u:p@x")];
-    assert_eq!(error(&wrong), "OPENAI_BASE_URL is no address of the web");
+    assert_eq!(error(&wrong), "OPENAI_BASE_URL is not an HTTP or HTTPS URL");
 }
 
 #[tokio::test]
@@ -145,18 +145,18 @@ models:
     let wrong = |models: &Models, name| models.open(name).unwrap_err().message;
     assert_eq!(
         wrong(&named, None),
-        "planrun.yaml has several models (fast, best) and no `default` of them: name one"
+        "planrun.yaml has several models (fast, best) and no `default`: name one"
     );
     assert_eq!(
         wrong(&named, Some("fats")),
-        "planrun.yaml has no model `fats`, but fast, best; was `fast` meant?"
+        "planrun.yaml has no model `fats`; available: fast, best; did you mean `fast`?"
     );
     let unset = models(&file, &[]);
     let error = unset.open(Some("best")).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Authentication);
     assert_eq!(
         error.message,
-        "the environment variable KEY is not set, which holds the key of the model `best`"
+        "the environment variable KEY, which holds the key of the model `best`, is not set"
     );
     let default = models(&format!("{file}  default: fast\n"), &[("KEY", KEY)]);
     assert_eq!(default.open(None).unwrap().name(), "fast");
@@ -169,7 +169,7 @@ async fn a_project_says_what_may_be_reached() {
     assert_eq!(error.kind.class(), ErrorClass::Denied(Denied::Policy));
     assert_eq!(
         error.message,
-        "the model `m` (x at 127.0.0.1:1): `allow` of planrun.yaml does not let it be reached; \
+        "the model `m` (x at 127.0.0.1:1): `allow` in planrun.yaml does not permit it; \
          add \"127.0.0.1:1\" to `allow.net` there"
     );
 }
@@ -240,7 +240,7 @@ async fn a_model_calls_tools_and_reads_what_they_give() {
     );
 }
 
-/// The parts of an answer with what ended it.
+/// Returns the parts of an answer as text, and the error that ended it, if any.
 pub async fn parts(turns: &str, settings: &str) -> (String, Option<ModelError>) {
     let double = double(turns).await;
     let mut parts = model(&double, settings).answer(ask("Hello?"));
@@ -263,25 +263,25 @@ async fn what_breaks_off_has_a_kind_and_what_came_stays() {
             "- { text: Hello there, error: busy, code: overloaded_error }".to_owned(),
             "Hello there",
             ErrorKind::Unavailable,
-            "failed in its answer: busy",
+            "reported an error in its answer: busy",
         ),
         (
             "- { text: Hello there, cut: 400 }".to_owned(),
             "Hello ",
             ErrorKind::Network,
-            "broke off",
+            "was interrupted",
         ),
         (
             format!("- {{ raw: \"{prefix}\" }}"),
             "Hel",
             ErrorKind::Network,
-            "ended in the middle",
+            "ended prematurely",
         ),
         (
             format!("- {{ raw: \"{prefix}data: {{oops\\n\\n\", chunks: 1 }}"),
             "Hel",
             ErrorKind::Protocol,
-            "no JSON: {oops",
+            "not valid JSON: {oops",
         ),
     ];
     for (turns, expected, kind, message) in cases {
@@ -372,11 +372,11 @@ async fn what_cannot_pass_is_not_tried_again() {
 async fn each_limit_of_time_says_which_it_is() {
     let limits = ", first_token: 300ms, between_tokens: 200ms, timeout: 2s";
     let begins = "did not begin within 300ms (`first_token`)";
-    let goes_on = "went on with nothing for 200ms (`between_tokens`)";
+    let continues = "stalled for 200ms (`between_tokens`)";
     let cases = [
         ("stall: 0", begins),
         ("delay: 1h", begins),
-        ("stall: 2", goes_on),
+        ("stall: 2", continues),
     ];
     for (held_back, message) in cases {
         let turns = format!("- {{ text: a b c d e f g h, {held_back} }}");
@@ -395,15 +395,15 @@ async fn each_limit_of_time_says_which_it_is() {
 
 #[tokio::test]
 async fn no_error_tells_the_key() {
-    for said in [
+    for text in [
         KEY.to_owned(),
         format!("https://x/?k={KEY}&x"),
         "x".repeat(480) + KEY,
     ] {
-        let turns = format!("- {{ status: 401, error: 'no such key: {said}' }}");
+        let turns = format!("- {{ status: 401, error: 'no such key: {text}' }}");
         let (error, _) = failure(&turns, "").await;
         assert!(!error.message.contains("hunter2"), "{error}");
-        let turns = format!("- {{ text: a, error: 'no such key: {said}' }}");
+        let turns = format!("- {{ text: a, error: 'no such key: {text}' }}");
         let (error, _) = failure(&turns, "").await;
         assert!(!error.message.contains("hunter2"), "{error}");
     }
@@ -428,11 +428,11 @@ async fn a_double_says_which_turns_are_left() {
     assert_eq!(text("Hello?").await, "Hi");
     assert_eq!(text("What of the weather?").await, "Cold.");
     let refused = text("Hello?").await;
-    let expected = "it answered with status 400: the script has no turn for this request, in which the user says last \
-                    \"Hello?\": left are turn 1 when the user says \"weather\"";
+    let expected = "it answered with status 400: the script has no turn for this request, with the last user message \
+                    \"Hello?\": remaining: turn 1 when the user says \"weather\"";
     assert!(refused.ends_with(expected), "{refused}");
     assert_eq!(text("And the weather now?").await, "Cold.");
-    assert!(text("weather").await.ends_with("no turn is left"));
+    assert!(text("weather").await.ends_with("no turns remain"));
     let turns: Vec<_> = double
         .requests()
         .iter()
@@ -477,7 +477,7 @@ fn a_script_that_cannot_be_played_is_told_with_places() {
     assert!(output.stderr.contains(&expected), "{}", output.stderr);
     assert!(
         output.stderr.contains(&format!(
-            "{script}:3:11: a turn has either `status` or `text`"
+            "{script}:3:11: a turn cannot have both `status` and `text`"
         )),
         "{}",
         output.stderr

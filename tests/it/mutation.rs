@@ -1,4 +1,4 @@
-//! Single breaking edits over every plan there is: one diagnostic each, near the edit.
+//! Single breaking edits to every plan in the repository: each gives one diagnostic near the edit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use planrun_lang::syntax;
 
 use super::support;
 
-/// The share of mutants, in percent, that must give exactly one diagnostic near the edit.
-const WANTED: usize = 90;
-/// Lines between the edit and the place, or a label, of its diagnostic.
+/// Minimum share of mutants that must give exactly one diagnostic near the edit, in percent.
+const MIN_SHARE: usize = 90;
+/// Maximum distance between the edit and the span, or a label, of its diagnostic, in lines.
 const NEAR: u32 = 2;
-/// Mutants tried for each file, spread evenly over it: enough to judge, and soon done.
-const TRIED: usize = 400;
+/// Approximate number of mutants per file, spread evenly over it: representative, and fast.
+const MAX_MUTANTS: usize = 400;
 
 #[test]
 fn a_single_edit_gives_a_single_diagnostic_near_it() {
@@ -30,7 +30,7 @@ fn a_single_edit_gives_a_single_diagnostic_near_it() {
             continue;
         }
         let mutants = mutants(&text);
-        let stride = (mutants.len() / TRIED).max(1);
+        let stride = (mutants.len() / MAX_MUTANTS).max(1);
         for mutant in mutants.into_iter().step_by(stride) {
             if let Some(good) = judge(&mutant) {
                 let (all, right) = tally.entry(mutant.kind).or_default();
@@ -53,11 +53,11 @@ fn a_single_edit_gives_a_single_diagnostic_near_it() {
     }
     println!("one diagnostic near the edit: {right} of {all} mutants that no longer parse");
     assert!(all > 500, "too few mutants to judge: {all}");
-    assert!(right * 100 >= all * WANTED, "{right} of {all}");
+    assert!(right * 100 >= all * MIN_SHARE, "{right} of {all}");
 }
 
-/// Mutants of each file whose fixes are tried.
-const MENDED: usize = 60;
+/// Approximate number of mutants per file whose fixes are tried.
+const MAX_FIXED_MUTANTS: usize = 60;
 
 #[test]
 fn c12_no_fix_of_a_damaged_text_leads_to_another_error() {
@@ -69,14 +69,14 @@ fn c12_no_fix_of_a_damaged_text_leads_to_another_error() {
             continue;
         }
         let mutants = mutants(&text);
-        let stride = (mutants.len() / MENDED).max(1);
+        let stride = (mutants.len() / MAX_FIXED_MUTANTS).max(1);
         for mutant in mutants.into_iter().step_by(stride) {
             let before = found_in(&mutant.text);
             let fixes = before.iter().filter_map(|found| found.fix.as_ref());
             let alone = fixes.filter_map(|fix| fix::apply(&mutant.text, &fix.edits));
             let together = [Caution::Safe, Caution::Unsafe].map(|caution| {
                 let source = SourceFile::new("mutant", mutant.text.as_str());
-                fix::mend(&source, before.clone(), caution, |source| {
+                fix::apply_fixes(&source, before.clone(), caution, |source| {
                     found_in(source.text())
                 })
                 .text
@@ -121,7 +121,7 @@ fn error_codes(found: &[Diagnostic]) -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// The plans of the project and the fixtures.
+/// Returns the plans of the project and the fixtures.
 fn plans() -> Vec<PathBuf> {
     let mut paths = Vec::new();
     let mut folders = vec![
@@ -213,7 +213,7 @@ fn mutants(text: &str) -> Vec<Mutant> {
     mutants
 }
 
-/// The characters outside of comments.
+/// Returns the characters outside of comments.
 fn code(text: &str) -> impl Iterator<Item = (usize, char)> {
     text.char_indices().filter(|(at, _)| {
         let line = text[..*at].rfind('\n').map_or(0, |newline| newline + 1);
@@ -221,7 +221,7 @@ fn code(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// The places of the words outside of comments and texts.
+/// Returns the ranges of the words outside of comments and strings.
 fn words(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
     let starts = code(text).filter(|(at, c)| {
         let before = text[..*at].chars().next_back().unwrap_or(' ');
@@ -238,7 +238,7 @@ fn words(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
     })
 }
 
-/// Whether the mutant gives one diagnostic near its edit; `None` where it still parses.
+/// Reports whether the mutant gives one diagnostic near its edit. `None` if it still parses.
 fn judge(mutant: &Mutant) -> Option<bool> {
     let source = SourceFile::new("mutant", mutant.text.as_str());
     let diagnostics = syntax::parse(&source).diagnostics;

@@ -1,4 +1,5 @@
-//! 599 plans that others wrote, as text, and their mutations: what is right passes, what is wrong is told on its line.
+//! 599 plans of another project, as text, and their mutants: a correct plan passes, and an error is reported on its
+//! line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +18,7 @@ use crate::support::cases;
 /// The namespace of all tools.
 const NAMESPACE: &str = "kit";
 
-/// One plan, with every part as text so that it can be mutated.
+/// One plan, with every part as text, so that it can be mutated.
 #[derive(Clone)]
 struct Plan {
     id: String,
@@ -44,20 +45,20 @@ struct Parameter {
 struct Step {
     name: String,
     tool: String,
-    /// Names and expressions, one a line.
+    /// Names and expressions, one per line.
     arguments: Vec<(String, String)>,
 }
 
-/// What a mutation made: the code that must come, and the line it must come on.
+/// A mutant: the expected code, and the line on which it is expected.
 struct Mutant {
     plan: Plan,
     code: &'static str,
     step: usize,
-    /// The argument whose line is meant; else that of the step's head.
+    /// The argument on whose line the error is expected. `None` for the head of the step.
     argument: Option<usize>,
 }
 
-/// A place in a plan that a mutation can be applied to.
+/// Returns all mutants of one kind.
 type Mutation = fn(&Plan) -> Vec<Mutant>;
 
 const MUTATIONS: &[(&str, Mutation)] = &[
@@ -94,7 +95,8 @@ fn every_plan_passes() {
             ));
         }
     }
-    // `secret-literal` is told of none: no argument of these tools is marked as sensitive, and no text has the shape of a key.
+    // `secret-literal` is not reported: no argument of these tools is marked as sensitive, and no string has the format
+    // of a key.
     println!(
         "nestools: {} of {} pass without an error or a warning",
         plans.len() - faults.len(),
@@ -120,26 +122,26 @@ fn every_mutation_is_told_once_with_its_code_on_its_line() {
     let Some(plans) = plans() else { return };
     let mut faults = Vec::new();
     for (what, mutation) in MUTATIONS {
-        let (mut told, mut tried) = (0, 0);
+        let (mut refused, mut tried) = (0, 0);
         for (number, plan) in plans.iter().enumerate() {
             let mut mutants = mutation(plan);
             if mutants.is_empty() {
                 continue;
             }
-            // Each plan is mutated in one place; which one differs from plan to plan.
+            // Each plan is mutated in one place, which differs from plan to plan.
             let mutant = mutants.swap_remove(number % mutants.len());
             tried += 1;
             match fault(&mutant) {
-                None => told += 1,
+                None => refused += 1,
                 Some(fault) => faults.push(format!("{}: {what}: {fault}", plan.id)),
             }
         }
         println!(
-            "nestools: {what}: {told} of {tried} refused, {} plans have no place for it",
+            "nestools: {what}: {refused} of {tried} refused, {} plans have no place for it",
             plans.len() - tried
         );
     }
-    let shown = faults
+    let examples = faults
         .iter()
         .take(10)
         .map(String::as_str)
@@ -148,11 +150,11 @@ fn every_mutation_is_told_once_with_its_code_on_its_line() {
         faults.is_empty(),
         "{} faults\n{}",
         faults.len(),
-        shown.join("\n")
+        examples.join("\n")
     );
 }
 
-/// The names and texts of all of them.
+/// Returns the names and texts of all plans.
 pub fn texts() -> Vec<(String, String)> {
     plans()
         .unwrap_or_default()
@@ -161,7 +163,7 @@ pub fn texts() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The names and texts of all of them, each with a test in which every tool makes up what it gives.
+/// Returns the names and texts of all plans, each with a test in which the results of all tools are generated.
 pub fn tested() -> Vec<(String, String)> {
     let test = "\ntest \"made up\" for it {\n    mock _ => generated\n    expect status == \"completed\"\n}\n";
     texts()
@@ -170,7 +172,8 @@ pub fn tested() -> Vec<(String, String)> {
         .collect()
 }
 
-/// What is wrong with the findings of a mutant: exactly one error is right, with its code on its line.
+/// Checks the findings of a mutant: exactly one error is expected, with its code on its line. Returns the fault, if
+/// any.
 fn fault(mutant: &Mutant) -> Option<String> {
     let (text, lines) = mutant.plan.text();
     let source = SourceFile::new("plan.plan", text.as_str());
@@ -225,7 +228,7 @@ impl Plan {
             .unwrap()
     }
 
-    /// The plan as text, and the line of the head of each step.
+    /// Formats the plan, and returns the line of the head of each step.
     fn text(&self) -> (String, Vec<u32>) {
         let mut text = format!("//! {}\n\nuse {NAMESPACE}\n\n", self.id);
         for tool in &self.tools {
@@ -266,7 +269,7 @@ impl Plan {
         (text, lines)
     }
 
-    /// A mutant for every argument of every step for which `change` gives a code.
+    /// Returns a mutant for every argument of every step for which `change` returns a code.
     fn arguments(
         &self,
         change: impl Fn(&Self, usize, usize, &mut Step) -> Option<&'static str>,
@@ -286,7 +289,7 @@ impl Plan {
         mutants
     }
 
-    /// A mutant for every step for which `change` gives a code.
+    /// Returns a mutant for every step for which `change` returns a code.
     fn heads(
         &self,
         change: impl Fn(&Self, usize, &mut Step) -> Option<&'static str>,
@@ -322,7 +325,7 @@ impl Plan {
             .unwrap()
     }
 
-    /// A read of some field of a step.
+    /// Returns a read of a field of a step.
     fn read(&self, step: usize) -> Option<String> {
         let (field, _) = self.tool(&self.steps[step]).results.first()?;
         Some(format!("{}.{}", self.steps[step].name, name(field)))
@@ -379,7 +382,7 @@ fn argument_added(plan: &Plan) -> Vec<Mutant> {
 
 fn argument_unnamed(plan: &Plan) -> Vec<Mutant> {
     plan.arguments(|plan, step, argument, mutated| {
-        // Without its name an argument stands for the parameter at its place.
+        // An argument without a name stands for the parameter at its position.
         let place = plan.tool(&plan.steps[step]).parameters.get(argument)?;
         (place.name == mutated.arguments[argument].0).then_some(())?;
         mutated.arguments[argument].0.clear();
@@ -463,7 +466,7 @@ fn reads_nothing(plan: &Plan) -> Vec<Mutant> {
 
 fn same_name(plan: &Plan) -> Vec<Mutant> {
     plan.heads(|plan, step, mutated| {
-        // Nothing below reads it, so the second name is all that is wrong.
+        // No later step reads it, so the duplicate name is the only error.
         let read = format!("{}.", mutated.name);
         let values = plan
             .steps
@@ -483,7 +486,7 @@ fn nested_call(plan: &Plan) -> Vec<Mutant> {
     })
 }
 
-/// Every plan of the suite.
+/// Returns every plan of the suite. `None` if the cases are not available.
 fn plans() -> Option<Vec<Plan>> {
     let text = std::fs::read_to_string(cases("nestools/plans.jsonl")?).unwrap();
     let plans = text.lines().filter(|line| !line.trim().is_empty());
@@ -521,7 +524,9 @@ fn tool(case: &Value) -> Tool {
     let parameters = properties(&case["input_schema"])
         .into_iter()
         .map(|(name, schema)| Parameter {
-            required: required.iter().any(|wanted| *wanted == name.as_str()),
+            required: required
+                .iter()
+                .any(|required_name| *required_name == name.as_str()),
             ty: ty(&schema),
             name,
         });
@@ -577,7 +582,7 @@ fn step(number: usize, case: &Value) -> Step {
     }
 }
 
-/// A value as an expression; what stands at a place of `references` is a read.
+/// Formats a value as an expression. A value at a place in `references` is a read.
 fn expression(value: &Value, place: &str, references: &BTreeMap<String, String>) -> String {
     if let Some(read) = references.get(place) {
         return read.clone();
@@ -617,7 +622,7 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace("${", "\\${")
 }
 
-/// A name as a plan writes it.
+/// Returns a name as a plan writes it.
 fn name(text: &str) -> String {
     let plain = text
         .chars()

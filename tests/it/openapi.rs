@@ -1,4 +1,4 @@
-//! Documents of OpenAPI and plain REST as tools: what a project says of them, plans over them, and their test double.
+//! OpenAPI documents and plain REST as tools: their settings in a project, plans that call them, and their mock.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -108,7 +108,7 @@ plan ask(model: string = "gpt-4o") -> { text: string?, gone: bool } {
     );
 }
 
-/// Answers each request with the next of these, and gives what was asked.
+/// Starts a server that answers each request with the next of these. Returns its address and the requests.
 pub fn server(answers: Vec<String>) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -143,7 +143,7 @@ fn is_whole(request: &[u8]) -> bool {
     length.is_none_or(|length| body.len() >= length.parse().unwrap())
 }
 
-/// An answer with this status and body.
+/// Returns an answer with this status and body.
 pub fn answered(status: &str, body: &Json) -> String {
     let body = body.to_string();
     format!(
@@ -207,7 +207,7 @@ fn what_the_project_does_not_allow_is_not_called() {
     ]);
     let ran = run(&place, &["run", "a.plan"]);
     assert_ne!(ran.status, 0);
-    let told = "add \"127.0.0.1:9\" to `allow.net` there";
+    let message = "add \"127.0.0.1:9\" to `allow.net` there";
     assert!(
         ran.stderr.contains("denied.policy") || ran.stdout.contains("denied.policy"),
         "{ran:?}"
@@ -215,7 +215,7 @@ fn what_the_project_does_not_allow_is_not_called() {
     assert!(
         format!("{}{}", ran.stdout, ran.stderr)
             .replace('\n', " ")
-            .contains(told),
+            .contains(message),
         "{ran:?}"
     );
 }
@@ -238,20 +238,20 @@ env: [USER]
     ]);
     let checked = run(&place, &["check", "a.plan", "--format", "json"]);
     assert_eq!(checked.status, 1, "{checked:?}");
-    for told in [
+    for message in [
         "shop has no tool `fnd`",
-        "nobody says where shop is: `shop.yaml` has no `servers` with a whole address",
-        "SHOP_TOKEN is read from the environment, and `env` of planrun.yaml does not list it",
+        "the address of shop is unknown: `shop.yaml` has no `servers` with a full URL",
+        "SHOP_TOKEN is read from the environment, but `env` in planrun.yaml does not list it",
         "the document has no security scheme of the type `apiKey`",
-        "here stands the name of a variable of the environment, and nothing else",
-        "`openapi` must be a file of the project, which is its own pin",
+        "this must be the name of an environment variable",
+        "`openapi` must be a file of the project, which pins the document",
         "the document `none.yaml` cannot be read",
-        "`server` is no web address",
+        "`server` is not an HTTP or HTTPS URL",
         "has no key `sever`",
     ] {
         assert!(
-            checked.stdout.contains(told),
-            "{told:?} in {}",
+            checked.stdout.contains(message),
+            "{message:?} in {}",
             checked.stdout
         );
     }
@@ -281,9 +281,9 @@ test "a double answers" for a.order {
         "{}",
         listed.stdout
     );
-    let shown = run(&place, &["tools", "show", "shop.find"]);
+    let printed = run(&place, &["tools", "show", "shop.find"]);
     assert_eq!(
-        shown.stdout,
+        printed.stdout,
         "tool shop.find(id: string) -> { id: string, total: int } read fails failed, not_found\n"
     );
     let checked = run(&place, &["check", "a.plan", "--deny", "warnings"]);
@@ -304,7 +304,7 @@ test "a double answers" for a.order {
     assert_ne!(refused.status, 0, "{refused:?}");
 }
 
-/// Posts JSON to a path of a mock; the whole answer.
+/// Posts JSON to a path of a mock. Returns the whole answer.
 fn posted(mock: &Mock, path: &str, body: &str) -> String {
     let host = mock.address().strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
@@ -449,10 +449,10 @@ tools:
     ]);
     let checked = run(&place, &["check", "a.plan", "--format", "json"]);
     let found: Json = checked.json();
-    let mut told: Vec<String> = Vec::new();
+    let mut reported: Vec<String> = Vec::new();
     for finding in found["diagnostics"].as_array().into_iter().flatten() {
         let place = &finding["span"]["start"];
-        told.push(format!(
+        reported.push(format!(
             "{}:{} {}",
             place["line"],
             place["column"],
@@ -461,16 +461,16 @@ tools:
     }
     let expected = [
         "5:24 `method` of `request` cannot be `GTE`",
-        "10:13 `path` begins with `/`; it is added to the endpoint",
-        "10:13 `request` names `{idd}`, which is no parameter",
-        "10:13 `note` stands in the path and need not be given",
-        "11:19 `request` names `{quary}`, which is no parameter",
-        "11:33 `{note}` stands within a text, which is sent as it is",
-        "12:18 `host` is no header that an app file can set",
-        "13:13 a GET has no `body`",
+        "10:13 `path` must begin with `/`; it is appended to the endpoint",
+        "10:13 `request` names `{idd}`, which is not a parameter",
+        "10:13 `note` is part of the path, but is optional",
+        "11:19 `request` names `{quary}`, which is not a parameter",
+        "11:33 `{note}` is inside a longer string, which is sent unchanged",
+        "12:18 `host` is not a header that an app file can set",
+        "13:13 a GET request has no `body`",
         "14:24 `value` of `response` must be a JSON pointer, such as `/data`",
-        "15:47 the parameter `id` is used nowhere in `request`",
-        "18:15 `response` says nothing without a `request`",
+        "15:47 the parameter `id` is not used in `request`",
+        "18:15 `response` has no effect without a `request`",
     ];
-    assert_eq!(told, expected, "{}", checked.stdout);
+    assert_eq!(reported, expected, "{}", checked.stdout);
 }

@@ -1,4 +1,4 @@
-//! `planrun plans list`: the plans of a project are found like its tools.
+//! `planrun plans list`: the plans of a project can be searched like its tools.
 
 use serde_json::{Value as Json, json};
 

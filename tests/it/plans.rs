@@ -1,4 +1,4 @@
-//! The plans that come along: each checks without a finding, and does what its header says.
+//! The plans in `plans/`: each has no findings, and does what its header states.
 //!
 //! A line `//! try: planrun …` is a command that succeeds, and its reply is a snapshot. A line
 //! `//! fails with CLASS: planrun …` is one that ends with exit code 1 and an error of that class.
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use crate::support::{Mock, Output, planrun, root, words};
 
-/// What a plan's header promises.
-struct Promise {
+/// A command in the header of a plan.
+struct HeaderCommand {
     plan: String,
-    /// The class that the run fails with; absent where it succeeds.
+    /// The class of the expected error. `None` if the run succeeds.
     class: Option<String>,
     command: String,
 }
@@ -28,34 +28,34 @@ fn nothing_is_found_in_them() {
 
 #[test]
 fn each_header_is_true() {
-    let promises = promises();
+    let header_commands = header_commands();
     for plan in plans() {
         let name = plan.file_name().unwrap().to_string_lossy().into_owned();
         assert!(
-            promises.iter().any(|promise| promise.plan == name),
+            header_commands.iter().any(|header| header.plan == name),
             "the header of {name} has no line `//! try: …`"
         );
     }
     let outputs = std::thread::scope(|scope| {
-        let runs = promises
+        let runs = header_commands
             .iter()
-            .map(|promise| scope.spawn(|| execute(promise)))
+            .map(|header| scope.spawn(|| execute(header)))
             .collect::<Vec<_>>();
         runs.into_iter()
             .map(|run| run.join().unwrap())
             .collect::<Vec<_>>()
     });
-    let mut told = Vec::new();
-    for (promise, output) in promises.iter().zip(outputs) {
+    let mut results = Vec::new();
+    for (header, output) in header_commands.iter().zip(outputs) {
         let outcome = output.json();
-        let (status, shown) = match &promise.class {
+        let (status, result) = match &header.class {
             None => (0, &outcome["reply"]),
             Some(class) => {
                 assert_eq!(
                     outcome["error"]["class"],
                     class.as_str(),
                     "{}",
-                    promise.command
+                    header.command
                 );
                 (1, &outcome["error"]["message"])
             }
@@ -63,15 +63,15 @@ fn each_header_is_true() {
         assert_eq!(
             output.status, status,
             "{}: {}",
-            promise.command, output.stderr
+            header.command, output.stderr
         );
-        told.push(format!(
+        results.push(format!(
             "$ {}\n{}",
-            promise.command,
-            serde_json::to_string_pretty(shown).unwrap()
+            header.command,
+            serde_json::to_string_pretty(result).unwrap()
         ));
     }
-    insta::assert_snapshot!(told.join("\n\n"));
+    insta::assert_snapshot!(results.join("\n\n"));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_new_employee_is_on_every_system_in_order() {
         began + jiff::SignedDuration::from_millis(step(path)["duration_ms"].as_i64().unwrap())
     };
     let begins = |path: &str| started(path).parse::<jiff::Timestamp>().unwrap();
-    // The reads overlap; effects wait for what they read.
+    // The reads overlap; an effect waits for the values it reads.
     for (one, other) in [("known", "stock"), ("stock", "times"), ("known", "times")] {
         assert!(
             begins(one) < ended(other) && begins(other) < ended(one),
@@ -101,7 +101,7 @@ fn a_new_employee_is_on_every_system_in_order() {
         );
     }
     assert!(begins("badge") >= begins("profile") && begins("pc.out") >= begins("pc.request"));
-    // The badge printer is busy once.
+    // The badge printer is busy the first time.
     assert_eq!(step("badge")["attempts"], 2);
     assert_eq!(
         step("mails[\"mia@example.com\"].sent")["status"],
@@ -112,11 +112,11 @@ fn a_new_employee_is_on_every_system_in_order() {
 
 #[test]
 fn a_refund_of_unknown_outcome_is_looked_up_and_not_repeated() {
-    let promise = promises()
+    let header = header_commands()
         .into_iter()
-        .find(|promise| promise.command.contains("reason=damaged"))
+        .find(|header| header.command.contains("reason=damaged"))
         .unwrap();
-    let run = execute(&promise).json();
+    let run = execute(&header).json();
     let steps = run["steps"].as_array().unwrap();
     let money = steps.iter().find(|step| step["path"] == "money").unwrap();
     assert_eq!(
@@ -131,11 +131,11 @@ fn a_refund_of_unknown_outcome_is_looked_up_and_not_repeated() {
 
 #[test]
 fn below_an_early_reply_everything_is_skipped() {
-    let promise = promises()
+    let header = header_commands()
         .into_iter()
-        .find(|promise| promise.command.contains("#W2000"))
+        .find(|header| header.command.contains("#W2000"))
         .unwrap();
-    let run = execute(&promise).json();
+    let run = execute(&header).json();
     for path in ["money", "marked", "told"] {
         let step = run["steps"]
             .as_array()
@@ -151,13 +151,14 @@ fn below_an_early_reply_everything_is_skipped() {
     }
 }
 
-/// The paths of the steps that ran of what a promise's command contains, in the order in which they began.
+/// Runs the header command that contains this text. Returns the run, and the paths of the steps that made calls, in the
+/// order of their start.
 fn begun(command: &str) -> (serde_json::Value, Vec<String>) {
-    let promise = promises()
+    let header = header_commands()
         .into_iter()
-        .find(|promise| promise.command.contains(command))
+        .find(|header| header.command.contains(command))
         .unwrap();
-    let run = execute(&promise).json();
+    let run = execute(&header).json();
     let ran = run["steps"]
         .as_array()
         .unwrap()
@@ -232,23 +233,23 @@ fn a_model_writes_until_its_budget_is_spent() {
     );
 }
 
-fn onboarding() -> Promise {
-    promises()
+fn onboarding() -> HeaderCommand {
+    header_commands()
         .into_iter()
-        .find(|promise| promise.command.contains("Will Zhang"))
+        .find(|header| header.command.contains("Will Zhang"))
         .unwrap()
 }
 
-/// Runs what a header promises, with the outcome as JSON.
-fn execute(promise: &Promise) -> Output {
-    let arguments = words(&promise.command)
+/// Runs the command, with JSON output.
+fn execute(header: &HeaderCommand) -> Output {
+    let arguments = words(&header.command)
         .into_iter()
         .skip(1)
         .chain(["--format".to_owned(), "json".to_owned()]);
     planrun(arguments).run()
 }
 
-/// The plans in path order.
+/// Returns the paths of the plans, sorted.
 fn plans() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root().join("plans")).unwrap();
     let mut plans: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -257,16 +258,16 @@ fn plans() -> Vec<PathBuf> {
     plans
 }
 
-/// Every command of the headers.
+/// Returns every command of the headers.
 pub fn commands() -> Vec<String> {
-    promises()
+    header_commands()
         .into_iter()
-        .map(|promise| promise.command)
+        .map(|header| header.command)
         .collect()
 }
 
-fn promises() -> Vec<Promise> {
-    let mut promises = Vec::new();
+fn header_commands() -> Vec<HeaderCommand> {
+    let mut header_commands = Vec::new();
     for path in plans() {
         let plan = path.file_name().unwrap().to_string_lossy().into_owned();
         for line in std::fs::read_to_string(&path).unwrap().lines() {
@@ -282,23 +283,23 @@ fn promises() -> Vec<Promise> {
                     }
                     (None, None) => continue,
                 };
-            promises.push(Promise {
+            header_commands.push(HeaderCommand {
                 plan: plan.clone(),
                 class,
                 command: command.to_owned(),
             });
         }
     }
-    promises
+    header_commands
 }
 
 #[test]
 fn promises_are_found() {
-    let failing = promises()
+    let failing = header_commands()
         .iter()
-        .filter(|promise| promise.class.is_some())
+        .filter(|header| header.class.is_some())
         .count();
-    assert!(plans().len() >= 10 && promises().len() >= 20 && failing >= 5);
+    assert!(plans().len() >= 10 && header_commands().len() >= 20 && failing >= 5);
     assert_eq!(onboarding().class, None::<String>);
 }
 
@@ -330,8 +331,8 @@ fn the_embedding_example_runs() {
 #[test]
 fn without_the_mock_calls_go_where_the_app_files_say() {
     let mock = Mock::start(["--failures", "apply_computer=1"]);
-    let promise = onboarding();
-    let command = promise.command.replace(" --mock", "");
+    let header = onboarding();
+    let command = header.command.replace(" --mock", "");
     let run = |command: &str| {
         let arguments = words(command)
             .into_iter()
@@ -343,7 +344,7 @@ fn without_the_mock_calls_go_where_the_app_files_say() {
         )
         .run()
     };
-    // `apply_computer` fails once, and the plan does not ask for a retry of that effect.
+    // `apply_computer` fails the first time, and the plan has no `retry` for that effect.
     let first = run(&command);
     assert_eq!(
         (first.status, &first.json()["error"]["class"]),

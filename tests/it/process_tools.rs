@@ -1,4 +1,4 @@
-//! Programs of the project as tools: what reaches them, what comes back, and that nothing of them outlives its call.
+//! Programs of the project as tools: their input, their output, and that none of their processes outlives its call.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::support::{Output, folder, planrun};
 
-/// A project whose namespace `text` is a script, with these tools and further settings of the program.
+/// Returns a project whose namespace `text` is a script, with these tools and further settings of the program.
 fn project(script: &str, settings: &str, tools: &str, call: &str) -> TempDir {
     let plan = format!(
         "use text\n\nplan a(given?: any) -> any {{\n    step given_back = {call}\n    reply given_back\n}}\n"
@@ -35,7 +35,7 @@ fn replied(place: &TempDir) -> Json {
     output.json()["reply"].clone()
 }
 
-/// The only failure of a run, as its class and its message.
+/// Returns the class and the message of the only failure of a run.
 fn failed(place: &TempDir) -> (String, String) {
     let output = run(place, &["run", "a.plan", "--format", "json"]);
     assert_eq!(output.status, 1, "{output:?}");
@@ -84,14 +84,14 @@ fn json_goes_in_and_json_of_the_contract_comes_out() {
         given, r#"{"text":"入职 表"}"#,
         "what is not given is not there"
     );
-    for (wrong, told) in [
+    for (wrong, expected) in [
         ("printf '{\"words\": \"two\"}'", "words"),
-        ("echo two", "text.count wrote what is no JSON"),
-        (":", "text.count wrote what is no JSON"),
+        ("echo two", "text.count wrote invalid JSON"),
+        (":", "text.count wrote invalid JSON"),
     ] {
         let (class, message) = failed(&project(wrong, settings, COUNT, call));
         assert_eq!(class, "validation.result", "{message}");
-        assert!(message.contains(told), "{message}");
+        assert!(message.contains(expected), "{message}");
     }
 }
 
@@ -123,7 +123,7 @@ fn the_text_of_an_argument_is_its_input_and_the_end_of_lines_is_no_output() {
         (class.as_str(), message.as_str()),
         (
             "validation.result",
-            "text.count wrote what is no UTF-8 text"
+            "text.count wrote invalid UTF-8"
         )
     );
 }
@@ -140,12 +140,12 @@ fn exit_codes_mean_what_the_project_says() {
         let script = format!("echo done; echo 'out of luck' >&2; exit {code}");
         failed(&project(&script, "", tools, "text.pay()"))
     };
-    let told = |code: u8| format!("text.pay ended with exit code {code}: out of luck");
-    assert_eq!(ended(3), ("tool.sold_out".to_owned(), told(3)));
-    assert_eq!(ended(5), ("tool.failed".to_owned(), told(5)));
+    let message_for = |code: u8| format!("text.pay ended with exit code {code}: out of luck");
+    assert_eq!(ended(3), ("tool.sold_out".to_owned(), message_for(3)));
+    assert_eq!(ended(5), ("tool.failed".to_owned(), message_for(5)));
     let (class, message) = ended(4);
     assert_eq!(class, "unknown_outcome", "{message}");
-    // Nobody knows what a program has done that was killed.
+    // The effects of a killed program are unknown.
     let (class, message) = failed(&project("kill -9 $$", "", tools, "text.pay()"));
     assert_eq!(class, "unknown_outcome", "{message}");
 }
@@ -172,15 +172,15 @@ fn a_program_gets_the_variables_that_it_was_given_and_its_key() {
         .variable("SECRET_WORD", "x")
         .run();
     assert_eq!(output.status, 0, "{output:?}");
-    let shown = output.json()["reply"].as_str().unwrap().to_owned();
+    let reply = output.json()["reply"].as_str().unwrap().to_owned();
     for name in ["HOME", "PATH", "PLANRUN_IDEMPOTENCY_KEY", "TOKEN"] {
-        assert!(shown.contains(name), "{shown}");
+        assert!(reply.contains(name), "{reply}");
     }
     assert!(
-        !shown.contains("SECRET_WORD") && !shown.contains("hunter2"),
-        "{shown}"
+        !reply.contains("SECRET_WORD") && !reply.contains("hunter2"),
+        "{reply}"
     );
-    assert!(shown.ends_with("\nbin"), "{shown}");
+    assert!(reply.ends_with("\nbin"), "{reply}");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_program_keeps_to_its_bounds() {
     let (class, message) = bounded("sleep 60", "{ time: 300ms }");
     assert_eq!(class, "transient.timeout", "{message}");
     assert!(
-        message.ends_with("bin/text has not ended within 300ms"),
+        message.ends_with("bin/text did not end within 300ms"),
         "{message}"
     );
     if cfg!(target_os = "linux") {
@@ -258,31 +258,31 @@ fn what_is_wrong_is_told_where_it_is() {
 "#;
     let settings = "      input: stdout\n      limits: { time: soon, memory: 64 }\n";
     let place = project("echo", settings, tools, "text.show()");
-    let told = run(&place, &["check", "--format", "short"]).stdout;
+    let printed = run(&place, &["check", "--format", "short"]).stdout;
     for expected in [
         "the tool text.show has no key `efect`",
-        "`{pth}` is no parameter of text.show",
-        "`{print` has a `{` alone; the place of an argument is `{NAME}`, a brace is `{{`",
-        "the parameter `lost` of text.show reaches the program nowhere",
+        "`{pth}` is not a parameter of text.show",
+        "`{print` has an unmatched `{`; write `{NAME}` for an argument, or `{{` for a brace",
+        "the parameter `lost` of text.show is never passed to the program",
         "`output` of the tool text.show cannot be `xml`",
         "an entry of `errors` lacks the key `class`",
-        "the tool text.show is there twice",
-        "`input` is `stdin`, for all arguments as one JSON object, or a text with arguments such as `\"{text}\"`; here is `stdout`",
-        "`time` of `limits` must be a length of time such as 30s, and is `soon`",
-        "`memory` of `limits` must be a size such as 64MiB, and is `64`",
+        "the tool text.show is defined twice",
+        "`input` must be `stdin`, for all arguments as one JSON object, or a string with arguments such as `\"{text}\"`, but is `stdout`",
+        "`time` of `limits` must be a duration such as 30s, but is `soon`",
+        "`memory` of `limits` must be a size such as 64MiB, but is `64`",
     ] {
-        assert!(told.contains(expected), "{expected}: {told}");
+        assert!(printed.contains(expected), "{expected}: {printed}");
     }
     let both = "tools:\n  text: { a2a: \"http://127.0.0.1:9\", process: { command: [x], tools: [] } }\n  sys: { process: { command: [x], tools: [] } }\n";
     let place = folder([("planrun.yaml", both), ("a.plan", "plan a() {}\n")]);
-    let told = run(&place, &["check", "--format", "short"]).stdout;
+    let printed = run(&place, &["check", "--format", "short"]).stdout;
     assert!(
-        told.contains("the tools `text` are of `a2a` and of `process`"),
-        "{told}"
+        printed.contains("the tools `text` have both `a2a` and `process`"),
+        "{printed}"
     );
     assert!(
-        told.contains("`sys` is a namespace of planrun itself"),
-        "{told}"
+        printed.contains("`sys` is a built-in namespace of planrun"),
+        "{printed}"
     );
 }
 

@@ -1,13 +1,14 @@
-//! The README and the docs: their examples run.
+//! The examples of the README and the docs work.
 //!
 //! In `README.md` and in every Markdown file under `docs/`:
 //!
-//! - a block fenced as `plan` is a whole file in which `planrun check` finds nothing; fenced as `plan bad` it has an error;
-//! - one fenced as `plan from FILE` stands in that file, word by word;
-//! - a line ``File `name`:`` saves the block behind it (of any language) beside the plans of the document;
-//! - a block fenced as `console run` has its lines `$ planrun …` executed, among the saved files where the document has
-//!   some, else in the root; what stands below each is its output, a line `…` standing for any lines and a `…` in a line
-//!   for any text;
+//! - a block fenced as `plan` is a whole file without findings of `planrun check`; fenced as `plan bad` it has an
+//!   error;
+//! - one fenced as `plan from FILE` is a verbatim part of that file;
+//! - a line ``File `name`:`` saves the following block (in any language) next to the plans of the document;
+//! - in a block fenced as `console run`, the lines `$ planrun …` are executed, in the folder of the saved files if the
+//!   document has some, else in the root; the text below each is its output, in which a line `…` matches any lines and
+//!   a `…` in a line matches any text;
 //! - in other `console` blocks the commands must at least exist.
 
 use std::fs;
@@ -91,16 +92,16 @@ test 'nobody wrote this' for refund.refund {}
 
 /// One fenced block.
 struct Block {
-    /// What stands behind the opening fence.
+    /// The text after the opening fence.
     info: String,
-    /// The line of its text's beginning, from 1.
+    /// The line on which its text begins, from 1.
     line: usize,
     text: String,
-    /// The name under which the document saves it.
+    /// The file name that the document gives to it.
     file: Option<String>,
 }
 
-/// Everything that does not hold in a document, with its line.
+/// Returns everything that is wrong in a document, with its line.
 fn faults(document: &str) -> Vec<(usize, String)> {
     let blocks = blocks(document);
     let files: Vec<_> = blocks
@@ -165,7 +166,7 @@ fn blocks(document: &str) -> Vec<Block> {
     blocks
 }
 
-/// Checks one plan, under its own name or as one more file of the document.
+/// Checks one plan, alone or with the other files of the document. Returns the fault, if any.
 fn check(block: &Block, place: Option<&TempDir>) -> Option<String> {
     let own = folder([("example.plan", &block.text)]);
     let (within, name) = match (&block.file, place) {
@@ -201,7 +202,7 @@ fn check(block: &Block, place: Option<&TempDir>) -> Option<String> {
     }
 }
 
-/// Whether this text stands in a file of the project.
+/// Returns a fault unless this text is a part of a file of the project.
 fn quoted(file: &str, text: &str) -> Option<String> {
     match fs::read_to_string(root().join(file)) {
         Ok(whole) => (!whole.contains(text)).then(|| format!("this does not stand in {file}")),
@@ -209,7 +210,7 @@ fn quoted(file: &str, text: &str) -> Option<String> {
     }
 }
 
-/// The commands of a block: line, command, and the text below it.
+/// Returns the commands of a block: line, command, and the output below it.
 fn commands(block: &Block) -> Vec<(usize, String, String)> {
     let mut commands: Vec<(usize, String, String)> = Vec::new();
     for (index, line) in block.text.lines().enumerate() {
@@ -224,7 +225,7 @@ fn commands(block: &Block) -> Vec<(usize, String, String)> {
     commands
 }
 
-/// Runs a command and compares what it prints: standard output, then standard error.
+/// Runs a command and compares its output: standard output, then standard error. Returns the fault, if any.
 fn execute(command: &str, expected: &str, place: Option<&TempDir>) -> Option<String> {
     if command.contains(['|', '&', '>', '<', ';', '\\']) {
         return Some(format!(
@@ -244,7 +245,7 @@ fn execute(command: &str, expected: &str, place: Option<&TempDir>) -> Option<Str
     })
 }
 
-/// Whether the program has this command.
+/// Returns a fault unless the program has this command.
 fn exists(command: &str) -> Option<String> {
     let words = words(command);
     let name = words.iter().skip(1).find(|word| !word.starts_with('-'))?;
@@ -252,8 +253,8 @@ fn exists(command: &str) -> Option<String> {
     (output.status != 0).then(|| format!("`{command}`: {}", output.stderr))
 }
 
-/// Whether `actual` is `expected`, where a line `…` stands for any lines, none included, and a `…` in a line for any text.
-/// Trailing blanks do not count.
+/// Returns true if `actual` matches `expected`, where a line `…` stands for any number of lines, and a `…` in a line
+/// for any text. Trailing blanks are ignored.
 fn matches(expected: &str, actual: &str) -> bool {
     let lines = |text: &str| {
         text.trim_end()

@@ -1,4 +1,4 @@
-//! `planrun test --record`: what real tools answer is kept beside the plan, and given again with nothing called.
+//! `planrun test --record`: the answers of real tools are stored next to the plan, and replayed without calls.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::support::{Mock, Output, folder, planrun};
 
-/// Two systems: the mock answers a badge late and a mail at once, and a token that nobody may see.
+/// Two systems: the mock answers a badge late and a mail immediately, with a token that must be redacted.
 const APP: &str = "name: desk
 tools:
   - name: badge
@@ -82,16 +82,16 @@ fn passes(output: &Output) {
     assert_eq!(output.status, 0, "{output:?}");
 }
 
-fn fails(output: &Output, told: &[&str]) {
+fn fails(output: &Output, messages: &[&str]) {
     assert_eq!(output.status, 1, "{output:?}");
-    // Lines are broken for people.
+    // The output is wrapped.
     let text = output
         .stdout
         .replace("\n\n  × ", ": ")
         .replace("\n  │ ", " ")
         .replace("\n        ", " ");
-    for told in told {
-        assert!(text.contains(told), "{told}\n{}", output.stdout);
+    for message in messages {
+        assert!(text.contains(message), "{message}\n{}", output.stdout);
     }
 }
 
@@ -108,7 +108,7 @@ fn edit(place: &TempDir, name: &str, from: &str, to: &str) {
 #[test]
 fn what_is_recorded_is_given_again_and_nothing_is_called() {
     let place = project(PLAN);
-    // Without the flag nothing is ever called, whether or not this is CI.
+    // Without the flag nothing is called, in CI or not.
     for ci in ["", "true"] {
         let output = planrun(["test"])
             .variable("CI", ci)
@@ -159,7 +159,7 @@ fn what_is_recorded_is_given_again_and_nothing_is_called() {
     );
     passes(&run(&place, &[]));
     passes(&run(&place, &["--seeds", "8"]));
-    // What is there is kept: the other mock would not be asked.
+    // Existing entries are kept, so the changed mock is not called.
     edit(&place, "desk.yaml", "C-{args.who}", "D-{args.who}");
     passes(&run(&place, &["--record", "once", "--mock"]));
     passes(&run(&place, &["--record", "new", "--mock"]));
@@ -190,7 +190,7 @@ fn each_way_in_which_a_recording_does_not_fit_has_a_name() {
     fails(
         &output,
         &[
-            "error[recording-drifted]: `mail` calls `desk.mail` with something else",
+            "error[recording-drifted]: `mail` calls `desk.mail` with other arguments",
             again,
         ],
     );
@@ -246,11 +246,11 @@ fn each_way_in_which_a_recording_does_not_fit_has_a_name() {
     fails(
         &run(&place, &[]),
         &[
-            "error[recording-unused]: nothing asks for `mail` of `desk.mail`",
+            "error[recording-unused]: the answer of `desk.mail` for `mail` in `",
             again,
         ],
     );
-    // A test that fails might not have come so far.
+    // A test that fails may not have reached all calls.
     edit(&place, "welcome.plan", "\"C-Ada\"", "\"E-Ada\"");
     let output = run(&place, &[]);
     fails(&output, &["error[expectation-failed]"]);
@@ -267,13 +267,13 @@ fn a_recording_that_cannot_be_read_fails_its_test_with_its_place() {
     let place = project(PLAN);
     passes(&run(&place, &["--record", "once", "--mock"]));
     edit(&place, FILE, "version: 1", "version: 7");
-    let told = [
+    let messages = [
         "error[recording-unusable]: the recording `recordings/welcome__everybody_gets_a_card.yaml`, line 3, cannot be used: it has \
-         version 7, and this planrun knows 1",
+         version 7, but this planrun supports 1",
         "planrun test --record all",
     ];
-    fails(&run(&place, &[]), &told);
-    fails(&run(&place, &["--record", "new", "--mock"]), &told);
+    fails(&run(&place, &[]), &messages);
+    fails(&run(&place, &["--record", "new", "--mock"]), &messages);
     passes(&run(&place, &["--record", "all", "--mock"]));
 }
 
@@ -284,7 +284,7 @@ fn mocks_come_before_recordings_and_recordings_before_the_rest() {
         "    mock desk.badge(who: \"Bob\") => { card: \"B-Bob\", zones: 9 }\n    mock _ => generated\n    expect reply",
     );
     let place = project(&plan);
-    // What `_` answers is never called.
+    // A call that `_` answers is not made.
     fails(
         &run(&place, &["--record", "all", "--mock"]),
         &["error[expectation-failed]"],
@@ -295,7 +295,7 @@ fn mocks_come_before_recordings_and_recordings_before_the_rest() {
     fs::write(place.path().join("welcome.plan"), &plan).unwrap();
     fails(
         &run(&place, &[]),
-        &["error[recording-unused]: nothing asks for `cards[1].card`"],
+        &["error[recording-unused]: the answer of `desk.badge` for `cards[1].card` in `"],
     );
     passes(&run(&place, &["--record", "new", "--mock"]));
     assert!(!read(&place, FILE).contains("Bob") && read(&place, FILE).contains("C-Ada"));
@@ -333,7 +333,7 @@ fn secrets_are_in_no_recording_and_the_marks_replay() {
         "{text}"
     );
     passes(&run(&place, &[]));
-    // Another secret is no other call; another text around it is.
+    // A different secret is the same call; different text around it is not.
     edit(&place, "welcome.plan", "90210-pin", "11111-pin");
     passes(&run(&place, &[]));
     edit(&place, "welcome.plan", "Your session", "The session");
@@ -415,10 +415,10 @@ test \"Nobody answers\" for hire {
     passes(&test(&["-k", "third", "--explore"]));
     drop(mock);
     passes(&test(&["-k", "third"]));
-    // Nothing is kept of systems that nobody could reach.
-    let nobody = planrun(["test", "-k", "Nobody", "--record", "once"])
+    // Nothing is recorded if the systems cannot be reached.
+    let unreachable = planrun(["test", "-k", "Nobody", "--record", "once"])
         .variable("HR_URL", "http://127.0.0.1:1");
-    let output = nobody.within(place.path()).run();
+    let output = unreachable.within(place.path()).run();
     assert!(
         output.status == 1 && output.stderr.contains("no tool could be reached"),
         "{output:?}"

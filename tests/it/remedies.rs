@@ -1,4 +1,5 @@
-//! Remedies that depend on what stands around: fixes that are safe here and not there, words that fit the number.
+//! Remedies that depend on the context: fixes that are safe in one place and unsafe in another, and texts that agree in
+//! number.
 
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ const HEAD: &str = "use db
 tool db.read(key?: string) -> string read
 ";
 
-/// The findings with this code in a plan of these statements.
+/// Returns the findings with this code in a plan with these statements.
 fn found(code: &str, statements: &str) -> Vec<Value> {
     let plan = format!(
         "{HEAD}\nplan p(name: string, flag: bool, names: string[]) -> any {{\n{statements}\n}}\n"

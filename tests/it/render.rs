@@ -1,9 +1,9 @@
-//! How diagnostics look: snippets, remedies, one-line form, JSON; hostile text stays text.
+//! Rendering of diagnostics: snippets, remedies, one-line form, JSON; hostile text has no effect.
 
 use std::collections::BTreeMap;
 
 use planrun_lang::diag::render::{
-    FileReport, Look, Problem, Report, github, human, json, junit, sarif, short,
+    Appearance, FileReport, Problem, Report, github, human, json, junit, sarif, short,
 };
 use planrun_lang::diag::{Diagnostic, Edit, codes};
 use planrun_lang::source::{SourceFile, Span};
@@ -20,7 +20,7 @@ plan onboarding(name: string) -> string {
 }
 ";
 
-/// The span of the nth `needle` in `text`.
+/// Returns the span of the nth `needle` in `text`.
 fn find(text: &str, needle: &str) -> Span {
     let start = text.find(needle).unwrap();
     Span::new(start, start + needle.len())
@@ -65,7 +65,7 @@ fn samples() -> FileReport {
     )
 }
 
-/// What a check of these files came to.
+/// Returns the report of a check of these files.
 fn report(files: impl IntoIterator<Item = FileReport>) -> Report {
     let files = files.into_iter().collect::<Vec<_>>();
     Report {
@@ -77,14 +77,14 @@ fn report(files: impl IntoIterator<Item = FileReport>) -> Report {
 
 #[test]
 fn people_see_place_cause_and_remedy() {
-    insta::assert_snapshot!(human(&[samples()], Look::PLAIN));
+    insta::assert_snapshot!(human(&[samples()], Appearance::PLAIN));
 }
 
 #[test]
 fn a_poor_terminal_gets_ascii() {
-    let screen = Look {
+    let screen = Appearance {
         unicode: false,
-        ..Look::PLAIN
+        ..Appearance::PLAIN
     };
     let text = human(&[samples()], screen);
     let own: String = text
@@ -98,16 +98,16 @@ fn a_poor_terminal_gets_ascii() {
 fn colour_only_when_asked() {
     let colour = human(
         &[samples()],
-        Look {
+        Appearance {
             color: true,
-            ..Look::PLAIN
+            ..Appearance::PLAIN
         },
     );
     assert!(
         colour.contains("\x1b[31merror[unknown-field]\x1b[0m"),
         "{colour:?}"
     );
-    assert!(!human(&[samples()], Look::PLAIN).contains('\x1b'));
+    assert!(!human(&[samples()], Appearance::PLAIN).contains('\x1b'));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn json_has_the_documented_shape() {
     insta::assert_snapshot!(json(&report([samples()])));
 }
 
-/// The elements of an XML document with their attributes, read by a strict reader.
+/// Returns the elements of an XML document and their attributes, with a strict parser.
 fn elements(document: &str) -> Vec<(String, BTreeMap<String, String>)> {
     let mut reader = quick_xml::Reader::from_str(document);
     let mut found = Vec::new();
@@ -144,7 +144,7 @@ fn elements(document: &str) -> Vec<(String, BTreeMap<String, String>)> {
     }
 }
 
-/// Warnings, an error and a note, a file without findings, and one that cannot be read.
+/// Returns a report with warnings, an error and a note, a file without findings, and one that cannot be read.
 fn everything() -> Report {
     let mut all = report([
         samples(),
@@ -184,7 +184,7 @@ fn sarif_has_rules_regions_and_fixes() {
     );
     assert!(rules[0]["fullDescription"]["text"].as_str().unwrap().len() > 40);
     for rule in rules {
-        // The pages have their own tests.
+        // The pages have tests of their own.
         rule.as_object_mut()
             .unwrap()
             .retain(|key, _| !["help", "fullDescription", "shortDescription"].contains(&&**key));
@@ -240,10 +240,10 @@ fn workflow_commands_escape_what_would_end_them() {
 fn junit_counts_errors_as_failures_and_the_rest_as_passed() {
     let text = junit(&everything());
     let found = elements(&text);
-    let of = |wanted: &str| {
+    let of = |attribute: &str| {
         found
             .iter()
-            .filter(|(name, _)| name == wanted)
+            .filter(|(name, _)| name == attribute)
             .map(|(_, at)| at)
             .collect::<Vec<_>>()
     };
@@ -292,22 +292,25 @@ fn hostile_text_never_reaches_the_terminal() {
         SourceFile::new("a\x1b.plan", text),
         vec![found],
     )]);
-    let shown = [human(&report.files, Look::PLAIN), short(&report.files)];
-    for shown in shown.into_iter().chain([
+    let rendered = [
+        human(&report.files, Appearance::PLAIN),
+        short(&report.files),
+    ];
+    for rendered in rendered.into_iter().chain([
         json(&report),
         sarif(&report),
         github(&report),
         junit(&report),
     ]) {
         assert!(
-            shown
+            rendered
                 .chars()
-                .all(|shown| shown == '\n' || !shown.is_control()),
-            "{shown:?}"
+                .all(|rendered| rendered == '\n' || !rendered.is_control()),
+            "{rendered:?}"
         );
-        assert!(!shown.contains('\u{202e}'), "{shown}");
+        assert!(!rendered.contains('\u{202e}'), "{rendered}");
     }
-    insta::assert_snapshot!(human(&report.files, Look::PLAIN));
+    insta::assert_snapshot!(human(&report.files, Appearance::PLAIN));
     let parsed: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
     assert_eq!(parsed["diagnostics"][0]["message"], "a tool said \x1b[2J");
 }
@@ -323,14 +326,14 @@ fn a_line_of_a_megabyte_is_cut_around_the_finding() {
         .note("here")
         .label(Span::new(0, 4), "far to the left")
         .label(Span::at(text.len()), "far to the right");
-    let shown = human(
+    let rendered = human(
         &[FileReport::new(
             SourceFile::new("long.plan", text),
             vec![found],
         )],
-        Look::PLAIN,
+        Appearance::PLAIN,
     );
-    insta::assert_snapshot!(shown);
+    insta::assert_snapshot!(rendered);
 }
 
 #[test]
@@ -347,14 +350,14 @@ fn a_long_span_shows_its_beginning_and_ends_are_visible() {
         "the file ends here",
     )
     .note("here");
-    let shown = human(
+    let rendered = human(
         &[FileReport::new(
             SourceFile::new("open.plan", text),
             vec![open, end],
         )],
-        Look::PLAIN,
+        Appearance::PLAIN,
     );
-    insta::assert_snapshot!(shown);
+    insta::assert_snapshot!(rendered);
 }
 
 #[test]
@@ -365,11 +368,11 @@ fn an_empty_file_can_have_a_finding() {
         "there is nothing here",
     )
     .note("here");
-    let shown = human(
+    let rendered = human(
         &[FileReport::new(SourceFile::new("e.plan", ""), vec![found])],
-        Look::PLAIN,
+        Appearance::PLAIN,
     );
-    insta::assert_snapshot!(shown);
+    insta::assert_snapshot!(rendered);
 }
 
 proptest! {
@@ -388,10 +391,10 @@ proptest! {
             found = found.label(*span, "l\nm");
         }
         let report = report([FileReport::new(SourceFile::new("x.plan", text), vec![found])]);
-        let shown = human(&report.files, Look { unicode, width, ..Look::PLAIN });
-        prop_assert!(shown.starts_with("error[wrong-type]\n"), "{}", shown);
-        prop_assert!(shown.lines().all(|line| line.chars().count() < 400), "{}", shown);
-        prop_assert!(!shown.contains("Failed to read"), "{}", shown);
+        let rendered = human(&report.files, Appearance { unicode, width, ..Appearance::PLAIN });
+        prop_assert!(rendered.starts_with("error[wrong-type]\n"), "{}", rendered);
+        prop_assert!(rendered.lines().all(|line| line.chars().count() < 400), "{}", rendered);
+        prop_assert!(!rendered.contains("Failed to read"), "{}", rendered);
         prop_assert_eq!(short(&report.files).lines().count(), 1);
         prop_assert_eq!(github(&report).lines().count(), 1);
         for document in [json(&report), sarif(&report)] {

@@ -1,4 +1,4 @@
-//! `planrun test --replay`: a run of the journal against the plan as it is now.
+//! `planrun test --replay`: compares a run in the journal with the current plan.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::support::{Output, Program, folder, planrun};
 
-/// A token that nobody may see, a door that opens at the third time, and a mail that may fail.
+/// A token that must be redacted, a door that opens on the third attempt, and a mail that may fail.
 const APP: &str = "name: desk
 tools:
   - name: login
@@ -75,7 +75,7 @@ fn project() -> TempDir {
     ])
 }
 
-/// A run of the plan, with this exit code.
+/// Runs the plan, and asserts this exit code.
 fn run(place: &TempDir, arguments: &[&str], status: i32) {
     let program = planrun([
         "run",
@@ -115,7 +115,7 @@ fn agrees(place: &TempDir, end: &str) {
     assert_eq!(output.status, 0);
 }
 
-/// The differences as kinds and paths, and the document.
+/// Returns the kinds and paths of the differences, and the document.
 fn parts(place: &TempDir) -> (Vec<(String, String)>, Json) {
     let output = planrun(["test", "--replay", "first", "--format", "json"])
         .within(place.path())
@@ -134,7 +134,7 @@ fn parts(place: &TempDir) -> (Vec<(String, String)>, Json) {
     )
 }
 
-/// The only difference.
+/// Returns the only difference.
 fn part(place: &TempDir, kind: &str, path: &str) -> Json {
     let (found, document) = parts(place);
     assert_eq!(found, [(kind.to_owned(), path.to_owned())], "{document:#}");
@@ -151,7 +151,8 @@ fn edit(place: &TempDir, name: &str, from: &str, to: &str) {
 fn an_unchanged_plan_agrees_with_retries_polls_gates_and_moments() {
     let place = ran();
     agrees(&place, "8 steps, the same reply");
-    // What means the same is the same, whoever answers now, and wherever one stands.
+    // A change without effect on the meaning is not a difference, nor are the current answers of the mock or a moved
+    // line.
     edit(
         &place,
         "welcome.plan",
@@ -195,7 +196,7 @@ fn other_arguments_are_told_with_both_values_and_nothing_else_is() {
     assert!(
         output
             .stdout
-            .contains("`mail` calls `desk.mail` with something else than it did"),
+            .contains("`mail` calls `desk.mail` with other arguments"),
         "{}",
         output.stdout
     );
@@ -209,7 +210,7 @@ fn other_arguments_are_told_with_both_values_and_nothing_else_is() {
     assert!(
         output
             .stdout
-            .ends_with("the run first and `welcome` part at 1 place\n"),
+            .ends_with("the run first and `welcome` differ at 1 place\n"),
         "{}",
         output.stdout
     );
@@ -247,7 +248,7 @@ fn steps_that_come_and_go_are_told() {
     let found = part(&place, "gone", "counted");
     assert_eq!(
         found["message"],
-        "`counted` is gone: the run called `desk.count` there"
+        "`counted` is missing: the original run called `desk.count` there"
     );
 }
 
@@ -433,7 +434,7 @@ fn what_must_not_be_seen_is_compared_and_not_shown() {
         document["differences"][0].get("expected").is_none(),
         "{document:#}"
     );
-    // The source line that the finding points at is the author's own text.
+    // The source line in the finding is the author's own text.
     for text in [
         document.to_string(),
         human
@@ -450,29 +451,33 @@ fn what_must_not_be_seen_is_compared_and_not_shown() {
 #[test]
 fn what_cannot_be_replayed_is_said() {
     let place = project();
-    let told = |arguments: &[&str], status: i32, told: &str| {
+    let refused = |arguments: &[&str], status: i32, message: &str| {
         let output = planrun(arguments).within(place.path()).run();
         assert_eq!(output.status, status, "{output:?}");
-        assert!(output.stderr.contains(told), "{told}\n{output:?}");
+        assert!(
+            output.stderr.contains(message),
+            "{message}
+{output:?}"
+        );
     };
-    told(&["test", "--replay", "first"], 3, "there is no journal");
+    refused(&["test", "--replay", "first"], 3, "there is no journal");
     run(&place, &["--answer", "mail.confirm=true"], 0);
-    told(
+    refused(
         &["test", "--replay", "second"],
         2,
-        "`planrun runs list` shows which there are",
+        "`planrun runs list` lists the runs",
     );
-    told(
+    refused(
         &["test", "--replay", "first", "a.plan", "b.plan"],
         2,
         "one plan file",
     );
-    told(
+    refused(
         &["test", "--replay", "first", "--format", "junit"],
         2,
         "`human` or `json`",
     );
-    told(
+    refused(
         &["test", "--replay", "first", "--seeds", "3"],
         2,
         "cannot be used with",
@@ -482,13 +487,13 @@ fn what_cannot_be_replayed_is_said() {
         ("welcome.plan", "plan welcome() {}\n"),
     ]);
     let other = elsewhere.path().join("welcome.plan");
-    told(
+    refused(
         &["test", "--replay", "first", other.to_str().unwrap()],
         3,
         "there is no journal",
     );
     edit(&place, "welcome.plan", "plan welcome", "plan hello");
-    told(&["test", "--replay", "first"], 2, "has no plan `welcome`");
+    refused(&["test", "--replay", "first"], 2, "has no plan `welcome`");
     edit(&place, "welcome.plan", "reply {", "reply nothing {");
     let output = replay(&place);
     assert_eq!(output.status, 1, "{output:?}");
@@ -497,10 +502,10 @@ fn what_cannot_be_replayed_is_said() {
         place.path().join("moved.plan"),
     )
     .unwrap();
-    told(
+    refused(
         &["test", "--replay", "first"],
         3,
-        "is not there; name the one to hold it against",
+        "does not exist; name the plan file to compare it with",
     );
     fs::write(place.path().join("moved.plan"), PLAN).unwrap();
     let output = planrun(["test", "--replay", "first", "moved.plan"])
@@ -541,7 +546,7 @@ plan many(xs: string[]) -> int {
 }
 ";
 
-/// A run of [`SETTLED`] that is killed after each of these times, then gone on with and answered until it has ended.
+/// Runs [`SETTLED`], kills it after each of these times, then resumes it and answers its questions until it ends.
 fn killed(place: &TempDir, id: &str, kills: &[u64]) {
     let xs = "xs=[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\"]";
     let start =
@@ -557,7 +562,7 @@ fn killed(place: &TempDir, id: &str, kills: &[u64]) {
             .json();
         let mut asked = inbox["questions"].as_array().unwrap().iter();
         let Some(asked) = asked.find(|one| one["run"] == id) else {
-            // It died three times without getting further.
+            // Three processes died without progress.
             output = planrun(["runs", "resume", id, "--again"])
                 .within(place.path())
                 .run();
@@ -594,16 +599,16 @@ fn d4_a_parallel_each_that_was_killed_and_resumed_agrees() {
             "{kills:?}\n{output:?}"
         );
     }
-    // A change shows as such, and nothing beside it.
+    // Only the change is reported.
     edit(&place, "many.plan", "reply size(rs)", "reply size(rs) + 1");
     let output = planrun(["test", "--replay", "run-3"])
         .within(place.path())
         .run();
     assert!(
-        output.stdout.contains("the reply is another one"),
+        output.stdout.contains("the reply is different"),
         "{output:?}"
     );
-    assert!(output.stdout.ends_with("part at 1 place\n"), "{output:?}");
+    assert!(output.stdout.ends_with("differ at 1 place\n"), "{output:?}");
 }
 
 #[test]
@@ -667,7 +672,7 @@ fn d4_a_tool_item_over_an_app_tool_has_its_own_contract() {
         .within(place.path())
         .run();
     assert_eq!(output.status, 0, "{output:?}");
-    // The item itself is the contract that counts.
+    // The item itself is the contract of the tool.
     edit(
         &place,
         "welcome.plan",

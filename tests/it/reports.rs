@@ -1,4 +1,4 @@
-//! What a model is told of runs: what came of them, what was taken back, what stays, and what nobody knows.
+//! Reports about runs for models: the result, the undone effects, the remaining effects, and the unknown outcomes.
 
 use planrun_lang::protocol::Sent::{Answered, Maybe};
 use planrun_serve::report::{failure, success};
@@ -37,7 +37,7 @@ async fn a_run_that_has_completed_tells_its_reply_and_how_many_calls_it_made() {
          step b = a.bad() recover tool.busy => a.make() reply { made: m, read: r + b }",
     )
     .await;
-    let (told, blocks) = success(&ran.outcome, None);
+    let (report, blocks) = success(&ran.outcome, None);
     assert!(blocks.is_empty());
     let expected = json!({
         "run": ran.outcome.run,
@@ -45,62 +45,62 @@ async fn a_run_that_has_completed_tells_its_reply_and_how_many_calls_it_made() {
         "reply": { "made": [7, 7, 7], "read": 8 },
         "calls": { "read": 1, "effect": 4 },
     });
-    assert_eq!(serde_json::from_str::<Json>(&told).unwrap(), expected);
+    assert_eq!(serde_json::from_str::<Json>(&report).unwrap(), expected);
     assert!(
-        tokens(&told) - tokens(&expected["reply"].to_string()) <= 60,
-        "{told}"
+        tokens(&report) - tokens(&expected["reply"].to_string()) <= 60,
+        "{report}"
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_long_reply_is_shortened_and_the_cut_is_listed() {
     let ran = ran("step l = a.long() reply l").await;
-    let (told, _) = success(&ran.outcome, Some(500));
-    assert!(tokens(&told) <= 560, "{}", tokens(&told));
-    let told: Json = serde_json::from_str(&told).unwrap();
-    let kept = told["reply"]["entries"].as_array().unwrap().len();
+    let (report, _) = success(&ran.outcome, Some(500));
+    assert!(tokens(&report) <= 560, "{}", tokens(&report));
+    let report: Json = serde_json::from_str(&report).unwrap();
+    let kept = report["reply"]["entries"].as_array().unwrap().len();
     assert!(kept > 100, "{kept}");
     assert_eq!(
-        told["cut"],
+        report["cut"],
         json!([{ "path": "/entries", "kept": kept, "of": 5000 }])
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_has_failed_tells_what_is_left_of_it() {
-    let taken_back = ran(
+    let undone = ran(
         "step r = a.read() step one = a.make() undo a.drop(x: one)
          step many = each x in [1, 2] max 9 { step it = a.make(x: x) undo do { step d = a.drop(x: it) yield d } yield it }
          step kept = a.make(x: \"k\") step end = a.bad()",
     )
     .await;
-    let run = &taken_back.outcome.run;
-    let told = failure(&taken_back.outcome);
+    let run = &undone.outcome.run;
+    let report = failure(&undone.outcome);
     let expected = format!(
         "run {run} failed at end: tool.busy: {}\n\
          done: 1 reads, 4 effects\n\
          undone: one, many[0].it, many[1].it\n\
          unknown: nothing\n\
          stays: kept\n\
-         Correct the plan and run(plan, base: \"{run}\"): what stays is taken over and not done again.\n",
-        taken_back.outcome.error.as_ref().unwrap().message
+         Correct the plan and run(plan, base: \"{run}\"): what stays is kept and not repeated.\n",
+        undone.outcome.error.as_ref().unwrap().message
     );
-    assert_eq!(told, expected);
+    assert_eq!(report, expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_nobody_knows_is_to_be_looked_at_first() {
     let lost = ran("step one = a.make() step end = a.lost()").await;
-    let told = failure(&lost.outcome);
-    assert!(told.contains("\nunknown: end\nstays: one\n"), "{told}");
+    let report = failure(&lost.outcome);
+    assert!(report.contains("\nunknown: end\nstays: one\n"), "{report}");
     assert!(
-        told.contains("\nFirst look whether what is unknown has happened"),
-        "{told}"
+        report.contains("\nFirst check whether the unknown effects have happened"),
+        "{report}"
     );
-    // Caught is not known.
+    // A recovered unknown outcome is still unknown.
     let caught = ran("step one = a.lost() recover unknown_outcome => 0 step end = a.bad()").await;
-    let told = failure(&caught.outcome);
-    assert!(told.contains("\nunknown: one\n"), "{told}");
+    let report = failure(&caught.outcome);
+    assert!(report.contains("\nunknown: one\n"), "{report}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,10 +113,14 @@ async fn a_failure_is_short_however_much_was_done() {
         (0..90).map(|number| number.to_string()).collect::<Vec<_>>().join(", "),
         "no ".repeat(2000),
     );
-    let told = failure(&ran(&body).await.outcome);
-    assert!(tokens(&told) <= 300, "{} tokens\n{told}", tokens(&told));
+    let report = failure(&ran(&body).await.outcome);
     assert!(
-        told.contains("done: 0 reads, 90 effects\n") && told.contains(" more\n"),
-        "{told}"
+        tokens(&report) <= 300,
+        "{} tokens\n{report}",
+        tokens(&report)
+    );
+    assert!(
+        report.contains("done: 0 reads, 90 effects\n") && report.contains(" more\n"),
+        "{report}"
     );
 }

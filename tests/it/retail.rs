@@ -1,5 +1,5 @@
-//! The retail tasks of tau-bench: for each a plan with its true list of actions, under test against a recording of what each
-//! of them gave, and in earnest against a server of the Model Context Protocol that keeps the tables.
+//! The retail tasks of tau-bench: for each one a plan with its reference list of actions, tested against a recording of
+//! their results, and run against an MCP server that holds the tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 use crate::support::{cases, folder, has_python, literal, planrun, root};
 
-/// How the names of tools begin that change nothing.
+/// The first words of the names of read-only tools.
 const READS: [&str; 5] = ["calculate", "find", "get", "list", "think"];
 
 struct NoFiles;
@@ -43,7 +43,7 @@ fn lines(path: &Path) -> Vec<Json> {
         .collect()
 }
 
-/// The tools, as an app file declares them.
+/// Returns the tools, as declared in an app file.
 fn tools(folder: &Path) -> Vec<Arc<Signature>> {
     let tool = |tool: &Json| {
         let name = tool["name"].as_str().unwrap();
@@ -70,13 +70,13 @@ fn tools(folder: &Path) -> Vec<Arc<Signature>> {
         .collect()
 }
 
-/// What an action gave: JSON where it is JSON, else the text itself.
+/// Returns the result of an action: the JSON value if it is JSON, else the string itself.
 fn given(result: &Json) -> Json {
     let text = result.as_str().unwrap();
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-/// A plan that takes the actions one after the other and replies what they gave.
+/// Returns a plan that makes the actions in sequence and replies with their results.
 fn plan(task: &Json) -> String {
     let actions = task["actions"].as_array().unwrap();
     let mut text = "use retail\n\nplan task() -> { results: any[] } {\n".to_owned();
@@ -108,7 +108,7 @@ fn plan(task: &Json) -> String {
     text
 }
 
-/// What the tools gave, as a recording.
+/// Returns the results of the tools as a recording.
 fn recording(task: &Json, results: &[Json], tools: &Tools) -> Recording {
     let actions = task["actions"].as_array().unwrap();
     let entry = |(number, (action, result)): (usize, (&Json, &Json))| {
@@ -170,16 +170,16 @@ fn play(task: &Json, expected: &Json, tools: &Tools, environment: &TestEnvironme
     if let Some(fault) = ran.faults.first() {
         return End::Failed(format!("{}: {}", fault.code.name, fault.message));
     }
-    let reply: Json = serde_json::from_str(&ran.kept[0].text).unwrap();
-    let wanted: Vec<Json> = results.iter().map(given).collect();
-    if reply == json!({ "results": wanted }) {
+    let reply: Json = serde_json::from_str(&ran.snapshots[0].text).unwrap();
+    let expected_results: Vec<Json> = results.iter().map(given).collect();
+    if reply == json!({ "results": expected_results }) {
         End::Passed
     } else {
         End::Failed(format!("it replies {reply}"))
     }
 }
 
-/// The tasks with what each comes to, where something says it.
+/// Returns the tasks and the expected result of each, if there is one.
 fn tasks(folder: &Path) -> Vec<(Json, Option<Json>)> {
     let mut expected: BTreeMap<String, Json> = lines(&folder.join("retail-expected.jsonl"))
         .into_iter()
@@ -194,7 +194,7 @@ fn tasks(folder: &Path) -> Vec<(Json, Option<Json>)> {
         .collect()
 }
 
-/// Plays every task, and tells how many came to what.
+/// Plays every task, and asserts that none fails.
 fn play_all(how: &str, folder: &Path, play: impl Fn(&Json, &Json) -> End + Sync) {
     let one = |(task, expected): &(Json, Option<Json>)| {
         let end = match expected {
@@ -241,19 +241,19 @@ fn the_retail_tasks_come_to_what_was_recorded_of_them() {
         return;
     };
     let tools: Tools = tools(&folder).into_iter().collect();
-    let (limit, defaults, made_up) = (None, Defaults::default(), Arc::default());
+    let (limit, defaults, results) = (None, Defaults::default(), Arc::default());
     let environment = TestEnvironment {
         limit,
         defaults,
         root: ".".into(),
-        made_up,
+        results,
     };
     play_all("under test", &folder, |task, expected| {
         play(task, expected, &tools, &environment)
     });
 }
 
-/// What a server gave, as a plan sees it: an object or a list where it is one, else the text itself.
+/// Returns the result of a server as a plan sees it: an object or a list if it is one, else the string itself.
 fn unwrapped(result: &Json) -> Json {
     let given = given(result);
     if given.is_object() || given.is_array() {
@@ -263,7 +263,7 @@ fn unwrapped(result: &Json) -> Json {
     }
 }
 
-/// A project with the shop as its only server, started for each run and given a file for the rows that it changes.
+/// A project with the shop as its only server, which is started for each run and writes the changed rows to a file.
 struct Shop {
     place: TempDir,
 }
@@ -282,7 +282,7 @@ impl Shop {
         Self { place }
     }
 
-    /// Another project like this one, with the same lock.
+    /// Returns another project with the same lock file.
     fn another(&self) -> Self {
         let read = |name: &str| {
             (
@@ -297,7 +297,7 @@ impl Shop {
 
     fn play(&self, task: &Json, expected: &Json) -> End {
         let rows = self.place.path().join("rows.json");
-        // The first task has not left any.
+        // There is no such file before the first task.
         let _ = fs::remove_file(&rows);
         fs::write(self.place.path().join("task.plan"), plan(task)).unwrap();
         let ran = planrun(["run", "task.plan", "--format", "json"])
@@ -306,14 +306,14 @@ impl Shop {
         if ran.status != 0 {
             return End::Failed(format!("{ran:?}"));
         }
-        let wanted: Vec<Json> = expected["results"]
+        let expected_results: Vec<Json> = expected["results"]
             .as_array()
             .unwrap()
             .iter()
             .map(unwrapped)
             .collect();
         let reply = &ran.json()["reply"];
-        if *reply != json!({ "results": wanted }) {
+        if *reply != json!({ "results": expected_results }) {
             return End::Failed(format!("it replies {reply}"));
         }
         let mut changed = match fs::read_to_string(&rows) {
@@ -341,7 +341,7 @@ fn the_retail_tasks_come_to_the_same_at_a_server_that_keeps_the_tables() {
         return;
     }
     let shop = Shop::open(&tables);
-    // One for each thread.
+    // One project per thread.
     let shops = Mutex::new(vec![]);
     play_all("over MCP", &tables, |task, expected| {
         let own = shops.lock().unwrap().pop();

@@ -66,12 +66,12 @@ fn inputs_are_read_by_their_types() {
 
 #[test]
 fn wrong_inputs_are_wrong_usage_and_say_what_would_be_right() {
-    for (arguments, said) in [
+    for (arguments, message) in [
         (vec![], "-i name=…"),
         (vec!["-i", "nam=x"], "did you mean `name`?"),
         (
             vec!["-i", "name=x", "-i", "times=many"],
-            "`times` is of type int",
+            "`times` must be of type int",
         ),
         (
             vec!["-i", "name=x", "-i", "kind=odd"],
@@ -87,7 +87,7 @@ fn wrong_inputs_are_wrong_usage_and_say_what_would_be_right() {
         let output = run(HELLO, &arguments);
         assert_eq!(output.status, 2, "{arguments:?}: {}", output.stderr);
         assert!(
-            output.stderr.contains(said),
+            output.stderr.contains(message),
             "{arguments:?}: {}",
             output.stderr
         );
@@ -119,7 +119,7 @@ fn a_failed_run_ends_with_1_and_names_the_step_and_the_class() {
 fn errors_in_the_projects_own_files_refuse_what_check_refuses() {
     let project = "check: { allow: [unused-lte] }\n";
     let app = "name: hr\ntools:\n  - name: find\n    endpoint: http://127.0.0.1:9/tool\n    effect: reed\n";
-    for (name, text, said) in [
+    for (name, text, message) in [
         ("planrun.yaml", project, "config-key"),
         ("apps/hr.yaml", app, "app-invalid"),
     ] {
@@ -130,11 +130,11 @@ fn errors_in_the_projects_own_files_refuse_what_check_refuses() {
             vec!["graph", "a.plan"],
         ] {
             let output = planrun(&command).within(files.path()).run();
-            let told = format!("{}{}", output.stdout, output.stderr);
-            assert_eq!(output.status, 1, "{command:?}: {told}");
+            let printed = format!("{}{}", output.stdout, output.stderr);
+            assert_eq!(output.status, 1, "{command:?}: {printed}");
             assert!(
-                told.contains(said) && told.contains(name),
-                "{command:?}: {told}"
+                printed.contains(message) && printed.contains(name),
+                "{command:?}: {printed}"
             );
             assert!(
                 command[0] == "check" || output.stdout.is_empty(),
@@ -250,8 +250,8 @@ fn a_run_up_to_a_step_leaves_the_rest_as_it_is() {
         "{}",
         output.stderr
     );
-    let shown = run(&["runs", "show", "r", "--format", "json"]).json();
-    let states: Vec<&str> = shown["steps"]
+    let document = run(&["runs", "show", "r", "--format", "json"]).json();
+    let states: Vec<&str> = document["steps"]
         .as_array()
         .unwrap()
         .iter()
@@ -259,7 +259,7 @@ fn a_run_up_to_a_step_leaves_the_rest_as_it_is() {
         .map(|step| step["status"].as_str().unwrap())
         .collect();
     assert_eq!(
-        (states, &shown["status"]),
+        (states, &document["status"]),
         (vec!["completed", "completed", "pending"], &json!("paused"))
     );
     let output = run(&["run", "--resume", "r"]);
@@ -294,14 +294,14 @@ fn what_is_said_and_not_taken_is_told() {
         std::sync::Arc::new(planrun_tools::host::RealHost),
     )
     .unwrap();
-    for said in [
+    for answer in [
         "{\"signal\": \"go\", \"payload\": \"text\"}",
         "{\"task\": \"sent\", \"status\": \"nowhere\"}",
         "{\"answer\": \"ende\", \"value\": 1}",
         "nonsense",
         "{\"answer\": \"end\", \"value\": {\"n\": 3}}",
     ] {
-        journal.post("r", said).unwrap();
+        journal.post("r", answer).unwrap();
     }
     drop(journal);
     let output = run(&["run", "--resume", "r"]);
@@ -311,13 +311,17 @@ fn what_is_said_and_not_taken_is_told() {
         "{}",
         output.stderr
     );
-    for told in [
-        "error: the signal `go` was not taken: the payload does not have the declared type",
+    for message in [
+        "error: the signal `go` was rejected: the payload does not have the declared type",
         "error: `sent` was not moved to `nowhere`: ",
-        "error: nothing is asked at `ende`",
-        "error: what was said is no JSON",
+        "error: there is no question at `ende`",
+        "error: the command is not valid JSON",
     ] {
-        assert!(output.stderr.contains(told), "{told}: {}", output.stderr);
+        assert!(
+            output.stderr.contains(message),
+            "{message}: {}",
+            output.stderr
+        );
     }
     assert_eq!(output.stderr.lines().count(), 4, "{}", output.stderr);
 }
@@ -340,27 +344,30 @@ fn a_dry_run_does_nothing_and_knows_as_much_as_there_is_to_know() {
         "json",
     ];
     let output = planrun(arguments).within(files.path()).run();
-    let told = output.json();
+    let forecast = output.json();
     assert_eq!(
-        (output.status, &told["dry_run"]),
+        (output.status, &forecast["dry_run"]),
         (0, &json!(true)),
         "{}",
         output.stderr
     );
     assert_eq!(
-        told["steps"][0]["permission"],
+        forecast["steps"][0]["permission"],
         json!({"allow": "write", "thing": "out/x", "granted": true})
     );
     let path = json!({"expression": "\"out/${string(n)}\"", "after": ["n"]});
     assert_eq!(
         (
-            &told["steps"][2]["unknown"]["path"],
-            &told["steps"][2]["arguments"]
+            &forecast["steps"][2]["unknown"]["path"],
+            &forecast["steps"][2]["arguments"]
         ),
         (&path, &json!({"content": "y"}))
     );
-    assert_eq!(told["steps"][2]["confirm"]["by"], json!({"value": "out"}));
-    assert_eq!(told["calls"], json!({"idempotent": 2, "read": 1}));
+    assert_eq!(
+        forecast["steps"][2]["confirm"]["by"],
+        json!({"value": "out"})
+    );
+    assert_eq!(forecast["calls"], json!({"idempotent": 2, "read": 1}));
     let names: Vec<_> = std::fs::read_dir(files.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
@@ -413,7 +420,7 @@ fn the_environment_is_told_in_one_sentence() {
 
 #[test]
 fn an_endpoint_that_nobody_serves_is_the_environments_fault() {
-    // A port that was free a moment ago: nobody listens there.
+    // A port that was free a moment ago, so that nothing listens on it.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -489,7 +496,7 @@ fn ctrl_c_stops_with_130_and_what_is_written_down_goes_on_later() {
         "a.plan",
         "use sys\nplan p() { step s = sys.sleep(duration: 1s) reply \"slept\" }",
     )]);
-    for (more, said) in [
+    for (more, message) in [
         (&["--run-id", "r1"][..], "\"run.paused\""),
         (&["--no-journal"][..], "\"cancelled\""),
     ] {
@@ -509,7 +516,9 @@ fn ctrl_c_stops_with_130_and_what_is_written_down_goes_on_later() {
         assert!(interrupted.success());
         assert_eq!(child.wait().unwrap().code(), Some(130), "{more:?}");
         assert!(
-            lines.map_while(Result::ok).any(|line| line.contains(said)),
+            lines
+                .map_while(Result::ok)
+                .any(|line| line.contains(message)),
             "{more:?}"
         );
     }

@@ -1,4 +1,5 @@
-//! The schema that is narrowed to the tools at hand: what providers refuse is not in it, and what planrun writes fits it.
+//! The schema that is restricted to the available tools: it has no features that providers refuse, and exported plans
+//! fit it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::support::{planrun, root};
 
-/// What the published subsets of the common providers have in common; see `docs/json-form.md`.
+/// The keywords that the published subsets of the common providers share; see `docs/json-form.md`.
 const KEYWORDS: &[&str] = &[
     "$defs",
     "$ref",
@@ -19,12 +20,12 @@ const KEYWORDS: &[&str] = &[
     "required",
     "type",
 ];
-/// The narrowest limits: nested objects, properties, enum values, characters of all names and enum values.
+/// The lowest limits: nested objects, properties, enum values, total length of names and enum values.
 const MAX_LEVELS: usize = 10;
 const MAX_PROPERTIES: usize = 5000;
 const MAX_ENUM_VALUES: usize = 1000;
 const MAX_CHARACTERS: usize = 120_000;
-/// Where they are counted: parameters of several types, and parameters that may be left out.
+/// The limit of providers that count parameters with several types and optional parameters.
 const MAX_UNIONS: usize = 16;
 
 fn narrowed(arguments: &[&str]) -> Value {
@@ -66,7 +67,7 @@ fn nothing_that_providers_refuse_is_in_it() {
     }
 }
 
-/// What a schema consists of, and what is wrong with it.
+/// The counts and the faults of a schema.
 #[derive(Debug, Default)]
 struct Survey {
     faults: Vec<String>,
@@ -152,7 +153,7 @@ impl Survey {
     }
 }
 
-/// How many objects stand in each other, references followed; a definition that leads back to itself never ends.
+/// Returns the nesting depth of objects, with references resolved. Fails if a definition refers to itself.
 fn levels(schema: &Value, defs: &Map<String, Value>) -> usize {
     fn of<'s>(
         schema: &'s Value,
@@ -210,7 +211,7 @@ fn exported_plans_fit_and_their_mutations_do_not() {
             println!("{name}: {error}");
             continue;
         }
-        // What fits is still the plan: it is read without a finding that the text does not have.
+        // A plan that fits is valid input: the check has no errors that the text does not have.
         let check = planrun(["check", "--project", "plans", "-"])
             .stdin(output.stdout)
             .run();

@@ -1,5 +1,5 @@
-//! The published cases of JSON Schema as arguments of a tool: what the check of a plan says of each value, what the run
-//! says of it, and what the suite itself expects.
+//! The published cases of JSON Schema as arguments of a tool: compares the verdicts of the check, of the run, and of
+//! the suite itself for each value.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,16 +29,16 @@ impl Files for NoFiles {
     }
 }
 
-/// What the check says of a call.
-enum Said {
+/// The verdict of the check about a call.
+enum CheckResult {
     Fits,
-    /// Only the run can tell.
+    /// Only the run can decide.
     Open,
     Refused(String),
 }
 
-/// The schema of a tool that takes one `value` of this schema. What its references lead to goes along: shared definitions to
-/// the whole, and everything where the schema begins for what else they lead to.
+/// Returns the schema of a tool with one argument `value` of this schema. Shared definitions move to the root; if a
+/// reference points elsewhere, the schema gets an `$id` and keeps all its parts.
 fn tool(schema: &Json, draft: &str) -> Json {
     let mut inner = schema.clone();
     let mut tool = json!({ "$schema": draft, "type": "object", "required": ["value"], "additionalProperties": false });
@@ -60,7 +60,7 @@ fn tool(schema: &Json, draft: &str) -> Json {
     tool
 }
 
-/// Whether some reference leads into the schema elsewhere than to its shared definitions.
+/// Returns true if a reference points into the schema, other than to its shared definitions.
 fn leads_inside(schema: &Json) -> bool {
     match schema {
         Json::Object(keywords) => keywords.iter().any(|(keyword, inner)| {
@@ -77,8 +77,8 @@ fn leads_inside(schema: &Json) -> bool {
     }
 }
 
-/// What the check says of a value as the argument of a call.
-fn said(tool: &Arc<Signature>, value: &Json) -> Said {
+/// Returns the verdict of the check about a value as the argument of a call.
+fn check_value(tool: &Arc<Signature>, value: &Json) -> CheckResult {
     let tools: Tools = [tool.clone()].into_iter().collect();
     let text = format!(
         "use kit\nplan it() {{\n    step given = kit.t(value: {})\n}}\n",
@@ -87,17 +87,18 @@ fn said(tool: &Arc<Signature>, value: &Json) -> Said {
     let source = SourceFile::new("it.plan", text.as_str());
     let checked = sema::check_without_rules(&source, &tools, &NoFiles);
     if let Some(found) = checked.diagnostics.iter().find(|found| found.is_error()) {
-        return Said::Refused(format!("{}: {}", found.code.name, found.message));
+        return CheckResult::Refused(format!("{}: {}", found.code.name, found.message));
     }
     let mut steps = checked.plans.iter().flat_map(|plan| plan.steps());
-    if steps.any(|step| matches!(&step.kind, StepKind::Call(call) if call.open)) {
-        Said::Open
+    if steps.any(|step| matches!(&step.kind, StepKind::Call(call) if call.checked_at_run)) {
+        CheckResult::Open
     } else {
-        Said::Fits
+        CheckResult::Fits
     }
 }
 
-/// Whether a number is written with a fraction of zero somewhere: a double to plans, and an integer to JSON Schema.
+/// Returns true if the value contains a number with a fraction of zero: a double to plans, and an integer to JSON
+/// Schema.
 fn has_whole_double(value: &Json) -> bool {
     match value {
         Json::Number(number) => {
@@ -128,14 +129,14 @@ fn no_finding_over_the_published_cases_contradicts_the_run_or_the_suite() {
                     case["description"]
                 );
                 let tests = case["tests"].as_array().unwrap();
-                let told = Case::new(case, address, &documents).map(|case| {
-                    let told = tests.iter().map(|test| (test, case.told(test)));
-                    told.collect::<Vec<_>>()
+                let results = Case::new(case, address, &documents).map(|case| {
+                    let verdicts = tests.iter().map(|test| (test, case.verdict(test)));
+                    verdicts.collect::<Vec<_>>()
                 });
-                match told {
-                    Ok(told) => {
-                        for (test, told) in told {
-                            match told {
+                match results {
+                    Ok(results) => {
+                        for (test, result) in results {
+                            match result {
                                 Ok(what) => *counts.entry(what).or_default() += 1,
                                 Err(why) => {
                                     wrong.push(format!("{name}: {}: {why}", test["description"]));
@@ -161,12 +162,12 @@ fn no_finding_over_the_published_cases_contradicts_the_run_or_the_suite() {
 /// A published schema as the contract of a tool.
 struct Case {
     tool: Arc<Signature>,
-    /// By the schema itself, with all documents at hand.
+    /// A validator of the schema itself, with all documents available.
     suite: Validator,
 }
 
 impl Case {
-    /// The case, or why its schema is no contract of a tool.
+    /// Returns the case, or the reason why its schema cannot be the contract of a tool.
     fn new(case: &Json, draft: &str, documents: &[(String, Json)]) -> Result<Self, &'static str> {
         let schema = &case["schema"];
         if schema
@@ -181,7 +182,7 @@ impl Case {
             input,
             ..OfferedTool::default()
         };
-        // Nothing is ever fetched: what leads to another document is no contract, and is refused when it is to be pinned.
+        // Documents are never fetched, so a schema that refers to other documents is refused as a contract.
         if offered.fault().is_some() {
             return Err("refused as a contract: it leads to other documents");
         }
@@ -189,43 +190,46 @@ impl Case {
         Ok(Self { tool, suite })
     }
 
-    /// What is said of a value before the run, where the run and the suite say nothing else.
-    fn told(&self, test: &Json) -> Result<&'static str, String> {
+    /// Returns the verdict about a value before the run, or the contradiction to the run or the suite.
+    fn verdict(&self, test: &Json) -> Result<&'static str, String> {
         let given = json!({ "value": test["data"] });
         let contract = self.tool.input_schema.as_ref().unwrap();
         let violations = contract.violations(&given);
         let mistyped = decode(&test["data"], &self.tool.parameters[0].ty).is_err();
-        let said = said(&self.tool, &test["data"]);
+        let checked = check_value(&self.tool, &test["data"]);
         let expected = test["valid"].as_bool().unwrap();
-        // Schemas that only say what the fields of an object are mean an object; the suite goes by the letter.
-        let by_letter = contract.meant() == contract.schema();
+        // A schema with only the fields of an object is normalized to require an object; the suite does not require
+        // that.
+        let by_letter = contract.normalized() == contract.schema();
         if self.suite.is_valid(&given) != expected {
             return Err(format!(
                 "as the argument of a tool it means something else than {expected}"
             ));
         }
-        // So are formats: what a caller has to keep is more than the suite asks for.
+        // Formats are checked too, while the suite only annotates them.
         let only_formats = violations
             .iter()
             .all(|violation| violation.keyword == "format");
-        match said {
-            Said::Refused(_) if expected && has_whole_double(&test["data"]) => {
+        match checked {
+            CheckResult::Refused(_) if expected && has_whole_double(&test["data"]) => {
                 Ok("refused: a double for an integer")
             }
-            Said::Fits if !violations.is_empty() || mistyped => Err(format!(
+            CheckResult::Fits if !violations.is_empty() || mistyped => Err(format!(
                 "fits, and the run does not take it: {violations:?}"
             )),
-            Said::Refused(why) if violations.is_empty() && !mistyped => {
+            CheckResult::Refused(why) if violations.is_empty() && !mistyped => {
                 Err(format!("{why}, and the run takes it"))
             }
-            Said::Fits if by_letter && !expected => Err("fits, and is not valid".to_owned()),
-            Said::Refused(_) if expected && only_formats && !violations.is_empty() => {
+            CheckResult::Fits if by_letter && !expected => Err("fits, and is not valid".to_owned()),
+            CheckResult::Refused(_) if expected && only_formats && !violations.is_empty() => {
                 Ok("refused: a format that the suite only tells")
             }
-            Said::Refused(why) if by_letter && expected => Err(format!("{why}, and is valid")),
-            Said::Fits => Ok("fits"),
-            Said::Open => Ok("open"),
-            Said::Refused(_) => Ok("refused"),
+            CheckResult::Refused(why) if by_letter && expected => {
+                Err(format!("{why}, and is valid"))
+            }
+            CheckResult::Fits => Ok("fits"),
+            CheckResult::Open => Ok("open"),
+            CheckResult::Refused(_) => Ok("refused"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Secrets: credentials never become values, and what is sensitive is never shown.
+//! Secrets: credentials never become values, and sensitive values are always redacted.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -14,14 +14,14 @@ use serde_json::{Value as Json, json};
 
 use crate::support::{Output, Program, folder, planrun};
 
-/// A server that gives back whatever it has got, in every encoding.
-struct Parrot {
+/// A server that echoes whatever it gets, in every encoding.
+struct EchoServer {
     address: String,
     bodies: Arc<Mutex<Vec<String>>>,
     _runtime: tokio::runtime::Runtime,
 }
 
-impl Parrot {
+impl EchoServer {
     fn new(secrets: &'static [&'static str]) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -36,13 +36,13 @@ impl Parrot {
                 .values()
                 .map(|value| value.to_str().unwrap().to_owned())
                 .collect();
-            let told = json!({"headers": headers, "uri": uri.to_string(), "forms": secrets.iter().map(|secret| forms(secret)).collect::<Vec<_>>()});
+            let echoed = json!({"headers": headers, "uri": uri.to_string(), "forms": secrets.iter().map(|secret| forms(secret)).collect::<Vec<_>>()});
             let call: Json = serde_json::from_str(&body).unwrap();
             axum::Json(match call["tool"].as_str() {
                 Some("fail") => {
-                    json!({"success": false, "reason": "busy", "error": told.to_string()})
+                    json!({"success": false, "reason": "busy", "error": echoed.to_string()})
                 }
-                _ => json!({"success": true, "data": {"told": told, "body": body}}),
+                _ => json!({"success": true, "data": {"told": echoed, "body": body}}),
             })
         };
         let listener = runtime
@@ -59,7 +59,7 @@ impl Parrot {
     }
 }
 
-/// A secret in every encoding, alone and behind a name.
+/// Returns a secret in every encoding, alone and after a name.
 fn forms(secret: &str) -> Vec<String> {
     let mut forms = vec![secret.to_owned(), serde_json::to_string(secret).unwrap()];
     for before in ["", "u:", "us:", "user:"] {
@@ -90,10 +90,10 @@ fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
-/// What of these encodings is in a text: longer than what stands before the secret could be.
+/// Returns the encodings, or their relevant parts, that a text contains.
 fn leaked(text: &[u8], secret: &str) -> Vec<String> {
     let part = |form: &String| {
-        // The first letters of base64 may be those of the name before the secret.
+        // The first characters of base64 may encode the name before the secret.
         let skipped = form
             .char_indices()
             .nth(if form.len() > 24 { 8 } else { 0 })
@@ -107,7 +107,7 @@ fn leaked(text: &[u8], secret: &str) -> Vec<String> {
     forms(secret).iter().map(part).filter(found).collect()
 }
 
-/// Every byte of the journal and of all that lies beside it.
+/// Returns all bytes of the journal and the files next to it.
 fn journal(place: &Path) -> Vec<u8> {
     let files = std::fs::read_dir(place.join(".planrun"))
         .unwrap()
@@ -134,7 +134,7 @@ fn clean_output(what: &str, output: &Output, secrets: &[&str]) {
     clean(what, output.stderr.as_bytes(), secrets);
 }
 
-/// A token, a password and a key of a query.
+/// A token, a password and a query key.
 const CREDENTIALS: [&str; 3] = ["Tok/en+\"32=&1", "pass:w0rd/%41@", "k3y-0f-the-query+"];
 
 fn with_credentials(program: Program) -> Program {
@@ -148,8 +148,8 @@ fn with_credentials(program: Program) -> Program {
 
 #[test]
 fn credentials_of_tools_never_become_values() {
-    let parrot = Parrot::new(&CREDENTIALS);
-    let address = &parrot.address;
+    let server = EchoServer::new(&CREDENTIALS);
+    let address = &server.address;
     let key = "${HR_KEY}";
     let app = format!(
         "name: hr\nheaders: {{ X-Token: 'Bearer ${{HR_TOKEN}}' }}\ntools:\n  \
@@ -195,7 +195,7 @@ fn credentials_of_tools_never_become_values() {
         assert!(output.stdout.contains("[redacted]"), "{}", output.stdout);
     }
     clean("the journal", &journal(place.path()), &CREDENTIALS);
-    assert!(parrot.bodies.lock().unwrap().len() >= 12);
+    assert!(server.bodies.lock().unwrap().len() >= 12);
 }
 
 #[test]
@@ -266,8 +266,8 @@ const OPENED: &str = "use vault, sys
 #[test]
 fn sensitive_values_are_journaled_and_never_shown() {
     const SECRETS: [&str; 3] = ["corr\"ect-horse", "fresh+b4ttery", "48151623"];
-    let parrot = Parrot::new(&["corr\"ect-horse"]);
-    let app = format!("name: vault{}", VAULT.replace("ADDRESS", &parrot.address));
+    let server = EchoServer::new(&["corr\"ect-horse"]);
+    let app = format!("name: vault{}", VAULT.replace("ADDRESS", &server.address));
     let input =
         json!({"login": {"user": "ann", "password": SECRETS[0]}, "pin": 48_151_623}).to_string();
     let place = folder([
@@ -314,8 +314,8 @@ fn sensitive_values_are_journaled_and_never_shown() {
         output.stderr
     );
     clean_output("ended", &output, &SECRETS);
-    // What went out is what was meant.
-    let sent: Vec<Json> = parrot
+    // The requests contain the real values.
+    let sent: Vec<Json> = server
         .bodies
         .lock()
         .unwrap()
@@ -366,8 +366,8 @@ fn sensitive_values_are_journaled_and_never_shown() {
 
 #[test]
 fn what_is_short_is_hidden_where_it_is_labelled() {
-    let parrot = Parrot::new(&[]);
-    let app = format!("name: vault{}", VAULT.replace("ADDRESS", &parrot.address));
+    let server = EchoServer::new(&[]);
+    let app = format!("name: vault{}", VAULT.replace("ADDRESS", &server.address));
     let plan = "use vault plan p() { step o = vault.open(password: \"ab\", pin: 7) }";
     let place = folder([("p.plan", plan), ("apps/vault.yaml", &*app)]);
     let run = |arguments: &[&str]| planrun(arguments).within(place.path()).run();

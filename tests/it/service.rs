@@ -1,4 +1,4 @@
-//! The service that programs use in place of the command line: runs side by side, events that are followed, refusals.
+//! The service API that programs use instead of the command line: concurrent runs, following events, refusals.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -99,7 +99,7 @@ async fn twenty_runs_go_on_at_once_in_one_process() {
         .unwrap()
     });
     let runs: Vec<Run> = runs.collect();
-    // All of them have begun, and this process holds every lease, before the first goes on.
+    // All of them have started, and this process holds every lease, before the first continues.
     assert_eq!(
         planrun
             .list(&RunFilter::default())
@@ -115,14 +115,14 @@ async fn twenty_runs_go_on_at_once_in_one_process() {
         .collect();
     for (number, task) in tasks.into_iter().enumerate() {
         let outcome = task.await.unwrap().outcome;
-        let wanted = format!("number {number}");
+        let expected = format!("number {number}");
         assert_eq!(
             (outcome.state, text(outcome.reply.as_ref())),
-            (RunState::Completed, &*wanted)
+            (RunState::Completed, &*expected)
         );
         assert_eq!(
             std::fs::read_to_string(folder.path().join(format!("out/{number}.txt"))).unwrap(),
-            wanted
+            expected
         );
     }
     let done = planrun
@@ -151,7 +151,7 @@ async fn events_are_followed_from_process_to_process_until_the_run_ends() {
         }
         lines
     };
-    // Another one that opened the same project, as another process would.
+    // A second instance on the same project, like another process.
     let other = Planrun::open(folder.path()).unwrap();
     let act = async {
         assert_eq!(driven(run).await.outcome.state, RunState::Paused);
@@ -235,10 +235,10 @@ async fn runs_can_be_kept_in_memory() {
     assert!(!folder.path().join(".planrun").exists());
 }
 
-/// Fills in every form.
-struct Clerk;
+/// An asker that fills in every form.
+struct FixedAsker;
 
-impl Asker for Clerk {
+impl Asker for FixedAsker {
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
         Box::pin(async move {
             Some(Given {
@@ -255,7 +255,7 @@ async fn questions_go_to_whoever_is_handed_in_and_a_run_may_leave_no_trace() {
     let planrun = Planrun::open(folder.path()).unwrap();
     let plan = plan(&planrun, &folder, ORDER);
     let answering = Answering {
-        asker: Some(Arc::new(Clerk)),
+        asker: Some(Arc::new(FixedAsker)),
         ..Answering::default()
     };
     let drive = ResumeOptions {
@@ -362,8 +362,8 @@ async fn what_does_not_fit_is_refused_with_its_kind_and_changes_nothing() {
             ErrorKind::Invalid,
         ),
     ];
-    for ((kind, text), wanted) in cases {
-        assert_eq!(kind, wanted, "{text}");
+    for ((kind, text), expected) in cases {
+        assert_eq!(kind, expected, "{text}");
     }
     assert_eq!(planrun.list(&RunFilter::default()).unwrap(), before);
     assert!(
@@ -417,7 +417,7 @@ async fn a_new_run_takes_over_from_another_and_repeats_no_effect_without_consent
     let refused = from(base().await, false);
     assert_eq!(
         kind(refused).1,
-        "this would do again what the run r1 has done: written (fs.write)"
+        "this would repeat what the run r1 has already done: written (fs.write)"
     );
     std::fs::remove_file(folder.path().join("out/1.txt")).unwrap();
     let outcome = driven(from(base().await, true).unwrap()).await.outcome;
@@ -428,7 +428,7 @@ async fn a_new_run_takes_over_from_another_and_repeats_no_effect_without_consent
     assert!(folder.path().join("out/1.txt").exists());
 }
 
-/// A project with one tool of its own, written in Rust.
+/// Returns an engine with one tool of its own, written in Rust.
 fn with_own_tool(folder: &TempDir) -> Planrun {
     let double = planrun::tool::from_fn(
         "tool math.double(number: int) -> int pure",
@@ -520,7 +520,7 @@ async fn whoever_resumes_without_the_tool_is_refused_and_the_run_waits_for_who_h
     driven(paused).await;
     let stranger = Planrun::open(folder.path()).unwrap();
     let refused = kind(stranger.resume("r1", ResumeOptions::default()));
-    let why = "the run `r1` cannot go on here: there is no namespace `math`";
+    let why = "the run `r1` cannot continue here: there is no namespace `math`";
     assert_eq!(refused, (ErrorKind::Environment, why.to_owned()));
     assert_eq!(planrun.run("r1").unwrap().state, "paused");
     assert!(!planrun.run("r1").unwrap().driven);
@@ -541,11 +541,14 @@ fn a_contract_that_cannot_be_used_says_why() {
     for (contract, why) in [
         ("tool a.b(x: itn) -> int read", "itn"),
         ("tool a.b(x: int) -> int raed", "contract:1:"),
-        ("", "declares one tool"),
-        ("tool a.b() -> int\ntool a.c() -> int", "declares one tool"),
+        ("", "must declare exactly one tool"),
+        (
+            "tool a.b() -> int\ntool a.c() -> int",
+            "must declare exactly one tool",
+        ),
     ] {
-        let told = tool(contract).unwrap();
-        assert!(told.contains(why), "{contract}: {told}");
+        let message = tool(contract).unwrap();
+        assert!(message.contains(why), "{contract}: {message}");
     }
 }
 
@@ -556,15 +559,15 @@ fn a_forecast_calls_nothing_and_says_what_is_not_known_yet() {
     let plan = plan(&planrun, &folder, DOUBLED);
     let inputs = plan.inputs(Map::new()).unwrap();
     let whole = planrun.forecast(&plan, &inputs, None).unwrap();
-    let told = serde_json::to_value(&whole).unwrap();
-    assert_eq!(told["steps"][1]["tool"], "math.double");
+    let document = serde_json::to_value(&whole).unwrap();
+    assert_eq!(document["steps"][1]["tool"], "math.double");
     assert_eq!(
-        told["steps"][1]["unknown"]["number"],
+        document["steps"][1]["unknown"]["number"],
         json!({ "expression": "form.count", "after": ["form"] })
     );
     assert_eq!(whole.calls["pure"], 1);
     assert_eq!(
-        told["bounds"],
+        document["bounds"],
         json!({"uses": [{"tool": "math.double", "effect": "pure", "role": "forward", "max": 1, "attempts": 3,
             "arguments": [{"name": "number", "from": [{"answer": "form"}]}]}], "limits": {}})
     );
@@ -589,7 +592,7 @@ plan short(number: int) -> int {
 }
 ";
 
-/// Goes on with effects until it is told that everybody else has ended.
+/// Makes effects until a tool reports that all other runs have ended.
 const RESTLESS: &str = r"
 use pace
 
@@ -603,8 +606,8 @@ plan restless() -> int {
 }
 ";
 
-/// A thousand runs share a thread and a writer. The restless one ends only when all others have, and fails after so many
-/// rounds: where it kept one of them from going on, it would not complete.
+/// A thousand runs share a thread and a writer. The restless run ends only when all others have, and fails after 10,000
+/// rounds, so it cannot complete if it starves one of them.
 #[tokio::test]
 async fn a_thousand_runs_go_on_at_once_and_a_restless_one_starves_none() {
     const RUNS: usize = 1000;
@@ -636,7 +639,7 @@ async fn a_thousand_runs_go_on_at_once_and_a_restless_one_starves_none() {
         let (id, inputs) = (format!("r{number}"), json!({ "number": number }));
         begun(&planrun, &short, &id, &inputs).unwrap()
     };
-    // All of them have begun before the first goes on.
+    // All of them have started before the first continues.
     let runs: Vec<Run> = (0..RUNS).map(begin).collect();
     let drive = |run| {
         let ended = ended.clone();

@@ -1,7 +1,7 @@
-//! `planrun run` as people meet it, in whole sessions: inputs, ends, outputs, limits.
+//! `planrun run` in whole sessions: inputs, ends, outputs, limits.
 //!
-//! A folder under `tests/fixtures/run` has plans and a `session.txt`: lines `$ planrun …`, each with what it prints, standard
-//! output first, and how it ends. The commands run in a copy of the folder. `PLANRUN_BLESS=1` writes the sessions again.
+//! A folder in `tests/fixtures/run` has plans and a `session.txt`: lines `$ planrun …`, each with its output, standard
+//! output first, and its exit code. The commands run in a copy of the folder. `PLANRUN_BLESS=1` rewrites the sessions.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn sessions_go_as_written() {
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
 }
 
-/// Runs the commands of a session, and compares what they print with what the session says.
+/// Runs the commands of a session, and compares their output with the session file.
 fn replay(fixture: &Path) -> Result<(), String> {
     let expected = fixture.join("session.txt");
     let place = folder(std::fs::read_dir(fixture).unwrap().map(|entry| {
@@ -62,7 +62,7 @@ fn replay(fixture: &Path) -> Result<(), String> {
     compare(&expected, &session)
 }
 
-/// The text without what differs from run to run.
+/// Replaces the parts of a text that differ from run to run.
 fn steady(text: &str) -> String {
     let changes = [
         (r#""(started_at|asked_at|at)": ?"[^"]+""#, r#""$1": "…""#),

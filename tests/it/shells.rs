@@ -1,4 +1,5 @@
-//! What is printed for shells and for `man`, read by what it is for: a shell completes real command lines, and groff sets the pages.
+//! The output for shells and for `man`, read by the real programs: a shell completes command lines, and groff formats
+//! the pages.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -9,7 +10,7 @@ use regex::Regex;
 
 use crate::support::{folder, left_out, planrun};
 
-/// Every command with the words that lead to it and its long options, as the parser knows them.
+/// Returns every command as its words and its long options, from the command-line parser.
 fn commands() -> Vec<(Vec<String>, Vec<String>)> {
     fn walk(
         command: &clap::Command,
@@ -20,8 +21,8 @@ fn commands() -> Vec<(Vec<String>, Vec<String>)> {
         let long = |argument: &clap::Arg| argument.get_long().map(|long| format!("--{long}"));
         let options = command.get_arguments().filter(visible).filter_map(long);
         found.push((words.to_vec(), options.collect()));
-        let shown = |inner: &&clap::Command| !inner.is_hide_set() && inner.get_name() != "help";
-        for inner in command.get_subcommands().filter(shown) {
+        let listed = |inner: &&clap::Command| !inner.is_hide_set() && inner.get_name() != "help";
+        for inner in command.get_subcommands().filter(listed) {
             walk(
                 inner,
                 &[words, &[inner.get_name().to_owned()]].concat(),
@@ -36,7 +37,7 @@ fn commands() -> Vec<(Vec<String>, Vec<String>)> {
     found
 }
 
-/// What a program makes of an input; nothing, with a line that says so, where it is not on this machine.
+/// Pipes an input through a program. `None` if the program is not installed, which is reported.
 fn filtered(program: &str, arguments: &[&str], input: &str) -> Option<(bool, String, String)> {
     let child = Command::new(program)
         .args(arguments)
@@ -52,11 +53,11 @@ fn filtered(program: &str, arguments: &[&str], input: &str) -> Option<(bool, Str
     let text = input.to_owned();
     let writing = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
     let output = child.wait_with_output().unwrap();
-    // A program that has read enough closes its end.
+    // A program may close its input before reading all of it.
     let _ = writing.join().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    let (told, complaint) = (text(output.stdout), text(output.stderr));
-    Some((output.status.success(), told, complaint))
+    let (stdout, complaint) = (text(output.stdout), text(output.stderr));
+    Some((output.status.success(), stdout, complaint))
 }
 
 fn completions(shell: &str) -> String {
@@ -65,7 +66,7 @@ fn completions(shell: &str) -> String {
     output.stdout
 }
 
-/// What bash completes at the ends of these command lines, one line each.
+/// Returns bash's completions at the end of each of these command lines.
 fn completed_by_bash(lines: &[Vec<String>]) -> Option<Vec<Vec<String>>> {
     let mut script = completions("bash");
     for words in lines {
@@ -78,10 +79,10 @@ fn completed_by_bash(lines: &[Vec<String>]) -> Option<Vec<Vec<String>>> {
         );
         script.push_str(&call);
     }
-    let (fine, told, complaint) = filtered("bash", &["--norc", "-s"], &script)?;
+    let (fine, stdout, complaint) = filtered("bash", &["--norc", "-s"], &script)?;
     assert!(fine && complaint.is_empty(), "{complaint}");
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
-    Some(told.lines().map(words).collect())
+    Some(stdout.lines().map(words).collect())
 }
 
 fn line(words: &str) -> Vec<String> {
@@ -137,28 +138,28 @@ fn bash_completes_every_command_and_every_option() {
 #[test]
 fn other_shells_read_their_scripts_and_complete_with_them() {
     let fish = completions("fish");
-    if filtered("fish", &["--no-execute"], &fish).is_some_and(|(fine, _, told)| {
-        assert!(fine, "{told}");
+    if filtered("fish", &["--no-execute"], &fish).is_some_and(|(fine, _, stdout)| {
+        assert!(fine, "{stdout}");
         fine
     }) {
         let script =
             format!("{fish}\ncomplete -C 'planrun che'\ncomplete -C 'planrun check --unsafe'\n");
-        let (fine, told, complaint) = filtered("fish", &["--no-config"], &script).unwrap();
-        let words: Vec<&str> = told
+        let (fine, stdout, complaint) = filtered("fish", &["--no-config"], &script).unwrap();
+        let words: Vec<&str> = stdout
             .lines()
             .filter_map(|line| line.split('\t').next())
             .collect();
         assert!(
             fine && words == ["check", "--unsafe-fix"],
-            "{told}{complaint}"
+            "{stdout}{complaint}"
         );
     }
     let zsh = completions("zsh");
-    if let Some((fine, _, told)) = filtered("zsh", &["-n"], &zsh) {
-        assert!(fine && told.is_empty(), "{told}");
+    if let Some((fine, _, stdout)) = filtered("zsh", &["-n"], &zsh) {
+        assert!(fine && stdout.is_empty(), "{stdout}");
         left_out("zsh completes in a terminal only; its script was parsed");
     }
-    // What can be held without them: the script is for this program, and knows each command.
+    // Checks that need no shell: the script is for this program, and contains each command.
     assert!(zsh.starts_with("#compdef planrun\n"));
     for (words, _) in commands().iter().filter(|(words, _)| words.len() == 1) {
         let name = &words[0];
@@ -168,7 +169,7 @@ fn other_shells_read_their_scripts_and_complete_with_them() {
     assert_eq!(planrun(["completions", "cmd"]).run().status, 2);
 }
 
-/// Every page as a reader of `man` sees it: groff finds nothing wrong in it, and each option of the command is on it.
+/// Formats every page with groff: there are no warnings, and each option of the command is on its page.
 #[test]
 fn man_sets_every_page_with_every_option() {
     let folder = folder([("readme.txt", "")]);
@@ -193,7 +194,7 @@ fn man_sets_every_page_with_every_option() {
             return;
         };
         assert!(fine && complaint.is_empty(), "{name}: {complaint}");
-        // The page is justified and hyphenated, so that what is looked for may be spread over lines.
+        // The page is justified and hyphenated, so a phrase may span several lines.
         let page = page.replace(['\u{2010}', '\u{2212}'], "-");
         let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
         for page in refers.find_iter(&page).map(|found| found.as_str()) {
@@ -212,7 +213,7 @@ fn man_sets_every_page_with_every_option() {
     }
 }
 
-/// What is wrong with the structure of a page, without a program that sets it.
+/// Checks the structure of a page without a formatter. Returns the faults.
 fn faults(source: &str, name: &str) -> Vec<String> {
     let title = format!(".TH {name} 1 ");
     let mut faults = Vec::new();

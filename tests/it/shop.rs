@@ -1,4 +1,4 @@
-//! A shop behind HTTP that notes every call with its key, and a plan that calls it through the built program.
+//! An HTTP server that records every call with its idempotency key, and plans that call it through the built program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -79,7 +79,7 @@ plan paid(of: int) -> int {
 }
 "#;
 
-/// What it does is taken back.
+/// A plan whose effects are undone.
 const UNDONE: &str = r#"
 use shop
 
@@ -94,21 +94,21 @@ plan order(customers: string[]) -> int {
 }
 "#;
 
-/// One call: the tool, its arguments, its key.
+/// One call: the tool, its arguments, its idempotency key.
 pub type Call = (String, String, String);
 
-/// A server that answers a key again as it did before, which is what a key is for.
+/// A server that answers a repeated idempotency key with the same result.
 #[derive(Clone, Default)]
 pub struct Shop {
     calls: Arc<Mutex<Vec<Call>>>,
     disturbance: Arc<Mutex<Option<Disturbance>>>,
 }
 
-/// What happens when a call comes, by its number from 1, before it is answered.
+/// An action to take before a call is answered. The number of the call counts from 1.
 struct Disturbance(usize, Box<dyn FnOnce() + Send>);
 
 impl Shop {
-    /// Opens it; gives a project with the plan `order.plan` that calls it.
+    /// Starts the server. Returns a project with the plan `order.plan` that calls it.
     pub async fn open(&self) -> TempDir {
         let address = self.clone().serve().await;
         let (app, project) = (
@@ -154,7 +154,7 @@ impl Shop {
             {
                 disturb();
             }
-            let count = |wanted: &str| calls.iter().filter(|call| call.0 == wanted).count();
+            let count = |name: &str| calls.iter().filter(|call| call.0 == name).count();
             (count(&tool), count("ship"))
         };
         tokio::time::sleep(Duration::from_millis(8)).await;
@@ -174,12 +174,12 @@ impl Shop {
         self.calls.lock().unwrap().clone()
     }
 
-    /// Forgets every call; the next one is the first.
+    /// Clears the recorded calls; the next one is number 1.
     pub fn forget(&self) {
         self.calls.lock().unwrap().clear();
     }
 
-    /// Does this when that call comes, counted from 1, before it is answered.
+    /// Runs a function before the call with this number, counted from 1, is answered.
     pub fn disturb(&self, call: usize, disturb: impl FnOnce() + Send + 'static) {
         *self.disturbance.lock().unwrap() = Some(Disturbance(call, Box::new(disturb)));
     }
@@ -210,7 +210,7 @@ fn app(address: &str) -> String {
     format!("name: shop\ntools:\n{}", tools.concat())
 }
 
-/// The program with the plan, as the run of this id: a new one, or one that goes on.
+/// Starts the program with `order.plan` as the run with this id, which is either new or resumed.
 pub fn start(folder: &Path, run: &str) -> Child {
     command(folder, run).spawn().unwrap()
 }
@@ -219,7 +219,7 @@ pub fn command(folder: &Path, run: &str) -> Command {
     command_of(folder, "order.plan", run)
 }
 
-/// The program with one of the plans. Whatever it asks is answered.
+/// Returns the program with one of the plans, with answers to all of its questions.
 pub fn command_of(folder: &Path, plan: &str, run: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
     command.args(["run", plan, "--format", "json", "--run-id", run, "-i"]);
@@ -240,7 +240,7 @@ pub fn command_of(folder: &Path, plan: &str, run: &str) -> Command {
     command
 }
 
-/// The keys of each call of an effect, by tool and arguments.
+/// Returns the idempotency keys of each call of an effect, by tool and arguments.
 fn keys(calls: &[Call]) -> BTreeMap<(&str, &str), BTreeSet<&str>> {
     let mut keys: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for (tool, arguments, key) in calls
@@ -254,7 +254,7 @@ fn keys(calls: &[Call]) -> BTreeMap<(&str, &str), BTreeSet<&str>> {
     keys
 }
 
-/// No effect was called with two keys, or without one.
+/// Asserts that every effect was called with exactly one idempotency key.
 pub fn assert_one_key_each(calls: &[Call], when: &str) {
     for (call, keys) in keys(calls) {
         assert_eq!(keys.len(), 1, "{when}: {call:?} has two keys");

@@ -1,4 +1,4 @@
-//! The short form of a plan: statements without a head and without `use`, where a text is handed in.
+//! The short form of a plan, for plans that are passed as text: statements without a head and without `use`.
 
 use std::fs;
 
@@ -50,11 +50,11 @@ fn run(arguments: &[&str], text: &str) -> Output {
     planrun(arguments).within(place.path()).stdin(text).run()
 }
 
-/// What is found in a text that is handed in: line, column, code.
+/// Returns line, column and code of each finding in a plan that is passed as text.
 fn found(text: &str) -> Vec<(u64, u64, String)> {
     let output = run(&["check", "-", "--format", "json"], text);
-    let told = output.json();
-    let found = told["diagnostics"].as_array().unwrap().iter();
+    let document = output.json();
+    let found = document["diagnostics"].as_array().unwrap().iter();
     found
         .map(|found| {
             let start = &found["span"]["start"];
@@ -108,7 +108,7 @@ fn findings_stand_where_they_are_written() {
         "unknown-argument",
     );
     one(&DESK.replace("t.state", "t.stat"), 2, 39, "unknown-field");
-    // On the first line, and behind characters of more than one byte.
+    // On the first line, and after multi-byte characters.
     one(
         "step 打开 = desk.list_open()\nreply size(打开.ticket)",
         2,
@@ -116,7 +116,7 @@ fn findings_stand_where_they_are_written() {
         "unknown-field",
     );
     one("reply size(\"打开\") + true", 1, 18, "no-overload");
-    // Its own name is none of the text.
+    // The name of the wrapping plan does not conflict with names in the text.
     assert_eq!(found("let main = 1\nreply main"), []);
 }
 
@@ -204,12 +204,12 @@ fn a_file_has_a_head() {
             .within(place.path())
             .run()
     };
-    let told = check(&["check", "a.plan"]);
-    assert_eq!(told.status, 1);
+    let checked = check(&["check", "a.plan"]);
+    assert_eq!(checked.status, 1);
     assert!(
-        told.stdout.contains("missing-head") && told.stdout.contains("a.plan:1:1"),
+        checked.stdout.contains("missing-head") && checked.stdout.contains("a.plan:1:1"),
         "{}",
-        told.stdout
+        checked.stdout
     );
     let fixed = check(&["check", "--fix", "a.plan"]);
     assert_eq!(fixed.status, 0, "{}", fixed.stdout);
@@ -232,14 +232,14 @@ fn a_server_hands_texts_in_without_a_name() {
     assert!(check(PlanText::new("a.plan", DESK)).plan(None).is_err());
 }
 
-/// A plan whose run waits where a file is missing.
+/// A plan whose run pauses because a file is missing.
 const PAUSED: &str = "policy { on_failure: pause }
 step note = fs.write(path: \"note.txt\", content: \"hello\")
 step text = fs.read(path: \"nowhere.txt\")
 reply text
 ";
 
-/// A run that waits, and the text in which the file is there.
+/// Returns a project with a paused run, and the text that reads an existing file.
 fn paused_run() -> (TempDir, String) {
     let place = folder([("planrun.yaml", "allow: { read: [\".\"], write: [\".\"] }\n")]);
     let ran = at(&place, &["run", "-", "--run-id", "r1"], PAUSED);
@@ -307,7 +307,7 @@ fn what_a_run_of_a_short_form_has_done_is_not_patched() {
     let refused = at(&place, &["runs", "patch", "r1", "-"], &other);
     assert_eq!(refused.status, 2, "{}", refused.stderr);
     assert!(
-        refused.stderr.contains("`note` cannot change any more"),
+        refused.stderr.contains("`note` cannot be changed"),
         "{}",
         refused.stderr
     );

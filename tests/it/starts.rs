@@ -1,4 +1,4 @@
-//! What a run does not begin, since it could not be done as a whole (10.12), and what tests say of effects.
+//! Calls that prevent a run from starting, because the run could not complete (10.12), and tests of effects.
 
 use crate::support::{Output, folder, planrun};
 
@@ -20,8 +20,8 @@ tools:
 ";
 const PROJECT: &str = "apps: [apps/*.yaml]\n";
 
-/// What a command says of a plan beside that app, below a project file or alone.
-fn told(command: &[&str], plan: &str, project: bool) -> Output {
+/// Runs a command on a plan with that app, with or without a project file.
+fn run_on_plan(command: &[&str], plan: &str, project: bool) -> Output {
     let mut files = vec![("a.plan", plan), ("apps/mail.yaml", APP)];
     files.extend(project.then_some(("planrun.yaml", PROJECT)));
     let files = folder(files);
@@ -43,7 +43,7 @@ plan a() {
 #[test]
 fn a6_r10_12_a_call_that_nothing_implements_keeps_the_run_from_beginning() {
     for project in [true, false] {
-        let output = told(&["run", "--no-journal"], NOBODY, project);
+        let output = run_on_plan(&["run", "--no-journal"], NOBODY, project);
         assert_eq!(output.status, 1, "{}", output.stderr);
         assert!(
             output
@@ -53,7 +53,7 @@ fn a6_r10_12_a_call_that_nothing_implements_keeps_the_run_from_beginning() {
             output.stderr
         );
         assert!(
-            output.stderr.contains("nothing was started"),
+            output.stderr.contains("the run was not started"),
             "{}",
             output.stderr
         );
@@ -63,7 +63,7 @@ fn a6_r10_12_a_call_that_nothing_implements_keeps_the_run_from_beginning() {
             output.stderr
         );
     }
-    let output = told(&["check"], NOBODY, true);
+    let output = run_on_plan(&["check"], NOBODY, true);
     assert_eq!(
         output.status, 0,
         "a warning: {}{}",
@@ -71,7 +71,7 @@ fn a6_r10_12_a_call_that_nothing_implements_keeps_the_run_from_beginning() {
     );
     let all = output.stdout + &output.stderr;
     assert!(all.contains("unimplemented-tool"), "{all}");
-    let output = told(&["check"], NOBODY, false);
+    let output = run_on_plan(&["check"], NOBODY, false);
     let all = output.stdout + &output.stderr;
     assert!(
         !all.contains("unimplemented-tool"),
@@ -85,7 +85,7 @@ fn a6_r10_12_a_call_of_a_called_plan_counts_and_what_takes_back_does_too() {
 tool desk.close(to: string) -> { id: string } effect
 plan a() { step sent = mail.send(to: \"x\") undo desk.close(to: sent.id) }
 ";
-    let output = told(&["run", "--no-journal"], undo, true);
+    let output = run_on_plan(&["run", "--no-journal"], undo, true);
     assert!(
         output.stderr.contains("implements `desk.close`"),
         "{}",
@@ -124,7 +124,7 @@ plan a() {{
         )
     };
     for (allow, checked) in [("", 0), ("allow { net: [\"other.example.com\"] }", 1)] {
-        let output = told(&["run", "--no-journal"], &plan(allow), true);
+        let output = run_on_plan(&["run", "--no-journal"], &plan(allow), true);
         assert_eq!(output.status, 1, "{}", output.stderr);
         assert!(
             output.stderr.contains("permission-missing"),
@@ -136,22 +136,22 @@ plan a() {{
             "the mail did not go out: {}",
             output.stderr
         );
-        // Where the plan has no `allow`, one that calls it may have: a warning.
+        // A plan without `allow` may be called by one that has it, so this is a warning.
         assert_eq!(
-            told(&["check"], &plan(allow), true).status,
+            run_on_plan(&["check"], &plan(allow), true).status,
             checked,
             "{allow}"
         );
     }
-    // A comment keeps the finding quiet, and makes nothing allowed.
+    // The comment suppresses the finding, but permits nothing.
     let quiet = plan("").replace(
         "    step page",
         "    // allow(permission-missing): another plan allows it\n    step page",
     );
-    let output = told(&["run", "--no-journal"], &quiet, true);
+    let output = run_on_plan(&["run", "--no-journal"], &quiet, true);
     assert_eq!(output.status, 1, "{}", output.stderr);
     assert!(
-        output.stderr.contains("nothing was started"),
+        output.stderr.contains("the run was not started"),
         "{}",
         output.stderr
     );
@@ -182,7 +182,7 @@ plan a() {{
         ("plan is failed || t is done", false),
         ("sent is failed", false),
     ] {
-        let output = told(&["check"], &plan(on), true);
+        let output = run_on_plan(&["check"], &plan(on), true);
         let all = output.stdout + &output.stderr;
         assert_eq!(all.contains("undo-never-runs"), never, "{on}: {all}");
     }
@@ -215,7 +215,7 @@ test \"nothing has happened\" for a {
     expect calls(mail.recall) == 0
 }
 ";
-    let output = told(&["test"], tests, true);
+    let output = run_on_plan(&["test"], tests, true);
     assert_eq!(output.status, 0, "{}{}", output.stdout, output.stderr);
 }
 
@@ -254,7 +254,7 @@ plan a(n: int = 1) {{
         let output = put(above, "");
         assert_eq!(output.status, 2, "{above}: {}", output.stderr);
         assert!(
-            output.stderr.contains("stands above `first`"),
+            output.stderr.contains("is now above `first`"),
             "{above}: {}",
             output.stderr
         );
@@ -287,7 +287,7 @@ plan a() {{
     let files = folder([("a.plan", plan("").as_str())]);
     let within = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
     assert_eq!(within(&["run", "a.plan", "--run-id", "r"]).status, 4);
-    for (below, status, told) in [
+    for (below, status, message) in [
         (
             "step opened = desk.open(to: \"x\")",
             2,
@@ -302,7 +302,7 @@ plan a() {{
         std::fs::write(files.path().join("new.plan"), plan(below)).unwrap();
         let output = within(&["runs", "patch", "r", "new.plan"]);
         assert_eq!(output.status, status, "{below}: {}", output.stderr);
-        assert!(output.stderr.contains(told), "{}", output.stderr);
+        assert!(output.stderr.contains(message), "{}", output.stderr);
         assert!(!output.stderr.contains("patched:"), "{}", output.stderr);
     }
 }

@@ -1,6 +1,6 @@
-//! What tests share: the built program, its mock, the folder of cases, temporary folders, blessed text.
+//! Shared helpers: the built program, its mock, the folder of cases, temporary folders, blessed text.
 
-mod model_scene;
+mod model_project;
 pub mod scripted_transport;
 
 use std::ffi::OsStr;
@@ -14,15 +14,15 @@ use std::time::Duration;
 use proptest::test_runner::Config;
 use tempfile::TempDir;
 
-pub use model_scene::{ModelScene, last_words};
+pub use model_project::{ModelProject, last_words};
 
-/// The root of the project.
+/// Returns the root of the project.
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folder of cases that others wrote, named by `PLANRUN_CASES`, by default `../shared/data`; `None`, with a line
-/// that says so, where it is absent.
+/// Returns a path in the folder of test cases from other projects, which is `PLANRUN_CASES`, by default
+/// `../shared/data`. `None` if it does not exist, which is reported.
 pub fn cases(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("PLANRUN_CASES")
         .map_or_else(|| root().join("../shared/data"), PathBuf::from);
@@ -37,16 +37,16 @@ pub fn cases(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Says what a test cannot try on this machine. It is written past the runner, which keeps what tests print as long as they
-/// pass, so that nobody takes what is green for more than was tried.
+/// Reports what a test could not try on this machine. It bypasses the test harness, which hides the output of tests
+/// that pass.
 pub fn left_out(what: impl Display) {
     let test = std::thread::current();
     let test = test.name().unwrap_or("a test").to_owned();
-    // Nobody is there to be told that nobody can be told.
+    // If this cannot be written, the failure cannot be reported either.
     let _ = writeln!(std::io::stderr(), "left out of {test}: {what}");
 }
 
-/// Whether there is a Python that servers of tests can be; where there is none, a line says what is left out.
+/// Returns true if Python is available for test servers. Otherwise reports what is left out.
 pub fn has_python(what: impl Display) -> bool {
     let python = Command::new("python3")
         .arg("--version")
@@ -59,37 +59,37 @@ pub fn has_python(what: impl Display) -> bool {
     found
 }
 
-/// How a property is tried: on so many cases, unless `PROPTEST_CASES` says otherwise.
+/// Returns a configuration of property tests with this number of cases, unless `PROPTEST_CASES` is set.
 pub fn on(usual: u32) -> Config {
-    let told = Config::default();
+    let defaults = Config::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() {
-        told.cases
+        defaults.cases
     } else {
         usual
     };
     Config {
         cases,
         failure_persistence: None,
-        ..told
+        ..defaults
     }
 }
 
-/// The built program, still to be run. Without colour and input, in the root of the project, unless told otherwise.
+/// A command of the built program. By default, it has no colour and no input, and runs in the root of the project.
 pub struct Program {
     command: Command,
     stdin: Vec<u8>,
 }
 
-/// How the program ended.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Output {
-    /// The exit code; -1 where a signal ended it.
+    /// The exit code, or -1 if a signal ended the process.
     pub status: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-/// The built program with these arguments.
+/// Returns a command of the built program with these arguments.
 pub fn planrun(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Program {
     let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
     command
@@ -106,37 +106,37 @@ pub fn planrun(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Progra
 }
 
 impl Program {
-    /// Runs it in this folder.
+    /// Sets the working directory.
     pub fn within(mut self, folder: impl AsRef<Path>) -> Self {
         self.command.current_dir(folder);
         self
     }
 
-    /// With one more argument.
+    /// Adds an argument.
     pub fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.command.arg(argument);
         self
     }
 
-    /// Gives it this input.
+    /// Sets the standard input.
     pub fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.stdin = input.into();
         self
     }
 
-    /// Sets a variable of its environment.
+    /// Sets an environment variable.
     pub fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// Removes a variable from its environment.
+    /// Removes an environment variable.
     pub fn without_variable(mut self, name: &str) -> Self {
         self.command.env_remove(name);
         self
     }
 
-    /// Runs it and kills it after this time, unless it has ended by then.
+    /// Starts it, waits this long, and kills it unless it has exited.
     pub fn killed_after(mut self, time: Duration) {
         let mut child = self
             .command
@@ -159,7 +159,7 @@ impl Program {
         let mut child = self.command.spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         let writer = std::thread::spawn(move || {
-            // A program that does not read its input closes it early.
+            // A program may close its input before reading all of it.
             let _ = input.write_all(&self.stdin);
         });
         let output = child.wait_with_output().unwrap();
@@ -173,14 +173,14 @@ impl Program {
 }
 
 impl Output {
-    /// Standard output as JSON.
+    /// Parses standard output as JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
     }
 }
 
-/// A double of the apps beside the plans, in a process of its own that ends with this value.
+/// A mock of the apps in `plans/apps`, in a separate process that is killed on drop.
 pub struct Mock {
     process: Child,
     address: String,
@@ -193,7 +193,7 @@ impl Mock {
         Self::of(apps.chain(arguments))
     }
 
-    /// What these arguments make `planrun mock` stand in for.
+    /// Starts `planrun mock` with these arguments.
     pub fn of<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
         let log = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
@@ -218,7 +218,7 @@ impl Mock {
         }
     }
 
-    /// The program with these apps where this mock is.
+    /// Sets the addresses of these apps to this mock.
     pub fn answering(&self, program: Program, apps: &[&str]) -> Program {
         apps.iter().fold(program, |program, app| {
             program.variable(
@@ -228,19 +228,19 @@ impl Mock {
         })
     }
 
-    /// Where it answers.
+    /// Returns its address.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// What was asked, in order.
+    /// Returns the requests, in order.
     pub fn log(&self) -> Vec<serde_json::Value> {
         let log = std::fs::read_to_string(self.log.path().join("calls")).unwrap();
         let lines = log.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().unwrap()
     }
 
-    /// The tools that were called, in order.
+    /// Returns the names of the tools that were called, in order.
     pub fn calls(&self) -> Vec<String> {
         let calls = self.log().into_iter();
         calls
@@ -248,7 +248,7 @@ impl Mock {
             .collect()
     }
 
-    /// Posts to a path of the mock, such as `/reset_failures`; what it answers.
+    /// Posts to a path of the mock, such as `/reset_failures`. Returns the answer.
     pub fn post(&self, path: &str, body: &str) -> String {
         let host = self.address.strip_prefix("http://").unwrap();
         let mut stream = TcpStream::connect(host).unwrap();
@@ -266,13 +266,13 @@ impl Mock {
 
 impl Drop for Mock {
     fn drop(&mut self) {
-        // One that has ended already is ended.
+        // Fails if the process has already exited.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A temporary folder with these files; folders between are made.
+/// Returns a temporary folder with these files; parent folders are created.
 pub fn folder(files: impl IntoIterator<Item = (impl AsRef<Path>, impl AsRef<[u8]>)>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, content) in files {
@@ -283,12 +283,12 @@ pub fn folder(files: impl IntoIterator<Item = (impl AsRef<Path>, impl AsRef<[u8]
     folder
 }
 
-/// A value as a plan writes it.
+/// Formats a value as a plan writes it.
 pub fn literal(value: &serde_json::Value) -> String {
     value.to_string().replace("${", "\\${")
 }
 
-/// Splits a command as a shell would, as far as blanks and quotes go.
+/// Splits a command into words like a shell, but only with blanks and quotes.
 pub fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -308,26 +308,25 @@ pub fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// What differs between `actual` and the text of a file that says what is expected. With `PLANRUN_BLESS=1` the file is
-/// written instead.
+/// Compares `actual` with the text of a file. With `PLANRUN_BLESS=1` the file is written instead.
 pub fn compare(expected: &Path, actual: &str) -> Result<(), String> {
     if std::env::var_os("PLANRUN_BLESS").is_some() {
         std::fs::write(expected, actual).unwrap();
         return Ok(());
     }
-    let shown = expected.strip_prefix(root()).unwrap_or(expected).display();
+    let name = expected.strip_prefix(root()).unwrap_or(expected).display();
     match std::fs::read_to_string(expected) {
         Ok(text) if text == actual => Ok(()),
         Ok(text) => Err(format!(
-            "{shown} says\n{text}\nbut this came\n{actual}\nPLANRUN_BLESS=1 accepts it"
+            "{name} says\n{text}\nbut this came\n{actual}\nPLANRUN_BLESS=1 accepts it"
         )),
         Err(_) => Err(format!(
-            "{shown} is missing; PLANRUN_BLESS=1 writes it from\n{actual}"
+            "{name} is missing; PLANRUN_BLESS=1 writes it from\n{actual}"
         )),
     }
 }
 
-/// Runs one test as `cargo test` does, where its cases are not.
+/// Runs one test as `cargo test` does, without the cases.
 #[test]
 fn cases_that_are_absent_are_left_out_visibly() {
     assert_eq!(cases("no such suite"), None);
@@ -340,9 +339,9 @@ fn cases_that_are_absent_are_left_out_visibly() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
-    let told = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(
-        told.contains("left out of syntax::cel_cases_parse_but_for_the_forms_left_out: no cases at no such folder"),
-        "{told}"
+        stderr.contains("left out of syntax::cel_cases_parse_but_for_the_forms_left_out: no cases at no such folder"),
+        "{stderr}"
     );
 }

@@ -1,4 +1,4 @@
-//! Text to tree: snapshots of trees, recovery, damaged files.
+//! Parsing: snapshots of trees, recovery, damaged files.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ fn every_fixture_parses_without_a_finding() {
     }
 }
 
-/// Those that planrun refuses on purpose: optional fields and elements, names that begin with a dot.
+/// Planrun refuses some forms on purpose: optional fields and elements, names that begin with a dot.
 #[test]
 fn cel_cases_parse_but_for_the_forms_left_out() {
     let Some(path) = support::cases("cel/cel.jsonl") else {
@@ -43,7 +43,7 @@ fn cel_cases_parse_but_for_the_forms_left_out() {
             skipped += 1;
         } else {
             passed += 1;
-            // Some cases hold invisible characters, which are worth a warning.
+            // Some cases contain invisible characters, which give a warning.
             assert!(
                 !diagnostics.iter().any(Diagnostic::is_error),
                 "{source}: {}",
@@ -85,9 +85,9 @@ plan p(name: string) -> string {
     let parsed = parse(text);
     insta::assert_snapshot!(listed(text, &parsed.diagnostics), @"
     4:30 unexpected-token expected a value for argument `value`, found `)`
-    6:12 unexpected-token a step needs `=` and what it calls, found `sys`
+    6:12 unexpected-token a step needs `=` and a call, found `sys`
     8:15 unexpected-token expected a value after `+`, found the end
-    10:5 misplaced-statement `when` is a clause of a step, and no step stands before it
+    10:5 misplaced-statement `when` is a clause of a step, but it does not follow a step
     11:27 unexpected-token expected a value after `,`, found `,`
     ");
     let statements = &plan(&parsed, "p").body.statements;
@@ -156,10 +156,10 @@ fn every_damage_has_its_own_words() {
             "this `[` is never closed",
         ),
         ("step a = sys.echo(value: 1]", "`]` does not close `(`"),
-        ("step a = sys.echo(value: 1))", "this `)` closes nothing"),
+        ("step a = sys.echo(value: 1))", "unmatched `)`"),
         (
             "step a = sys.echo(value: \"x)",
-            "this text has no closing quote",
+            "this string has no closing quote",
         ),
         (
             "step a = sys.echo(value: \"${x\")",
@@ -167,11 +167,11 @@ fn every_damage_has_its_own_words() {
         ),
         (
             "step a = sys.echo(value: “x”)",
-            "`“` (U+201C) looks like `\"` and is another character",
+            "`“` (U+201C) looks like `\"`, but is a different character",
         ),
         (
             "step a = sys.echo（value: 1)",
-            "`（` (U+FF08) looks like `(` and is another character",
+            "`（` (U+FF08) looks like `(`, but is a different character",
         ),
         (
             "step a = sys.echo(value: \"\\q\")",
@@ -194,23 +194,23 @@ fn every_damage_has_its_own_words() {
         ),
         (
             "step next = sys.now()",
-            "`next` is a word of the language and cannot name a step or a variable",
+            "`next` is a reserved word and cannot be the name of a step or a variable",
         ),
         (
             "step a = do { step next = sys.now() yield next }",
-            "`next` is a word of the language and cannot name a step or a variable",
+            "`next` is a reserved word and cannot be the name of a step or a variable",
         ),
         (
             "use hr",
-            "`use` stands inside a block, where only statements stand",
+            "`use` is not allowed inside a block, which may contain only statements",
         ),
         (
             "yield 1",
-            "`yield` gives the value of a `do`, `each` or `repeat`, and none stands around it",
+            "`yield` sets the value of a `do`, `each` or `repeat`, but it is not inside one",
         ),
-        ("stpe a = sys.now()", "`stpe` begins no statement"),
-        ("let a = true and false", "`and` is no operator here"),
-        ("if a = 1 { reply 1 }", "`=` is no operator here"),
+        ("stpe a = sys.now()", "expected a statement, found `stpe`"),
+        ("let a = true and false", "`and` is not an operator here"),
+        ("if a = 1 { reply 1 }", "`=` is not an operator here"),
         ("let a = 1;", "statements end without `;`"),
         ("step a = ask writer(\"x\")", "expected `->`, found the end"),
         (
@@ -228,7 +228,7 @@ fn every_damage_has_its_own_words() {
         ),
         (
             "let a = \u{202e}1",
-            "U+202E changes the direction of text, so that a reader sees another order than planrun",
+            "U+202E changes the direction of text, so a reader sees a different order than planrun",
         ),
     ];
     for (statement, message) in cases {
@@ -338,7 +338,7 @@ fn trees_of_the_fixtures() {
     }
 }
 
-/// Deep texts are refused or read, but never exhaust the stack of a thread with 2 MiB.
+/// Deeply nested texts are refused or parsed, but never exhaust the stack of a thread with 2 MiB.
 #[test]
 fn a_hundred_thousand_levels_do_no_harm() {
     const LEVELS: usize = 100_000;
@@ -361,11 +361,11 @@ fn a_hundred_thousand_levels_do_no_harm() {
         (many("match ("), 1),
         (many("\"\"\"${"), 1),
     ];
-    for (text, wanted) in cases {
+    for (text, expected) in cases {
         let (expr, diagnostics) = syntax::parse_expression(&SourceFile::new("deep", text.as_str()));
         assert_eq!(
             diagnostics.len(),
-            wanted,
+            expected,
             "{}: {:?}",
             &text[..12],
             diagnostics.first()
@@ -378,11 +378,11 @@ fn a_hundred_thousand_levels_do_no_harm() {
         ("let x: T".to_owned() + &many("[]") + " = 1", 1),
         ("let x: ".to_owned() + &many("Result<"), 1),
     ];
-    for (text, wanted) in statements {
+    for (text, expected) in statements {
         let parsed = parse(&format!("plan p() {{\n{text}\n}}\n"));
         assert_eq!(
             parsed.diagnostics.len(),
-            wanted,
+            expected,
             "{}: {:?}",
             &text[..12],
             parsed.diagnostics.first()
@@ -390,7 +390,7 @@ fn a_hundred_thousand_levels_do_no_harm() {
     }
 }
 
-/// Nesting just within the caps is read, whatever it is made of, on a thread with 2 MiB.
+/// Nesting just below the limits is parsed, for every kind of nesting, on a thread with 2 MiB.
 #[test]
 fn nesting_within_the_caps_is_read() {
     let nested = |open: &str, inner: &str, close: &str, levels: usize| {
@@ -436,10 +436,10 @@ fn nesting_within_the_caps_is_read() {
     }
 }
 
-/// Counted in steps of the parser, not in time: reading twice what is nested would double them with each level.
+/// Measured in steps of the parser, not in time: parsing nested text twice would double the steps with each level.
 #[test]
 fn nothing_is_read_again_and_again() {
-    // The limit holds for the whole process; it is far above what any text here needs.
+    // The limit holds for the whole process; it is far above the need of any text here.
     pest::set_call_limit(std::num::NonZeroUsize::new(400_000_000));
     let deep = |text: &str| text.repeat(200);
     let texts = [
@@ -502,10 +502,10 @@ fn a_file_beyond_the_limit_is_refused() {
     assert_eq!(parsed.diagnostics[0].code.name, "file-too-large");
 }
 
-/// Each page of a code about the text shows a plan with exactly that finding, and one without any.
+/// Each page of a code about text has a plan with exactly that finding, and one without findings.
 #[test]
 fn pages_show_what_they_say() {
-    // Files of 64 MiB and bytes that are no text fit no page; positional arguments are judged where tools are known.
+    // Files of 64 MiB and invalid UTF-8 do not fit on a page; positional arguments are reported where tools are known.
     let unseen = ["file-too-large", "not-utf8", "positional-argument"];
     let mut seen = 0;
     for code in planrun_lang::diag::codes::all().filter(|code| !unseen.contains(&code.name)) {
@@ -596,7 +596,7 @@ fn parse(text: &str) -> Parsed {
     syntax::parse(&SourceFile::new("test", text))
 }
 
-/// The plans that must parse, by file name.
+/// Returns the names and texts of the plans that must parse.
 fn fixtures() -> Vec<(String, String)> {
     let folder = support::root().join("tests/fixtures/syntax");
     let mut plans = Vec::new();
@@ -653,7 +653,7 @@ fn kind(statement: &Statement) -> String {
     }
 }
 
-/// One line a finding: place, code, message.
+/// Formats the diagnostics, one per line: position, code, message.
 fn listed(text: &str, diagnostics: &[Diagnostic]) -> String {
     let source = SourceFile::new("test", text);
     let mut lines = String::new();
@@ -673,10 +673,10 @@ fn inside(text: &str, span: Span) -> bool {
     text.get(span.range()).is_some()
 }
 
-/// Every span that the tree and the findings show lies in the text, on boundaries of characters.
+/// Asserts that every span in the tree and the diagnostics is within the text and on character boundaries.
 fn assert_spans(text: &str, parsed: &Parsed) {
-    let shown = format!("{:?}", parsed.file);
-    for (start, end) in spans(&shown) {
+    let debug = format!("{:?}", parsed.file);
+    for (start, end) in spans(&debug) {
         assert!(
             inside(text, Span::new(start, end)),
             "{start}..{end} in {text:?}"
@@ -698,17 +698,17 @@ fn assert_spans(text: &str, parsed: &Parsed) {
     }
 }
 
-/// The `span: 1..2` of a debug output.
-fn spans(shown: &str) -> impl Iterator<Item = (usize, usize)> {
-    shown.split("span: ").skip(1).filter_map(|rest| {
+/// Returns the ranges of each `span: 1..2` in a debug output.
+fn spans(debug: &str) -> impl Iterator<Item = (usize, usize)> {
+    debug.split("span: ").skip(1).filter_map(|rest| {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (start, end) = rest[..end].split_once("..")?;
         Some((start.parse().ok()?, end.parse().ok()?))
     })
 }
 
-/// A debug output on few lines: without spans and absent parts, a statement or clause a line.
-fn compact(shown: &str) -> String {
+/// Shortens a debug output: without spans and absent parts, and with one statement or clause per line.
+fn compact(debug: &str) -> String {
     let replacements = [
         (
             r#"(?:Name|Text) \{ text: ("(?:[^"\\]|\\.)*"), span: \d+\.\.\d+ \}"#,
@@ -723,7 +723,7 @@ fn compact(shown: &str) -> String {
     ];
     replacements
         .iter()
-        .fold(shown.to_owned(), |text, (pattern, new)| {
+        .fold(debug.to_owned(), |text, (pattern, new)| {
             regex::Regex::new(pattern)
                 .unwrap()
                 .replace_all(&text, *new)
@@ -731,7 +731,7 @@ fn compact(shown: &str) -> String {
         })
 }
 
-/// Files beyond this many bytes are read in pieces.
+/// Larger files are parsed in pieces. In bytes.
 const LARGE: usize = 300 * 1024;
 
 fn many_plans(broken: Option<usize>) -> (String, usize) {

@@ -1,5 +1,5 @@
-//! What other planners and agent runtimes do with results, refusals, files and retries, as users of the program see it.
-//! `semantics/output.rs`, `semantics/listeners.rs` and `hiring.rs` hold the rest.
+//! The treatment of results, refusals, files and retries in other planners and agent runtimes, tested with the program.
+//! The rest is in `semantics/output.rs`, `semantics/listeners.rs` and `hiring.rs`.
 
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -15,7 +15,7 @@ tools:
   - { name: broken, endpoint: 'http://127.0.0.1:9/tool', mock: [{ fail: { error: Mock failure } }] }
 ";
 
-/// A folder with a plan of this body, and the app `calc`.
+/// Returns a project with a plan with this body, and the app `calc`.
 fn project(parameters: &str, body: &str) -> TempDir {
     let plan = format!("use calc, fs\nplan p({parameters}) {{\n{body}\n}}\n");
     folder([
@@ -161,7 +161,7 @@ fn s0_7_a_path_that_leads_nowhere_fails_its_step_and_names_it() {
     let rows = rows(&run(body, &["--output", "full"]));
     assert_eq!(
         (&rows[1]["ok"], &rows[1]["error"]),
-        (&json!(false), &json!("no such key: docs; there is sum"))
+        (&json!(false), &json!("no such key: docs; available: sum"))
     );
     assert_eq!(
         (&rows[2]["ok"], &rows[3]["failed_steps"]),
@@ -257,7 +257,7 @@ fn s0_8_a_strict_run_passes_no_placeholder_on() {
     );
     assert_eq!(rows_of[2]["ok"], true, "what does not read it goes on");
 
-    // A call in an arm gives a result of its own, and an arm around the step is no better than its own.
+    // A call in an arm is a result of its own, while an arm around the step is only as good as its own value.
     let called = PLACEHOLDER.replace("{ sum: 0 }", "calc.add(a: 5)");
     let output = run(&called, &["--output", "full", "--strict"]);
     assert_eq!(
@@ -302,12 +302,12 @@ fn s1_2_a_reply_is_trimmed_and_a_blank_one_gives_way_to_the_observations() {
         reply \"  hello \\n\" when ask
         step two = calc.zero()
         reply \" \\t \"";
-    let said = run(body, &["--output", "summary"]);
+    let summary = run(body, &["--output", "summary"]);
     assert_eq!(
-        (said.stdout.as_str(), said.status),
+        (summary.stdout.as_str(), summary.status),
         ("hello\n", 0),
         "{}",
-        said.stderr
+        summary.stderr
     );
     let rows_of = rows(&run(body, &["--output", "full"]));
     assert_eq!(
@@ -346,7 +346,7 @@ fn s1_2_a_reply_is_trimmed_and_a_blank_one_gives_way_to_the_observations() {
     );
     assert_eq!(
         run("reply null", &["--output", "summary"]).stdout,
-        "(no step ran, or the tools gave nothing back)\n"
+        "(no step ran, or the tools returned nothing)\n"
     );
 }
 
@@ -359,7 +359,7 @@ fn s1_3_a_call_that_was_refused_before_it_was_sent_is_an_observation() {
         step four = calc.zero() after one";
     let output = run(body, &["--output", "observations"]);
     let expected = [
-        "#1 tool calc.add failed: the arguments break the tool's contract: a must be at least 2",
+        "#1 tool calc.add failed: the arguments violate the tool's contract: a must be at least 2",
         "#2 tool calc.lost failed: calc.lost: it is gone",
         "#3 tool calc.zero succeeded: 0",
     ];
@@ -545,7 +545,7 @@ fn s3_17_a_project_switches_retries_on_for_the_tools_of_an_app() {
     );
 }
 
-/// What reading a file comes to: its text, or the class of the failure.
+/// Returns the text of the file, or the class of the failure.
 fn reads(allow: &str, path: &str) -> String {
     let body = format!("allow {{ read: [{allow}] }}\nstep text = fs.read(path: path)\nreply text");
     let place = project("path: string", &body);
@@ -636,9 +636,9 @@ fn s4_17_a_project_wants_a_yes_before_some_tools_and_every_question_is_told_with
             "no",
             r#"{"approve": false, "by": "ann", "note": "not today"}"#,
             "rejected",
-            json!("`ann` said no: not today"),
+            json!("`ann` declined: not today"),
         ),
-        ("silent", "false", "rejected", json!("somebody said no")),
+        ("silent", "false", "rejected", json!("a person declined")),
         ("yes", "true", "approved", Json::Null),
     ] {
         let paused = run_in(&place, &["--run-id", run, "--format", "json"]);
@@ -681,13 +681,13 @@ fn s4_17_a_project_wants_a_yes_before_some_tools_and_every_question_is_told_with
             );
         }
     }
-    let told = run_in(&place, &["--dry-run", "--format", "json"]).json();
-    assert_eq!(told["steps"][0].get("confirm"), None);
+    let forecast = run_in(&place, &["--dry-run", "--format", "json"]).json();
+    assert_eq!(forecast["steps"][0].get("confirm"), None);
     assert_eq!(
-        told["steps"][1]["confirm"]["text"]["value"],
+        forecast["steps"][1]["confirm"]["text"]["value"],
         "Call `calc.broken`?"
     );
-    // The plan's own question stands before its own.
+    // The plan's own question takes precedence.
     let own = body.replace("recover", "confirm \"Really?\" recover");
     std::fs::write(
         place.path().join("p.plan"),
@@ -702,13 +702,13 @@ fn s4_17_a_project_wants_a_yes_before_some_tools_and_every_question_is_told_with
     assert!(
         unclear
             .stderr
-            .contains("`calc` names no tool; write `namespace.tool`, or `namespace.*`"),
+            .contains("`calc` is not the name of a tool; write `namespace.tool`, or `namespace.*`"),
         "{}",
         unclear.stderr
     );
 }
 
-/// A plan from which others are made; its tests are about itself.
+/// A plan to generate others from; its tests are not exported.
 const TEMPLATE: &str = r#"use sys
 
 /// Greets, with marks.
@@ -775,13 +775,13 @@ fn s3_34_a_plan_is_made_from_another_one_with_texts_and_lists_filled_in() {
         "{}",
         made.stdout
     );
-    let said = "${tags} \"quoted\" \\n {: a b, c\"d 3 blue\n";
+    let expected = "${tags} \"quoted\" \\n {: a b, c\"d 3 blue\n";
     assert_eq!(
         reply("made.plan", &made.stdout, &["-i", "colour=blue"]),
-        said,
+        expected,
         "what is filled in is data, never code"
     );
-    // It is canonical, and what was filled in all at once is the same as what was filled in one after the other.
+    // The generated plan is canonical, and filling in the inputs at once or in two steps gives the same result.
     assert_eq!(
         planrun(["fmt", "--check", "made.plan"])
             .within(place.path())
@@ -798,23 +798,23 @@ fn s3_34_a_plan_is_made_from_another_one_with_texts_and_lists_filled_in() {
     let whole = export("half.plan", rest);
     assert_eq!(
         reply("whole.plan", &whole.stdout, &["-i", "colour=blue"]),
-        said,
+        expected,
         "{}",
         whole.stderr
     );
-    // The other form, both ways.
+    // The JSON form, in both directions.
     let json = export(
         "template.plan",
         &[&filled[..], &["--format", "json"]].concat(),
     );
     assert_eq!(
         reply("made.plan.json", &json.stdout, &["-i", "colour=blue"]),
-        said
+        expected
     );
     let again = export("made.plan.json", &["-i", "colour=red"]);
     assert_eq!(
         reply("again.plan.json", &again.stdout, &[]),
-        said.replace("blue", "red")
+        expected.replace("blue", "red")
     );
 }
 
@@ -825,10 +825,13 @@ fn s3_34_what_does_not_fit_makes_no_plan() {
         TEMPLATE.replace("limit?: int", "limit?: secret"),
     )]);
     for (inputs, why) in [
-        (["-i", "tags=[1]"], "the input `tags` is of type string[]"),
+        (
+            ["-i", "tags=[1]"],
+            "the input `tags` must be of type string[]",
+        ),
         (["-i", "tag=[]"], "did you mean `tags`?"),
-        (["-i", "limit=hush"], "a plan holds no secrets"),
-        (["-i", "colour=green"], "the input `colour` is of type"),
+        (["-i", "limit=hush"], "a plan must not contain secrets"),
+        (["-i", "colour=green"], "the input `colour` must be of type"),
     ] {
         let refused = planrun(["export", "template.plan"].iter().chain(&inputs))
             .within(place.path())

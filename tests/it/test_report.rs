@@ -1,4 +1,4 @@
-//! The reports of `planrun test` for other programs.
+//! The report formats of `planrun test` for other programs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use planrun_test::plantest::report::{
     Counts, Failure, FileReport, Report, Status, TestReport, github, json, junit,
 };
 
-/// Names the folder for what `tests/peers/formats.sh` looks at.
+/// Environment variable with the folder that `tests/peers/formats.sh` reads.
 const FOLDER: &str = "PLANRUN_REPORTS";
 
 fn failure(message: &str, line: u32) -> Failure {
@@ -32,7 +32,7 @@ fn test(name: &str, line: u32, status: Status, failures: Vec<Failure>) -> TestRe
     }
 }
 
-/// Every end that a test can come to, in files with names that need escapes.
+/// Returns a report with every possible result of a test, in files with names that need escaping.
 fn everything() -> Report {
     let facts = Failure {
         expected: Some("{\"hired\": true}".into()),
@@ -138,7 +138,7 @@ fn nothing_acts_on_a_terminal() {
     }
 }
 
-/// Leaves reports for those who know the schemas; `tests/peers/formats.sh` starts it.
+/// Writes reports for validation against their schemas; `tests/peers/formats.sh` starts it.
 #[test]
 #[ignore = "writes into the folder that its caller names"]
 fn leaves_reports() {

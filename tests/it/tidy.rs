@@ -1,6 +1,6 @@
-//! The house rules that tests can hold: crates, rows, opening sentences, sizes, names, codes.
+//! The rules of the project that tests can check: crates, rows, opening sentences, sizes, names, codes.
 //!
-//! Each test collects everything that breaks one rule and lists it as `file:line: what`.
+//! Each test collects all violations of one rule and lists them as `file:line: reason`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,18 +10,18 @@ use regex::Regex;
 
 use crate::support::root;
 
-/// One crate of the workspace: a wall, with rows of modules behind it.
+/// One crate of the workspace, with the rows of its modules.
 struct Crate {
     name: &'static str,
-    /// Where its `Cargo.toml` is, from the root; empty for the root itself.
+    /// The folder of its `Cargo.toml`, relative to the root; empty for the root package.
     folder: &'static str,
-    /// The crates of the workspace that it may use.
+    /// The crates of the workspace that it may depend on.
     uses: &'static [&'static str],
     /// A module imports only from lower rows of its crate, never from its own.
     rows: &'static [&'static [&'static str]],
 }
 
-/// The crates and their rows, as the tables of `docs/architecture.md` have them.
+/// The crates and their rows, as in the tables of `docs/architecture.md`.
 const CRATES: &[Crate] = &[
     Crate {
         name: "planrun-lang",
@@ -56,7 +56,7 @@ const CRATES: &[Crate] = &[
             &["document", "report", "tree"],
             &["draft"],
             &["expression"],
-            &["ways"],
+            &["control_flow"],
             &["asl", "arazzo", "serverless", "calls", "aintegration"],
         ],
     },
@@ -154,25 +154,25 @@ const CRATES: &[Crate] = &[
     },
 ];
 
-/// The sources of the language.
+/// The source folder of the language.
 const LANGUAGE: &str = "crates/planrun-lang/src";
-/// Lines of a file before its tests.
+/// Maximum number of lines of a file before its tests.
 const MAX_LINES: usize = 600;
-/// Lines of a function, the signature and the closing brace included.
+/// Maximum number of lines of a function, including the signature and the closing brace.
 const MAX_LINES_OF_A_FUNCTION: usize = 60;
-/// Public items of the root library, beyond types that it re-exports.
-const MAX_ITEMS_OF_THE_FACE: usize = 40;
-/// Methods of one type, in all its `impl` blocks in a crate.
+/// Maximum number of public items of the root library, without re-exported types.
+const MAX_PUBLIC_ITEMS: usize = 40;
+/// Maximum number of methods of one type, in all its `impl` blocks in a crate.
 const MAX_METHODS: usize = 40;
-/// Files of one circle of imports.
-const MAX_CIRCLE: usize = 3;
-/// Names that say nothing of what a module is for.
+/// Maximum number of files in one import cycle.
+const MAX_CYCLE: usize = 3;
+/// Names that do not describe the purpose of a module.
 const EMPTY_NAMES: &[&str] = &[
     "util", "utils", "common", "helper", "helpers", "imp", "misc", "prelude",
 ];
-/// Where the clock, the environment and randomness are read, and why there: the host is the one door, the terminal is
-/// what the command line itself stands on, the arguments arrive in `main`, and timers follow the runtime's clock, which
-/// tests pause.
+/// The places that may read the clock, the environment and randomness: the host, which everything else uses; the
+/// terminal, which belongs to the command line; and `main`, which gets the arguments. Timers follow the runtime's
+/// clock, which tests can pause.
 const OUTSIDE: &[&str] = &[
     "crates/planrun-tools/src/host/",
     "src/cli/terminal.rs",
@@ -227,8 +227,7 @@ fn crates_use_only_what_they_may() {
     none(&broken);
 }
 
-/// Plan text in, checked plan and graph out; what happened in, what to do out: the language and the machine of a run are
-/// handed what they have to know of the outside.
+/// The language and the state machine of a run are pure: everything they have to know of the outside is passed to them.
 #[test]
 fn language_and_core_reach_nothing_outside() {
     let outside = [
@@ -237,7 +236,7 @@ fn language_and_core_reach_nothing_outside() {
         r"\bstd::\{[^;]*\b(fs|net|env|process)\b",
         r"\b(SystemTime|Instant)\b",
     ];
-    // The checker may use a thread with a larger stack, and remembers contracts that it has compiled.
+    // The checker may use a thread with a larger stack, and a cache of compiled contracts.
     let concurrent = r"\b(thread|async|await|Mutex|RwLock|mpsc)\b";
     let mut broken = Vec::new();
     let pure = CRATES
@@ -275,7 +274,7 @@ fn language_and_core_reach_nothing_outside() {
     none(&broken);
 }
 
-/// What a library prints, its users cannot take back.
+/// Users of a library cannot suppress what it prints.
 #[test]
 fn only_the_program_prints() {
     let prints = Regex::new(r"\b(e?print(ln)?|dbg)!|\bstd(out|err)\(\)").unwrap();
@@ -284,8 +283,8 @@ fn only_the_program_prints() {
         .filter(|file| file.name.starts_with("crates/"));
     let broken = libraries.flat_map(|file| {
         let found = file.matches(&prints).into_iter();
-        let told = found.map(|(line, found)| format!("{}:{line}: `{found}`", file.name));
-        told.collect::<Vec<_>>()
+        let lines = found.map(|(line, found)| format!("{}:{line}: `{found}`", file.name));
+        lines.collect::<Vec<_>>()
     });
     none(&broken.collect::<Vec<_>>());
 }
@@ -361,7 +360,7 @@ fn files_and_functions_are_short() {
     none(&broken);
 }
 
-/// A type that knows everything is one that nobody understands.
+/// A type with too many responsibilities is hard to understand.
 #[test]
 fn types_have_few_methods() {
     let head = Regex::new(r"(?m)^impl(<[^{;]*?>)? ((?s:[^{;]*?) for )?([\w:]+)[^{;]*\{\n").unwrap();
@@ -390,11 +389,11 @@ fn types_have_few_methods() {
 fn circles_of_imports_are_small() {
     let mut broken = Vec::new();
     for one in CRATES {
-        let circles = Modules::of(one).circles();
-        let large = circles.iter().filter(|circle| circle.len() > MAX_CIRCLE);
-        broken.extend(large.map(|circle| {
-            let (name, size) = (one.name, circle.len());
-            format!("{name}: a circle of {size} files: {}", circle.join(" "))
+        let cycles = Modules::of(one).cycles();
+        let large = cycles.iter().filter(|cycle| cycle.len() > MAX_CYCLE);
+        broken.extend(large.map(|cycle| {
+            let (name, size) = (one.name, cycle.len());
+            format!("{name}: a circle of {size} files: {}", cycle.join(" "))
         }));
     }
     none(&broken);
@@ -461,14 +460,14 @@ fn habits_hold_outside_tests() {
 
 #[test]
 fn the_outside_has_one_door() {
-    let doors = [
+    let patterns = [
         r"\benv::(var|vars|var_os|current_dir|temp_dir|home_dir)\b",
         r"\b(SystemTime|Instant|Timestamp|Zoned)::now\b",
         r"\bUuid::(new_v4|now_v7|now_v6|now_v1)\b",
         r"\b(thread_rng|rand::|getrandom|RandomState)\b",
     ];
     let mut broken = Vec::new();
-    for pattern in doors {
+    for pattern in patterns {
         let pattern = Regex::new(pattern).unwrap();
         for file in sources()
             .iter()
@@ -484,7 +483,7 @@ fn the_outside_has_one_door() {
     none(&broken);
 }
 
-/// The face of the library is read like one page: few items of its own, and each says what it is.
+/// The public API of the library is small, and every item is documented.
 #[test]
 fn the_face_of_the_library_is_small_and_documented() {
     let item = Regex::new(
@@ -508,7 +507,7 @@ fn the_face_of_the_library_is_small_and_documented() {
             let Some(found) = item.captures(line).filter(|found| &found[3] != "cli") else {
                 continue;
             };
-            // What a module is for stands at the head of its file.
+            // A module is documented at the head of its file.
             let above = lines[..index].iter().rev();
             let documented = &found[2] == "mod"
                 || above
@@ -522,14 +521,14 @@ fn the_face_of_the_library_is_small_and_documented() {
     }
     none(&broken);
     assert!(
-        (10..=MAX_ITEMS_OF_THE_FACE).contains(&items.len()),
-        "{} public items, at most {MAX_ITEMS_OF_THE_FACE}:\n{}",
+        (10..=MAX_PUBLIC_ITEMS).contains(&items.len()),
+        "{} public items, at most {MAX_PUBLIC_ITEMS}:\n{}",
         items.len(),
         items.join("\n")
     );
 }
 
-/// The command line is a client of the service in `runs`, as any other program is.
+/// The command line is a client of the service in `runs`, like any other program.
 #[test]
 fn the_command_line_opens_no_journal() {
     let store = Regex::new(r"\b(journal::store|rusqlite|JournalError|RunRow)\b|\bstore::").unwrap();
@@ -576,7 +575,7 @@ fn codes_are_unique_and_each_has_its_page_file() {
     none(&broken);
 }
 
-/// A file of rules is named after a code, and each rule stands in the table.
+/// A file of rules is named after a code, and each rule is in the table.
 #[test]
 fn every_rule_has_its_file_its_code_and_its_row() {
     let table = fs::read_to_string(root().join(LANGUAGE).join("lint/rules/mod.rs")).unwrap();
@@ -627,7 +626,7 @@ fn no_test_file_is_forgotten() {
             path.parent().unwrap(),
             path.file_stem().unwrap().to_str().unwrap(),
         );
-        // A `mod.rs` stands for its folder, which is a module of the folder around it.
+        // A `mod.rs` represents its folder, which is a module of the parent folder.
         let (folder, name) = if stem == "mod" {
             (
                 folder.parent().unwrap(),
@@ -636,11 +635,11 @@ fn no_test_file_is_forgotten() {
         } else {
             (folder, stem)
         };
-        let beside = root().join(folder).with_extension("rs");
+        let parent_file = root().join(folder).with_extension("rs");
         let owner = [
             root().join(folder).join("main.rs"),
             root().join(folder).join("mod.rs"),
-            beside,
+            parent_file,
         ];
         let owner = owner
             .iter()
@@ -653,10 +652,10 @@ fn no_test_file_is_forgotten() {
     none(&broken);
 }
 
-/// Nothing in the tree speaks of the machine it was written on.
+/// No file mentions the machine it was written on.
 #[test]
 fn the_tree_names_no_machine() {
-    // In pieces, so that this file does not name them.
+    // Split, so that this file does not contain them.
     let words = [
         concat!("/wo", "rk/"),
         concat!("/ro", "ot/"),
@@ -706,7 +705,7 @@ fn the_tree_names_no_machine() {
     none(&broken);
 }
 
-/// A benchmark that nobody runs stops running when what it measures changes.
+/// A benchmark that never runs breaks unnoticed when the code changes.
 #[test]
 fn d18_every_benchmark_runs_in_ci_on_a_small_size() {
     let ci = fs::read_to_string(root().join(".ci/run")).unwrap();
@@ -741,7 +740,7 @@ fn d18_every_benchmark_runs_in_ci_on_a_small_size() {
     }
 }
 
-/// Fails with the list.
+/// Fails with the list of violations.
 fn none(broken: &[String]) {
     assert!(
         broken.is_empty(),
@@ -752,7 +751,7 @@ fn none(broken: &[String]) {
 }
 
 impl Crate {
-    /// The folder of its sources, from the root.
+    /// Returns the folder of its sources, relative to the root.
     fn sources(&self) -> String {
         format!("{}/src", self.folder)
             .trim_start_matches('/')
@@ -763,7 +762,7 @@ impl Crate {
         self.rows.iter().position(|names| names.contains(&module))
     }
 
-    /// The crates that its program or library is built with; those of its tests are none.
+    /// Returns the dependencies of its program or library, without those of its tests.
     fn dependencies(&self) -> Vec<String> {
         let manifest = root().join(self.folder).join("Cargo.toml");
         let manifest = fs::read_to_string(manifest).unwrap();
@@ -778,18 +777,18 @@ impl Crate {
     }
 }
 
-/// The modules of a crate by their paths, with what each imports.
+/// The modules of a crate by path, with their imports.
 struct Modules {
     files: BTreeMap<Vec<String>, RustFile>,
-    /// What a module passes on under a name of its own: the path of that, as written there.
-    passed_on: BTreeMap<(Vec<String>, String), Vec<String>>,
+    /// The re-exports of each module by name: the path of the target, as written there.
+    reexports: BTreeMap<(Vec<String>, String), Vec<String>>,
 }
 
 impl Modules {
     fn of(one: &Crate) -> Self {
         let inside = format!("{}/", one.sources());
         let mut files = BTreeMap::new();
-        let mut passed_on = BTreeMap::new();
+        let mut reexports = BTreeMap::new();
         for file in sources() {
             let Some(path) = file.name.strip_prefix(&inside) else {
                 continue;
@@ -804,14 +803,14 @@ impl Modules {
             }
             for path in file.uses(true) {
                 let name = path.last().unwrap().clone();
-                passed_on.insert((module.clone(), name), path);
+                reexports.insert((module.clone(), name), path);
             }
             files.insert(module, file);
         }
-        Self { files, passed_on }
+        Self { files, reexports }
     }
 
-    /// The module that a path leads to, as seen from another one.
+    /// Returns the module that a path refers to, seen from another module.
     fn resolve(&self, from: &[String], path: &[String], depth: usize) -> Option<Vec<String>> {
         let mut module = from.to_vec();
         let mut rest = path;
@@ -832,7 +831,7 @@ impl Modules {
                 (module, rest) = (inner, &rest[1..]);
                 continue;
             }
-            let passed = self.passed_on.get(&(module.clone(), name.clone()));
+            let passed = self.reexports.get(&(module.clone(), name.clone()));
             match passed.filter(|_| depth < 8) {
                 Some(passed) => return self.resolve(&module, passed, depth + 1),
                 None => break,
@@ -841,7 +840,7 @@ impl Modules {
         self.files.contains_key(&module).then_some(module)
     }
 
-    /// The modules that each uses; what it only passes on is no use.
+    /// Returns the modules that each module uses; a re-export is not a use.
     fn graph(&self) -> BTreeMap<&[String], BTreeSet<&[String]>> {
         let inline = Regex::new(r"\b(crate|super)(::\w+)+").unwrap();
         let mut graph = BTreeMap::new();
@@ -866,25 +865,25 @@ impl Modules {
         graph
     }
 
-    /// The modules that use each other, directly or by way of others, the largest circle first.
-    fn circles(&self) -> Vec<Vec<String>> {
+    /// Returns the import cycles, the largest first.
+    fn cycles(&self) -> Vec<Vec<String>> {
         let graph = self.graph();
         let reached: BTreeMap<_, _> = graph.keys().map(|one| (*one, reach(&graph, one))).collect();
-        let mut circles: BTreeSet<Vec<String>> = BTreeSet::new();
+        let mut cycles: BTreeSet<Vec<String>> = BTreeSet::new();
         for (one, far) in &reached {
             let together = far.iter().filter(|other| reached[*other].contains(one));
-            let circle: Vec<String> = together.map(|other| other.join("::")).collect();
-            if circle.len() > 1 {
-                circles.insert(circle);
+            let cycle: Vec<String> = together.map(|other| other.join("::")).collect();
+            if cycle.len() > 1 {
+                cycles.insert(cycle);
             }
         }
-        let mut circles: Vec<_> = circles.into_iter().collect();
-        circles.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
-        circles
+        let mut cycles: Vec<_> = cycles.into_iter().collect();
+        cycles.sort_by_key(|cycle| std::cmp::Reverse(cycle.len()));
+        cycles
     }
 }
 
-/// Everything that a module uses, directly or by way of others.
+/// Returns everything that a module uses, directly or indirectly.
 fn reach<'m>(
     graph: &BTreeMap<&'m [String], BTreeSet<&'m [String]>>,
     from: &'m [String],
@@ -898,7 +897,7 @@ fn reach<'m>(
     reached
 }
 
-/// The paths of `a::{b, c::{d, e}}`.
+/// Expands `a::{b, c::{d, e}}` into its paths.
 fn paths(tree: &str) -> Vec<Vec<String>> {
     let Some((head, group)) = tree.split_once('{') else {
         let path = tree.split(" as ").next().unwrap().split("::");
@@ -929,13 +928,13 @@ fn paths(tree: &str) -> Vec<Vec<String>> {
 
 /// One Rust file.
 struct RustFile {
-    /// From the root, with `/`.
+    /// Relative to the root, with `/`.
     name: String,
     text: String,
 }
 
 impl RustFile {
-    /// Its crate, and the module of the top level that it belongs to; none for `lib.rs` and `main.rs`.
+    /// Returns its crate and the top-level module that it belongs to. `None` for `lib.rs` and `main.rs`.
     fn module(&self) -> Option<(&'static Crate, &str)> {
         CRATES.iter().find_map(|one| {
             let inside = self.name.strip_prefix(&one.sources())?.strip_prefix('/')?;
@@ -947,7 +946,7 @@ impl RustFile {
         })
     }
 
-    /// Its crate.
+    /// Returns its crate.
     fn owner(&self) -> &'static Crate {
         let mut inside = CRATES
             .iter()
@@ -955,27 +954,27 @@ impl RustFile {
         inside.next().unwrap()
     }
 
-    /// The text before its tests, without comments.
+    /// Returns the text before its tests, without comments.
     fn bare_code(&self) -> String {
         let lines: Vec<&str> = self.code_lines().map(|(_, line)| line).collect();
         lines.join("\n")
     }
 
-    /// The paths that it imports; or those that it passes on.
-    fn uses(&self, passed_on: bool) -> Vec<Vec<String>> {
+    /// Returns the paths that it imports, or those that it re-exports.
+    fn uses(&self, reexports: bool) -> Vec<Vec<String>> {
         let line = Regex::new(r"(?m)^\s*(pub(?:\([^)]*\))? )?use ([^;]*);").unwrap();
         let code = self.bare_code();
         let found = line.captures_iter(&code);
-        let wanted = found.filter(|found| found.get(1).is_some() == passed_on);
-        wanted.flat_map(|found| paths(&found[2])).collect()
+        let selected = found.filter(|found| found.get(1).is_some() == reexports);
+        selected.flat_map(|found| paths(&found[2])).collect()
     }
 
-    /// The text before its tests.
+    /// Returns the text before its tests.
     fn code(&self) -> &str {
         self.text.split("\n#[cfg(test)]\nmod ").next().unwrap_or("")
     }
 
-    /// Lines that are not comments, from 1.
+    /// Returns the lines that are not comments, with their numbers from 1.
     fn code_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.code()
             .lines()
@@ -994,7 +993,7 @@ impl RustFile {
             .collect()
     }
 
-    /// Top-level modules named behind `crate::`, in groups too.
+    /// Returns the top-level modules named after `crate::`, also in groups.
     fn imports(&self) -> Vec<(usize, String)> {
         let marked: Vec<_> = self
             .code_lines()
@@ -1030,7 +1029,7 @@ impl RustFile {
         found
     }
 
-    /// Functions by their first line and length; rustfmt puts the closing brace below the first letter.
+    /// Returns the first line and the length of each function. rustfmt aligns the closing brace with the `fn` line.
     fn functions(&self) -> Vec<(usize, usize)> {
         let head = Regex::new(r"^(\s*)(pub(\([a-z ]+\))? )?((const|async|unsafe) )*fn ").unwrap();
         let lines: Vec<_> = self.code().lines().collect();
@@ -1056,7 +1055,7 @@ impl RustFile {
     }
 }
 
-/// The beginnings of the members of `{a::b, c::{d, e}, f}`, the opening brace taken off.
+/// Returns the beginnings of the members of `{a::b, c::{d, e}, f}`, without the opening brace.
 fn heads(group: &str) -> Vec<&str> {
     let mut depth = 0;
     let mut heads = vec![group.trim_start_matches(is_layout)];
@@ -1072,14 +1071,14 @@ fn heads(group: &str) -> Vec<&str> {
     heads
 }
 
-/// White space and the marks of line numbers.
+/// Returns true for white space and the markers of line numbers.
 fn is_layout(character: char) -> bool {
     character.is_whitespace()
         || character.is_ascii_digit()
         || matches!(character, '\u{1}' | '\u{2}')
 }
 
-/// Files of all crates; a `tests.rs` or a folder `tests` beside the code it tests is none.
+/// Returns the source files of all crates, without `tests.rs` files and `tests` folders.
 fn sources() -> Vec<RustFile> {
     let folders = CRATES.iter().map(|one| root().join(one.sources()));
     let mut files: Vec<RustFile> = folders.flat_map(|folder| rust_files(&folder)).collect();

@@ -1,5 +1,5 @@
-//! `planrun tools run`: one call of one tool from the command line, checked before it is made, at once or for somebody who
-//! waits for it in a file.
+//! `planrun tools run`: one call of one tool from the command line, checked before it is made, with its result printed
+//! immediately or written to a file later.
 
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,8 @@ fn called(place: &TempDir, tool: &str, input: &str) -> Output {
     )
 }
 
-/// What stands in the file of a deferred call once it is another one than the first; the deadline only keeps a broken test
-/// from waiting for ever.
+/// Waits until the result of a deferred call is in its file, and returns it. The deadline only keeps a broken test from
+/// waiting forever.
 fn result(path: &str) -> Json {
     let read = || serde_json::from_slice::<Json>(&std::fs::read(path).unwrap()).unwrap();
     let until = Instant::now() + Duration::from_mins(1);

@@ -1,11 +1,11 @@
-//! Contracts of tools that are pinned, and servers that offer something else by the time a plan calls them.
+//! Locked contracts of tools, and servers whose tools have changed when a plan calls them.
 
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 use crate::mcp::{calling, calls, project, run};
 
-/// What the scripted server offers of `echo` in place of what is pinned.
+/// Makes the scripted server offer `echo` with a contract that differs from the locked one.
 fn offer(place: &TempDir, properties: &Json, required: &Json) {
     let tools = json!([{
         "name": "echo",
@@ -15,7 +15,7 @@ fn offer(place: &TempDir, properties: &Json, required: &Json) {
     std::fs::write(place.path().join("tools.json"), tools.to_string()).unwrap();
 }
 
-/// Has the server want a language for each echo.
+/// Makes the server require a language for each echo.
 fn offer_wanting_a_language(place: &TempDir) {
     let text = json!({ "type": "string" });
     let properties = json!({ "text": text, "language": text });
@@ -31,14 +31,14 @@ fn nothing_is_started_where_a_contract_has_changed_so_that_calls_may_be_wrong() 
     let text = json!({ "type": "string" });
     let refused = run(&place, &["run", "a.plan"]);
     assert_eq!(refused.status, 1, "{refused:?}");
-    let said =
-        "the contract of `notes.echo` has changed since it was pinned: it wants `language` now";
+    let message =
+        "the contract of `notes.echo` has changed since it was pinned: it now requires `language`";
     for expected in [
         "contract-broken",
-        said,
+        message,
         "a.plan:4:18",
         "planrun tools lock",
-        "nothing was started",
+        "the run was not started",
     ] {
         assert!(
             refused.stderr.contains(expected),
@@ -60,13 +60,13 @@ fn nothing_is_started_where_a_contract_has_changed_so_that_calls_may_be_wrong() 
     offer(&place, &json!({ "words": text }), &json!([]));
     let renamed = run(&place, &["run", "a.plan"]);
     assert!(
-        renamed.stderr.contains("it does not take `text` any more"),
+        renamed.stderr.contains("it no longer takes `text`"),
         "{}",
         renamed.stderr
     );
 }
 
-/// A server that changes a contract while a plan runs, and what becomes of the run.
+/// Runs a plan during which the server changes a contract. Returns the project and the error output of the paused run.
 fn changed_in_mid_run() -> Option<(TempDir, String)> {
     let plan = "use notes\n\nplan a() -> any {\n    step changed = notes.change()\n    step given = notes.echo(text: \"x\") recover => \"caught\"\n    reply given\n}\n";
     let place = project(plan)?;
@@ -82,19 +82,19 @@ fn changed_in_mid_run() -> Option<(TempDir, String)> {
 
 #[test]
 fn a_step_whose_contract_changes_in_mid_run_pauses_and_no_arm_catches_it() {
-    let Some((place, said)) = changed_in_mid_run() else {
+    let Some((place, stderr)) = changed_in_mid_run() else {
         return;
     };
     for expected in [
         "denied.contract",
-        "it wants `language` now",
+        "it now requires `language`",
         "planrun tools lock",
     ] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(stderr.contains(expected), "{expected}: {stderr}");
     }
     let again = run(&place, &["runs", "resume", "r"]);
     assert_eq!(again.status, 4, "{again:?}");
-    // The server offers what it offered.
+    // The server offers the original contract again.
     std::fs::remove_file(place.path().join("tools.json")).unwrap();
     let resumed = run(&place, &["runs", "resume", "r"]);
     assert_eq!(
@@ -131,33 +131,33 @@ fn what_has_changed_at_a_server_is_told_with_the_plans_that_it_breaks() {
     let same = run(&place, &["tools", "diff"]);
     assert_eq!((same.status, &*same.stdout), (0, ""), "{same:?}");
     offer_wanting_a_language(&place);
-    let told = run(&place, &["tools", "diff"]);
-    assert_eq!(told.status, 1, "{told:?}");
+    let diff = run(&place, &["tools", "diff"]);
+    assert_eq!(diff.status, 1, "{diff:?}");
     for expected in [
-        "notes.echo has changed its contract: it wants `language` now\n",
-        "notes.wipe is gone\n",
+        "notes.echo has a new contract: it now requires `language`\n",
+        "notes.wipe was removed\n",
         "missing-argument",
         "a.plan:4:18",
     ] {
         assert!(
-            told.stdout.contains(expected),
+            diff.stdout.contains(expected),
             "{expected}: {}",
-            told.stdout
+            diff.stdout
         );
     }
     let document = run(&place, &["tools", "diff", "--format", "json"]).json();
     let echo =
-        json!({ "tool": "notes.echo", "change": "broken", "why": "it wants `language` now" });
+        json!({ "tool": "notes.echo", "change": "broken", "why": "it now requires `language`" });
     assert!(
         document["tools"].as_array().unwrap().contains(&echo),
         "{document}"
     );
     assert_eq!(document["diagnostics"][0]["code"], "missing-argument");
-    // The plan still is what it was for the contracts that are pinned.
+    // The plan is still correct for the locked contracts.
     assert_eq!(run(&place, &["check", "a.plan"]).status, 0);
 }
 
-/// `contract-broken` is found by connecting, so its page is held here and not where pages are checked.
+/// `contract-broken` is found by connecting, so its page is tested here and not with the other pages.
 #[test]
 fn the_page_of_a_broken_contract_says_what_is_so() {
     let page = crate::check::parse(planrun_lang::diag::codes::contracts::CONTRACT_BROKEN.page);

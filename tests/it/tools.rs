@@ -1,5 +1,5 @@
 //! Calling tools: permissions, HTTP over loopback, files, programs.
-#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use planrun_tools::tools::{
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
-/// Serves a router on a port of the system's choice and gives `127.0.0.1:PORT`.
+/// Serves a router on a free port. Returns `127.0.0.1:PORT`.
 async fn serve(router: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -110,12 +110,12 @@ async fn fetch(catalog: &Catalog, method: &str, url: String) -> Result<Value, Ca
     .await
 }
 
-/// What a call tells of its progress; `heard` is called with each.
+/// Collects the progress of a call. `heard` is called for each report.
 async fn progress(
     catalog: &Catalog,
     path: &str,
     arguments: Value,
-    mut heard: impl FnMut(),
+    mut on_progress: impl FnMut(),
 ) -> (Vec<Progress>, CallOutcome) {
     let (namespace, name) = path.split_once('.').unwrap();
     let tool = catalog.tool(namespace, name).unwrap();
@@ -128,7 +128,7 @@ async fn progress(
         match events.next().await.unwrap() {
             CallEvent::Progress(progress) => {
                 all.push(progress);
-                heard();
+                on_progress();
             }
             CallEvent::Done(outcome) => return (all, outcome),
             other => panic!("{other:?}"),
@@ -140,7 +140,7 @@ async fn progress(
 async fn a_download_tells_how_much_has_come() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let (go_on, mut may_go_on) = tokio::sync::mpsc::unbounded_channel();
+    let (proceed, mut may_proceed) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await.unwrap();
         let _ = socket.read(&mut [0; 1024]).await.unwrap();
@@ -149,14 +149,14 @@ async fn a_download_tells_how_much_has_come() {
             .write_all(format!("{head}{}", "x".repeat(25)).as_bytes())
             .await
             .unwrap();
-        // The rest comes when the first quarter was told.
-        may_go_on.recv().await.unwrap();
+        // The rest is sent after the first quarter was reported.
+        may_proceed.recv().await.unwrap();
         socket.write_all("y".repeat(75).as_bytes()).await.unwrap();
     });
     let arguments = Value::object([("url", Value::from(url))]);
-    let tell = || go_on.send(()).unwrap();
-    let (told, outcome) = progress(&net("127.0.0.1:*"), "http.fetch", arguments, tell).await;
-    assert_eq!(told, [Progress::of(25, 100)]);
+    let report = || proceed.send(()).unwrap();
+    let (reported, outcome) = progress(&net("127.0.0.1:*"), "http.fetch", arguments, report).await;
+    assert_eq!(reported, [Progress::of(25, 100)]);
     assert!(outcome.is_ok());
 }
 
@@ -165,8 +165,8 @@ async fn a_program_tells_how_much_it_has_written_and_not_what() {
     let argv = Value::list(["sh", "-c", "echo secret"].map(Value::from));
     let catalog = catalog(Path::new("/"), &grant("run", &["sh"]));
     let arguments = Value::object([("argv", argv)]);
-    let (told, outcome) = progress(&catalog, "proc.run", arguments, || ()).await;
-    assert_eq!(told, [Progress::message("7 bytes of output")]);
+    let (reported, outcome) = progress(&catalog, "proc.run", arguments, || ()).await;
+    assert_eq!(reported, [Progress::message("7 bytes of output")]);
     assert!(outcome.is_ok());
 }
 
@@ -174,11 +174,11 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn told(error: &CallError) -> (String, Sent) {
+fn class_and_sent(error: &CallError) -> (String, Sent) {
     (error.class.to_string(), error.sent)
 }
 
-/// Answers with the status in the path, what it was asked otherwise.
+/// Answers with the status in the path, or with the request itself.
 async fn echo(method: Method, headers: HeaderMap, uri: axum::http::Uri, body: String) -> Response {
     let path = uri.path().trim_start_matches('/');
     if let Some(status) = path.strip_prefix("status/") {
@@ -190,11 +190,11 @@ async fn echo(method: Method, headers: HeaderMap, uri: axum::http::Uri, body: St
             .get(name)
             .map(|value| value.to_str().unwrap().to_owned())
     };
-    let told = serde_json::json!({
+    let request = serde_json::json!({
         "method": method.as_str(), "query": uri.query(), "body": body, "path": path,
         "content_type": header("content-type"), "key": header("idempotency-key"), "secret": header("authorization"),
     });
-    axum::Json(told).into_response()
+    axum::Json(request).into_response()
 }
 
 #[tokio::test]
@@ -251,7 +251,7 @@ async fn statuses_become_classes_and_404_is_a_result() {
         let error = fetch(&catalog, "GET", format!("http://{address}/status/{status}"))
             .await
             .unwrap_err();
-        assert_eq!(told(&error), (class.to_owned(), sent), "{status}");
+        assert_eq!(class_and_sent(&error), (class.to_owned(), sent), "{status}");
         assert_eq!(error.retry_after, Some(Duration::from_secs(7)));
         assert!(error.message.contains("sorry"), "{}", error.message);
     }
@@ -265,7 +265,7 @@ async fn statuses_become_classes_and_404_is_a_result() {
 #[tokio::test]
 async fn what_never_left_and_what_broke_off_differ() {
     let refused = net("127.0.0.1:*");
-    // Bound and dropped: nobody listens there.
+    // Bound and dropped, so nothing listens on it.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -275,7 +275,7 @@ async fn what_never_left_and_what_broke_off_differ() {
         .await
         .unwrap_err();
     assert_eq!(
-        told(&error),
+        class_and_sent(&error),
         ("transient.network".into(), Sent::No),
         "{}",
         error.message
@@ -286,7 +286,7 @@ async fn what_never_left_and_what_broke_off_differ() {
         .await
         .unwrap_err();
     assert_eq!(
-        told(&error),
+        class_and_sent(&error),
         ("transient.network".into(), Sent::No),
         "{}",
         error.message
@@ -304,7 +304,7 @@ async fn what_never_left_and_what_broke_off_differ() {
         .await
         .unwrap_err();
     assert_eq!(
-        told(&error),
+        class_and_sent(&error),
         ("transient.network".into(), Sent::Maybe),
         "{}",
         error.message
@@ -313,7 +313,7 @@ async fn what_never_left_and_what_broke_off_differ() {
         .await
         .unwrap_err();
     assert_eq!(
-        told(&error),
+        class_and_sent(&error),
         ("transient.network".into(), Sent::No),
         "{}",
         error.message
@@ -329,7 +329,7 @@ async fn denied_hosts_are_never_asked() {
     )
     .await
     .unwrap_err();
-    assert_eq!(told(&error), ("denied.policy".into(), Sent::No));
+    assert_eq!(class_and_sent(&error), ("denied.policy".into(), Sent::No));
     assert!(
         error.message.contains(r#"allow { net: ["127.0.0.1:1"] }"#),
         "{}",
@@ -338,14 +338,14 @@ async fn denied_hosts_are_never_asked() {
     for url in ["file:///etc/passwd", "banana", "http://"] {
         let error = fetch(&net("*"), "GET", url.into()).await.unwrap_err();
         assert_eq!(
-            told(&error),
+            class_and_sent(&error),
             ("validation.arguments".into(), Sent::No),
             "{url}"
         );
     }
 }
 
-/// Two servers that count who comes, one as `127.0.0.1`, which sends everybody on to the other, as `localhost`.
+/// Starts two servers that count requests: one as `127.0.0.1`, which redirects to the other, as `localhost`.
 async fn two_hosts() -> (String, String, Arc<AtomicUsize>) {
     let visits = Arc::new(AtomicUsize::new(0));
     let counter = visits.clone();
@@ -371,7 +371,7 @@ async fn a_redirect_to_another_host_or_a_private_address_needs_that_named() {
     let resolved = format!("127.0.0.1:{port}");
     for (net, may) in [
         (vec![&*first], false),
-        // A pattern of names stands for no address of this machine, and a name that resolves to one is looked at again.
+        // A pattern of names does not permit local addresses, and a name that resolves to one is checked again.
         (vec![&*first, "*"], false),
         (vec![&*first, "*:*"], false),
         (vec![&*first, "local*:*"], false),
@@ -386,7 +386,7 @@ async fn a_redirect_to_another_host_or_a_private_address_needs_that_named() {
             Err(error) => {
                 assert!(!may, "{net:?}: {error}");
                 assert_eq!(
-                    told(&error),
+                    class_and_sent(&error),
                     ("denied.policy".into(), Sent::Answered),
                     "{net:?}"
                 );
@@ -405,7 +405,10 @@ async fn a_tool_of_the_project_is_not_redirected_to_another_host_whatever_is_all
     catalog.add_app(&app(&first), &ProjectLimit::default());
     let id = Value::object([("id", Value::from("x"))]);
     let error = call(&catalog, "hr.create", id).await.unwrap_err();
-    assert_eq!(told(&error), ("denied.policy".into(), Sent::Answered));
+    assert_eq!(
+        class_and_sent(&error),
+        ("denied.policy".into(), Sent::Answered)
+    );
     assert!(
         error.message.contains("was redirected to localhost"),
         "{error}"
@@ -430,7 +433,10 @@ async fn redirects_are_followed_under_the_permissions() {
     let error = fetch(&net(&address), "POST", format!("http://{address}/away"))
         .await
         .unwrap_err();
-    assert_eq!(told(&error), ("denied.policy".into(), Sent::Answered));
+    assert_eq!(
+        class_and_sent(&error),
+        ("denied.policy".into(), Sent::Answered)
+    );
     let both = catalog(Path::new("/"), &grant("net", &[&address, &other]));
     let arguments = Value::object([
         ("url", Value::from(format!("http://{address}/away"))),
@@ -459,7 +465,10 @@ async fn redirects_are_followed_under_the_permissions() {
     let error = fetch(&net(&address), "GET", format!("http://{address}/loop"))
         .await
         .unwrap_err();
-    assert_eq!(told(&error), ("tool.failed".into(), Sent::Answered));
+    assert_eq!(
+        class_and_sent(&error),
+        ("tool.failed".into(), Sent::Answered)
+    );
 }
 
 #[tokio::test]
@@ -480,7 +489,10 @@ async fn bodies_are_bounded() {
         let error = fetch(&net(&address), "GET", format!("http://{address}/"))
             .await
             .unwrap_err();
-        assert_eq!(told(&error), ("validation.result".into(), Sent::Answered));
+        assert_eq!(
+            class_and_sent(&error),
+            ("validation.result".into(), Sent::Answered)
+        );
     }
 }
 
@@ -501,12 +513,12 @@ async fn a_stopped_request_may_have_happened() {
     };
     let (outcome, ()) = tokio::join!(finish(reply), stop);
     assert_eq!(
-        told(&outcome.unwrap_err()),
+        class_and_sent(&outcome.unwrap_err()),
         ("cancelled".into(), Sent::Maybe)
     );
 }
 
-/// An app with one tool, `hr.create(id: string, note?: string)`, at this address.
+/// Returns an app with one tool, `hr.create(id: string, note?: string)`, at this address.
 fn app(address: &str) -> App {
     let parameter = |name: &str, required| Parameter {
         name: name.into(),
@@ -551,7 +563,7 @@ fn app(address: &str) -> App {
     }
 }
 
-/// Calls `hr.create` and has it answered with this status and body. An app needs no `allow`.
+/// Calls `hr.create` on a server that answers with this status and body. An app needs no `allow`.
 async fn answered(status: u16, body: &'static str) -> Result<Value, CallError> {
     let status = StatusCode::from_u16(status).unwrap();
     let address =
@@ -655,7 +667,11 @@ async fn answers_of_apps_become_results_and_classes() {
     ];
     for (status, body, class, sent, part) in cases {
         let error = answered(status, body).await.unwrap_err();
-        assert_eq!(told(&error), (class.to_owned(), sent), "{status} {body}");
+        assert_eq!(
+            class_and_sent(&error),
+            (class.to_owned(), sent),
+            "{status} {body}"
+        );
         assert!(
             error.message.contains(part) && error.message.starts_with("hr.create"),
             "{}",
@@ -730,7 +746,7 @@ async fn files_are_reached_inside_of_what_is_allowed_only() {
         for tool in ["fs.read", "fs.write"] {
             let error = call(&catalog, tool, at(path)).await.unwrap_err();
             assert_eq!(
-                told(&error),
+                class_and_sent(&error),
                 ("denied.policy".into(), Sent::No),
                 "{tool} {path}"
             );
@@ -756,7 +772,10 @@ async fn files_are_reached_inside_of_what_is_allowed_only() {
     let error = call(&catalog, "fs.read", at("data/absent.txt"))
         .await
         .unwrap_err();
-    assert_eq!(told(&error), ("tool.failed".into(), Sent::Answered));
+    assert_eq!(
+        class_and_sent(&error),
+        ("tool.failed".into(), Sent::Answered)
+    );
     assert_eq!(error.message, "data/absent.txt does not exist");
     let error = call(&catalog, "fs.read", at("data")).await.unwrap_err();
     assert_eq!(error.message, "data is a folder");
@@ -822,15 +841,15 @@ async fn programs_run_without_a_shell_and_see_only_what_is_allowed() {
     assert_eq!(text(&output, "stdout").len(), big.len());
 
     let error = run(vec![argv(&["ls"])]).await.unwrap_err();
-    assert_eq!(told(&error), ("denied.policy".into(), Sent::No));
+    assert_eq!(class_and_sent(&error), ("denied.policy".into(), Sent::No));
     assert!(error.message.contains(r#"allow { run: ["ls"] }"#));
     let error = run(vec![argv(&["no-such-program"])]).await.unwrap_err();
-    assert_eq!(told(&error), ("tool.failed".into(), Sent::No));
+    assert_eq!(class_and_sent(&error), ("tool.failed".into(), Sent::No));
     let variable = Value::object([("LD_PRELOAD", Value::from("x.so"))]);
     let error = run(vec![argv(&["cat"]), ("env", variable)])
         .await
         .unwrap_err();
-    assert_eq!(told(&error), ("denied.policy".into(), Sent::No));
+    assert_eq!(class_and_sent(&error), ("denied.policy".into(), Sent::No));
     let error = run(vec![argv(&["cat"]), ("cwd", Value::from(".."))])
         .await
         .unwrap_err();
@@ -838,11 +857,17 @@ async fn programs_run_without_a_shell_and_see_only_what_is_allowed() {
     let error = run(vec![argv(&["sh", "-c", "kill -9 $$"])])
         .await
         .unwrap_err();
-    assert_eq!(told(&error), ("transient.unavailable".into(), Sent::Maybe));
+    assert_eq!(
+        class_and_sent(&error),
+        ("transient.unavailable".into(), Sent::Maybe)
+    );
     let error = run(vec![argv(&["sh", "-c", "head -c 9000000 /dev/zero"])])
         .await
         .unwrap_err();
-    assert_eq!(told(&error), ("validation.result".into(), Sent::Answered));
+    assert_eq!(
+        class_and_sent(&error),
+        ("validation.result".into(), Sent::Answered)
+    );
 }
 
 #[tokio::test]
@@ -864,7 +889,7 @@ async fn a_stopped_program_takes_its_children_along() {
     let start = Instant::now();
     let (outcome, ()) = tokio::join!(finish(reply), stop);
     assert_eq!(
-        told(&outcome.unwrap_err()),
+        class_and_sent(&outcome.unwrap_err()),
         ("cancelled".into(), Sent::Maybe)
     );
     assert!(start.elapsed() < Duration::from_secs(3));
@@ -912,17 +937,17 @@ async fn system_tools() {
         )
     };
     assert_eq!(
-        told(&fail("tool.busy").await.unwrap_err()),
+        class_and_sent(&fail("tool.busy").await.unwrap_err()),
         ("tool.busy".into(), Sent::Answered)
     );
     let error = fail("transient.timout").await.unwrap_err();
     assert_eq!(
         error.message,
-        "`transient.timout` is no error class; did you mean `transient.timeout`?"
+        "`transient.timout` is not an error class; did you mean `transient.timeout`?"
     );
 }
 
-/// What a catalog says of where and as whom `hr.create` is called, keyed with one byte.
+/// Returns the identity of `hr.create` in a catalog: the hash of its address and credentials, keyed with one byte.
 fn identity(catalog: &Catalog, key: u8) -> [u8; 32] {
     let mut identity = Identity::new(&[key; 32]);
     let tool = catalog.tool("hr", "create").unwrap();
@@ -952,6 +977,6 @@ fn a_tool_is_another_one_elsewhere_and_with_other_credentials() {
     ] {
         assert_ne!(identity(&own, 1), identity(&other, 1));
     }
-    // Nobody who does not know the key can tell which credentials it were.
+    // Without the key, the credentials cannot be derived from the hash.
     assert_ne!(identity(&own, 1), identity(&own, 2));
 }

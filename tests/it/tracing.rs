@@ -1,4 +1,4 @@
-//! `PLANRUN_LOG`: what happens inside of a run is told where somebody asks for it, and no secret is among it.
+//! `PLANRUN_LOG`: events inside of a run are logged on request, without secrets.
 
 use crate::support::{Output, folder, planrun};
 
@@ -18,7 +18,7 @@ plan keep(password: secret, names: string[]) -> string {
 }
 "#;
 
-/// A run of the plan, with what is logged by this filter.
+/// Runs the plan with this log filter.
 fn logged(filter: Option<&str>) -> Output {
     let files = folder([("keep.plan", PLAN), ("out/readme.txt", "")]);
     let arguments = [
@@ -77,7 +77,7 @@ fn a_filter_leaves_out_what_it_does_not_name_and_without_one_nothing_is_told() {
     let silent = logged(None);
     assert!(!silent.stderr.contains("planrun_runs"), "{}", silent.stderr);
     assert!(!logged(Some("")).stderr.contains("planrun_runs"));
-    // Others' crates are never told, whatever the filter says: nobody knows what they put into fields.
+    // Spans of other crates are never logged, regardless of the filter, because their fields may contain secrets.
     let all = logged(Some("trace"));
     let stranger = all
         .stderr

@@ -1,9 +1,6 @@
-//! Types: the verdict of `fit` against real values, JSON Schema both ways, and the published schema cases.
+//! Types: the verdicts of `fit` against real values, JSON Schema in both directions, and the published schema cases.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on says so by panicking"
-)]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +15,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support;
 
-/// Types that a schema can carry, with unions as [`Type::union`] makes them.
+/// Generates types that a schema can express, with unions normalized by [`Type::union`].
 fn any_type() -> impl Strategy<Value = Type> {
     let leaf = prop_oneof![
         Just(Type::Null),
@@ -58,8 +55,8 @@ fn any_type() -> impl Strategy<Value = Type> {
     })
 }
 
-/// A value of a type, chosen by the numbers in `choices`; a full one has no empty list, no null
-/// where another value may be, and leaves no field out.
+/// Returns a value of a type, determined by the numbers in `choices`. A full value has no empty list, no null where
+/// another value is possible, and no missing optional field.
 fn value_of(ty: &Type, full: bool, choices: &mut impl Iterator<Item = usize>) -> Value {
     let mut choose = |count: usize| choices.next().unwrap_or(0) % count.max(1);
     match ty {
@@ -144,14 +141,15 @@ proptest! {
                 prop_assert_eq!(check_value(&there, &to), Ok(()), "{} into {}", from, to);
                 prop_assert_eq!(check_value(&there, &ty), Ok(()), "{} into {} is {}", from, to, ty);
             }
-            // Told as mistakes although a value may fit: what may be absent, and what only a null, an empty
-            // list or a missing field could be right in.
+            // Reported as mistakes although some value may fit: absent values, and types that share only null, empty
+            // lists or missing fields.
             Fit::Cannot(mismatch) if !mismatch.absent() => {
                 prop_assert!(check_value(&full, &to).is_err(), "{} into {}: {}", from, to, mismatch);
             }
             Fit::Cannot(_) | Fit::Unknown => {}
         }
-        // What a place makes of a value is of its type and stays so; what goes there as it is was of the type before.
+        // A converted value has the target type and stays the same when converted again; a value that needs no
+        // conversion already had the target type.
         if let Ok(there) = convert(value.clone(), &to) {
             prop_assert_eq!(check_value(&there, &to), Ok(()), "{} of {} into {}", value, from, to);
             prop_assert_eq!(convert(there.clone(), &to).map(|again| again.to_typed_json()), Ok(there.to_typed_json()));
@@ -187,7 +185,7 @@ fn read(path: &Path) -> Json {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// JSON in which keywords of schemas stand in right and wrong places.
+/// Generates JSON with keywords of schemas in right and wrong places.
 fn any_schema() -> impl Strategy<Value = Json> {
     let words = prop::sample::select(vec![
         "type",
@@ -256,7 +254,7 @@ proptest! {
     }
 }
 
-/// The documents that the published cases of one draft refer to, by their addresses.
+/// Returns the documents that the published cases of one draft refer to, with their addresses.
 pub fn documents(folder: &Path, draft: &str) -> Vec<(String, Json)> {
     let mut documents = Vec::new();
     remotes(
@@ -321,13 +319,13 @@ fn published_schema_cases() {
                         case["description"],
                         test["description"]
                     );
-                    let told = validator.violations(&test["data"]);
-                    if valid == told.is_empty() {
+                    let violations = validator.violations(&test["data"]);
+                    if valid == violations.is_empty() {
                         passed += 1;
                     } else {
-                        failed.insert(name.clone(), told);
+                        failed.insert(name.clone(), violations);
                     }
-                    // A schema without `type` says nothing of values of other kinds; a type takes it by what it shows.
+                    // A schema without `type` does not constrain other kinds of values, while the derived type does.
                     if valid && schema.get("type").is_some() {
                         let decoded = decode(&test["data"], &ty);
                         assert!(decoded.is_ok(), "{name}: {ty} refuses it: {decoded:?}");

@@ -19,7 +19,7 @@ fn a_change_is_checked_and_named() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let (sender, told) = mpsc::channel();
+    let (sender, lines) = mpsc::channel();
     let streams: [Box<dyn std::io::Read + Send>; 2] = [
         Box::new(child.stdout.take().unwrap()),
         Box::new(child.stderr.take().unwrap()),
@@ -33,17 +33,17 @@ fn a_change_is_checked_and_named() {
                 .for_each(|line| drop(sender.send(line)));
         });
     }
-    // Far more than it takes; without it a mistake here would never end.
+    // A timeout, so that a broken test ends.
     let mut seen = Vec::new();
-    let mut until = |times: usize, wanted: &str| {
-        // The two streams may come in any order.
+    let mut until = |times: usize, expected: &str| {
+        // The order of the two streams is not fixed.
         while seen
             .iter()
-            .filter(|line: &&String| line.contains(wanted))
+            .filter(|line: &&String| line.contains(expected))
             .count()
             < times
         {
-            seen.push(told.recv_timeout(Duration::from_mins(2)).expect(wanted));
+            seen.push(lines.recv_timeout(Duration::from_mins(2)).expect(expected));
         }
         assert!(seen.iter().all(|line| !line.contains('\u{1b}')), "{seen:?}");
     };
@@ -74,7 +74,7 @@ fn stats_count_what_is_known() {
         .run();
     let bytes = plan.len() + GOOD.len();
     let expected = format!(
-        "files: 2 ({bytes} bytes)\nplans: 2\nsteps: 4\ncalls: 3 (2 with a known result, 1 without)\nleft to the run: 0 contracts of calls, 0 values\nnote[unknown-read]: 1\n1 note in 2 files\n"
+        "files: 2 ({bytes} bytes)\nplans: 2\nsteps: 4\ncalls: 3 (2 with a known result type, 1 without)\nchecked at run time: 0 contracts of calls, 0 values\nnote[unknown-read]: 1\n1 note in 2 files\n"
     );
     assert_eq!(
         (output.status, output.stderr.as_str()),

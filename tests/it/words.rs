@@ -1,4 +1,5 @@
-//! Words of other languages: each is told with what it is here, what is told is sound, and one fault is one finding.
+//! Habits from other languages: each is reported with the equivalent here, the equivalent is valid, and one mistake
+//! gives one diagnostic.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::fixes::Case;
 const HEAD: &str = "use kit\n\ntool kit.find(q: string) -> { name: string, n: int, tags: string[] } read\n\
                     tool kit.act(x: string, n?: int) -> { id: string }\n\n";
 
-/// A plan of these parameters and statements.
+/// Returns a plan with these parameters and statements.
 fn plan(parameters: &str, statements: &str) -> String {
     format!("{HEAD}plan p({parameters}) -> any {{\n    {statements}\n}}\n")
 }
@@ -30,26 +31,26 @@ fn errors(text: &str) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Everything that is wrong with what is said about a text that holds a phrase.
+/// Returns everything that is wrong with the diagnostics of a text that contains a phrase.
 fn faults(wrong: &str, help: &str, certainty: Certainty) -> Vec<String> {
     let found = errors(wrong);
-    let told =
+    let describe =
         |found: &Diagnostic| format!("{}: {} ({:?})", found.code.name, found.message, found.help);
     let [only] = found.as_slice() else {
         return vec![format!(
             "{} errors instead of one: {:#?}",
             found.len(),
-            found.iter().map(told).collect::<Vec<_>>()
+            found.iter().map(describe).collect::<Vec<_>>()
         )];
     };
     let mut faults = Vec::new();
     if only.help.as_deref() != Some(help) {
-        faults.push(format!("{} instead of `{help}`", told(only)));
+        faults.push(format!("{} instead of `{help}`", describe(only)));
     }
     match (&only.fix, certainty) {
-        (None, Certainty::Told) => {}
-        (None, _) => faults.push(format!("no fix: {}", told(only))),
-        (Some(fix), Certainty::Told) => {
+        (None, Certainty::Advice) => {}
+        (None, _) => faults.push(format!("no fix: {}", describe(only))),
+        (Some(fix), Certainty::Advice) => {
             faults.push(format!("a fix, `{}`, where nothing is known", fix.title));
         }
         (Some(fix), _) => {
@@ -60,7 +61,7 @@ fn faults(wrong: &str, help: &str, certainty: Certainty) -> Vec<String> {
             let left = errors(&mended);
             faults.extend(
                 left.first()
-                    .map(|left| format!("the fix leads to {} in\n{mended}", told(left))),
+                    .map(|left| format!("the fix leads to {} in\n{mended}", describe(left))),
             );
         }
     }
@@ -76,7 +77,7 @@ fn none_is_faulty(faults: &[String]) {
     );
 }
 
-/// The parameters for which a phrase of an expression has a meaning.
+/// Returns the parameters for which a phrase of an expression is well typed.
 fn values_for(phrase: &Phrase) -> String {
     let right = phrase.right;
     let number = right.contains("math.") || right.contains("b - a");
@@ -99,7 +100,7 @@ fn values_for(phrase: &Phrase) -> String {
     )
 }
 
-/// The expression that stands for `e` in a phrase.
+/// Returns the expression to replace `e` in a phrase.
 fn body_for(phrase: &Phrase) -> &'static str {
     if phrase.right.contains("flatten") {
         "[x]"
@@ -152,7 +153,7 @@ fn c11_what_is_told_instead_is_sound() {
     none_is_faulty(&faulty);
 }
 
-/// Statements and clauses of a table, with what a plan needs around them.
+/// Replaces the placeholders in a statement or clause of a table.
 fn sound(right: &str) -> String {
     right
         .replace("ns.tool(…)", "kit.find(q: s)")
@@ -165,7 +166,7 @@ fn sound(right: &str) -> String {
 
 const VALUES: &str = "s: string, value: string, n: int, flag: bool, xs: string[]";
 
-/// A plan in which a statement stands that may be an end.
+/// Returns a plan with a statement that may end the plan.
 fn around(statement: &str) -> String {
     let ends = ["reply", "fail"]
         .iter()
@@ -277,7 +278,7 @@ fn c11_a_type_of_another_language_is_told() {
     none_is_faulty(&faulty);
 }
 
-/// Statements with habits of other languages, and what their fixes make of them; empty where there is none.
+/// Statements with habits from other languages, and the results of their fixes; empty if there is no fix.
 const HABITS: &[(&str, &str)] = &[
     ("reply flag and n > 1", "reply flag && n > 1"),
     (
@@ -398,16 +399,19 @@ fn c11_a_habit_is_one_finding_and_its_fix_is_sound() {
             )
         };
         let found = errors(&whole(wrong));
-        let told = found
+        let messages = found
             .iter()
             .map(|found| format!("{}: {:?}", found.message, found.help))
             .collect::<Vec<_>>();
         let [only] = found.as_slice() else {
-            faulty.push(format!("`{wrong}`: {} findings: {told:#?}", found.len()));
+            faulty.push(format!(
+                "`{wrong}`: {} findings: {messages:#?}",
+                found.len()
+            ));
             continue;
         };
         if only.help.is_none() {
-            faulty.push(format!("`{wrong}`: without a remedy: {told:?}"));
+            faulty.push(format!("`{wrong}`: without a remedy: {messages:?}"));
         }
         let mended = only
             .fix
@@ -422,7 +426,7 @@ fn c11_a_habit_is_one_finding_and_its_fix_is_sound() {
                         .map(|left| format!("`{wrong}`: the fix leads to {}", left.message)),
                 );
             }
-            other => faulty.push(format!("`{wrong}`: {told:?} gave {other:?}")),
+            other => faulty.push(format!("`{wrong}`: {messages:?} gave {other:?}")),
         }
     }
     none_is_faulty(&faulty);

@@ -1,4 +1,4 @@
-//! Scripted tools: a plan runs in the test's own process, on paused time, against tools that answer as told.
+//! Scripted tools: a plan runs in the test process, on paused time, against tools with scripted answers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -26,31 +26,31 @@ use planrun_tools::tools::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How a tool answers one call; after the last script it goes on as the last one said.
+/// The answer of a tool to one call. The last script is used for all further calls.
 #[derive(Clone)]
 pub enum Script {
     Give(serde_json::Value),
-    /// An error class, and whether the world has seen the call.
+    /// An error class, and whether the tool received the call.
     Fail(&'static str, Sent),
-    /// An error with all that it says.
+    /// A complete error.
     Error(CallError),
-    /// A `transient.rate_limited` that asks for a wait.
+    /// A `transient.rate_limited` error that asks for a wait.
     Limited(Duration),
-    /// As the other, after a while.
+    /// Another script, after a delay.
     After(Duration, Box<Script>),
 }
 
-/// One call as a tool saw it.
+/// One call as a tool received it.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub tool: String,
-    /// Milliseconds since the world began.
+    /// Milliseconds since the world was created.
     pub at: u128,
     pub arguments: serde_json::Value,
     pub key: String,
 }
 
-/// Tools, and what was called.
+/// Tools, and a record of their calls.
 pub struct World {
     catalog: Catalog,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -59,13 +59,13 @@ pub struct World {
     files: BTreeMap<String, String>,
     pub cancel: CancellationToken,
     pub stop_after: Option<Duration>,
-    /// Where runs are written down; one that holds events already goes on.
+    /// The journal of runs. If it has events already, the run is resumed.
     pub journal: Option<MemoryLog>,
-    /// Results that steps may use again.
+    /// Cached results of steps.
     pub cache: Option<Arc<dyn ResultCache>>,
-    /// Nothing is called: what the journal tells is only looked at.
+    /// Whether the run is only replayed from the journal, without calls.
     pub replay_only: bool,
-    /// Answers that are given beforehand: a path and JSON.
+    /// Answers that are given in advance: a path and JSON.
     pub answers: Vec<(&'static str, serde_json::Value)>,
     pub asker: Option<Arc<dyn Asker>>,
     pub order: Order,
@@ -131,7 +131,7 @@ impl World {
         self
     }
 
-    /// Whoever is asked by `ask` or `infer` answers so, in the order in which it is asked.
+    /// Sets the answers to `ask` and `infer`, in the order of the requests.
     pub fn prompted(mut self, scripts: impl IntoIterator<Item = Script>) -> Self {
         let transport = Scripted {
             name: "ask".to_owned(),
@@ -145,7 +145,7 @@ impl World {
         self
     }
 
-    /// Adds a tool such as `hr.create` with a transport of its own, which changes things.
+    /// Adds a tool such as `hr.create` with its own transport, which has effects.
     pub fn wired(mut self, path: &str, transport: Arc<dyn Transport>) -> Self {
         let (namespace, name) = path.split_once('.').unwrap();
         self.catalog
@@ -153,7 +153,7 @@ impl World {
         self
     }
 
-    /// From now on a tool has the contract that an app file with these schemas gives it.
+    /// Sets the contract of a tool from the schemas of an app file.
     pub fn contract(
         mut self,
         path: &str,
@@ -184,7 +184,7 @@ impl World {
         self
     }
 
-    /// From now on the answers of a tool say under `usage` what they cost.
+    /// Declares that the answers of a tool report their cost in `usage`.
     pub fn reporting(mut self, path: &str) -> Self {
         let (namespace, name) = path.split_once('.').unwrap();
         let tool = self.catalog.tool(namespace, name).unwrap().clone();
@@ -206,12 +206,12 @@ impl World {
         self
     }
 
-    /// Its tools, for those who run a plan themselves.
+    /// Returns its tools, for tests that run a plan themselves.
     pub fn into_catalog(self) -> Catalog {
         self.catalog
     }
 
-    /// Runs the only plan of a text; findings of error severity fail the test.
+    /// Runs the last plan of a text. Fails if the plan has errors.
     pub async fn run(&self, text: &str) -> Ran {
         self.run_with(text, BTreeMap::new()).await
     }
@@ -222,7 +222,7 @@ impl World {
             .expect("the run ends")
     }
 
-    /// As the other; `None` where its journal took no more events and the run stood still.
+    /// Runs the last plan of a text. `None` if its journal accepted no more events and the run stopped.
     pub async fn run_until_it_dies(
         &self,
         text: &str,
@@ -230,7 +230,7 @@ impl World {
     ) -> Option<Ran> {
         let source = SourceFile::new("test.plan", text);
         let tools: Tools = self.catalog.signatures().cloned().collect();
-        let checked = sema::check_without_rules(&source, &tools, &Kept(&self.files));
+        let checked = sema::check_without_rules(&source, &tools, &PlanFiles(&self.files));
         let errors = checked
             .diagnostics
             .iter()
@@ -247,15 +247,15 @@ impl World {
             progress: progress.clone(),
         };
         let begun = Instant::now();
-        let (log, past) = self.journal.as_ref().map_or((None, None), |log| {
-            let past = (!log.lines().is_empty()).then(|| log.past().unwrap());
-            (Some(Box::new(log.clone()) as Box<dyn Log>), past)
+        let (log, replay) = self.journal.as_ref().map_or((None, None), |log| {
+            let replay = (!log.lines().is_empty()).then(|| log.replay_state().unwrap());
+            (Some(Box::new(log.clone()) as Box<dyn Log>), replay)
         });
         let context = Context {
             root: PathBuf::from("/"),
             cancel: self.cancel.clone(),
             log,
-            past,
+            replay,
             retries: true,
             cache: self.cache.clone(),
             replay_only: self.replay_only,
@@ -279,7 +279,7 @@ impl World {
         let outcome = tokio::time::timeout(Duration::from_hours(24 * 365), running).await;
         let Ok(outcome) = outcome else { return None };
         let took = begun.elapsed().as_millis();
-        // Tools that were cancelled get a moment to notice.
+        // Cancelled tools get a moment to notice.
         tokio::time::sleep(Duration::from_millis(1)).await;
         let events = events.lock().unwrap().clone();
         let (seen, cancelled) = (
@@ -312,26 +312,26 @@ impl World {
         }
     }
 
-    /// Every call so far.
+    /// Returns every call so far.
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 }
 
 /// An event: its name, its path, and the milliseconds of a wait.
-type Told = (&'static str, String, u128);
+type ObservedEvent = (&'static str, String, u128);
 
-/// Keeps what a run tells.
+/// Records the events of a run.
 struct Watcher {
-    events: Arc<Mutex<Vec<Told>>>,
+    events: Arc<Mutex<Vec<ObservedEvent>>>,
     refused: Arc<Mutex<Vec<String>>>,
     progress: Arc<Mutex<Vec<(String, Progress)>>>,
 }
 
 impl Observer for Watcher {
     fn progressed(&mut self, path: &str, progress: &Progress) {
-        let told = (path.to_owned(), progress.clone());
-        self.progress.lock().unwrap().push(told);
+        let report = (path.to_owned(), progress.clone());
+        self.progress.lock().unwrap().push(report);
     }
 
     fn observe(&mut self, event: &Event) {
@@ -356,13 +356,13 @@ pub struct Ran {
     pub outcome: Outcome,
     pub seen: Vec<Seen>,
     pub cancelled: Vec<String>,
-    /// Milliseconds.
+    /// Duration in milliseconds.
     pub took: u128,
     /// Name, path, and the milliseconds of a wait.
     pub events: Vec<(&'static str, String, u128)>,
-    /// Why answers were not taken.
+    /// Errors of answers that were refused.
     pub refused: Vec<String>,
-    /// What calls told of how far they have come, by the path of the step.
+    /// Progress reports of calls, by the path of the step.
     pub progress: Vec<(String, Progress)>,
 }
 
@@ -382,7 +382,7 @@ impl Ran {
             .unwrap_or_else(|| panic!("no step {path}"))
     }
 
-    /// `completed`, `skipped(guard)` …
+    /// Returns the status of a step: `completed`, `skipped(guard)` …
     pub fn status(&self, path: &str) -> String {
         let step = self.step(path);
         match step.reason {
@@ -391,7 +391,7 @@ impl Ran {
         }
     }
 
-    /// The class of the run's error.
+    /// Returns the class of the run's error, or an empty string.
     pub fn class(&self) -> String {
         self.outcome
             .error
@@ -399,7 +399,7 @@ impl Ran {
             .map_or_else(String::new, |error| error.class.to_string())
     }
 
-    /// The tools in the order in which they were called.
+    /// Returns the names of the tools, in the order of their calls.
     pub fn order(&self) -> Vec<&str> {
         self.seen.iter().map(|seen| seen.tool.as_str()).collect()
     }
@@ -449,7 +449,7 @@ impl Transport for Scripted {
     }
 }
 
-/// One script for every model and every agent.
+/// The same scripted transport for every model and every agent.
 struct Prompted(Arc<Scripted>);
 
 impl Prompts for Prompted {
@@ -494,9 +494,9 @@ fn failure(class: &str, sent: Sent, retry_after: Option<Duration>) -> CallError 
     }
 }
 
-struct Kept<'a>(&'a BTreeMap<String, String>);
+struct PlanFiles<'a>(&'a BTreeMap<String, String>);
 
-impl Files for Kept<'_> {
+impl Files for PlanFiles<'_> {
     fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
         let text = self
             .0

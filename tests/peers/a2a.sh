@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Plans over an agent made with the A2A SDK for Python, over JSON-RPC with streams and over HTTP+JSON without. Needs python and a
-# package registry; takes no arguments. Without python it says so, and nothing is counted.
+# Runs plans against an agent built with the Python SDK of A2A, over JSON-RPC with streams and over HTTP+JSON without.
+# Needs python3 and a package registry; takes no arguments. If python3 is missing, reports that and skips everything.
 source "$(dirname "$0")/surroundings.sh" a2a
 
 needs python3 "agents of A2A from PyPI"
 
-# Pinned, so that a new release of the peer is a change of this file.
+# Pinned, so that an update is a change to this file.
 prepared venv "a2a-sdk[http-server]==1.3.0 uvicorn==0.54.0" python_packages
 python=$peers/venv/bin/python
 begin
@@ -27,7 +27,7 @@ YAML
 "$planrun" tools lock --check > checked
 grep -q '"server": "painter"' planrun.lock
 
-# Told and answered; pieces, data and files; a failure.
+# Text, streamed parts, data, files, and a failure.
 for namespace in painter remote; do
     cat > "$namespace.plan" <<PLAN
 use $namespace
@@ -54,7 +54,7 @@ assert reply == {"said": "HELLO", "drafted": "Dear Ada", "words": 4, "refused": 
 PYTHON
 done
 
-# As docs/a2a.md has it: a question in the inbox, and its answer in another process.
+# The example of docs/a2a.md: a question in the inbox is answered by another process.
 cp "$root/tests/peers/a2a/letter.plan" .
 status=0
 "$planrun" run letter.plan -i name=Ada --run-id letter > waiting 2>&1 || status=$?
@@ -63,7 +63,7 @@ status=0
 "$planrun" runs answer letter 'painted.asked={"answer": "blue"}' --resume > answered || { cat answered; exit 1; }
 grep -q "painted blue" answered
 
-# A killed run comes back to its task, over streams and without, and sends nothing again.
+# A killed run resumes its task, with streams and without, and sends nothing twice.
 for namespace in painter remote; do
     printf 'use %s\n\nplan slow() -> any {\n    step given = %s.slow(text: "x")\n    reply given\n}\n' \
         "$namespace" "$namespace" > slow.plan
@@ -82,7 +82,7 @@ for namespace in painter remote; do
     [ "$(grep -c "told slow" told)" = 1 ]
 done
 
-# A call that takes too long is cancelled at the agent.
+# A call that times out is cancelled at the agent.
 rm -f told told.go
 sed -i 's/slow(text: "x")/slow(text: "x") timeout 500ms/' slow.plan
 "$planrun" run slow.plan > late 2>&1 && exit 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The table of tokens in docs/language.md: the ten plans in four forms, counted by one tokenizer, the equivalents validated
-# by their own schemas. Prints the table; with --check it says whether the document has this one. Needs node and npm.
+# Prints the token table of docs/language.md: ten plans in four notations, counted by one tokenizer. The equivalents of
+# the plans are validated by the schemas of their notations. With --check, fails if the document does not contain the
+# table. Needs node and npm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

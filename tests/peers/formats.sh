@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The reports of `planrun check` and `planrun test` before those who read them: SARIF by its published schema and by Microsoft's validator,
+# Validates the reports of `planrun check` and `planrun test`: SARIF by its published schema and Microsoft's validator,
 # JUnit by the schema of Jenkins. Needs node, python3 and a package registry; takes no arguments.
 source "$(dirname "$0")/surroundings.sh" formats
 reports=$peers/reports
 mkdir -p "$reports"
 
-# Pinned, so that a new release of a peer is a change of this file.
+# Pinned, so that an update is a change to this file.
 multitool=@microsoft/sarif-multitool@5.7.0
 readers="xmlschema==4.3.2 jsonschema==4.26.0"
-# Its source distribution carries the schema by which Jenkins' xUnit plugin reads JUnit reports.
+# The source distribution of pytest contains the JUnit schema of Jenkins' xUnit plugin.
 carrier=pytest==8.4.2
 
 prepared python "$readers" python_packages
@@ -23,7 +23,7 @@ prepared carrier "$carrier" unpack
 cargo build --quiet --locked
 planrun=$root/target/debug/planrun
 
-# Every fixture, names that need escapes, and a file that cannot be read. The check may find what it wants.
+# All fixtures, file names that need escaping, and a file that cannot be read. Any findings are accepted.
 rm -rf "$reports/odd"
 mkdir -p "$reports/odd"
 printf 'plan p() -> int {\n    reply nmae\n}\n' > "$reports/odd/a b#%,:.plan"
@@ -40,7 +40,7 @@ for format in sarif junit; do
     made "$format" "$reports/odd" "odd.$format"
 done
 
-# Those of `planrun test`: every end that a test can come to, and no test at all.
+# The reports of `planrun test`: every possible result of a test, and no tests.
 PLANRUN_REPORTS=$reports cargo test --quiet --locked --test it test_report::leaves_reports -- --exact --ignored \
     > "$reports/log" 2>&1 || { cat "$reports/log"; exit 1; }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Snapshots of plans before `cargo insta`: it finds what waits, shows it, and takes or rejects it. Needs cargo, python3
-# and a package registry; takes no arguments.
+# Reviews the snapshots of plans with `cargo insta`: it finds, displays, accepts and rejects pending ones. Needs cargo,
+# python3 and a package registry; takes no arguments.
 source "$(dirname "$0")/surroundings.sh" insta
 
-# Pinned, so that a new release of a peer is a change of this file; the one beside it is the `insta` in Cargo.lock.
+# Pinned, so that an update is a change to this file. The library `insta` is pinned by Cargo.lock.
 version=1.49.0
 
 insta=$peers/bin/cargo-insta
@@ -21,14 +21,14 @@ printf '[package]\nname = "around"\nversion = "0.0.0"\nedition = "2024"\n' > "$p
 : > "$place/src/lib.rs"
 stored=$place/plans/snapshots
 
-# Nine snapshots, and nine that differ from them and wait.
+# Writes nine snapshots and nine pending ones that differ from them.
 leave() {
     PLANRUN_INSTA_FOLDER=$place cargo test --quiet --locked --test it insta_files::leaves_snapshots_for_review \
         -- --exact --ignored > "$place/log" 2>&1 || { cat "$place/log"; exit 1; }
 }
 count() { find "$stored" -name "*.$1" | wc -l; }
 expect() { [ "$2" = "$3" ] || { echo "$1: $2 instead of $3"; exit 1; }; }
-# Inside, where `cargo` looks for the package.
+# Runs in the folder of the package, where `cargo` finds it.
 at_place() { (cd "$place" && env -u CI -u INSTA_UPDATE "$insta" "$@"); }
 
 leave
@@ -41,7 +41,7 @@ at_place reject > /dev/null 2>&1
 expect 'waiting after reject' "$(count snap.new)" 0
 [ "$(cat "$stored"/*.snap | cksum)" = "$before" ] || { echo 'rejecting changed a snapshot'; exit 1; }
 
-# One accepted, one rejected, one skipped and the rest accepted, by somebody at a terminal.
+# At a terminal, accepts one, rejects one, skips one and accepts the rest.
 leave
 expect 'waiting again' "$(count snap.new)" 9
 cp "$stored"/*.snap.new "$waited/"
@@ -49,7 +49,7 @@ python3 - "$insta" "$place" > "$place/log" <<'PYTHON' || { cat "$place/log"; exi
 import os, pty, signal, sys
 
 insta, place = sys.argv[1:]
-# Should it wait for something else than what is asked here.
+# Ends the script if the review asks an unexpected question.
 signal.alarm(60)
 child, terminal = pty.fork()
 if child == 0:
@@ -58,7 +58,7 @@ if child == 0:
     os.execv(insta, [insta, "review"])
 shown = b""
 for number, key in enumerate(b"arsaaaaaa", 1):
-    # A key that is struck before the question would be dropped.
+    # A key that is pressed before the question is displayed would be dropped.
     while shown.count(b"keep both") < number:
         shown += os.read(terminal, 65536)
     os.write(terminal, bytes([key]))
@@ -66,13 +66,13 @@ try:
     while part := os.read(terminal, 65536):
         shown += part
 except OSError:
-    pass  # The terminal of a program that has ended cannot be read.
+    pass  # Reading the terminal fails once the program has exited.
 print(shown.decode("utf-8", "replace"))
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 PYTHON
 expect 'waiting after review' "$(count snap.new)" 1
 rm "$stored"/*.snap.new
-# What was accepted is, byte for byte, what planrun makes of it.
+# The accepted snapshots equal the pending ones byte for byte, except for the line that insta removes.
 same=0
 for one in "$waited"/*.snap.new; do
     if cmp -s <(grep -av '^assertion_line: ' "$one") "$stored/$(basename "$one" .new)"; then same=$((same + 1)); fi

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The conformance suite of the Model Context Protocol against planrun as a client, for two revisions. Fails where a scenario
-# fails that is not expected to, and where one passes that is. Needs npm and a package registry; takes no arguments. Without npm
-# it says so, and nothing is counted.
+# Runs the conformance suite of the Model Context Protocol against planrun as a client, for two revisions. Fails if a
+# scenario fails unexpectedly, or passes although it is expected to fail. Needs npm and a package registry; takes no
+# arguments. If npm is missing, reports that and skips everything.
 source "$(dirname "$0")/surroundings.sh" mcp-conformance
 
 needs npm "the conformance suite of MCP"
 
-# Pinned, so that a new release is a change of this file. The suite needs a node that is newer than many machines have.
+# Pinned, so that an update is a change to this file. The suite needs a recent node, so node is installed too.
 prepared . "@modelcontextprotocol/conformance@0.2.0-alpha.11 node@22.23.3" npm_packages
 node=$peers/node_modules/.bin/node
 begin

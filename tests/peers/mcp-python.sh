@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Plans over servers made with both makes of the Python SDK of the Model Context Protocol, over standard input and output and over
-# HTTP: every kind of content, questions, progress, a call that is cancelled, resources. Needs python3 and a package registry;
-# takes no arguments. Without python3 it says so, and nothing is counted.
+# Runs plans against servers built with both major versions of the Python SDK of the Model Context Protocol, over
+# standard input and output and over HTTP: every kind of content, questions, progress, a cancelled call, resources.
+# Needs python3 and a package registry; takes no arguments. If python3 is missing, reports that and skips everything.
 source "$(dirname "$0")/surroundings.sh" mcp-python
 
 needs python3 "servers of MCP from PyPI"
 
-# Pinned, so that a new release of a peer is a change of this file. The first make has no revision of 2026.
+# Pinned, so that an update is a change to this file. Version 1 of the SDK does not support the revision of 2026.
 makes=(2.3.0 1.30.0)
 for make in "${makes[@]}"; do
     prepared "$make" "mcp==$make" python_packages

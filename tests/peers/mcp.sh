@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Plans over the reference servers of the Model Context Protocol, over standard input and output and over HTTP. Needs node and a package
-# registry; takes no arguments. Without node it says so, and nothing is counted.
+# Runs plans against the reference servers of the Model Context Protocol, over standard input and output and over HTTP.
+# Needs node, npm and a package registry; takes no arguments. If npm is missing, reports that and skips everything.
 source "$(dirname "$0")/surroundings.sh" mcp
 
 needs npm "servers of MCP from npm"
 
-# Pinned, so that a new release of a peer is a change of this file.
+# Pinned, so that an update is a change to this file.
 servers=(
     @modelcontextprotocol/server-everything@2026.8.31
     @modelcontextprotocol/server-filesystem@2026.8.31
@@ -63,7 +63,7 @@ cp "$root/tests/peers/mcp/remember.plan" .
 "$planrun" tools lock --check > checked
 "$planrun" check servers.plan > findings || { cat findings; exit 1; }
 "$planrun" run servers.plan -i name=Ada --format json > ran 2> warned || { cat ran; exit 1; }
-# As docs/mcp.md has it.
+# The example of docs/mcp.md.
 "$planrun" run remember.plan -i name=Grace > remembered || { cat remembered; exit 1; }
 grep -q Grace remembered
 node - <<'NODE'

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The official clients of the APIs of models ask `planrun mock model`: what they read, streamed and whole, is what its script says, and
-# its failures are theirs. Needs node and npm; takes no arguments. Without them it says so, and nothing is counted.
+# Calls `planrun mock model` with the official clients of the model APIs: they receive the scripted answers, streamed and
+# whole, and report the scripted failures. Needs node, npm and a package registry; takes no arguments. If node or npm is
+# missing, reports that and skips everything.
 source "$(dirname "$0")/surroundings.sh" models
 
 needs node "clients of models from npm"
 needs npm "clients of models from npm"
 
-# Pinned, so that a new release of a client is a change of this file.
+# Pinned, so that an update is a change to this file.
 prepared clients "openai@7.57.0 @anthropic-ai/sdk@1.12.0" npm_packages
 begin
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A document that FastAPI writes: plans over the server behind it, with each of its operations called, and the test double of the
-# same document before Schemathesis. Needs python3 and a package registry; takes no arguments. Without python3 it says so, and
-# nothing is counted.
+# Tests an OpenAPI document written by FastAPI: plans call every operation of its server, and Schemathesis tests the test
+# double of the document. Needs python3 and a package registry; takes no arguments. If python3 is missing, reports that
+# and skips everything.
 source "$(dirname "$0")/surroundings.sh" openapi
 
 needs python3 "FastAPI and Schemathesis before documents of OpenAPI"
 
-# Pinned, so that a new release of a peer is a change of this file.
+# Pinned, so that an update is a change to this file.
 prepared venv "fastapi==0.165.0 uvicorn==0.54.0 python-multipart==0.0.34 schemathesis==4.32.5" python_packages
 python=$peers/venv/bin/python
 begin
@@ -45,16 +45,16 @@ assert reply == {
     "drawn": 6,
 }, reply
 PYTHON
-# As docs/openapi.md has it.
+# The example of docs/openapi.md.
 "$planrun" run order.plan -i id=A7 > ordered || { cat ordered; exit 1; }
 grep -q '"no note"' ordered
-# The double answers the same plan with what it makes up.
+# The test double answers the same plan with generated values.
 "$planrun" run every.plan -i id=A1 --mock --format json > mocked 2> warned || { cat mocked warned; exit 1; }
 
 "$planrun" mock --openapi shop=shop.json --bind 127.0.0.1:0 > address 2> double.log &
 note
 until_ready test -s address
-# The double keeps no orders, so that no test goes from one request to the next.
+# The double stores no orders, so the phase that tests sequences of requests is left out.
 examine() {
     "$peers/venv/bin/schemathesis" run shop.json --url "$(cat address)/shop" --max-examples 25 --generation-deterministic \
         --phases examples,coverage,fuzzing --no-color "$@" > schemathesis.log 2>&1 || { tail -80 schemathesis.log; exit 1; }
@@ -62,7 +62,7 @@ examine() {
 }
 echo "Schemathesis before the double:"
 examine --exclude-operation-id login --exclude-operation-id upload
-# In a form, one value and a list of one value are the same bytes, so that the one is not refused for the other.
+# A form encodes one value and a list of one value identically, so the double cannot reject one for the other.
 examine --include-operation-id login --include-operation-id upload --exclude-checks negative_data_rejection
 operations=$("$python" -c 'import json; print(sum(len(one) for one in json.load(open("shop.json"))["paths"].values()))')
 echo "OpenAPI: a plan over $operations operations of a FastAPI server and over their double, which Schemathesis has examined"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The conformance suite of the Model Context Protocol against `planrun serve`, for two revisions. The tools that it calls by name are
-# saved plans of a project, over a small server for what a plan alone cannot make. Fails where a check fails that is not expected to,
-# and where one passes that is. Needs npm, python3 and a package registry; takes no arguments. Where one of these is missing it says so,
-# and nothing is counted.
+# Runs the conformance suite of the Model Context Protocol against `planrun serve`, for two revisions. The tools that the
+# suite expects are saved plans of a project; a small server provides content that a plan alone cannot produce. Fails if
+# a check fails unexpectedly, or passes although it is expected to fail. Needs npm, python3 and a package registry; takes
+# no arguments. If npm or python3 is missing, reports that and skips everything.
 source "$(dirname "$0")/surroundings.sh" serve-conformance
 
 needs npm "the conformance suite of MCP for servers"
 needs python3 "the conformance suite of MCP for servers"
 
-# Pinned, so that a new release is a change of this file. The suite needs a node that is newer than many machines have.
+# Pinned, so that an update is a change to this file. The suite needs a recent node, so node is installed too.
 prepared suite "@modelcontextprotocol/conformance@0.2.0-alpha.11 node@22.23.3" npm_packages
 prepared python "mcp==1.30.0" python_packages
 begin
@@ -19,15 +19,15 @@ cat > planrun.yaml <<YAML
 tools:
   fixtures: { mcp: { command: ["$peers/python/bin/python", "$root/tests/peers/serve/fixtures.py"] } }
 YAML
-# A plan: its name, its parameters, the type of its reply, its statements, and the namespace that they call.
+# plan NAME PARAMETERS TYPE STATEMENTS [NAMESPACE]: writes a plan that uses the namespace.
 plan() {
     printf '%s\n/// Made for the conformance suite.\nplan %s(%s) -> %s {\n%s\n}\n' "${5:+use $5}" "${@:1:4}" > "plans/$1.plan"
 }
-# A plan that replies what a tool of the server gives.
+# given NAME TOOL: writes a plan that replies the result of a tool of the server.
 given() {
     plan "$1" '' any "step given = fixtures.$2() reply given" fixtures
 }
-# A plan that asks for a yes.
+# asking NAME: writes a plan that asks for confirmation.
 asking() {
     plan "$1" '' bool 'step sure = input "Please confirm" -> { ok: bool } reply sure.ok'
 }
@@ -55,10 +55,10 @@ asking test_input_required_result_capabilities
 asking test_streaming_elicitation
 "$planrun" tools lock --accept reads > locked
 "$planrun" check --quiet plans > findings || { cat findings; exit 1; }
-# The run that the suite reads by a template of addresses.
+# The suite reads this run by a resource template.
 "$planrun" run plans/test_simple_text.plan --run-id 123 > ran 2>&1 || { cat ran; exit 1; }
 
-# The suite sends no token.
+# The suite sends no token, so a proxy adds it.
 "$planrun" serve --bind 127.0.0.1:0 --token-file token > address 2> serve.log &
 note
 until_ready test -s address

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# `planrun serve` before real clients: those of the TypeScript SDK and of the Python SDK, each in both of its makes, have the whole
-# conversation over pipes and over HTTP, at every revision that they speak; the Inspector lists the tools and calls one. Behind planrun
-# stands a real server, which writes down what it changes. Needs npm, python3 and a package registry; takes no arguments. Where one of
-# these is missing it says so, and nothing is counted.
+# Tests `planrun serve` with real clients. Those of the TypeScript SDK and the Python SDK, each in both major versions,
+# hold a complete conversation over pipes and over HTTP, at every revision that they support. The Inspector lists the
+# tools and calls one. The plans call a real server that logs its changes. Needs npm, python3 and a package registry;
+# takes no arguments. If npm or python3 is missing, reports that and skips everything.
 source "$(dirname "$0")/surroundings.sh" serve
 
 needs npm "clients of planrun serve"
 needs python3 "clients of planrun serve"
 
-# Pinned, so that a new release of a peer is a change of this file. The Inspector needs a node that is newer than many machines have.
+# Pinned, so that an update is a change to this file. The Inspector needs a recent node, so node is installed too.
 clients="@modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/inspector@2.12.0 node@22.23.3"
 panel="@modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2.4.0 jsdom@31.0.1"
 prepared npm "$clients" npm_packages
@@ -19,7 +19,7 @@ done
 export PATH=$peers/npm/node_modules/.bin:$PATH
 begin
 
-# A project with the desk, as somebody has it who uses the desk directly so far.
+# A project that has the configuration of a user who has called the server directly so far.
 mkdir -p "$place/project/plans"
 cd "$place/project"
 echo 'mcp: [.mcp.json]' > planrun.yaml
@@ -38,7 +38,7 @@ PLAN
 "$planrun" tools lock --accept reads > locked
 "$planrun" check --quiet plans
 
-# Both ways at the same time, each with a project of its own.
+# talks NAME REVISION COMMAND…: holds the conversation over both transports concurrently, each with its own project.
 talks() {
     local name=$1 revision=$2 way log waited=()
     shift 2
@@ -59,12 +59,12 @@ talks "TypeScript SDK 2.4.0" 2026-07-28 node "$root/tests/peers/serve/talk.mjs" 
 talks "Python SDK 1.30.0" 2025-11-25 "$peers/python-1.30.0/bin/python" "$root/tests/peers/serve/talk.py" 1.30.0
 talks "Python SDK 2.3.0" 2026-07-28 "$peers/python-2.3.0/bin/python" "$root/tests/peers/serve/talk.py" 2.3.0
 
-# The panel in the host of the package for MCP Apps.
+# The panel, displayed by the host of the MCP Apps package.
 cp -r "$place/project" "$place/panel"
 node "$root/tests/peers/serve/panel.mjs" "$peers/panel" "$planrun" "$place/panel"
 echo "planrun serve: the panel of a question is shown by the host of ext-apps 2.0.4, which opens its page"
 
-# The Inspector in both eras; with --strict a schema that some client does not take is a failure.
+# The Inspector in both protocol eras. With --strict, it fails if a schema is not supported by every client.
 "$planrun" serve --bind 127.0.0.1:0 --token-file token > address 2> serve.log &
 note
 until_ready test -s address

@@ -1,12 +1,13 @@
-# What the scripts of this folder begin with; each says `source "$(dirname "$0")/surroundings.sh" NAME`. Gives `root`, the top of the
-# repository, and `peers`, a folder that stays between runs and is NAME's own.
+# Setup and helper functions of the scripts in this folder, which begin with
+# `source "$(dirname "$0")/surroundings.sh" NAME`. Sets `root`, the root of the repository, and `peers`, a folder for NAME
+# that is kept between runs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root=$PWD
 peers=$root/target/peers/$1
 mkdir -p "$peers"
 
-# Ends the script where a program is missing: `needs PROGRAM WHAT`. Nothing is counted then, and that is said.
+# `needs PROGRAM WHAT`: if the program is missing, reports that WHAT is left out and exits with success.
 needs() {
     local try=(command -v "$1")
     [ "$1" != python3 ] || try=(python3 -m venv --help)
@@ -16,7 +17,8 @@ needs() {
     fi
 }
 
-# Leaves the folder `$peers/$1` ready for the given list of versions, once: `prepared FOLDER LIST COMMAND…`. Another list is prepared anew.
+# `prepared FOLDER LIST COMMAND…`: runs the command with `$peers/FOLDER` and a list of versions as arguments, unless the
+# folder has been prepared with the same list.
 prepared() {
     local folder=$peers/$1 wanted=$2
     shift 2
@@ -27,18 +29,18 @@ prepared() {
     fi
 }
 
-# Packages from PyPI in a virtual environment: `python_packages FOLDER PACKAGE…`.
+# `python_packages FOLDER PACKAGE…`: installs packages from PyPI in a virtual environment.
 python_packages() {
     python3 -m venv "$1"
     "$1/bin/python" -m pip install --quiet --disable-pip-version-check "${@:2}"
 }
 
-# Packages from npm: `npm_packages FOLDER PACKAGE…`.
+# `npm_packages FOLDER PACKAGE…`: installs packages from npm.
 npm_packages() {
     npm install --silent --no-audit --no-fund --prefix "$@"
 }
 
-# Builds planrun, and goes into a folder that is gone in the end, with what `started` has been told of.
+# Builds planrun and enters a temporary folder. At exit, the folder is removed and the processes of `note` are stopped.
 begin() {
     cargo build --quiet --locked
     planrun=$root/target/debug/planrun
@@ -48,14 +50,14 @@ begin() {
 }
 
 processes=()
-# Notes the process that was started last, and gives its id as `started`.
+# Records the last background process, to be stopped at exit, and sets `started` to its id.
 note() {
     started=$!
     processes+=("$started")
 }
 
 finish() {
-    # Only what was started here.
+    # Only processes that the script has started.
     local process
     for process in "${processes[@]}"; do
         kill "$process" 2> /dev/null || true
@@ -63,7 +65,7 @@ finish() {
     rm -rf "$place"
 }
 
-# A port of the system's choice, free a moment ago.
+# Prints a port that the system has just reported as free.
 free_port() {
     if command -v python3 > /dev/null; then
         python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
@@ -72,7 +74,7 @@ free_port() {
     fi
 }
 
-# Waits at most 20 s until a command succeeds.
+# `until_ready COMMAND…`: retries the command until it succeeds, for at most 20 s.
 until_ready() {
     local _
     for _ in $(seq 200); do

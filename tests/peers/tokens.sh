@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The estimate of tokens (crates/planrun-serve/src/tokens.rs) beside a real vocabulary: bytes a token of what models are shown,
-# and whether the card of the language has at most 550 of them. With PLANRUN_CASES also over the tools there. Needs node and npm.
+# Compares the token estimate (crates/planrun-serve/src/tokens.rs) with a real vocabulary: prints the bytes per token of
+# the texts that models read, and fails if the estimate is far too low or the language card has more than 550 tokens. Includes
+# the tools in the folder PLANRUN_CASES, if it is set. Needs node and npm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

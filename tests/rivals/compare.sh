@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The twelve scenarios by planrun and by the rivals that can be installed here, and the tables of docs/rivals.md from what was found.
-# Needs python3, ps, npm and the registries of PyPI, npm and crates; takes no arguments. A rival that cannot be installed is left out, and
-# the page says so. The packages are other people's programs: they run here with the rights of whoever starts this. RIVALS_PLANRUN names a planrun
-# that is there already, in place of one that is built for speed, and RIVALS_BUILD says on the page how that one was built.
+# Runs the twelve scenarios with planrun and with each rival that can be installed, and writes the results to the tables
+# of docs/rivals.md. A rival that cannot be installed is left out, and the page states that. Needs python3, ps, npm and
+# the registries of PyPI, npm and crates; takes no arguments. The packages are third-party programs that run with the
+# rights of the caller. RIVALS_PLANRUN names an existing planrun to use instead of a release build, and RIVALS_BUILD
+# describes its build for the page.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -12,13 +13,13 @@ here=$root/tests/rivals
 found=$rivals/found.jsonl
 : > "$found"
 
-# Pinned, so that a new release is a change of this file.
+# Pinned, so that an update is a change to this file.
 node=node@22.23.3
 fastmcp=fastmcp[code-mode]==4.1.2
 utcp=(@utcp/code-mode@1.2.12 @utcp/sdk@1.1.2 @utcp/mcp@1.1.3)
 cloudflare=(@cloudflare/codemode@0.5.6 miniflare@4.20260730.0 esbuild@0.28.2)
 
-# install FOLDER WHAT COMMAND…: once for each list of versions.
+# install FOLDER WHAT COMMAND…: runs the command, unless it has been run with the same list of versions.
 install() {
     local folder=$rivals/$1 what=$2
     shift 2
@@ -37,7 +38,7 @@ npm_install() {
 pip_install() {
     install "$1" "$2" sh -c 'python3 -m venv "$1" && "$1/bin/pip" install --quiet --disable-pip-version-check "$2"' - "$rivals/$1" "$2"
 }
-# play NAME VERSIONS COMMAND…: what was found goes to the file, and which versions it was found of.
+# play NAME VERSIONS COMMAND…: runs the scenarios and appends the versions and the results to the file.
 play() {
     local name=$1 versions=$2
     shift 2

@@ -1,7 +1,8 @@
-# Read by the scripts beside it: the Python that the desk runs with, made where it is not there, and what starts the desk. Needs `$root`.
+# Sourced by the other scripts of this folder: prepares the virtual environment of the ticket server once, and sets
+# `python` and RIVALS_DESK, the command that starts the server. Needs `$root`.
 
 rivals=$root/target/peers/rivals
-# Pinned, so that a new release is a change of this file.
+# Pinned, so that an update is a change to this file.
 desk_sdk=mcp==2.3.0
 if [ "$(cat "$rivals/desk/ready" 2> /dev/null)" != "$desk_sdk" ]; then
     python3 -m venv "$rivals/desk"

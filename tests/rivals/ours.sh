@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The twelve scenarios of docs/rivals.md by planrun, over a real server of MCP whose effect log is the judge. Needs python3, ps and a
-# package registry; takes no arguments. Without python3 or ps it says so, and nothing is counted.
+# Runs the twelve scenarios of docs/rivals.md with planrun, against a real MCP server. The effect log of the server decides
+# the results. Needs python3, ps and a package registry; takes no arguments. If python3 or ps is missing, reports that and
+# skips everything.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD

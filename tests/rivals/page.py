@@ -1,4 +1,4 @@
-"""Writes the tables of a page from what `scenarios.py` has found: `page.py PAGE < FOUND`. The same words for the same facts, whoever it is."""
+"""Writes the tables of a page from the results of `scenarios.py`: `page.py PAGE < FOUND`. The same result has the same wording in every column."""
 
 import datetime
 import json
@@ -71,10 +71,10 @@ def parallel(ones):
 def killed(one):
     second = one["effects"].count("close 2")
     ending = {
-        "lost": "lost: nothing is kept of it",
+        "lost": "lost: no record of it is kept",
         "stuck": f"stuck: {excerpt(one['said'])}",
-        "asks": "asks whether it happened, goes on after the answer",
-        "value": "goes on by itself",
+        "asks": "asks whether it happened, resumes after the answer",
+        "value": "resumes by itself",
     }[one["outcome"]]
     finished = "" if "close 3" in one["effects"] else "; the third never"
     return f"{ending}; the second closed {times(second) if second == 1 else f'**{times(second)}**'}{finished}"
@@ -99,18 +99,18 @@ def photo(one):
 
 
 ROWS = [
-    ("six", "list, then read and close six", six),
-    ("reads", "a call, of 200 reads in a row", reads),
+    ("six", "list, then read and close six tickets", six),
+    ("reads", "time per call, over 200 sequential reads", reads),
     ("refused", "the third of four closes is refused", failed),
     ("misspelt", "a misspelt argument after a close", failed),
-    ("unknown", "a tool that is not there after a close", failed),
-    ("approvals", "questions to a person for six closes", approvals),
-    ("caught", "a refusal that the program catches, then a question", caught),
-    ("parallel", "parallel reads that answer late, then a question", parallel),
-    ("clock", "the time in an argument that is asked for", gate),
-    ("killed", "`kill -9` in the second of three closes", killed),
-    ("history", "1.1 MB of text as the reply: what comes back", history),
-    ("photo", "a text and an image as the reply: what comes back", photo),
+    ("unknown", "an unknown tool after a close", failed),
+    ("approvals", "approvals for six closes", approvals),
+    ("caught", "a refusal that the program catches, then an approval", caught),
+    ("parallel", "parallel reads with delayed answers, then an approval", parallel),
+    ("clock", "the current time in an argument that needs approval", gate),
+    ("killed", "`kill -9` during the second of three closes", killed),
+    ("history", "a reply of 1.1 MB of text", history),
+    ("photo", "a reply of a text and an image", photo),
 ]
 
 
@@ -125,7 +125,7 @@ def tables(found):
     for row, title, render in ROWS:
         of = {name: [one for one in found if one["rival"] == name and one.get("row") == row] for name in COLUMNS}
         lines.append(f"| {title} | " + " | ".join(cell(row, render, of[name]) for name in COLUMNS) + " |")
-    lines += ["", f"Found on {datetime.date.today()}, on {os.cpu_count()} cores, {platform.system()}, with other work on them:", ""]
+    lines += ["", f"Measured on {datetime.date.today()}, on {os.cpu_count()} cores, {platform.system()}, under other load:", ""]
     for one in found:
         if "versions" in one:
             lines.append(f"- {one['rival']}: {one['versions']}")
@@ -140,7 +140,7 @@ def main():
     before, begin, rest = page.read_text().partition("<!-- found -->\n")
     _, end, after = rest.partition("<!-- end -->")
     if not begin or not end:
-        raise SystemExit(f"{page} has no place for what was found")
+        raise SystemExit(f"{page} has no place for the tables")
     page.write_text(before + begin + "\n" + tables(found) + "\n\n" + end + after)
 
 

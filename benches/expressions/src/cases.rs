@@ -1,4 +1,4 @@
-//! Ten expressions as plans have them, in three languages, and what they read.
+//! Ten typical expressions of plans, in three languages, and the data they read.
 
 use serde_json::{Value as Json, json};
 
@@ -72,7 +72,7 @@ pub const CASES: [Case; 10] = [
     },
 ];
 
-/// The values of `order`, `user` and `items`.
+/// Returns the values of `order`, `user` and `items`.
 pub fn data() -> Json {
     let item = |number: i32| json!({ "code": format!("code-{number}"), "count": number % 5, "price": f64::from(number) + 0.5 });
     json!({

@@ -1,8 +1,8 @@
 //! The speed of guards and templates against two released evaluators: `cel` and `jaq`.
 //!
-//! Each expression is read once and evaluated many times over the same data, which was converted before. The three take
-//! turns, the median counts, and the results are compared first. `cargo run --release` in this folder prints the table;
-//! with `PLANRUN_BENCH_SMALL=1` each turn is short, and nothing is asked of the speed.
+//! Each expression is parsed once and evaluated many times over the same data, which is converted beforehand. The three
+//! alternate, the median is reported, and the results are compared first. `cargo run --release` in this folder prints
+//! the table; with `PLANRUN_BENCH_SMALL=1` each turn is short, and there is no target.
 
 mod cases;
 mod ours;
@@ -15,13 +15,13 @@ use serde_json::Value as Json;
 
 use cases::{CASES, Case, data};
 
-/// How often the three take turns.
+/// Number of rounds.
 const ROUNDS: usize = 31;
-/// Evaluations in one turn.
+/// Number of evaluations in one turn.
 const EVALUATIONS: u32 = 3000;
-/// The same where only the results matter.
+/// The same, if only the results are compared.
 const FEW: u32 = 10;
-/// What is asked for: not slower than the faster of the two.
+/// Target: at least as fast as the faster of the two.
 const MAX_RATIO: f64 = 1.0;
 
 fn main() -> ExitCode {
@@ -39,10 +39,14 @@ fn main() -> ExitCode {
             }
         }
     }
-    if met { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if met {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
-/// The medians of an evaluation, in nanoseconds: ours, `cel`, `jaq`.
+/// Returns the median times of one evaluation, in nanoseconds: ours, `cel`, `jaq`.
 fn measure(case: &Case, evaluations: u32) -> Result<[f64; 3], String> {
     let data = data();
     let ours = ours::Ready::new(case.ours, &data)?;
@@ -66,7 +70,7 @@ fn measure(case: &Case, evaluations: u32) -> Result<[f64; 3], String> {
     }))
 }
 
-/// Nanoseconds of one evaluation.
+/// Returns the time of one evaluation, in nanoseconds.
 fn time(evaluations: u32, evaluate: &dyn Fn()) -> f64 {
     let begun = Instant::now();
     for _ in 0..evaluations {
@@ -78,11 +82,14 @@ fn time(evaluations: u32, evaluate: &dyn Fn()) -> f64 {
 fn row(case: &Case, [ours, cel, jaq]: [f64; 3]) -> bool {
     let ratio = ours / cel.min(jaq);
     let verdict = if ratio <= MAX_RATIO { "met" } else { "missed" };
-    println!("| {} | {ours:.0} ns | {cel:.0} ns | {jaq:.0} ns | {ratio:.2} | {MAX_RATIO} | {verdict} |", case.name);
+    println!(
+        "| {} | {ours:.0} ns | {cel:.0} ns | {jaq:.0} ns | {ratio:.2} | {MAX_RATIO} | {verdict} |",
+        case.name
+    );
     ratio <= MAX_RATIO
 }
 
-/// Whether two results are the same, however their numbers are written.
+/// Returns true if two results are equal, regardless of the notation of their numbers.
 fn alike(one: &Json, other: &Json) -> bool {
     match (one, other) {
         (Json::Number(one), Json::Number(other)) => one.as_f64() == other.as_f64(),
@@ -90,7 +97,9 @@ fn alike(one: &Json, other: &Json) -> bool {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| alike(one, other))
         }
         (Json::Object(one), Json::Object(other)) => {
-            let same = |(name, value): (&String, &Json)| other.get(name).is_some_and(|other| alike(value, other));
+            let same = |(name, value): (&String, &Json)| {
+                other.get(name).is_some_and(|other| alike(value, other))
+            };
             one.len() == other.len() && one.iter().all(same)
         }
         (one, other) => one == other,

@@ -1,4 +1,4 @@
-//! The two that ours are held against.
+//! The two evaluators to compare with.
 
 use std::hint::black_box;
 
@@ -29,12 +29,15 @@ impl Cel {
     }
 
     pub fn json(&self) -> Result<Json, String> {
-        let value = self.program.execute(&self.context).map_err(|error| error.to_string())?;
+        let value = self
+            .program
+            .execute(&self.context)
+            .map_err(|error| error.to_string())?;
         value.json().map_err(|error| error.to_string())
     }
 }
 
-/// The value of `cel` for a JSON value; whole numbers are ints there.
+/// Converts a JSON value for `cel`; integers become ints.
 fn convert(json: &Json) -> cel::Value {
     match json {
         Json::Null => cel::Value::Null,
@@ -46,8 +49,12 @@ fn convert(json: &Json) -> cel::Value {
         Json::String(text) => text.clone().into(),
         Json::Array(elements) => elements.iter().map(convert).collect::<Vec<_>>().into(),
         Json::Object(entries) => {
-            let entries = entries.iter().map(|(name, value)| (name.clone(), convert(value)));
-            entries.collect::<std::collections::HashMap<String, cel::Value>>().into()
+            let entries = entries
+                .iter()
+                .map(|(name, value)| (name.clone(), convert(value)));
+            entries
+                .collect::<std::collections::HashMap<String, cel::Value>>()
+                .into()
         }
     }
 }
@@ -60,19 +67,31 @@ pub struct Jaq {
 
 impl Jaq {
     pub fn new(code: &str, data: &Json) -> Result<Self, String> {
-        let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-        let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+        let definitions = jaq_core::defs()
+            .chain(jaq_std::defs())
+            .chain(jaq_json::defs());
+        let functions = jaq_core::funs()
+            .chain(jaq_std::funs())
+            .chain(jaq_json::funs());
         let arena = Arena::default();
         let modules = Loader::new(definitions).load(&arena, File { code, path: () });
         let modules = modules.map_err(|errors| format!("{errors:?}"))?;
-        let filter = Compiler::default().with_funs(functions).compile(modules).map_err(|errors| format!("{errors:?}"))?;
-        let input = jaq_json::read::parse_single(data.to_string().as_bytes()).map_err(|error| error.to_string())?;
+        let filter = Compiler::default()
+            .with_funs(functions)
+            .compile(modules)
+            .map_err(|errors| format!("{errors:?}"))?;
+        let input = jaq_json::read::parse_single(data.to_string().as_bytes())
+            .map_err(|error| error.to_string())?;
         Ok(Self { filter, input })
     }
 
     fn run(&self) -> Result<Val, String> {
         let context = Ctx::<JustLut<Val>>::new(&self.filter.lut, Vars::new([]));
-        let mut results = self.filter.id.run((context, self.input.clone())).map(unwrap_valr);
+        let mut results = self
+            .filter
+            .id
+            .run((context, self.input.clone()))
+            .map(unwrap_valr);
         let first = results.next().ok_or("no result")?;
         first.map_err(|error| error.to_string())
     }

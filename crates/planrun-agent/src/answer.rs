@@ -1,15 +1,15 @@
-//! The plan in what a model says: in a fence, as a field of JSON, or all of it.
+//! Finds the plan in an answer of a model: in a code fence, in a JSON field, or as the whole answer.
 
 use planrun_lang::syntax::begins_plan;
 use serde_json::Value as Json;
 
-/// What begins or ends a fence.
+/// The start and end of a code fence.
 const FENCE: &str = "```";
-/// The words of which one stands in every plan.
+/// Every plan contains at least one of these words.
 const WORDS: [&str; 4] = ["step", "reply", "plan", "let"];
 
-/// The text of the plan in an answer: what the last fence holds that may be a plan, the field `plan` of an object, or the
-/// whole where it begins as plans do. `None` where the answer has none.
+/// Returns the text of the plan in an answer: the last code fence that may contain a plan, the field `plan` of an
+/// object, or the whole answer if it begins like a plan. Returns `None` if the answer has no plan.
 #[must_use]
 pub fn plan_text(answer: &str) -> Option<String> {
     let answer = answer.trim();
@@ -24,8 +24,8 @@ pub fn plan_text(answer: &str) -> Option<String> {
     begins_as_plan(answer).then(|| answer.to_owned())
 }
 
-/// The plan in an answer that is still being written, up to where the answer breaks off; `None` where none has begun. One that
-/// stands in JSON cannot be read before its end.
+/// Returns the plan in an answer that is still being written, up to its current end; `None` if no plan has begun. A
+/// plan in JSON cannot be read before the answer is complete.
 #[must_use]
 pub fn unfinished_plan(answer: &str) -> Option<&str> {
     match fences(answer).pop() {
@@ -34,7 +34,7 @@ pub fn unfinished_plan(answer: &str) -> Option<&str> {
     }
 }
 
-/// The plan of an object such as `{"plan": "…"}`, or the object itself where it is a plan in its JSON form.
+/// Returns the plan of an object such as `{"plan": "…"}`, or the object itself if it is a plan in the JSON form.
 fn field(text: &str) -> Option<String> {
     let json: Json = serde_json::from_str(text).ok()?;
     match json.get("plan") {
@@ -43,13 +43,14 @@ fn field(text: &str) -> Option<String> {
     }
 }
 
-/// What stands in fences, in order; one that is not closed goes to the end, as where an answer was cut.
+/// Returns the contents of code fences, in order. A fence without an end extends to the end of the text, since the
+/// answer may have been truncated.
 fn fences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some((_, after)) = rest.split_once(FENCE) {
         let (inner, left) = after.split_once(FENCE).unwrap_or((after, ""));
-        // The word behind the fence names a language.
+        // The word after the opening fence names a language.
         let first = inner.split_inclusive('\n').next().unwrap_or_default();
         let is_word = first.ends_with('\n') && !first.trim().contains(char::is_whitespace);
         found.push(if is_word {

@@ -1,18 +1,18 @@
-//! What is shown of a loop while it goes on: blocks that are done and never change again, and one that still grows.
+//! The blocks of a loop for display: completed blocks, which never change, and one that still grows.
 
 use planrun_models::model::Part;
 
-/// Characters of a result that are shown; the model reads all of it.
-const MAX_SHOWN: usize = 500;
+/// Maximum number of characters of a result that are displayed; the model reads all of it.
+const MAX_RESULT_CHARS: usize = 500;
 
-/// A block.
+/// A block of the display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
-    /// What the model thinks.
+    /// Reasoning of the model.
     Reasoning(String),
-    /// What it says.
+    /// Text of the model.
     Content(String),
-    /// A call with its arguments, and its result, cut.
+    /// A call with its arguments, and its truncated result.
     Call {
         name: String,
         arguments: String,
@@ -29,19 +29,19 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Those that are done. They only become more.
+    /// Returns the completed blocks. More are only appended.
     #[must_use]
     pub fn committed(&self) -> &[Block] {
         &self.committed
     }
 
-    /// The one that still grows.
+    /// Returns the block that still grows.
     #[must_use]
     pub fn active(&self) -> Option<&Block> {
         self.active.as_ref()
     }
 
-    /// The model goes on: thoughts are done where it begins to speak, and what it says where it begins to call.
+    /// Adds a part of an answer. Reasoning is completed when text begins, and text when a call begins.
     pub fn part(&mut self, part: &Part) {
         match part {
             Part::Reasoning(delta) => match &mut self.active {
@@ -57,22 +57,22 @@ impl Blocks {
         }
     }
 
-    /// A call has its result.
+    /// Adds a call with its result.
     pub fn called(&mut self, name: &str, arguments: &str, result: &str, is_error: bool) {
-        let mut shown: String = result.chars().take(MAX_SHOWN).collect();
-        if shown.len() < result.len() {
-            shown.push_str("... (truncated)");
+        let mut truncated: String = result.chars().take(MAX_RESULT_CHARS).collect();
+        if truncated.len() < result.len() {
+            truncated.push_str("... (truncated)");
         }
         self.begin(Block::Call {
             name: name.to_owned(),
             arguments: pretty(arguments),
-            result: shown,
+            result: truncated,
             is_error,
         });
         self.commit();
     }
 
-    /// The round is over: nothing of it changes any more.
+    /// Completes the current block at the end of a round.
     pub fn commit(&mut self) {
         self.committed.extend(self.active.take());
     }
@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn s4_22_what_is_committed_only_grows() {
-        let thought = |text: &str| Part::Reasoning(text.to_owned());
-        let said = |text: &str| Part::Text(text.to_owned());
+        let reasoning = |text: &str| Part::Reasoning(text.to_owned());
+        let content = |text: &str| Part::Text(text.to_owned());
         let call = Part::Call {
             index: 0,
             id: None,
@@ -108,10 +108,10 @@ mod tests {
         let mut blocks = Blocks::default();
         let mut before = Vec::new();
         for part in [
-            thought("I "),
-            thought("see"),
-            said("Let"),
-            said(" me"),
+            reasoning("I "),
+            reasoning("see"),
+            content("Let"),
+            content(" me"),
             call.clone(),
             call,
         ] {
@@ -132,7 +132,7 @@ mod tests {
             },
         ];
         assert_eq!(blocks.committed(), expected);
-        blocks.part(&said("Done"));
+        blocks.part(&content("Done"));
         assert_eq!(blocks.active(), Some(&Block::Content("Done".to_owned())));
         blocks.commit();
         assert_eq!(blocks.committed().len(), 4);

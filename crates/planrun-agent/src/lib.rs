@@ -1,8 +1,9 @@
-//! Requests in plain words: a model writes a plan, or calls tools until it is done.
+//! Carries out requests in natural language: a model writes a plan, or calls tools until it is done.
 //!
-//! [`planner`] holds the conversation that ends in a plan without errors; [`answer`] finds the plan in what a model says.
-//! [`turns`] is the loop in which a model calls tools: each call is a run ([`toolbox`]), the conversation is kept
-//! ([`session`]), and what of it is shown are [`blocks`]. [`profile`] says whom a model plays, and [`shortlist`] which tools it is told of. Nothing is printed here.
+//! [`planner`] is the conversation that results in a plan without errors; [`answer`] finds the plan in the output of
+//! a model. [`turns`] is the loop in which a model calls tools: each call is a run ([`toolbox`]), the conversation is
+//! stored ([`session`]), and [`blocks`] is its display. [`profile`] defines the role of the model, and [`shortlist`]
+//! selects the tools it is offered. Nothing is printed here.
 
 pub mod answer;
 pub mod blocks;

@@ -1,4 +1,4 @@
-//! What requests, rules and skills contain beside words: references to files and calls of tools, and macros, which are names for
+//! Parses the markup of requests, rules and skills: references to files, tool calls, and macros, which are named
 //! texts.
 
 use std::collections::BTreeMap;
@@ -7,15 +7,15 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize};
 
-/// So many macros are defined at most.
+/// Maximum number of macros.
 const MAX_MACROS: usize = 100;
-/// Bytes of what one of them stands for.
+/// Maximum size of the value of a macro, in bytes.
 const MAX_VALUE: usize = 1024;
 
-/// Bytes of a call between its brackets; a longer one is text.
+/// Maximum size of a call between its brackets, in bytes; a longer one is plain text.
 pub const MAX_CALL: usize = 16 * 1024;
 
-/// Where marks begin, and those that are a pattern as a whole. Whatever looks different is text.
+/// Matches the start of a reference or call, and complete macro marks. Anything else is plain text.
 static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?x)
@@ -29,12 +29,12 @@ static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// What a part of a text is that is not just text.
+/// A marked part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark<'a> {
-    /// `@[path:1:2]`: what stands between the brackets.
+    /// `@[path:1:2]`, with the text between the brackets.
     Reference(&'a str),
-    /// `@[tool{"argument": 1}]`: what stands between the brackets.
+    /// `@[tool{"argument": 1}]`, with the text between the brackets.
     Call(&'a str),
     /// `@{define NAME, VALUE}` or `<!-- @def NAME=VALUE -->`.
     Definition { name: &'a str, value: &'a str },
@@ -42,8 +42,8 @@ pub enum Mark<'a> {
     Use(&'a str),
 }
 
-/// The parts of a text in their order, as they are written, with the marks among them. The end of a line belongs to a definition
-/// that stands alone in it.
+/// Splits a text into its parts, in order and unchanged, each with its mark if it is one. A definition that is alone
+/// on a line includes the line ending.
 #[must_use]
 pub fn parts(text: &str) -> Vec<(&str, Option<Mark<'_>>)> {
     let mut parts = Vec::new();
@@ -95,8 +95,8 @@ impl<'a> Mark<'a> {
         Some(Self::Definition { name, value })
     }
 
-    /// What a text is that follows on `@[`, up to the bracket that closes it: a call has braces behind a name, and a place is on
-    /// one line.
+    /// Parses the text after `@[`, up to the closing bracket. A call is a name followed by braces; a reference is on
+    /// one line. Returns `None` if it is neither.
     fn between_brackets(text: &'a str) -> Option<Self> {
         if let Some(end) = call_end(text) {
             return text.get(..end).map(Self::Call);
@@ -106,7 +106,7 @@ impl<'a> Mark<'a> {
     }
 }
 
-/// The length of a call that a text begins with, where a bracket closes it.
+/// Returns the length of the call at the start of a text; `None` if there is no call followed by a closing bracket.
 fn call_end(text: &str) -> Option<usize> {
     let is_of_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-' | '.');
     let name = text.find(|char| !is_of_name(char))?;
@@ -133,8 +133,8 @@ fn call_end(text: &str) -> Option<usize> {
     None
 }
 
-/// Names that stand for texts from where they are defined on. A value is filled in once, where it is defined, with the macros
-/// above it, so that no macro can lead back to itself.
+/// Macros: names for texts, valid after their definition. The value of a macro is expanded once, when it is defined,
+/// with the macros defined before it, so that no macro can refer to itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Macros(BTreeMap<String, String>);
@@ -145,32 +145,33 @@ impl Macros {
         self.0.is_empty()
     }
 
-    /// What a name stands for.
+    /// Returns the value of a macro; `None` if it is not defined.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Defines a name, also one that stood for something else until here.
+    /// Defines a macro, or redefines it.
     ///
     /// # Errors
-    /// Why not, in words; nothing has changed then.
+    /// Returns a message if the macro cannot be defined; nothing is changed then.
     pub fn define(&mut self, name: &str, value: &str) -> Result<(), String> {
         let value = self.filled(value, MAX_VALUE);
         let why = match value {
             None => format!("its value has more than {MAX_VALUE} bytes"),
             Some(_) if self.0.len() == MAX_MACROS && !self.0.contains_key(name) => {
-                format!("there are {MAX_MACROS} macros already")
+                format!("there are already {MAX_MACROS} macros")
             }
             Some(value) => {
                 self.0.insert(name.to_owned(), value);
                 return Ok(());
             }
         };
-        Err(format!("the definition of {name} does not count: {why}"))
+        Err(format!("the definition of {name} is ignored: {why}"))
     }
 
-    /// A text with values in the places of known names, where it has no more than so many bytes then. All else in it is text.
+    /// Returns a text with the known macros replaced by their values, or `None` if the result would be longer than
+    /// `most` bytes. All other marks are kept as text.
     #[must_use]
     pub fn filled(&self, text: &str, most: usize) -> Option<String> {
         let mut filled = String::new();
@@ -298,7 +299,7 @@ mod tests {
         let refused = doubled.find_map(Result::err).unwrap();
         assert_eq!(
             refused,
-            "the definition of X does not count: its value has more than 1024 bytes"
+            "the definition of X is ignored: its value has more than 1024 bytes"
         );
         assert_eq!(macros.value("X").unwrap().len(), MAX_VALUE);
         assert_eq!(macros.filled("@{X}", MAX_VALUE - 1), None);
@@ -307,7 +308,7 @@ mod tests {
         }
         let refused = macros.define("ONE_MORE", "").unwrap_err();
         assert!(
-            refused.ends_with("there are 100 macros already"),
+            refused.ends_with("there are already 100 macros"),
             "{refused}"
         );
         macros.define("M0", "again").unwrap();

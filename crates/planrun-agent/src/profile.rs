@@ -1,21 +1,21 @@
-//! Profiles: whom a model plays, and how it speaks.
+//! Profiles: the role and the style of a model.
 
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-/// Whom a model plays. Everything has a default, so that a profile says only what is special.
+/// The role and the style of a model. Every field has a default, so that a profile contains only what differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Profile {
     pub name: String,
     pub role: String,
     pub goals: Vec<String>,
-    /// What it is typically asked for.
+    /// Typical requests.
     pub tasks: Vec<String>,
     pub backstory: String,
-    /// The language of its replies, such as `zh`; empty for that of the request.
+    /// The language of its replies, such as `zh`; empty for the language of the request.
     pub language: String,
     pub tone: String,
 }
@@ -34,7 +34,7 @@ impl Default for Profile {
     }
 }
 
-/// What a request says of the profile for itself alone: what is missing stays.
+/// The fields of a profile that a single request overrides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Overrides {
@@ -47,24 +47,24 @@ pub struct Overrides {
     pub tone: Option<String>,
 }
 
-/// A profile that cannot be used.
+/// An invalid profile.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     #[error("{0}")]
     Unreadable(#[from] serde_yaml::Error),
     #[error("{0}")]
     Unknown(#[from] serde_json::Error),
-    #[error("`{0}` is no `FIELD=VALUE`")]
+    #[error("`{0}` is not of the form `FIELD=VALUE`")]
     NoField(String),
     #[error("`{0}` is given twice")]
     Twice(String),
 }
 
 impl Overrides {
-    /// Overrides from `FIELD=VALUE`. A value that begins with `[` is a list in YAML; any other is a text as it stands.
+    /// Parses overrides from `FIELD=VALUE`. A value that begins with `[` is a list in YAML; any other value is text.
     ///
     /// # Errors
-    /// A field that profiles do not have or that is given twice, or a value of another type.
+    /// Returns an error for an unknown or repeated field, or a value of the wrong type.
     pub fn read(given: &[String]) -> Result<Self, ProfileError> {
         let mut fields = Map::new();
         for one in given {
@@ -84,10 +84,10 @@ impl Overrides {
 }
 
 impl Profile {
-    /// A profile from YAML or JSON. An empty text is the default.
+    /// Parses a profile from YAML or JSON. Empty text is the default profile.
     ///
     /// # Errors
-    /// A key that profiles do not have, or a value of another type, with its place.
+    /// Returns an error with its location for an unknown key or a value of the wrong type.
     pub fn read(text: &str) -> Result<Self, ProfileError> {
         if text.trim().is_empty() {
             return Ok(Self::default());
@@ -95,7 +95,7 @@ impl Profile {
         Ok(serde_yaml::from_str(text)?)
     }
 
-    /// The profile of one request; this one stays as it is.
+    /// Returns the profile for one request; `self` is unchanged.
     #[must_use]
     pub fn merged(&self, overrides: Overrides) -> Self {
         let own = self.clone();
@@ -110,9 +110,9 @@ impl Profile {
         }
     }
 
-    /// The profile as a model is told it.
+    /// Returns the profile as instructions for a model.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn instructions(&self) -> String {
         let mut text = format!("You are {}, {}. Tone: {}.", self.name, self.role, self.tone);
         if !self.language.is_empty() {
             let _ = write!(
@@ -152,10 +152,10 @@ mod tests {
 
     #[test]
     fn s1_10_keys_that_profiles_do_not_have_are_told() {
-        let told = Profile::read("persona: x\n").unwrap_err().to_string();
+        let text = Profile::read("persona: x\n").unwrap_err().to_string();
         assert!(
-            told.contains("persona") && told.contains("backstory"),
-            "{told}"
+            text.contains("persona") && text.contains("backstory"),
+            "{text}"
         );
     }
 
@@ -181,20 +181,20 @@ mod tests {
         assert_eq!(overrides.goals, goals);
         let own = Profile::default().merged(overrides);
         assert_eq!((&*own.tone, &*own.name), ("warm: yes", ""));
-        for (wrong, told) in [
-            (&["tone"][..], "no `FIELD=VALUE`"),
+        for (wrong, expected) in [
+            (&["tone"][..], "not of the form `FIELD=VALUE`"),
             (&["tone=a", "tone=b"], "given twice"),
             (&["persona=x"], "persona"),
             (&["goals=x"], "sequence"),
         ] {
             let error = read(wrong).unwrap_err().to_string();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 
     #[test]
     fn what_is_empty_is_not_told() {
-        let told = Profile::default().told();
-        assert_eq!(told, "You are Planner, general assistant. Tone: concise.");
+        let text = Profile::default().instructions();
+        assert_eq!(text, "You are Planner, general assistant. Tone: concise.");
     }
 }

@@ -1,4 +1,4 @@
-//! References in a request, in rules and in skills: `@[path]`, `@[path:10]` and `@[path:10:20]` bring the text of files along,
+//! References in requests, rules and skills: `@[path]`, `@[path:10]` and `@[path:10:20]` include the text of files,
 //! `@[tool{"argument": 1}]` the result of a call.
 
 use std::collections::BTreeMap;
@@ -6,49 +6,49 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use planrun_tools::host::FileKind;
-use planrun_tools::tools::FileWorld;
+use planrun_tools::tools::FileAccess;
 
 use crate::markup::{MAX_CALL, Macros, Mark, parts};
 
-/// So many references of a request are followed, and as many calls of it are made.
+/// Maximum number of references of a request that are followed, and of its calls that are made.
 const MAX_REFERENCES: usize = 32;
-/// So many texts of the project's own are brought along by each other.
+/// Maximum nesting depth of the project's own texts.
 const MAX_DEPTH: usize = 8;
-/// Bytes of all that they bring along.
+/// Maximum total size of the included texts, in bytes.
 const MAX_BYTES: usize = 512 * 1024;
-/// Bytes of what stands between the brackets of one.
+/// Maximum size of the text between the brackets of a reference, in bytes.
 const MAX_WRITTEN: usize = 4096;
-/// Bytes of the values of macros in one text.
+/// Maximum total size of the macro values in one text, in bytes.
 const MAX_VALUES: usize = 64 * 1024;
-/// Entries of a folder that are told.
+/// Maximum number of entries of a folder that are listed.
 const MAX_ENTRIES: usize = 500;
 
-/// What calls came to, by what stands between their brackets: their results, or why there are none.
-pub type Came = BTreeMap<String, Result<String, String>>;
+/// The results of calls, or why there is none, by the text between their brackets.
+pub type CallResults = BTreeMap<String, Result<String, String>>;
 
-/// What stands between brackets, with values in the places of macros.
+/// The text between brackets, with macros expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Referred {
+enum Target {
     Place(String),
     Call(String),
 }
 
-/// A place that a request refers to.
+/// A reference to a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reference<'a> {
-    /// As it stands between the brackets.
+    /// The text between the brackets.
     written: &'a str,
     path: &'a str,
     /// The first and the last line, from 1.
     lines: Option<(usize, usize)>,
 }
 
-/// The calls that a request refers to, each once, as they stand between their brackets with values in the places of macros.
+/// Returns the distinct calls in a request, as the text between their brackets with macros expanded.
 #[must_use]
 pub fn calls_of(request: &str, macros: &Macros) -> Vec<String> {
     let mut calls = Vec::new();
-    filled_in(request, &mut macros.clone(), |referred, _| {
-        if let Referred::Call(written) = referred
+    filled_in(request, &mut macros.clone(), |target, _| {
+        if let Target::Call(written) = target
             && !calls.contains(&written)
         {
             calls.push(written);
@@ -59,44 +59,45 @@ pub fn calls_of(request: &str, macros: &Macros) -> Vec<String> {
     calls
 }
 
-/// A request with what it refers to under it, as far as these files may be read. What cannot be read is told in its place, and
-/// so is what one of the requests `before` it in the conversation has brought along as it still is. The macros are those of the
-/// conversation; only the request itself defines others, never what it brings along. Its calls have been made, and `came` to this.
+/// Expands a request: macros are replaced in it, and the referenced content is appended, as far as the files may be
+/// read. Content that cannot be read is replaced by the reason, and content that one of the earlier requests `before`
+/// has included unchanged by a note. `macros` are those of the conversation; only the request itself defines more,
+/// not the included content. `results` holds the results of its calls.
 #[must_use]
 pub fn expanded(
     request: &str,
     before: &[&str],
     macros: &mut Macros,
-    files: &FileWorld,
-    came: &Came,
+    files: &FileAccess,
+    results: &CallResults,
 ) -> String {
     let mut found = Vec::new();
-    let mut text = filled_in(request, macros, |referred, _| {
-        let (Referred::Place(written) | Referred::Call(written)) = &referred;
-        let told = format!("@[{written}]");
-        if !found.contains(&referred) {
-            found.push(referred);
+    let mut text = filled_in(request, macros, |target, _| {
+        let (Target::Place(written) | Target::Call(written)) = &target;
+        let output = format!("@[{written}]");
+        if !found.contains(&target) {
+            found.push(target);
         }
-        told
+        output
     });
     if text.trim().is_empty() {
-        // A request that only defines macros is told as it is written: services refuse messages without text.
+        // A request that contains only definitions is kept as written: services refuse messages without text.
         request.clone_into(&mut text);
     }
     let mut left = MAX_BYTES;
-    for (index, referred) in found.iter().enumerate() {
-        let (written, told) = match referred {
-            Referred::Call(written) => (written, result(written, came)),
-            Referred::Place(written) if index < MAX_REFERENCES => {
-                let told = content(&Reference::of(written), files);
-                (written, told.map_err(|why| unreadable(&why)))
+    for (index, target) in found.iter().enumerate() {
+        let (written, output) = match target {
+            Target::Call(written) => (written, result(written, results)),
+            Target::Place(written) if index < MAX_REFERENCES => {
+                let output = content(&Reference::of(written), files);
+                (written, output.map_err(|why| unreadable(&why)))
             }
-            Referred::Place(written) => {
+            Target::Place(written) => {
                 let why = format!("at most {MAX_REFERENCES} references are followed");
                 (written, Err(unreadable(&why)))
             }
         };
-        let told = match told {
+        let output = match output {
             Ok(content) => {
                 let whole = block(written, &content, MAX_BYTES);
                 let same = before.iter().position(|text| text.contains(&whole));
@@ -104,38 +105,38 @@ pub fn expanded(
                     let number = same + 1;
                     format!("\n\n@[{written}]: content unchanged since request {number}")
                 } else {
-                    let told = block(written, &content, left);
+                    let output = block(written, &content, left);
                     left = left.saturating_sub(content.len());
-                    told
+                    output
                 }
             }
             Err(why) => format!("\n\n@[{written}] {why}"),
         };
-        text.push_str(&told);
+        text.push_str(&output);
     }
     text
 }
 
-/// A text without its definitions, with values in the places of macros, and with what is made of each reference. Values are
-/// text: what looks like a mark in one is none.
+/// Returns a text without its definitions, with macros replaced by their values, and references replaced by the
+/// result of `replace`. Marks inside values are plain text.
 fn filled_in(
     text: &str,
     macros: &mut Macros,
-    mut referred: impl FnMut(Referred, &Macros) -> String,
+    mut replace: impl FnMut(Target, &Macros) -> String,
 ) -> String {
-    let mut told = String::new();
+    let mut output = String::new();
     let mut left = MAX_VALUES;
     for (written, mark) in parts(text) {
         let part = match mark {
             None => written.to_owned(),
             Some(Mark::Reference(inner)) => match macros.filled(inner, MAX_WRITTEN) {
-                Some(inner) => referred(Referred::Place(inner), macros),
+                Some(inner) => replace(Target::Place(inner), macros),
                 None => {
                     format!("{written} could not be read: it has more than {MAX_WRITTEN} bytes")
                 }
             },
             Some(Mark::Call(inner)) => match macros.filled(inner, MAX_CALL) {
-                Some(inner) => referred(Referred::Call(inner), macros),
+                Some(inner) => replace(Target::Call(inner), macros),
                 None => format!("{written} was not called: it has more than {MAX_CALL} bytes"),
             },
             Some(Mark::Definition { name, value }) => {
@@ -144,7 +145,9 @@ fn filled_in(
             Some(Mark::Use(name)) => match macros.value(name) {
                 None => written.to_owned(),
                 Some(value) if value.len() > left => {
-                    format!("{written} is not filled in: values have more than {MAX_VALUES} bytes")
+                    format!(
+                        "{written} was not replaced: the values have more than {MAX_VALUES} bytes"
+                    )
                 }
                 Some(value) => {
                     left -= value.len();
@@ -152,14 +155,14 @@ fn filled_in(
                 }
             },
         };
-        told.push_str(&part);
+        output.push_str(&part);
     }
-    told
+    output
 }
 
-/// What the call between these brackets came to.
-fn result(written: &str, came: &Came) -> Result<String, String> {
-    match came.get(written) {
+/// Returns the result of the call with this text.
+fn result(written: &str, results: &CallResults) -> Result<String, String> {
+    match results.get(written) {
         Some(Ok(text)) => Ok(text.clone()),
         Some(Err(why)) => Err(format!("failed: {why}")),
         None => Err(format!(
@@ -172,81 +175,81 @@ fn unreadable(why: &str) -> String {
     format!("could not be read: {why}")
 }
 
-/// What a reference brings along, at most so many bytes of it.
+/// Formats included content as a block, truncated to `most` bytes.
 fn block(written: &str, content: &str, most: usize) -> String {
     let end = content.floor_char_boundary(most);
-    let shown = content.get(..end).unwrap_or_default();
-    let fence = fence(shown);
+    let excerpt = content.get(..end).unwrap_or_default();
+    let fence = fence(excerpt);
     let cut = if end < content.len() { ", cut" } else { "" };
-    let shown = shown.trim_end_matches('\n');
-    format!("\n\n@[{written}]{cut}:\n{fence}\n{shown}\n{fence}")
+    let excerpt = excerpt.trim_end_matches('\n');
+    format!("\n\n@[{written}]{cut}:\n{fence}\n{excerpt}\n{fence}")
 }
 
-/// Puts what texts of the project's own, such as rules, refer to in the places of the references. Texts of that folder are
-/// followed in turn; what other files refer to is not, because whoever wrote them may be a stranger.
+/// Replaces references in the project's own texts, such as rules, by the referenced content. References in included
+/// texts of the same folder are followed; those in other files are not, because their content is untrusted.
 pub struct Inlining<'a> {
-    files: &'a FileWorld,
-    /// The folder of these texts, without links.
+    files: &'a FileAccess,
+    /// The folder of the project's own texts, canonical.
     own: PathBuf,
-    /// References that may still be followed, and bytes that they may still bring along.
+    /// Number of references that may still be followed, and of bytes that may still be included.
     references: usize,
     bytes: usize,
-    /// What calls came to, and those that have not been made.
-    came: Came,
+    /// The results of calls, and the calls that have not been made.
+    results: CallResults,
     open: Vec<String>,
 }
 
 impl<'a> Inlining<'a> {
-    /// For texts below this folder of the project, whose calls came to this.
+    /// Creates an inliner for the texts below this folder of the project, with the results of their calls.
     #[must_use]
-    pub fn of(folder: &str, files: &'a FileWorld, came: Came) -> Self {
+    pub fn of(folder: &str, files: &'a FileAccess, results: CallResults) -> Self {
         let root = files.host.canonical(&files.root);
         Self {
             files,
             own: root.unwrap_or_else(|_| files.root.clone()).join(folder),
             references: MAX_REFERENCES,
             bytes: MAX_BYTES,
-            came,
+            results,
             open: Vec::new(),
         }
     }
 
-    /// Calls that were found and have not been made.
+    /// Returns the calls that were found and have not been made.
     #[must_use]
     pub fn open_calls(self) -> Vec<String> {
         self.open
     }
 
-    /// A text that stands in this file, with what it refers to in it.
+    /// Returns the text of this file with its references replaced.
     pub fn inlined(&mut self, path: &str, text: &str) -> String {
         self.nested(text, &mut vec![path.to_owned()], Macros::default())
     }
 
-    /// What the text defines holds in it and in what it brings along, and nowhere else.
+    /// Macros that the text defines are valid in it and in the texts it includes, and nowhere else.
     fn nested(&mut self, text: &str, chain: &mut Vec<String>, mut macros: Macros) -> String {
-        filled_in(text, &mut macros, |referred, macros| match referred {
-            Referred::Place(written) => {
+        filled_in(text, &mut macros, |target, macros| match target {
+            Target::Place(written) => {
                 let content = self.one(&Reference::of(&written), chain, macros);
                 content.unwrap_or_else(|why| format!("@[{written}] {}", unreadable(&why)))
             }
-            Referred::Call(written) => self.call(written),
+            Target::Call(written) => self.call(written),
         })
     }
 
     fn call(&mut self, written: String) -> String {
-        match result(&written, &self.came) {
+        match result(&written, &self.results) {
             Ok(text) => {
-                let told = block(&written, &text, self.bytes);
+                let output = block(&written, &text, self.bytes);
                 self.bytes = self.bytes.saturating_sub(text.len());
-                told
+                output
             }
             Err(why) => {
-                let told = format!("@[{written}] {why}");
-                let is_known = self.came.contains_key(&written) || self.open.contains(&written);
+                let output = format!("@[{written}] {why}");
+                let is_known = self.results.contains_key(&written) || self.open.contains(&written);
                 if !is_known && self.open.len() < MAX_REFERENCES {
                     self.open.push(written);
                 }
-                told
+                output
             }
         }
     }
@@ -266,28 +269,29 @@ impl<'a> Inlining<'a> {
         }
         if self.references == 0 || chain.len() > MAX_DEPTH {
             return Err(format!(
-                "at most {MAX_REFERENCES} references are followed, {MAX_DEPTH} of them in each other"
+                "at most {MAX_REFERENCES} references are followed, nested at most {MAX_DEPTH} deep"
             ));
         }
         self.references -= 1;
         let Some(text) = self.own_text(reference) else {
             let content = content(reference, self.files)?;
-            let told = block(reference.written, &content, self.bytes);
+            let output = block(reference.written, &content, self.bytes);
             self.bytes = self.bytes.saturating_sub(content.len());
-            return Ok(told);
+            return Ok(output);
         };
         let text = text?;
         if text.len() > self.bytes {
-            return Err(format!("all together have more than {MAX_BYTES} bytes"));
+            return Err(format!("together they have more than {MAX_BYTES} bytes"));
         }
         self.bytes -= text.len();
         chain.push(path);
-        let told = self.nested(text.trim_end_matches('\n'), chain, macros.clone());
+        let output = self.nested(text.trim_end_matches('\n'), chain, macros.clone());
         chain.pop();
-        Ok(told)
+        Ok(output)
     }
 
-    /// The path of a file that is the project's own, from the root of the project.
+    /// Returns the path of one of the project's own files, relative to the root of the project; `None` for other
+    /// files.
     fn own_path(&self, path: &str) -> Option<String> {
         let root = self.files.host.canonical(&self.files.root).ok()?;
         let place = self
@@ -301,7 +305,7 @@ impl<'a> Inlining<'a> {
             .then(|| inner.display().to_string())
     }
 
-    /// What a file of the project's own says at a reference; it needs no `allow`.
+    /// Returns the referenced text of one of the project's own files, which needs no `allow`; `None` for other files.
     fn own_text(&self, reference: &Reference<'_>) -> Option<Result<String, String>> {
         let place = self.files.root.join(self.own_path(reference.path)?);
         let kind = self.files.host.kind(&place);
@@ -339,7 +343,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// The lines of a file that it stands for, or all.
+    /// Returns the referenced lines of a file, or all lines.
     fn lines_of(&self, text: String) -> Result<String, String> {
         let Some((first, last)) = self.lines else {
             return Ok(text);
@@ -348,15 +352,15 @@ impl<'a> Reference<'a> {
         if first > last {
             return Err(format!("line {first} comes after line {last}"));
         }
-        let shown = lines.get(first - 1..last.min(lines.len()));
-        let shown = shown.filter(|lines| !lines.is_empty());
-        shown
+        let selected = lines.get(first - 1..last.min(lines.len()));
+        let selected = selected.filter(|lines| !lines.is_empty());
+        selected
             .map(|lines| lines.join("\n"))
             .ok_or_else(|| format!("it has {} lines", lines.len()))
     }
 }
 
-fn content(reference: &Reference<'_>, files: &FileWorld) -> Result<String, String> {
+fn content(reference: &Reference<'_>, files: &FileAccess) -> Result<String, String> {
     let place = files
         .existing(reference.path)
         .map_err(|error| error.message)?;
@@ -371,8 +375,8 @@ fn content(reference: &Reference<'_>, files: &FileWorld) -> Result<String, Strin
     reference.lines_of(text)
 }
 
-/// What is in a folder.
-fn folder(place: &std::path::Path, files: &FileWorld) -> Result<String, String> {
+/// Lists the entries of a folder.
+fn folder(place: &std::path::Path, files: &FileAccess) -> Result<String, String> {
     let entries = files
         .host
         .list_folder(place)
@@ -391,7 +395,7 @@ fn folder(place: &std::path::Path, files: &FileWorld) -> Result<String, String> 
     Ok(text)
 }
 
-/// Backticks, more than stand beside each other in the text.
+/// Returns a fence with more backticks than any run of them in the text.
 fn fence(text: &str) -> String {
     let mut longest = 0;
     let mut current = 0;
@@ -412,7 +416,7 @@ mod tests {
 
     use super::*;
 
-    fn files() -> FileWorld {
+    fn files() -> FileAccess {
         let host = MemoryHost::default()
             .with_file("/p/src/a.rs", "one\ntwo\nthree\n")
             .with_file("/p/src/b.md", "```\ncode\n```")
@@ -423,16 +427,22 @@ mod tests {
             ..Grant::default()
         };
         let permissions = Permissions::new(&grant, Path::new("/p"), &host).unwrap();
-        FileWorld {
+        FileAccess {
             host: Arc::new(host),
             permissions: Arc::new(permissions),
             root: "/p".into(),
         }
     }
 
-    /// A request of a conversation without macros.
-    fn alone(request: &str, before: &[&str], files: &FileWorld) -> String {
-        expanded(request, before, &mut Macros::default(), files, &Came::new())
+    /// Expands a request of a conversation without macros.
+    fn alone(request: &str, before: &[&str], files: &FileAccess) -> String {
+        expanded(
+            request,
+            before,
+            &mut Macros::default(),
+            files,
+            &CallResults::new(),
+        )
     }
 
     #[test]
@@ -463,12 +473,15 @@ mod tests {
             ("src/a.rs:9", "it has 3 lines"),
             ("src/a.rs:3:2", "line 3 comes after line 2"),
         ] {
-            let told = alone(&format!("@[{written}]"), &[], &files);
+            let output = alone(&format!("@[{written}]"), &[], &files);
             assert!(
-                told.contains(&format!("@[{written}] could not be read: ")),
-                "{told}"
+                output.contains(&format!("@[{written}] could not be read: ")),
+                "{output}"
             );
-            assert!(told.contains(why) && !told.contains("hunter2"), "{told}");
+            assert!(
+                output.contains(why) && !output.contains("hunter2"),
+                "{output}"
+            );
         }
         for text in ["a@b.c", "@[", "@[ ]", "@[x\ny]", "@[]"] {
             assert_eq!(alone(text, &[], &files), text);
@@ -480,8 +493,8 @@ mod tests {
         let files = files();
         let first = alone("look at @[src/a.rs:1]", &[], &files);
         let again = alone("and @[src/a.rs:1]?", &["hm", &first], &files);
-        let told = "and @[src/a.rs:1]?\n\n@[src/a.rs:1]: content unchanged since request 2";
-        assert_eq!(again, told);
+        let expected = "and @[src/a.rs:1]?\n\n@[src/a.rs:1]: content unchanged since request 2";
+        assert_eq!(again, expected);
         let other = alone("and @[src/a.rs]?", &[&first], &files);
         assert!(other.ends_with("one\ntwo\nthree\n```"), "{other}");
         files
@@ -500,17 +513,23 @@ mod tests {
         let files = files();
         let mut macros = Macros::default();
         let first = "@{define DIR, src}\n@{define FILE, \"@{DIR}/a.rs\"}\nIn @{DIR} read @[@{FILE}:2].<!-- @def DIR=none -->";
-        let told = expanded(first, &[], &mut macros, &files, &Came::new());
+        let output = expanded(first, &[], &mut macros, &files, &CallResults::new());
         assert_eq!(
-            told,
+            output,
             "In src read @[src/a.rs:2].\n\n@[src/a.rs:2]:\n```\ntwo\n```"
         );
         let later = "@[<!-- @echo FILE -->:1] @{DIR} @{OTHER} @[@{OTHER}/x]";
-        let told = expanded(later, &[&told], &mut macros, &files, &Came::new());
+        let output = expanded(later, &[&output], &mut macros, &files, &CallResults::new());
         let begin = "@[src/a.rs:1] none @{OTHER} @[@{OTHER}/x]\n\n@[src/a.rs:1]:\n```\none\n```\n\n\
                      @[@{OTHER}/x] could not be read: ";
-        assert!(told.starts_with(begin), "{told}");
-        let again = expanded("@[@{FILE}:1]", &[&told], &mut macros, &files, &Came::new());
+        assert!(output.starts_with(begin), "{output}");
+        let again = expanded(
+            "@[@{FILE}:1]",
+            &[&output],
+            &mut macros,
+            &files,
+            &CallResults::new(),
+        );
         assert!(
             again.ends_with("@[src/a.rs:1]: content unchanged since request 1"),
             "{again}"
@@ -522,7 +541,7 @@ mod tests {
         let (files, mut macros) = (files(), Macros::default());
         let request = "@{define DIR, src}\n<!-- @def FILE=a.rs -->";
         assert_eq!(
-            expanded(request, &[], &mut macros, &files, &Came::new()),
+            expanded(request, &[], &mut macros, &files, &CallResults::new()),
             request
         );
         assert_eq!(macros.value("FILE"), Some("a.rs"));
@@ -532,11 +551,11 @@ mod tests {
     fn s4_25_what_a_macro_stands_for_is_text() {
         let files = files();
         let request = "@{define A, @[src/a.rs]}@{A} @{define B, @{define DIR, src}}@{B} @{DIR}";
-        let told = alone(request, &[], &files);
-        assert_eq!(told, "@[src/a.rs] @{define DIR, src} @{DIR}");
+        let output = alone(request, &[], &files);
+        assert_eq!(output, "@[src/a.rs] @{define DIR, src} @{DIR}");
         let long = format!("@{{define A, {}}}", "a".repeat(1024));
         let many = alone(&(long.clone() + &"@{A}".repeat(65)), &[], &files);
-        let refused = "@{A} is not filled in: values have more than 65536 bytes";
+        let refused = "@{A} was not replaced: the values have more than 65536 bytes";
         assert_eq!(many, "a".repeat(MAX_VALUES) + refused);
         let path = alone(&format!("{long}@[{}]", "@{A}".repeat(5)), &[], &files);
         assert!(
@@ -553,14 +572,15 @@ mod tests {
         files.host.write_file(place, stranger.as_bytes()).unwrap();
         let mut macros = Macros::default();
         let request = "@{define DIR, src}@[@{DIR}/c.md] @{DIR} @{FILE}";
-        let told = expanded(request, &[], &mut macros, &files, &Came::new());
+        let output = expanded(request, &[], &mut macros, &files, &CallResults::new());
         let block = format!("@[src/c.md]:\n```\n{stranger}\n```");
-        assert_eq!(told, format!("@[src/c.md] src @{{FILE}}\n\n{block}"));
+        assert_eq!(output, format!("@[src/c.md] src @{{FILE}}\n\n{block}"));
         let known = [macros.value("DIR"), macros.value("FILE")];
         assert_eq!(known, [Some("src"), None]);
         let rule = "@{define DIR, src}@[@{DIR}/c.md] @{DIR} @{FILE}";
-        let told = Inlining::of(".agents", &files, Came::new()).inlined(".agents/x.md", rule);
-        assert_eq!(told, format!("\n\n{block} src @{{FILE}}"));
+        let output =
+            Inlining::of(".agents", &files, CallResults::new()).inlined(".agents/x.md", rule);
+        assert_eq!(output, format!("\n\n{block} src @{{FILE}}"));
     }
 
     #[test]
@@ -570,10 +590,10 @@ mod tests {
         let inner = "@{A} @{define A, inner}@{A} @{B}";
         let place = Path::new("/p/.agents/b.md");
         files.host.write_file(place, inner.as_bytes()).unwrap();
-        let mut inlining = Inlining::of(".agents", &files, Came::new());
+        let mut inlining = Inlining::of(".agents", &files, CallResults::new());
         let rule = "@{define A, outer}@{define B, b}@[.agents/@{B}.md] @{A}";
-        let told = inlining.inlined(".agents/x.md", rule);
-        assert_eq!(told, "outer inner b outer");
+        let output = inlining.inlined(".agents/x.md", rule);
+        assert_eq!(output, "outer inner b outer");
         assert_eq!(inlining.inlined(".agents/y.md", "@{A}"), "@{A}");
     }
 
@@ -601,7 +621,7 @@ mod tests {
                 .host
                 .read_file(Path::new(&format!("/p/{path}")))
                 .unwrap();
-            Inlining::of(".agents", &files, Came::new()).inlined(&path, &text)
+            Inlining::of(".agents", &files, CallResults::new()).inlined(&path, &text)
         };
         let circle =
             "Error: Circular reference detected: .agents/a.md -> .agents/b.md -> .agents/a.md";
@@ -611,8 +631,8 @@ mod tests {
         let many = inlined("many.md");
         assert_eq!(many.matches('.').count() - 2, MAX_REFERENCES, "{many}");
         assert!(many.contains("references are followed"), "{many}");
-        let denied =
-            Inlining::of(".agents", &files, Came::new()).inlined(".agents/x.md", "@[secret]");
+        let denied = Inlining::of(".agents", &files, CallResults::new())
+            .inlined(".agents/x.md", "@[secret]");
         assert!(denied.contains("is not allowed"), "{denied}");
     }
 }

@@ -1,4 +1,5 @@
-//! What a project tells its agents: the rules below `.agents/rules`, and the skills below `.agents/skills`.
+//! The instructions of a project for its agents: the rules below `.agents/rules`, and the skills below
+//! `.agents/skills`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,30 +7,30 @@ use planrun_tools::host::{FileKind, Host};
 use planrun_tools::project::AgentType;
 use serde::Deserialize;
 
-/// The folder of both.
+/// The folder of rules and skills.
 pub const FOLDER: &str = ".agents";
 const RULES: &str = ".agents/rules";
 const SKILLS: &str = ".agents/skills";
-/// The rule for agents without a parent, and the one for those that have one. All others are for both.
+/// The rule for main agents, and the one for sub-agents. All other rules are for both.
 const FOR_MAIN: &str = "default.md";
 const FOR_SUB: &str = "default-subagent.md";
-/// Bytes of one file, and of all rules.
+/// Maximum size of one file, and of all rules, in bytes.
 const MAX_FILE: u64 = 64 * 1024;
 const MAX_RULES: usize = 256 * 1024;
 const MAX_FILES: usize = 100;
 const MAX_DEPTH: usize = 5;
 
-/// What agents of a project are told, besides what they are asked.
+/// The instructions for the agents of a project, in addition to their requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Their paths below the folder of rules, and their texts; sorted.
+    /// The path of each rule below the folder of rules, and its text; sorted.
     pub rules: Vec<(String, String)>,
     pub skills: Vec<Skill>,
-    /// Files that could not be used, and why.
+    /// Messages about files that cannot be used.
     pub problems: Vec<String>,
 }
 
-/// How something is done, which a model reads when it needs it.
+/// Instructions for a task, which a model reads when it needs them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
     pub name: String,
@@ -48,25 +49,25 @@ struct Front {
 }
 
 impl Rules {
-    /// Those of the project in this folder for an agent of this type. They are the project's own, like `planrun.yaml`; a link
-    /// that leads out of their folder is not followed.
+    /// Reads the rules and skills of the project in this folder for an agent of this type. They are trusted, like
+    /// `planrun.yaml`; a link that leads out of their folder is not followed.
     #[must_use]
-    pub fn of(host: &dyn Host, project: &Path, of: &AgentType, is_sub_agent: bool) -> Self {
+    pub fn of(host: &dyn Host, project: &Path, agent_type: &AgentType, is_sub_agent: bool) -> Self {
         let mut found = Self::default();
-        found.read_rules(host, project, of.rules.as_deref(), is_sub_agent);
+        found.read_rules(host, project, agent_type.rules.as_deref(), is_sub_agent);
         found.read_skills(host, project);
-        if let Some(wanted) = &of.skills {
-            let is_wanted = |skill: &Skill| wanted.contains(&skill.name);
-            found.skills.retain(is_wanted);
+        if let Some(selected) = &agent_type.skills {
+            let is_selected = |skill: &Skill| selected.contains(&skill.name);
+            found.skills.retain(is_selected);
             let known = |name: &&String| found.skills.iter().any(|skill| skill.name == **name);
-            let missing = wanted.iter().filter(|name| !known(name));
-            let told = missing.map(|name| format!("there is no skill `{name}`"));
-            found.problems.extend(told);
+            let missing = selected.iter().filter(|name| !known(name));
+            let messages = missing.map(|name| format!("there is no skill `{name}`"));
+            found.problems.extend(messages);
         }
         found
     }
 
-    /// The texts of the rules, with the paths of their files in the project.
+    /// Returns the texts of the rules, with the paths of their files in the project.
     #[must_use]
     pub fn texts(&self) -> Vec<(String, &str)> {
         let rules = self.rules.iter();
@@ -78,20 +79,21 @@ impl Rules {
         &mut self,
         host: &dyn Host,
         project: &Path,
-        wanted: Option<&[String]>,
+        selected: Option<&[String]>,
         is_sub_agent: bool,
     ) {
         let mut left = MAX_RULES;
         let skipped = if is_sub_agent { FOR_MAIN } else { FOR_SUB };
-        let is_wanted = |name: &String| wanted.map_or(name != skipped, |all| all.contains(name));
+        let is_selected =
+            |name: &String| selected.map_or(name != skipped, |all| all.contains(name));
         let files = files(host, project, RULES);
-        let missing = wanted.into_iter().flatten();
+        let missing = selected.into_iter().flatten();
         let missing = missing.filter(|name| files.iter().all(|(known, _)| known != *name));
-        let told = missing.map(|name| format!("there is no rule `{name}`"));
-        self.problems.extend(told);
+        let messages = missing.map(|name| format!("there is no rule `{name}`"));
+        self.problems.extend(messages);
         for (name, path) in files {
             let is_text = Path::new(&name).extension().is_some_and(|end| end == "md");
-            if !is_text || !is_wanted(&name) {
+            if !is_text || !is_selected(&name) {
                 continue;
             }
             match host.read_bounded(&path, MAX_FILE) {
@@ -100,11 +102,11 @@ impl Rules {
                     self.rules.push((name, text));
                 }
                 Ok(_) => self.problems.push(format!(
-                    "the rule {name} is left out: all together have more than {MAX_RULES} bytes"
+                    "the rule {name} is omitted: together the rules have more than {MAX_RULES} bytes"
                 )),
                 Err(error) => self
                     .problems
-                    .push(format!("the rule {name} is left out: {error}")),
+                    .push(format!("the rule {name} is omitted: {error}")),
             }
         }
     }
@@ -120,29 +122,30 @@ impl Rules {
                 .and_then(|text| Skill::read(&text, format!("{SKILLS}/{name}")));
             match skill {
                 Ok(skill) if self.skills.iter().any(|known| known.name == skill.name) => {
-                    let told = format!(
-                        "the skill {name} is left out: there is another `{}`",
+                    let message = format!(
+                        "the skill {name} is omitted: there is another `{}`",
                         skill.name
                     );
-                    self.problems.push(told);
+                    self.problems.push(message);
                 }
                 Ok(skill) => self.skills.push(skill),
                 Err(why) => self
                     .problems
-                    .push(format!("the skill {name} is left out: {why}")),
+                    .push(format!("the skill {name} is omitted: {why}")),
             }
         }
     }
 }
 
 impl Skill {
-    /// A skill with its front matter, which has a name and a description.
+    /// Parses a skill with its front matter, which has a name and a description.
     fn read(text: &str, path: String) -> Result<Self, String> {
         let text = text.replace("\r\n", "\n");
         let front = text
             .strip_prefix("---\n")
             .and_then(|rest| rest.split_once("\n---\n"));
-        let (front, body) = front.ok_or("it begins with no front matter between lines of `---`")?;
+        let (front, body) =
+            front.ok_or("it does not begin with front matter between lines of `---`")?;
         let front: Front = serde_yaml::from_str(front).map_err(|error| error.to_string())?;
         let (name, description) = (front.name.trim(), front.description.trim());
         if name.is_empty() || description.is_empty() {
@@ -157,7 +160,7 @@ impl Skill {
     }
 }
 
-/// The files below a folder of the project, by their paths below it, sorted.
+/// Returns the files below a folder of the project, by their relative paths, sorted.
 fn files(host: &dyn Host, project: &Path, folder: &str) -> Vec<(String, PathBuf)> {
     let (Ok(root), start) = (host.canonical(project), project.join(folder)) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Sessions: conversations that are kept after every round, and gone on with later.
+//! Sessions: conversations that are stored after every round, and can be continued later.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,45 +14,45 @@ use crate::markup::Macros;
 
 /// The version of the document.
 const VERSION: u32 = 1;
-/// A larger one is not read.
+/// Maximum size of a session, in bytes.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
-/// The most characters of an id.
+/// Maximum length of an id, in characters.
 const MAX_ID: usize = 64;
 
-/// A conversation. What the model is told before it is no part of it: that is made anew from the files as they are.
+/// A conversation. The system prompt is not part of it: it is created again from the current files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
     version: u32,
     pub id: String,
-    /// The type of the agent whose conversation it is.
+    /// The type of the agent of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
     pub messages: Vec<Message>,
-    /// What was asked last, until it is a message.
+    /// The last request, until it becomes a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
-    /// What its requests have defined.
+    /// The macros defined by its requests.
     #[serde(default, skip_serializing_if = "Macros::is_empty")]
     pub macros: Macros,
-    /// The runs that the calls of the last turn are, by the ids of the calls.
+    /// The runs of the calls of the last turn, by the ids of the calls.
     #[serde(default)]
     pub runs: BTreeMap<String, String>,
-    /// What its file was when this process last looked.
+    /// The version of its file when this process last read or wrote it.
     #[serde(skip)]
-    seen: Option<u64>,
+    file_version: Option<u64>,
 }
 
-/// A request that is no message yet, because its calls are not over.
+/// A request that is not a message yet, because its calls have not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pending {
     pub request: String,
-    /// Its calls as they stand between their brackets, and the run that each of them is.
+    /// Its calls, as the text between their brackets, and the run of each.
     pub calls: Vec<(String, String)>,
 }
 
-/// What came of a call, as the model reads it.
+/// The result of a call, as the model reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     pub call: ToolCall,
@@ -60,7 +60,7 @@ pub struct Answered {
     pub is_error: bool,
 }
 
-/// Where the sessions of a project are kept: private files below its own folder.
+/// The stored sessions of a project: private files below the project's own folder.
 #[derive(Clone)]
 pub struct Sessions {
     host: Arc<dyn Host>,
@@ -70,10 +70,12 @@ pub struct Sessions {
 /// Why a session cannot be used. Nothing has been changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    #[error("`{0}` is no name for a session: letters, digits, `_` and `-`, at most {MAX_ID}")]
+    #[error(
+        "`{0}` is not a valid session name: use letters, digits, `_` and `-`, at most {MAX_ID} characters"
+    )]
     Name(String),
     #[error(
-        "the session `{id}` cannot be read and was left as it is: {why}; move {file} away to begin it anew"
+        "the session `{id}` cannot be read and was left as it is: {why}; move {file} away to start it anew"
     )]
     Unreadable {
         id: String,
@@ -81,15 +83,15 @@ pub enum SessionError {
         why: String,
     },
     #[error(
-        "the session `{0}` was changed by another process meanwhile; nothing of it was overwritten"
+        "the session `{0}` was changed by another process in the meantime; nothing was overwritten"
     )]
     Changed(String),
-    #[error("the session `{id}` cannot be kept: {error}")]
+    #[error("cannot save the session `{id}`: {error}")]
     Files { id: String, error: io::Error },
 }
 
 impl Session {
-    /// One in which nothing has been said.
+    /// Creates an empty session.
     #[must_use]
     pub fn new(id: &str) -> Self {
         Self {
@@ -99,13 +101,13 @@ impl Session {
         }
     }
 
-    /// Whether nothing has been said or asked in it.
+    /// Returns true if the session has no messages and no pending request.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.messages.is_empty() && self.pending.is_none()
     }
 
-    /// The calls of the last turn that have no answer, as where a process died in the middle of them.
+    /// Returns the calls of the last turn without an answer, which exist if a process died during the turn.
     #[must_use]
     pub fn unanswered(&self) -> Vec<ToolCall> {
         let (calls, answers) = self.last_turn();
@@ -113,7 +115,7 @@ impl Session {
         calls.iter().filter(is_open).cloned().collect()
     }
 
-    /// Adds answers to calls of the last turn. All of them stand in the order of the calls then.
+    /// Adds answers to calls of the last turn, and sorts all of its answers in the order of the calls.
     pub fn answer(&mut self, answers: Vec<Answered>) {
         let (calls, known) = self.last_turn();
         let mut all: Vec<Answered> = known.into_iter().chain(answers).collect();
@@ -131,7 +133,7 @@ impl Session {
             }));
     }
 
-    /// The calls of the last turn where nothing but answers to them follows, and those answers.
+    /// Returns the calls of the last turn and their answers, if only answers follow the turn; otherwise nothing.
     fn last_turn(&self) -> (Vec<ToolCall>, Vec<Answered>) {
         let mut answers = Vec::new();
         for message in self.messages.iter().rev() {
@@ -162,16 +164,16 @@ impl Session {
 }
 
 impl Sessions {
-    /// Those of the project in this folder.
+    /// Returns the sessions of the project in this folder.
     #[must_use]
     pub fn of(host: Arc<dyn Host>, project: PathBuf) -> Self {
         Self { host, project }
     }
 
-    /// The session of this id, or a new one where there is none.
+    /// Opens the session with this id, or creates it if there is none.
     ///
     /// # Errors
-    /// The id is none, or what is kept under it cannot be read.
+    /// Returns an error if the id is invalid, or the stored session cannot be read.
     pub fn open(&self, id: &str) -> Result<Session, SessionError> {
         let path = self.path(id)?;
         let unreadable = |why: String| SessionError::Unreadable {
@@ -186,25 +188,28 @@ impl Sessions {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Session::new(id)),
             Err(error) => return Err(unreadable(error.to_string())),
         };
-        let seen = self.host.version(&path).ok();
+        let file_version = self.host.version(&path).ok();
         let session: Session =
             serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
         if session.version != VERSION || session.id != id {
             let Session { version, id, .. } = session;
             return Err(unreadable(format!(
-                "it is version {version} of the session `{id}`, and version {VERSION} of this one was expected"
+                "it is version {version} of the session `{id}`, but version {VERSION} of this session was expected"
             )));
         }
-        Ok(Session { seen, ..session })
+        Ok(Session {
+            file_version,
+            ..session
+        })
     }
 
-    /// Keeps a session as it is now.
+    /// Stores a session.
     ///
     /// # Errors
-    /// Another process has changed it, or the file cannot be written.
+    /// Returns an error if another process has changed it, or the file cannot be written.
     pub fn save(&self, session: &mut Session) -> Result<(), SessionError> {
         let path = self.path(&session.id)?;
-        if self.host.version(&path).ok() != session.seen {
+        if self.host.version(&path).ok() != session.file_version {
             return Err(SessionError::Changed(session.id.clone()));
         }
         let write = || {
@@ -213,7 +218,7 @@ impl Sessions {
             self.host.make_private_folder(&self.folder())?;
             let text = serde_json::to_vec(session)?;
             if text.len() as u64 > MAX_BYTES {
-                let message = format!("it has grown beyond {MAX_BYTES} bytes; begin a new one");
+                let message = format!("it has more than {MAX_BYTES} bytes; start a new session");
                 return Err(io::Error::other(message));
             }
             self.host.write_private_file(&path, &text)
@@ -222,7 +227,7 @@ impl Sessions {
             id: session.id.clone(),
             error,
         })?;
-        session.seen = self.host.version(&path).ok();
+        session.file_version = self.host.version(&path).ok();
         Ok(())
     }
 
@@ -264,7 +269,7 @@ mod tests {
         }
     }
 
-    fn said(calls: &[&str]) -> Message {
+    fn assistant(calls: &[&str]) -> Message {
         Message::Assistant {
             text: "looking".to_owned(),
             reasoning: "need it".to_owned(),
@@ -289,10 +294,10 @@ mod tests {
             Message::User {
                 text: "读 \u{0}".to_owned(),
             },
-            said(&["a", "b"]),
+            assistant(&["a", "b"]),
         ];
         session.answer(vec![answered("a"), answered("b")]);
-        session.messages.push(said(&[]));
+        session.messages.push(assistant(&[]));
         session.runs.insert("a".to_owned(), "run".to_owned());
         session.macros.define("DIR", "notes").unwrap();
         session.pending = Some(Pending {
@@ -311,14 +316,14 @@ mod tests {
         host.make_folder(Path::new("/p/.planrun/sessions")).unwrap();
         for text in ["{", "[]", r#"{"version":2,"id":"one","messages":[]}"#] {
             host.write_file(file, text.as_bytes()).unwrap();
-            let told = sessions.open("one").unwrap_err().to_string();
+            let message = sessions.open("one").unwrap_err().to_string();
             assert!(
-                told.contains("one.json") && told.contains("left as it is"),
-                "{told}"
+                message.contains("one.json") && message.contains("left as it is"),
+                "{message}"
             );
             let mut new = Session::new("one");
-            let told = sessions.save(&mut new).unwrap_err().to_string();
-            assert!(told.contains("nothing of it was overwritten"), "{told}");
+            let message = sessions.save(&mut new).unwrap_err().to_string();
+            assert!(message.contains("nothing was overwritten"), "{message}");
             assert_eq!(host.read_file(file).unwrap(), text);
         }
         for name in ["", "../x", "a/b", "é"] {
@@ -334,7 +339,7 @@ mod tests {
         let (sessions, _) = sessions();
         let mut one = sessions.open("one").unwrap();
         let mut other = sessions.open("one").unwrap();
-        one.messages.push(said(&[]));
+        one.messages.push(assistant(&[]));
         sessions.save(&mut one).unwrap();
         assert!(matches!(
             sessions.save(&mut other),
@@ -346,7 +351,7 @@ mod tests {
     #[test]
     fn answers_stand_in_the_order_of_their_calls() {
         let mut session = Session::new("one");
-        session.messages = vec![said(&["z"]), said(&["a", "b", "c"])];
+        session.messages = vec![assistant(&["z"]), assistant(&["a", "b", "c"])];
         session.answer(vec![answered("c")]);
         let open = |session: &Session| -> Vec<String> {
             session

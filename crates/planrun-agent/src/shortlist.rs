@@ -1,14 +1,14 @@
-//! Which of a project's tools a model is told of from the beginning.
+//! Selects the tools that a model is offered at the start.
 
 use std::sync::Arc;
 
 use planrun_lang::types::Signature;
 use planrun_tools::contract::ToolIndex;
 
-/// So many tools are told at most; the others once they have been described.
+/// Maximum number of tools offered; the others are offered once they have been described.
 const MAX_TOOLS: usize = 48;
 
-/// All tools where they are few, else those that a request speaks of, the best first.
+/// Returns all tools if there are few, otherwise those that match a request, best match first.
 #[must_use]
 pub fn shortlist(tools: &[Arc<Signature>], request: &str) -> Vec<Arc<Signature>> {
     if tools.len() <= MAX_TOOLS {

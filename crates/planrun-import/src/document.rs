@@ -1,4 +1,4 @@
-//! The text of another system as a tree with places, within bounds.
+//! Parses documents of other systems into trees with spans, within limits.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,20 +10,20 @@ use planrun_lang::source::Span;
 use planrun_lang::yaml::{self, Content, Entry, Node};
 use serde_json::Number;
 
-/// Larger texts are refused, in bytes.
+/// The maximum size of a document, in bytes.
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// Deeper nesting is refused.
+/// The deepest nesting of a document.
 const MAX_DEPTH: usize = 96;
-/// More values are refused.
+/// The most values of a document.
 const MAX_VALUES: usize = 200_000;
 
-/// A text that cannot be read, or is not of the format that it should be.
+/// A document that cannot be parsed or imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refused {
     pub span: Span,
     pub message: String,
-    /// What to do.
+    /// The remedy.
     pub help: String,
 }
 
@@ -37,10 +37,10 @@ impl Refused {
     }
 }
 
-/// Reads YAML or JSON; comments and trailing commas of JSON are passed over.
+/// Parses YAML or JSON; comments and trailing commas in JSON are allowed.
 ///
 /// # Errors
-/// Where the text is neither, or is too large or too deep.
+/// Returns an error if the text is neither, or if it exceeds a limit.
 pub fn read(text: &str) -> Result<Node, Refused> {
     within_bounds(text)?;
     if text.trim_start().starts_with(['{', '[']) {
@@ -50,22 +50,26 @@ pub fn read(text: &str) -> Result<Node, Refused> {
         Refused::new(
             error.span,
             error.message,
-            "hand in one document of YAML or JSON",
+            "pass a single YAML or JSON document",
         )
     })
 }
 
-/// Reads the JSON in a part of a text; places are those of the whole text.
+/// Parses the JSON in a part of a text; spans refer to the whole text.
 ///
 /// # Errors
-/// Where the part is no JSON, or is too large or too deep.
+/// Returns an error if the part is not JSON, or if it exceeds a limit.
 pub fn json(text: &str, part: Range<usize>) -> Result<Node, Refused> {
     within_bounds(text)?;
     let offset = part.start;
     let inner = text.get(part).unwrap_or("");
     if depth(inner) > MAX_DEPTH {
-        let message = format!("the document nests deeper than {MAX_DEPTH} levels");
-        return Err(Refused::new(Span::at(offset), message, "nest less deeply"));
+        let message = format!("the document is nested more than {MAX_DEPTH} levels deep");
+        return Err(Refused::new(
+            Span::at(offset),
+            message,
+            "reduce the nesting",
+        ));
     }
     let options = ParseOptions {
         allow_comments: true,
@@ -84,35 +88,39 @@ pub fn json(text: &str, part: Range<usize>) -> Result<Node, Refused> {
         let span = Span::new(offset + range.start, offset + range.end);
         Refused::new(
             span,
-            format!("this is no JSON: {}", error.kind()),
-            "mend the JSON there",
+            format!("this is not valid JSON: {}", error.kind()),
+            "fix the JSON here",
         )
     })?;
-    let value = parsed
-        .value
-        .ok_or_else(|| Refused::new(Span::at(offset), "the document is empty", "hand in a plan"))?;
+    let value = parsed.value.ok_or_else(|| {
+        Refused::new(
+            Span::at(offset),
+            "the document is empty",
+            "pass a document with a plan",
+        )
+    })?;
     let mut left = MAX_VALUES;
     node(&value, offset, &mut left)
 }
 
-/// The elements under a key; none where there is no list.
+/// Returns the elements under a key; empty if there is no list.
 pub fn items<'n>(node: &'n Node, key: &str) -> &'n [Node] {
     node.get(key).and_then(Node::items).unwrap_or_default()
 }
 
-/// The entries under a key; none where there is no mapping.
+/// Returns the entries under a key; empty if there is no mapping.
 pub fn entries<'n>(node: &'n Node, key: &str) -> &'n [Entry] {
     node.get(key).and_then(Node::entries).unwrap_or_default()
 }
 
 /// # Errors
-/// Where the text is larger than is read.
+/// Returns an error if the text is larger than [`MAX_BYTES`].
 pub fn within_bounds(text: &str) -> Result<(), Refused> {
     if text.len() <= MAX_BYTES {
         return Ok(());
     }
     let message = format!(
-        "the document has {} bytes, and at most {MAX_BYTES} are read",
+        "the document has {} bytes, but at most {MAX_BYTES} are supported",
         text.len()
     );
     Err(Refused::new(
@@ -173,8 +181,8 @@ fn fields_of(object: &Object<'_>, offset: usize, left: &mut usize) -> Result<Vec
         let range = property.name.range();
         let span = Span::new(offset + range.start, offset + range.end);
         if !names.insert(name.clone()) {
-            let message = format!("the key `{name}` stands there twice");
-            return Err(Refused::new(span, message, "keep one of them"));
+            let message = format!("duplicate key `{name}`");
+            return Err(Refused::new(span, message, "remove one of them"));
         }
         let value = node(&property.value, offset, left)?;
         Ok(Entry { name, span, value })

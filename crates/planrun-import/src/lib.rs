@@ -1,19 +1,19 @@
-//! Plans of other systems, read into planrun's language with a report of what was carried.
+//! Imports plans of other systems into planrun's language, with a report of what was carried.
 //!
-//! A document is read with its places, its parts become a syntax tree, and [`planrun_lang::format`] prints that: no text
-//! of a plan is ever glued together, so text from outside cannot become code.
+//! A document is parsed with spans, its parts become a syntax tree, and [`planrun_lang::format`] prints the tree.
+//! Plans are never assembled from text, so text from outside cannot become code.
 
 mod aintegration;
 mod arazzo;
 pub mod asl;
 mod calls;
+mod control_flow;
 pub mod document;
 mod draft;
 mod expression;
 pub mod report;
 mod serverless;
 mod tree;
-mod ways;
 
 use planrun_lang::format;
 use planrun_lang::sema::Tools;
@@ -24,7 +24,7 @@ pub use document::Refused;
 use draft::Draft;
 use report::Report;
 
-/// The formats that are read.
+/// The supported formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// State machines of AWS Step Functions.
@@ -37,18 +37,18 @@ pub enum Format {
     Aintegration,
     /// Payloads of the skeleton.
     Payload,
-    /// Graphs of steps of SAGE.
+    /// Step graphs of SAGE.
     Graph,
-    /// Arrays of steps of SAGE.
+    /// Step arrays of SAGE.
     Steps,
-    /// Calls of tools in the shape of the OpenAI API.
+    /// Tool calls in the format of the OpenAI API.
     ToolCalls,
     /// Numbered plans of LLMCompiler.
     Numbered,
 }
 
 impl Format {
-    /// Every format, in the order in which a document is tried.
+    /// All formats, in the order in which they are tried.
     pub const ALL: [Self; 9] = [
         Self::Asl,
         Self::Arazzo,
@@ -61,7 +61,7 @@ impl Format {
         Self::Numbered,
     ];
 
-    /// The word for it on a command line.
+    /// Returns its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -87,13 +87,13 @@ impl Format {
             Self::Graph => calls::sage::recognizes_graph(root),
             Self::Steps => calls::sage::recognizes_array(root),
             Self::ToolCalls => calls::openai::recognizes(root),
-            // It is no tree; its lines are looked at before.
+            // It is not a tree, so it is recognized from the text beforehand.
             Self::Numbered => false,
         }
     }
 }
 
-/// A plan that was read, and how.
+/// An imported plan.
 #[derive(Debug)]
 pub struct Imported {
     pub format: Format,
@@ -102,10 +102,10 @@ pub struct Imported {
     pub report: Report,
 }
 
-/// Reads a plan of another system. `plan` is what the plan is to be called, `tools` are those of the project.
+/// Imports a plan of another system. `plan` is the name of the plan, `tools` are the tools of the project.
 ///
 /// # Errors
-/// Where the document cannot be read, or is of no format that is known.
+/// Returns an error if the document cannot be parsed, or if its format is unknown.
 pub fn import(
     source: &SourceFile,
     format: Option<Format>,
@@ -137,8 +137,7 @@ pub fn import(
         (Format::Numbered, _) | (_, None) => calls::numbered::import(text, plan, &mut draft),
     }?;
     for tool in draft.missing_tools() {
-        let why =
-            "is declared in the plan: the project has no such tool, and what it gives is not known";
+        let why = "is declared in the plan: the project has no such tool, so its result is unknown";
         draft.changed(Span::at(0), format!("the tool `{tool}`"), why);
     }
     let mut report = draft.report;
@@ -146,8 +145,8 @@ pub fn import(
     let text = format::print(&file).ok_or_else(|| {
         Refused::new(
             Span::at(0),
-            "the plan nests too deeply for this machine",
-            "nest less deeply",
+            "the plan is nested too deeply",
+            "reduce the nesting",
         )
     })?;
     Ok(Imported {
@@ -157,7 +156,7 @@ pub fn import(
     })
 }
 
-/// The document as a tree, and its format. Models write their JSON into fences and prose.
+/// Parses the document as a tree, and detects its format. Models may put their JSON into fences or prose.
 fn tree_of(text: &str, format: Option<Format>) -> Result<(Format, Node), Refused> {
     let read = document::read(text);
     let recognized = |root: &Node| {
@@ -180,10 +179,6 @@ fn tree_of(text: &str, format: Option<Format>) -> Result<(Format, Node), Refused
     }
     read?;
     let names: Vec<&str> = Format::ALL.into_iter().map(Format::name).collect();
-    let help = format!("say what it is with `--from`: {}", names.join(", "));
-    Err(Refused::new(
-        Span::at(0),
-        "this is a document of no format that is known",
-        help,
-    ))
+    let help = format!("specify the format with `--from`: {}", names.join(", "));
+    Err(Refused::new(Span::at(0), "unknown document format", help))
 }

@@ -1,23 +1,25 @@
-//! What became of each part of a document: carried, changed or not carried, with its place and reason.
+//! The report of an import: whether each part of a document was carried, changed or not carried, with span and
+//! reason.
 
 use std::collections::BTreeSet;
 
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::source::{SourceFile, Span};
 
-/// What became of one part.
+/// What happened to a part of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
-    /// The plan says the same.
+    /// The plan has an exact counterpart.
     Carried,
-    /// The plan says it otherwise, or nearly; the reason tells how.
+    /// The plan has a counterpart that differs; the reason describes how.
     Changed,
-    /// The plan does not say it. Where it was needed, the plan has a name that does not exist, so that it cannot run unnoticed.
+    /// The plan has no counterpart. Where one is needed, the plan has an undefined name, so that it cannot run before
+    /// it is replaced.
     NotCarried,
 }
 
 impl Fate {
-    /// The word for it.
+    /// Returns its name in reports.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -28,27 +30,27 @@ impl Fate {
     }
 }
 
-/// One line of the report.
+/// A line of the report.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Note {
     pub fate: Fate,
-    /// Where the part stands in the document.
+    /// Span of the part in the document.
     pub span: Span,
     /// The part: a state, a step, a field.
     pub what: String,
-    /// What it has become, or why it has not.
+    /// Its counterpart, or why it has none.
     pub why: String,
 }
 
-/// Every part of a document, in its order.
+/// The parts of a document, in its order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     pub notes: Vec<Note>,
-    told: BTreeSet<Note>,
+    seen: BTreeSet<Note>,
 }
 
 impl Report {
-    /// Adds a line, unless the same one is there.
+    /// Adds a line, unless the report already contains it.
     pub fn add(&mut self, fate: Fate, span: Span, what: impl Into<String>, why: impl Into<String>) {
         let note = Note {
             fate,
@@ -56,18 +58,18 @@ impl Report {
             what: what.into(),
             why: why.into(),
         };
-        if self.told.insert(note.clone()) {
+        if self.seen.insert(note.clone()) {
             self.notes.push(note);
         }
     }
 
-    /// How many parts came to this.
+    /// Returns the number of parts with this fate.
     #[must_use]
     pub fn count(&self, fate: Fate) -> usize {
         self.notes.iter().filter(|note| note.fate == fate).count()
     }
 
-    /// One line for each part, with its place in the document.
+    /// Formats one line per part, with its position in the document.
     #[must_use]
     pub fn lines(&self, source: &SourceFile) -> String {
         let line = |note: &Note| {
@@ -81,7 +83,7 @@ impl Report {
         self.notes.iter().map(line).collect()
     }
 
-    /// How many parts were carried, changed and not carried, in a sentence.
+    /// Formats the numbers of parts that were carried, changed and not carried.
     #[must_use]
     pub fn sum(&self) -> String {
         let count = |fate| self.count(fate);

@@ -1,4 +1,4 @@
-//! Parts of plans, built as syntax trees.
+//! Constructors of syntax trees for plans.
 
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
@@ -8,7 +8,7 @@ use planrun_lang::syntax::ast::{
 };
 use planrun_lang::yaml::{Content, Node};
 
-/// The trees have no text of their own, so all places are the same.
+/// The span of all nodes, since the trees have no source text.
 pub const NOWHERE: Span = Span { start: 0, end: 0 };
 
 pub fn name(text: &str) -> Name {
@@ -43,7 +43,7 @@ pub fn null() -> Expr {
     literal(Literal::Null)
 }
 
-/// Seconds as a duration.
+/// Returns a number of seconds as a duration.
 pub fn seconds(value: i64) -> Expr {
     nanoseconds(i128::from(value) * 1_000_000_000)
 }
@@ -52,7 +52,7 @@ pub fn nanoseconds(value: i128) -> Expr {
     literal(Literal::Duration(value))
 }
 
-/// A plain value of a document. Numbers that no number of the language holds are doubles.
+/// Converts a plain value of a document. Numbers that are not 64-bit integers become doubles.
 pub fn constant(node: &Node) -> Expr {
     match &node.content {
         Content::Null => null(),
@@ -72,7 +72,7 @@ pub fn constant(node: &Node) -> Expr {
     }
 }
 
-/// A number as written.
+/// Parses a number.
 pub fn number(text: &str) -> Option<Expr> {
     let node = Node {
         span: NOWHERE,
@@ -85,7 +85,7 @@ pub fn list(elements: Vec<Expr>) -> Expr {
     expr(ExprKind::List(elements))
 }
 
-/// Whether a name may stand bare as a field.
+/// Returns true if a name can be written as a field without quotes.
 pub fn is_word(text: &str) -> bool {
     let mut characters = text.chars();
     characters
@@ -107,7 +107,7 @@ pub fn object(fields: Vec<(String, Expr)>) -> Expr {
     expr(ExprKind::Object(entries.collect()))
 }
 
-/// Adds a link to a path, or begins one.
+/// Adds a link to a path, or starts a path.
 fn link(base: Expr, kind: LinkKind) -> Expr {
     let link = Link {
         span: NOWHERE,
@@ -147,7 +147,7 @@ fn positional(values: Vec<Expr>) -> Vec<Argument> {
     arguments.collect()
 }
 
-/// `base.function(arguments)`
+/// Returns `base.function(arguments)`.
 pub fn method(base: Expr, function: &str, arguments: Vec<Expr>) -> Expr {
     let arguments = positional(arguments);
     let name = name(function);
@@ -161,7 +161,7 @@ pub fn method(base: Expr, function: &str, arguments: Vec<Expr>) -> Expr {
     )
 }
 
-/// `function(arguments)`
+/// Returns `function(arguments)`.
 pub fn function(called: &str, arguments: Vec<Expr>) -> Expr {
     expr(ExprKind::Call {
         function: name(called),
@@ -169,7 +169,7 @@ pub fn function(called: &str, arguments: Vec<Expr>) -> Expr {
     })
 }
 
-/// A call of a tool.
+/// Returns a call of a tool.
 pub fn call(namespace: &str, tool: &str, arguments: Vec<(String, Expr)>) -> Expr {
     let arguments = arguments.into_iter().map(|(key, value)| Argument {
         span: NOWHERE,
@@ -186,7 +186,7 @@ pub fn call(namespace: &str, tool: &str, arguments: Vec<(String, Expr)>) -> Expr
     )
 }
 
-/// An operator before a value; several in a row are one expression.
+/// Returns a prefix operator applied to a value; several in a row become one expression.
 pub fn unary(operator: UnaryOp, operand: Expr) -> Expr {
     let (mut operators, operand) = match operand.kind {
         ExprKind::Unary { operators, operand } => (operators, operand),
@@ -211,7 +211,7 @@ pub fn binary(first: Expr, operator: BinaryOp, operand: Expr) -> Expr {
     })
 }
 
-/// All of them joined by one operator; the first alone where there is one.
+/// Joins operands with one operator; a single operand is returned unchanged, `None` if there is none.
 pub fn joined(operands: Vec<Expr>, operator: BinaryOp) -> Option<Expr> {
     let mut operands = operands.into_iter();
     let first = operands.next()?;
@@ -243,7 +243,7 @@ pub fn conditional(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
     })
 }
 
-/// A text with expressions in it; a plain text where there is none.
+/// Returns a template; a plain text if it contains no expressions.
 pub fn template(parts: Vec<TemplatePart>) -> Expr {
     let mut merged: Vec<TemplatePart> = Vec::new();
     for part in parts {
@@ -262,7 +262,7 @@ pub fn template(parts: Vec<TemplatePart>) -> Expr {
     }
 }
 
-/// How many nodes an expression has, counted up to a limit.
+/// Counts the nodes of an expression, up to a limit.
 pub fn size(expression: &Expr, limit: usize) -> usize {
     let mut count = 1;
     expression.parts(&mut |part| {
@@ -331,7 +331,7 @@ pub fn next(value: Expr) -> Statement {
     statement(StatementKind::Next(guarded(value)))
 }
 
-/// A failure; its message becomes a text.
+/// Returns a failure; its message is converted to text.
 pub fn fail(class: &str, message: Expr) -> Statement {
     statement(StatementKind::Fail {
         class: name(class),
@@ -340,7 +340,7 @@ pub fn fail(class: &str, message: Expr) -> Statement {
     })
 }
 
-/// A failure under a condition.
+/// Returns a failure with a guard.
 pub fn fail_when(class: &str, message: Expr, condition: Expr) -> Statement {
     statement(StatementKind::Fail {
         class: name(class),
@@ -349,7 +349,7 @@ pub fn fail_when(class: &str, message: Expr, condition: Expr) -> Statement {
     })
 }
 
-/// A value as text: texts stay as they are.
+/// Converts a value to text; texts stay unchanged.
 pub fn as_text(value: Expr) -> Expr {
     match &value.kind {
         ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => value,
@@ -357,7 +357,7 @@ pub fn as_text(value: Expr) -> Expr {
     }
 }
 
-/// A value of which a document says that it is a truth value, where a plan wants to know it.
+/// Converts a value that the document uses as a boolean to a condition.
 pub fn truth(value: Expr) -> Expr {
     if is_truth(&value) {
         value
@@ -366,7 +366,7 @@ pub fn truth(value: Expr) -> Expr {
     }
 }
 
-/// Whether an expression surely gives a truth value.
+/// Returns true if an expression is certainly a boolean.
 pub fn is_truth(value: &Expr) -> bool {
     let compares = |operator: BinaryOp| {
         !matches!(
@@ -390,7 +390,7 @@ pub fn is_truth(value: &Expr) -> bool {
     }
 }
 
-/// An arm for some classes of errors, or for all where none is named.
+/// Returns an arm for some classes of errors, or for all if none is named.
 pub fn recover(classes: &[String], binding: Option<&str>, body: ArmBody) -> ClauseKind {
     let pattern = if classes.is_empty() {
         ErrorPattern::Any

@@ -1,15 +1,16 @@
-//! Checks a text with the language alone, and prints what it finds: `cargo run -p planrun-lang --example check_text`.
+//! Checks a plan text with the language crate alone and prints the diagnostics:
+//! `cargo run -p planrun-lang --example check_text`.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use planrun_lang::diag::render::{FileReport, Look, human};
+use planrun_lang::diag::render::{Appearance, FileReport, human};
 use planrun_lang::lint::{Project, check_file};
 use planrun_lang::permission::PathResolver;
 use planrun_lang::sema::{Budget, Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
 
-/// Neither other plans nor a file system.
+/// Provides neither other plans nor a file system.
 struct Nothing;
 
 impl Files for Nothing {
@@ -37,5 +38,5 @@ fn main() {
     };
     let checked = check_file(&source, &Tools::default(), &Nothing, &project);
     let reports = [FileReport::new(source, checked.diagnostics)];
-    print!("{}", human(&reports, Look::PLAIN));
+    print!("{}", human(&reports, Appearance::PLAIN));
 }

@@ -1,8 +1,9 @@
-//! The language of planrun: plan text to checked plan to graph, without files, clock, network or environment.
+//! The language of planrun, from plan text to checked plan to graph, without access to files, clock, network or
+//! environment.
 //!
-//! The road a plan travels: [`syntax`] reads text to a tree, [`sema`] checks it, [`lint`] finds what is well typed and
-//! still fails, [`graph`] makes the DAG. What has to be known of the outside is handed in: tools as signatures, files by
-//! [`sema::Files`], links of the file system by [`permission::PathResolver`].
+//! [`syntax`] parses text to a tree, [`sema`] checks it, [`lint`] finds well-typed plans that would still fail, and
+//! [`graph`] builds the DAG. Outside information is passed in: tools as signatures, files through [`sema::Files`], file
+//! system links through [`permission::PathResolver`].
 
 pub mod bounds;
 pub mod builtins;

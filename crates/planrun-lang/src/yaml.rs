@@ -1,11 +1,11 @@
-//! YAML and JSON files as trees that remember where each part stands. The one place that reads YAML.
+//! Parses YAML and JSON files into trees with the position of each part. No other module reads YAML.
 
 use crate::source::Span;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value as Json};
 use serde_yaml::{Location, Spanned};
 
-/// Deeper nesting is refused.
+/// Maximum nesting depth; deeper files are rejected.
 const MAX_DEPTH: usize = 96;
 
 /// A part of a file.
@@ -15,7 +15,7 @@ pub struct Node {
     pub content: Content,
 }
 
-/// What a part of a file is.
+/// The content of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     Null,
@@ -26,29 +26,29 @@ pub enum Content {
     Map(Vec<Entry>),
 }
 
-/// A key with its value.
+/// A key and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     pub name: String,
-    /// Where the key stands.
+    /// Position of the key.
     pub span: Span,
     pub value: Node,
 }
 
-/// Text that is no YAML.
+/// A YAML syntax error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct YamlError {
-    /// What is wrong, without its place.
+    /// The problem, without its position.
     pub message: String,
     pub span: Span,
 }
 
-/// Reads YAML; JSON is YAML too. Only `true` and `false` are truth values: `no` and `on` are words. An empty text is
+/// Parses YAML, which includes JSON. Only `true` and `false` are Booleans: `no` and `on` are strings. An empty text is
 /// null.
 ///
 /// # Errors
-/// Text that is no YAML, has a key twice, is nested too deep, or blows up through its aliases.
+/// If the text is not YAML, has a duplicate key, is nested too deep, or expands too much through aliases.
 pub fn parse(text: &str) -> Result<Node, YamlError> {
     let budget = serde_yaml::budget! { max_depth: MAX_DEPTH };
     let options = serde_yaml::options! {
@@ -69,7 +69,7 @@ pub fn parse(text: &str) -> Result<Node, YamlError> {
 }
 
 impl Node {
-    /// The plain JSON of this part.
+    /// Converts this part to plain JSON.
     #[must_use]
     pub fn to_json(&self) -> Json {
         match &self.content {
@@ -87,7 +87,7 @@ impl Node {
         }
     }
 
-    /// The value of a key of a mapping.
+    /// Returns the value of a key of a mapping.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {
         self.entries()?
@@ -96,7 +96,7 @@ impl Node {
             .map(|entry| &entry.value)
     }
 
-    /// The entries of a mapping.
+    /// Returns the entries of a mapping.
     #[must_use]
     pub fn entries(&self) -> Option<&[Entry]> {
         if let Content::Map(entries) = &self.content {
@@ -106,7 +106,7 @@ impl Node {
         }
     }
 
-    /// The elements of a list.
+    /// Returns the elements of a list.
     #[must_use]
     pub fn items(&self) -> Option<&[Self]> {
         if let Content::List(items) = &self.content {
@@ -116,7 +116,7 @@ impl Node {
         }
     }
 
-    /// Text as such.
+    /// Returns the text of a string.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         if let Content::Text(text) = &self.content {
@@ -126,7 +126,7 @@ impl Node {
         }
     }
 
-    /// A number as such.
+    /// Returns the number of a numeric scalar.
     #[must_use]
     pub fn number(&self) -> Option<&Number> {
         if let Content::Number(number) = &self.content {
@@ -136,7 +136,7 @@ impl Node {
         }
     }
 
-    /// The text of a scalar: `24` and `true` are text too where text is meant.
+    /// Returns the text of a scalar: `24` and `true` are accepted where text is expected.
     #[must_use]
     pub fn scalar(&self) -> Option<String> {
         match &self.content {
@@ -147,12 +147,12 @@ impl Node {
         }
     }
 
-    /// What it is, for messages.
+    /// Describes the kind of content, for messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self.content {
             Content::Null => "nothing",
-            Content::Bool(_) => "a truth value",
+            Content::Bool(_) => "a boolean",
             Content::Number(_) => "a number",
             Content::Text(_) => "text",
             Content::List(_) => "a list",
@@ -160,7 +160,7 @@ impl Node {
         }
     }
 
-    /// Whether what stands at this place is a part of it.
+    /// Returns true if a scalar in this part has exactly this span.
     #[must_use]
     pub fn has_part_at(&self, place: Span) -> bool {
         match &self.content {
@@ -172,7 +172,7 @@ impl Node {
         }
     }
 
-    /// Rewrites every text but keys, at every depth.
+    /// Rewrites every string except keys, at every depth.
     pub fn rewrite(&mut self, change: &mut dyn FnMut(&str, Span) -> String) {
         match &mut self.content {
             Content::Text(text) => *text = change(text, self.span),
@@ -263,7 +263,7 @@ fn span(location: Location) -> Span {
     )
 }
 
-/// The place of an error, which has a line and a column if it has a place at all.
+/// Returns the position of an error, which has a line and a column if its position is known.
 fn place(text: &str, location: Location) -> Span {
     if location
         .span()
@@ -286,7 +286,7 @@ fn place(text: &str, location: Location) -> Span {
     Span::at(start + within)
 }
 
-/// The message without the place, which is shown apart, and without advice for programmers.
+/// Returns the message without the position, which is displayed separately, and without advice for programmers.
 fn message(error: &serde_yaml::Error) -> String {
     let text = error.without_snippet().to_string();
     let first = text.lines().next().unwrap_or_default();
@@ -296,7 +296,7 @@ fn message(error: &serde_yaml::Error) -> String {
         .min();
     let kept = first[..end.unwrap_or(first.len())].trim_end_matches([':', ' ']);
     if kept.is_empty() {
-        "it cannot be read as YAML".to_owned()
+        "it is not valid YAML".to_owned()
     } else {
         kept.to_owned()
     }

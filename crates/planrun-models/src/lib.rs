@@ -1,8 +1,8 @@
-//! Models: what they are asked, what they answer, and a double that plays one.
+//! Language models: their requests and answers, clients for them, and a test double.
 //!
-//! [`model`] is the one trait and its types, [`wire`] writes requests and reads answers in the shapes of APIs, [`client`] is
-//! the model behind an API over HTTP, [`arguments`] reads those of its calls of tools, [`prompt`] makes calls of the prompts of plans, and [`double`] is a server that plays a
-//! model from a script. Nothing is printed here.
+//! [`model`] defines the model trait and its types, [`wire`] writes requests and reads answers in the formats of
+//! APIs, [`client`] is a model behind an HTTP API, [`arguments`] parses the arguments of tool calls, [`prompt`] runs
+//! the prompts of plans, and [`double`] is a server that plays a scripted model. Nothing is printed here.
 
 pub mod arguments;
 pub mod client;

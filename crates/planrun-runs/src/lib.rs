@@ -1,7 +1,7 @@
-//! The service that everything else is a client of: checking plans, starting runs of them, and acting on runs.
+//! The service that checks plans, starts runs of them, and acts on runs. Everything else is a client of it.
 //!
-//! [`runs::Planrun`] opens a project. [`driver`] carries out what the machine of a run wants done, [`journal`] is where its
-//! events are kept, and [`forecast`] tells what a run would do before it does anything. Nothing is printed here.
+//! [`runs::Planrun`] opens a project. [`driver`] carries out the commands of a run's machine, [`journal`] stores its
+//! events, and [`forecast`] predicts what a run would do before it does anything. Nothing is printed here.
 
 pub mod driver;
 pub mod forecast;

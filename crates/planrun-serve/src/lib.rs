@@ -1,8 +1,9 @@
-//! Plans for models: what a model sees of a project, and the server through which it does.
+//! Plans for models: the view that a model gets of a project, and the server that provides it.
 //!
-//! [`discovery`] finds and describes tools in few words, [`report`] says in few words what was found and what has happened.
-//! [`mode`] is what a model can do, without a protocol; [`mcp`] speaks the Model Context Protocol. [`asking`] puts questions
-//! to people, and [`page`] to those whose client cannot. Nothing is printed here.
+//! [`discovery`] finds and describes tools briefly, and [`report`] describes diagnostics and outcomes of runs briefly.
+//! [`mode`] is what a model can do, independent of a protocol; [`mcp`] implements the Model Context Protocol.
+//! [`asking`] asks a person through the client, and [`page`] asks on a web page if the client cannot. This crate prints
+//! nothing.
 
 pub mod asking;
 pub mod discovery;

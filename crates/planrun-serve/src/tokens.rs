@@ -1,31 +1,33 @@
-//! How many tokens a text has, estimated without the vocabulary of any model.
+//! Estimates the number of tokens of a text without the vocabulary of a model.
 
 use std::borrow::Cow;
 
-/// How many tokens a text has: a token is three and a half bytes.
+/// Estimates the number of tokens of a text: a token is three and a half bytes.
 ///
-/// Measured with the vocabulary `o200k` (`gpt-tokenizer`, November 2026; `tests/peers/tokens.sh`), in bytes a token: descriptions of 527
-/// tools 5.0, of those the Chinese ones 4.1, names with their arguments 4.2, the reference of the language 3.8, JSON without
-/// spaces 3.4, the guide of the language 3.2. So what is prose has fewer tokens than this says, and what is all signs up to a
-/// tenth more. Bytes and not characters, since a Chinese character has three of them and is most of a token.
+/// Measured with the vocabulary `o200k` (`gpt-tokenizer`, November 2026; `tests/peers/tokens.sh`), in bytes per token:
+/// descriptions of 527 tools 5.0, the Chinese ones among them 4.1, names with their arguments 4.2, the reference of the
+/// language 3.8, JSON without spaces 3.4, the guide of the language 3.2. So prose has fewer tokens than estimated, and
+/// text that consists of symbols up to a tenth more. Bytes are counted and not characters, because a Chinese character
+/// has three bytes and is most of a token.
 #[must_use]
 pub const fn tokens(text: &str) -> usize {
     tokens_of_bytes(text.len())
 }
 
-/// The same of a text of so many bytes.
+/// Like [`tokens`], for a text of this size in bytes.
 #[must_use]
 pub const fn tokens_of_bytes(bytes: usize) -> usize {
     bytes.saturating_mul(2).div_ceil(7)
 }
 
-/// The bytes of the longest text that has so many tokens.
+/// Returns the size in bytes of the longest text that has at most this number of tokens.
 #[must_use]
 pub const fn bytes(tokens: usize) -> usize {
     tokens.saturating_mul(7) / 2
 }
 
-/// A text of at most so many bytes: where it is longer, its beginning and an ellipsis; nothing where there is no room for one.
+/// Truncates a text to at most `max_bytes` bytes, with an ellipsis at the end if it was longer. Returns an empty text
+/// if there is no room for the ellipsis.
 #[must_use]
 pub fn cut(text: &str, max_bytes: usize) -> Cow<'_, str> {
     const ELLIPSIS: &str = "…";

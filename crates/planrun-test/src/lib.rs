@@ -1,5 +1,5 @@
-//! Plans under test: cases, doubles, recordings, snapshots, coverage, exploration and mutants; and what a change of a plan
-//! breaks for whom. Nothing is printed here.
+//! Tests of plans (cases, doubles, recordings, snapshots, coverage, exploration, mutants) and detection of breaking
+//! changes between two versions of a plan. This crate prints nothing.
 
 pub mod breaking;
 pub mod plantest;

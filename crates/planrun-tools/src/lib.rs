@@ -1,7 +1,8 @@
-//! The tools of planrun: contracts and calls, and the one door to the machine that they and everything else go through.
+//! Tool contracts and tool calls of planrun, and the only access to the operating system that the other crates use.
 //!
-//! [`project`] reads where tools come from, [`tools`] calls them by one transport each, [`mock`] is their test double, and
-//! [`host`] is files, clock, environment and randomness. Runs and their journal are not known here.
+//! [`project`] reads where tools come from, [`tools`] calls them through one transport each, [`mock`] replaces them in
+//! tests, and [`host`] gives access to files, clocks, environment variables and randomness. This crate knows nothing
+//! about runs or their journal.
 
 pub mod contract;
 pub mod host;

@@ -1,4 +1,5 @@
-//! `planrun agent`: a request in plain words, planned by a model, checked, approved once and run; or done by it call by call.
+//! `planrun agent`: a model turns a request into a plan that is checked, approved once and run, or calls tools in a
+//! loop.
 
 mod repeated;
 mod rounds;
@@ -18,137 +19,137 @@ use planrun_runs::driver::Answering;
 use planrun_runs::runs::{
     Error, Inputs, Planrun, ResumeOptions, RunOptions, Workspace, new_run_id, real_host,
 };
-use planrun_serve::mode::{NotKept, PlanMode, approval};
+use planrun_serve::mode::{PlanMode, SaveError, approval};
 use planrun_serve::report;
 
 use crate::cli::arguments::{RunFormat, RunOutput};
-use crate::cli::run::{OutputOptions, listen, print_forecast, print_outcome, wait};
+use crate::cli::run::{OutputOptions, drive_with_progress, print_forecast, print_outcome, wait};
 use crate::cli::{Exit, Failure, Terminal, ask};
 
 const EXAMPLES: &str = "\
 Examples:
   planrun agent \"Close every open ticket of Li\"            plan, ask once, run
   planrun agent --dry-run \"Close every open ticket of Li\"  the plan, and what it would do at most
-  planrun agent --save tidy \"Close every open ticket\"      the plan stays as plans/tidy.plan
+  planrun agent --save tidy \"Close every open ticket\"      save the plan as plans/tidy.plan
   planrun agent --input request.txt --model large          a longer request, another model
   planrun agent --dry-run --repeat 20 \"Count the tickets\"  how often the model finds a plan
-  planrun agent --debug \"What is the oldest ticket?\"       with everything that the model says
+  planrun agent --debug \"What is the oldest ticket?\"       print everything that the model writes
   planrun agent --mode loop \"Tidy up @[notes]\"             the model calls tools until it is done
-  planrun agent --mode loop --session ID \"And now?\"        the same conversation goes on
-  planrun agent --mode loop --agent reviewer \"Is it done?\" an agent of this type of planrun.yaml
+  planrun agent --mode loop --session ID \"And now?\"        continue the same conversation
+  planrun agent --mode loop --agent reviewer \"Is it done?\" use this agent type of planrun.yaml
 
-The model is the one of `models` in planrun.yaml, or of OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY. It sees what
-tools there are and what they take; the plan that it writes is checked, reaches what `allow` of planrun.yaml says, and
-changes nothing before somebody has agreed to all that it may do. In a loop every call that changes something is asked for,
-and `@[path]`, `@[path:10]` and `@[path:10:20]` in the request bring the text of files along.";
+The model is configured under `models` in planrun.yaml, or with OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY. It sees
+the available tools and their parameters. The plan that it writes is checked, can reach only what `allow` in planrun.yaml
+permits, and changes nothing before a person has approved everything that it may do. In a loop, every call that changes
+something requires approval. `@[path]`, `@[path:10]` and `@[path:10:20]` in the request include the text of files.";
 
-/// The longest request that is read, in bytes.
+/// Maximum size of a request, in bytes.
 const MAX_REQUEST: u64 = 256 * 1024;
-/// How often a plan that has failed in the middle is corrected.
+/// Default number of times that a plan that failed during the run is corrected.
 const DEFAULT_REPAIRS: usize = 2;
 
-/// Do what is asked for in plain words: a model writes a plan, which is checked, approved once and run.
+/// Plan and run a request in natural language: a model writes a plan, which is checked, approved once and run
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// What is wanted.
+    /// Request in natural language
     #[arg(required_unless_present_any = ["input", "session"], conflicts_with = "input")]
     request: Option<String>,
-    /// Read the request from a file; `-` is standard input.
+    /// Read the request from a file, or from standard input with `-`
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// How the request is done.
+    /// How to carry out the request
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
-    /// A conversation of a loop that goes on, or the name of a new one.
+    /// With `--mode loop`, id of the conversation to continue, or of a new one
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// The type of the agent of a loop: one of `agents` in planrun.yaml.
+    /// With `--mode loop`, type of the agent: one of `agents` in planrun.yaml
     #[arg(long, value_name = "TYPE")]
     agent: Option<String>,
-    /// A model of planrun.yaml, or of the server.
+    /// Model to use: a name in planrun.yaml, or a name that the model server knows
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Whom the model plays: YAML with name, role, goals, tasks, backstory, language, tone.
+    /// YAML file with the profile of the model: name, role, goals, tasks, backstory, language, tone
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
-    /// A field of the profile for this request alone, such as `tone=warm` or `goals=["be brief"]`. May be repeated.
+    /// Override a field of the profile, such as `tone=warm` or `goals=["be brief"]` (repeatable)
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<String>,
-    /// How the model writes the plan.
+    /// Form in which the model writes the plan
     #[arg(long, value_enum, default_value_t)]
-    form: WrittenAs,
-    /// The most steps that a run executes.
+    form: PlanForm,
+    /// Execute at most N steps per run
     #[arg(long, value_name = "N")]
     max_steps: Option<u64>,
-    /// How often a plan that has errors goes back to the model [default: 6]; in a loop, how often it is asked [default: 30].
+    /// Ask the model at most N times: for a plan without errors [default: 6], or in a loop [default: 30]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     rounds: Option<usize>,
-    /// How often a plan that has failed in the middle is corrected; what it has completed stays.
+    /// Let the model correct a plan that failed during the run at most N times; completed steps are not repeated
     #[arg(long, value_name = "N", default_value_t = DEFAULT_REPAIRS)]
     repairs: usize,
-    /// Show the plan and what it would do at most; run nothing.
+    /// Print the plan and what it would do at most, without running it
     #[arg(long)]
     dry_run: bool,
-    /// Have the request planned so often, each time anew, and count what comes of it.
+    /// Have the request planned N times, independently, and print the number of each result
     #[arg(long, value_name = "N", requires = "dry_run", conflicts_with = "save")]
     repeat: Option<u32>,
-    /// Keep the plan as plans/NAME.plan.
+    /// Save the plan as plans/NAME.plan
     #[arg(long, value_name = "NAME")]
     save: Option<String>,
-    /// What is printed of the run.
+    /// What to print of the run
     #[arg(long, value_enum, default_value_t = RunOutput::Reply)]
     output: RunOutput,
-    /// How the result is printed.
+    /// Output format
     #[arg(long, value_enum, default_value_t = RunFormat::Human)]
     format: RunFormat,
-    /// Show what the model thinks and says, every plan, and every finding.
+    /// Print the reasoning and the text of the model, every plan, and all diagnostics
     #[arg(long)]
     debug: bool,
 }
 
-/// How a request is done.
+/// The ways to carry out a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 enum Mode {
-    /// The model writes a plan, which is checked, approved as a whole and run.
+    /// The model writes a plan, which is checked, approved as a whole and run
     #[default]
     Plan,
-    /// The model calls tools, round by round.
+    /// The model calls tools, round by round
     Loop,
 }
 
-/// How a model writes a plan.
+/// The forms in which a model writes a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-enum WrittenAs {
-    /// As text, in a fence.
+enum PlanForm {
+    /// Text, in a fenced code block
     #[default]
     Text,
-    /// In the JSON form, under the structured output of its server.
+    /// JSON form, with the structured output of the model server
     Json,
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) | Err(_) => Err("must be a whole number from 1".to_owned()),
+        Ok(0) | Err(_) => Err("must be a whole number of at least 1".to_owned()),
         Ok(number) => Ok(number),
     }
 }
 
-/// Plans, asks, and runs.
+/// Carries out a request.
 ///
 /// # Errors
-/// When the request, the project or the model cannot be had.
+/// Returns an error if the request cannot be read, or the project or the model is not available.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
-    let of_loops = [
+    let loop_flags = [
         ("--session", arguments.session.is_some()),
         ("--agent", arguments.agent.is_some()),
     ];
-    if let (Mode::Plan, Some((name, _))) = (arguments.mode, of_loops.iter().find(|one| one.1)) {
-        return Err(Failure::Usage(format!("`{name}` is for `--mode loop`")));
+    if let (Mode::Plan, Some((name, _))) = (arguments.mode, loop_flags.iter().find(|one| one.1)) {
+        return Err(Failure::Usage(format!("`{name}` requires `--mode loop`")));
     }
     let host = real_host();
     let location = Workspace::locate(&*host, Path::new("-"), project)?;
@@ -159,7 +160,7 @@ pub fn run(
     }
 }
 
-/// A plan is written, checked, approved and run; where it fails in the middle, the model corrects it.
+/// Has a plan written, checked, approved and run. If the run fails, the model corrects the plan.
 fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let request = request(arguments)?;
     let model = model(&planrun, arguments.model.as_deref())?;
@@ -167,8 +168,8 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
         rounds: arguments.rounds.unwrap_or(DEFAULT_ROUNDS),
         max_steps: arguments.max_steps,
         form: match arguments.form {
-            WrittenAs::Text => Form::Text,
-            WrittenAs::Json => Form::Json,
+            PlanForm::Text => Form::Text,
+            PlanForm::Json => Form::Json,
         },
         begins_early: !arguments.dry_run,
         profile: profile(arguments)?,
@@ -183,10 +184,10 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
             terminal,
         );
     }
-    let mut watch = |event: Event<'_>| tell(event, arguments.debug, terminal);
+    let mut watch = |event: Event<'_>| print_event(event, arguments.debug, terminal);
     let mut planner = match Planner::new(planrun, &model, options, &mut watch) {
         Err(Error::Findings(found)) => {
-            terminal.say_plainly(&human(&found, terminal.look));
+            terminal.eprint(&human(&found, terminal.style));
             return Ok(Exit::Findings);
         }
         planner => planner?,
@@ -197,7 +198,7 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
     loop {
         let plan = match answer {
             Ok(plan) => plan,
-            Err(refusal) => return refuse(refusal, terminal),
+            Err(refusal) => return print_refusal(refusal, terminal),
         };
         if let Some(name) = &arguments.save {
             save(planner.planrun(), name, &plan.text)?;
@@ -212,8 +213,8 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
         }
         repairs -= 1;
         let report = report::facts(&outcome);
-        terminal.say(&format!(
-            "the run {} has failed; the model corrects the plan",
+        terminal.note(&format!(
+            "the run {} has failed; asking the model to correct the plan",
             outcome.run
         ));
         answer = wait(planner.repair(&outcome.run, &report))?;
@@ -250,7 +251,7 @@ fn request(arguments: &Arguments) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The profile of this request.
+/// Returns the profile for this request.
 fn profile(arguments: &Arguments) -> Result<Profile, Failure> {
     let own = match &arguments.profile {
         Some(path) => read_profile(path)?,
@@ -279,31 +280,31 @@ fn model(planrun: &Planrun, name: Option<&str>) -> Result<HttpModel, Failure> {
         .map_err(|error| Failure::Environment(error.to_string()))
 }
 
-/// Tells what goes on beside the result.
-fn tell(event: Event<'_>, debug: bool, terminal: Terminal) {
+/// Prints the progress of the planner to standard error.
+fn print_event(event: Event<'_>, debug: bool, terminal: Terminal) {
     match event {
-        Event::Asked(1) => terminal.say("the model plans …"),
-        Event::Asked(turn) => terminal.say(&format!("the model is asked again ({turn})")),
+        Event::Asked(1) => terminal.note("planning …"),
+        Event::Asked(turn) => terminal.note(&format!("asking the model again (turn {turn})")),
         Event::Part(Part::Reasoning(text) | Part::Text(text)) if debug => {
-            terminal.say_plainly(&visible_text(text));
+            terminal.eprint(&visible_text(text));
         }
         Event::LookedUp { tool, arguments } if debug => {
-            terminal.say(&format!("{tool} {}", visible_text(arguments)));
+            terminal.note(&format!("{tool} {}", visible_text(arguments)));
         }
         Event::Plan(text) if debug => {
-            terminal.say(&format!("its plan:\n{}", visible_text(text)));
+            terminal.note(&format!("plan of the model:\n{}", visible_text(text)));
         }
         Event::Part(_) | Event::LookedUp { .. } | Event::Plan(_) => {}
-        Event::Findings(told) if debug => terminal.say(told.trim_end()),
-        Event::Findings(told) => {
-            let first = told.lines().next().unwrap_or_default();
-            terminal.say(first.trim_end_matches(':'));
+        Event::Findings(report_text) if debug => terminal.note(report_text.trim_end()),
+        Event::Findings(report_text) => {
+            let first = report_text.lines().next().unwrap_or_default();
+            terminal.note(first.trim_end_matches(':'));
         }
     }
 }
 
-/// Why there is no plan.
-fn refuse(refusal: Refusal, terminal: Terminal) -> Result<Exit, Failure> {
+/// Prints why there is no plan.
+fn print_refusal(refusal: Refusal, terminal: Terminal) -> Result<Exit, Failure> {
     match refusal {
         Refusal::Project(error) => Err((*error).into()),
         Refusal::Model(_) => Err(Failure::Environment(refusal.to_string())),
@@ -312,13 +313,13 @@ fn refuse(refusal: Refusal, terminal: Terminal) -> Result<Exit, Failure> {
             ref text,
             ..
         } => {
-            terminal.say_plainly(&human(reports, terminal.look));
-            terminal.say(&format!("the last plan was\n{}", visible_text(text)));
-            terminal.complain(&refusal.to_string());
+            terminal.eprint(&human(reports, terminal.style));
+            terminal.note(&format!("the last plan:\n{}", visible_text(text)));
+            terminal.error(&refusal.to_string());
             Ok(Exit::Findings)
         }
         Refusal::NoPlan(_) | Refusal::Unusable(_) | Refusal::Lookups => {
-            terminal.complain(&visible_text(&refusal.to_string()));
+            terminal.error(&visible_text(&refusal.to_string()));
             Ok(Exit::Findings)
         }
     }
@@ -327,10 +328,10 @@ fn refuse(refusal: Refusal, terminal: Terminal) -> Result<Exit, Failure> {
 fn save(planrun: &Planrun, name: &str, text: &str) -> Result<(), Failure> {
     let kept = PlanMode::new(planrun.clone()).keep(name, text);
     kept.map(drop)
-        .map_err(|why: NotKept| Failure::Usage(why.to_string()))
+        .map_err(|why: SaveError| Failure::Usage(why.to_string()))
 }
 
-/// The plan, and what it would do at most.
+/// Prints the plan and what it would do at most.
 fn preview(
     planrun: &Planrun,
     planned: &Planned,
@@ -344,7 +345,7 @@ fn preview(
     print_forecast(&forecast, output(arguments, terminal))
 }
 
-/// Runs a plan, once somebody has agreed to what it may do.
+/// Runs a plan after the user has approved what it may do.
 fn drive(
     planrun: &Planrun,
     planned: &Planned,
@@ -358,7 +359,7 @@ fn drive(
     let run = new_run_id(&**planrun.host());
     let approval = match plan.grant(&bounds) {
         Some(grant) => {
-            let standing = plan.standing_grant(planrun, &grant)?;
+            let standing = plan.valid_grant(planrun, &grant)?;
             Some(approval(
                 &run,
                 &plan.plan,
@@ -390,7 +391,8 @@ fn drive(
         ..RunOptions::default()
     };
     let run = planrun.start(plan, Inputs::default(), options)?;
-    let (driven, written) = listen(planrun, run, cancel, (arguments.format, terminal))?;
+    let (driven, written) =
+        drive_with_progress(planrun, run, cancel, (arguments.format, terminal))?;
     written?;
     Ok(driven.outcome)
 }

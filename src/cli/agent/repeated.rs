@@ -1,4 +1,5 @@
-//! `planrun agent --dry-run --repeat N`: how often a model finds a plan for a request, and what comes of it where it does not.
+//! `planrun agent --dry-run --repeat N`: measures how often a model finds a plan for a request, and counts the other
+//! results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,20 +10,20 @@ use planrun_models::model::ErrorKind;
 use planrun_runs::runs::Planrun;
 use serde_json::json;
 
-use super::{Arguments, tell};
+use super::{Arguments, print_event};
 use crate::cli::arguments::RunFormat;
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
 
-/// What came of planning a request once.
+/// The result of planning a request once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Ending {
     Planned,
-    /// It wrote no plan, or one that cannot be run as it is.
+    /// The model wrote no plan, or one that cannot be run.
     NoPlan,
-    /// Its plan still had errors when the rounds were over.
+    /// The plan still had errors after the last round.
     Errors,
-    /// It only looked tools up.
+    /// The model only looked up tools.
     Lookups,
     RateLimited,
     /// The model gave no answer for another reason.
@@ -39,7 +40,7 @@ impl Ending {
         Self::NoAnswer,
     ];
 
-    /// Its word in JSON.
+    /// Returns the key in JSON.
     fn word(self) -> &'static str {
         match self {
             Self::Planned => "planned",
@@ -51,22 +52,22 @@ impl Ending {
         }
     }
 
-    fn told(self) -> &'static str {
+    fn label(self) -> &'static str {
         match self {
             Self::Planned => "plans without errors",
             Self::NoPlan => "answers without a plan",
-            Self::Errors => "plans that still had errors",
-            Self::Lookups => "searches without an end",
-            Self::RateLimited => "refused by the limit of the model's server",
-            Self::NoAnswer => "no answer of the model",
+            Self::Errors => "plans with errors",
+            Self::Lookups => "stopped after too many lookups",
+            Self::RateLimited => "rate-limited by the model's server",
+            Self::NoAnswer => "no answer from the model",
         }
     }
 }
 
-/// Has a request planned several times, each in a conversation of its own, and counts what comes of it.
+/// Plans a request several times, each in a new conversation, and counts the results.
 ///
 /// # Errors
-/// Where the project cannot be used.
+/// Returns an error if the project cannot be used.
 pub(super) fn run(
     planrun: &Planrun,
     model: &HttpModel,
@@ -80,7 +81,7 @@ pub(super) fn run(
     for _ in 0..times {
         let mut watch = |event: planrun_agent::planner::Event<'_>| {
             if arguments.debug {
-                tell(event, true, terminal);
+                print_event(event, true, terminal);
             }
         };
         let conversation = Planner::new(planrun.clone(), model, options.clone(), &mut watch);
@@ -100,7 +101,7 @@ pub(super) fn run(
         };
         *endings.entry(ending).or_default() += 1;
     }
-    tell_counts(
+    print_counts(
         &Counts { endings, turns },
         times,
         arguments.format,
@@ -108,14 +109,14 @@ pub(super) fn run(
     )
 }
 
-/// What came of planning a request several times.
+/// The results of planning a request several times.
 struct Counts {
     endings: BTreeMap<Ending, u32>,
-    /// How many plans needed so many turns of the model, lookups included.
+    /// Number of plans by the number of turns of the model that they took, including lookups.
     turns: BTreeMap<usize, u32>,
 }
 
-fn tell_counts(
+fn print_counts(
     counts: &Counts,
     times: u32,
     format: RunFormat,
@@ -133,7 +134,7 @@ fn tell_counts(
             let mut text = String::new();
             for ending in Ending::ALL.into_iter().filter(|ending| count(*ending) > 0) {
                 // Writing to a string cannot fail.
-                let _ = writeln!(text, "{:>4} {}", count(ending), ending.told());
+                let _ = writeln!(text, "{:>4} {}", count(ending), ending.label());
                 for (turns, plans) in counts.turns.iter().filter(|_| ending == Ending::Planned) {
                     let word = if *turns == 1 { "turn" } else { "turns" };
                     let _ = writeln!(text, "{plans:>8} after {turns} {word}");

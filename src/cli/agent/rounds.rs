@@ -1,4 +1,4 @@
-//! `planrun agent --mode loop`: a model calls tools until it is done; the conversation can be gone on with.
+//! `planrun agent --mode loop`: a model calls tools until it is done, in a conversation that can be continued.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use owo_colors::OwoColorize as _;
 use planrun_agent::blocks::{Block, Blocks};
 use planrun_agent::session::{Session, SessionError, Sessions};
 use planrun_agent::turns::{
-    Agent, DEFAULT_ROUNDS, Ended, Event, Member, Options, Outcome, Setup, agent_types,
+    Agent, AgentInfo, DEFAULT_ROUNDS, Ended, Event, Options, Outcome, Setup, agent_types,
 };
 use planrun_lang::diag::closest;
 use planrun_lang::diag::render::{human, visible_text};
@@ -23,36 +23,38 @@ use crate::cli::run::wait;
 use crate::cli::signals::stop_on_signal;
 use crate::cli::{Exit, Failure, Terminal, ask};
 
-/// Goes on with a session, or begins one.
+/// Continues a session, or starts a new one.
 ///
 /// # Errors
-/// When the project, the model or the session cannot be had.
+/// Returns an error if the project, the model or the session is not available.
 pub(super) fn run(
     planrun: Planrun,
     arguments: &Arguments,
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
-    refuse_what_is_for_plans(arguments)?;
+    reject_plan_flags(arguments)?;
     let request = super::request(arguments)?;
     let request = (!request.is_empty()).then_some(request);
     let folder = planrun.location().folder.clone();
     let sessions = Sessions::of(planrun.host().clone(), folder);
     let id = arguments.session.clone();
     let id = id.unwrap_or_else(|| new_run_id(&**planrun.host()));
-    let mut session = sessions.open(&id).map_err(|error| unusable(&error))?;
+    let mut session = sessions
+        .open(&id)
+        .map_err(|error| session_failure(&error))?;
     if request.is_none() && session.is_new() {
-        let message = format!("there is no session `{id}` yet; say what is wanted");
+        let message = format!("there is no session `{id}` yet; add a request");
         return Err(Failure::Usage(message));
     }
     let types = match agent_types(&planrun) {
         Err(Error::Findings(found)) => {
-            terminal.say_plainly(&human(&found, terminal.look));
+            terminal.eprint(&human(&found, terminal.style));
             return Ok(Exit::Findings);
         }
         types => types?,
     };
-    let wanted = arguments.agent.as_ref().or(session.agent_type.as_ref());
-    let agent_type = agent_type(&types, wanted.map(String::as_str))?;
+    let requested = arguments.agent.as_ref().or(session.agent_type.as_ref());
+    let agent_type = agent_type(&types, requested.map(String::as_str))?;
     session.agent_type = Some(agent_type.name.to_string());
     let model = arguments.model.as_ref().or(agent_type.model.as_ref());
     let cancel = CancellationToken::new();
@@ -63,7 +65,7 @@ pub(super) fn run(
         model: Arc::new(super::model(&planrun, model.map(String::as_str))?),
         asker: is_present.then(|| ask::at_terminal(terminal)),
         sessions: Some(sessions),
-        watch: Arc::new(move |event| watching.saw(event)),
+        watch: Arc::new(move |event| watching.handle(event)),
         cancel: cancel.clone(),
         options: Options {
             rounds: arguments.rounds.unwrap_or(DEFAULT_ROUNDS),
@@ -76,29 +78,29 @@ pub(super) fn run(
     };
     let agent = Agent::new(setup, request.as_deref().unwrap_or_default())?;
     for problem in agent.problems() {
-        terminal.say(problem);
+        terminal.note(problem);
     }
     stop_on_signal(cancel);
     let outcome = wait(agent.run(&mut session, request.as_deref()))?;
-    let outcome = outcome.map_err(|error| unusable(&error))?;
+    let outcome = outcome.map_err(|error| session_failure(&error))?;
     screen.end();
-    tell(&outcome, &session, (arguments.format, &screen), terminal)
+    print_summary(&outcome, &session, (arguments.format, &screen), terminal)
 }
 
-/// The type of the first agent: that of this name, else the project's default.
+/// Returns the type of the root agent: the one with this name, or the project's default.
 fn agent_type(types: &AgentTypes, name: Option<&str>) -> Result<AgentType, Failure> {
     let name = name.unwrap_or(&types.default);
     types.find(name).cloned().ok_or_else(|| {
         let near = closest(name, types.names());
-        let near = near.map_or(String::new(), |near| format!("; was `{near}` meant?"));
+        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         let names = types.names().collect::<Vec<_>>().join(", ");
         Failure::Usage(format!(
-            "there is no agent type `{name}`, but {names}{near}"
+            "there is no agent type `{name}`; available: {names}{near}"
         ))
     })
 }
 
-fn refuse_what_is_for_plans(arguments: &Arguments) -> Result<(), Failure> {
+fn reject_plan_flags(arguments: &Arguments) -> Result<(), Failure> {
     let given = [
         ("--save", arguments.save.is_some()),
         ("--dry-run", arguments.dry_run),
@@ -107,12 +109,12 @@ fn refuse_what_is_for_plans(arguments: &Arguments) -> Result<(), Failure> {
     match given.into_iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((name, _)) => Err(Failure::Usage(format!(
-            "`{name}` is for `--mode plan`: a loop has no plan before it begins"
+            "`{name}` requires `--mode plan`: a loop has no plan in advance"
         ))),
     }
 }
 
-fn unusable(error: &SessionError) -> Failure {
+fn session_failure(error: &SessionError) -> Failure {
     match error {
         SessionError::Name(_) => Failure::Usage(error.to_string()),
         SessionError::Unreadable { .. } | SessionError::Changed(_) | SessionError::Files { .. } => {
@@ -121,21 +123,21 @@ fn unusable(error: &SessionError) -> Failure {
     }
 }
 
-/// How a loop has ended, for scripts and for people.
-struct Told<'a> {
+/// The result of a loop, for scripts and for people.
+struct Summary<'a> {
     word: &'static str,
-    /// What the model said at its end.
+    /// The last text of the model.
     text: &'a str,
     why: Option<String>,
     exit: Exit,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Summary<'a> {
     fn of(ended: &'a Ended, again: &str) -> Self {
         let (word, why, exit) = match ended {
             Ended::Done { text, stop } => {
                 let is_cut = *stop == Some(StopReason::Length);
-                let why = "the answer is cut at the most tokens that the model writes";
+                let why = "the answer is truncated at the output limit of the model";
                 return Self {
                     word: "done",
                     text,
@@ -153,28 +155,32 @@ impl<'a> Told<'a> {
             }
             Ended::Empty => (
                 "empty",
-                format!("the model has said nothing; `{again} \"…\"` asks it something else"),
+                format!(
+                    "the model gave an empty answer; send another request with `{again} \"…\"`"
+                ),
                 Exit::Findings,
             ),
             Ended::Limit(rounds) => (
                 "limit_reached",
-                format!("the model was asked {rounds} times and is not done; `{again}` goes on"),
+                format!("the model is not done after {rounds} rounds; continue with `{again}`"),
                 Exit::Findings,
             ),
             Ended::Cancelled => (
                 "cancelled",
-                format!("stopped; `{again}` goes on"),
+                format!("stopped; continue with `{again}`"),
                 Exit::Interrupted,
             ),
             Ended::Waits { run, question } => (
                 "waits",
-                format!("run {run} waits for an answer; then `{again}` goes on:\n{question}"),
+                format!(
+                    "run {run} is waiting for an answer; then continue with `{again}`:\n{question}"
+                ),
                 Exit::Paused,
             ),
             Ended::Failed(error) => (
                 "failed",
                 format!(
-                    "the model gave no answer: {error}; what was said until then is kept, `{again}` goes on"
+                    "the model gave no answer: {error}; the conversation so far is saved, continue with `{again}`"
                 ),
                 Exit::Environment,
             ),
@@ -188,19 +194,19 @@ impl<'a> Told<'a> {
     }
 }
 
-/// Tells what a loop came to, and how it can be gone on with.
-fn tell(
+/// Prints the result of a loop, and the command that continues it.
+fn print_summary(
     outcome: &Outcome,
     session: &Session,
     (format, screen): (RunFormat, &Screen),
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     let again = terminal.command(&format!("agent --mode loop --session {}", session.id));
-    let told = Told::of(&outcome.ended, &again);
+    let summary = Summary::of(&outcome.ended, &again);
     match format {
         RunFormat::Human | RunFormat::Quiet => {
-            if !told.text.is_empty() && !screen.has_shown_result() {
-                terminal.print(&format!("{}\n", visible_text(told.text.trim_end())))?;
+            if !summary.text.is_empty() && !screen.has_printed_result() {
+                terminal.print(&format!("{}\n", visible_text(summary.text.trim_end())))?;
             }
         }
         RunFormat::Json | RunFormat::Ndjson => {
@@ -215,9 +221,9 @@ fn tell(
             });
             let document = json!({
                 "session": session.id,
-                "ended": told.word,
-                "text": told.text,
-                "why": told.why,
+                "ended": summary.word,
+                "text": summary.text,
+                "why": summary.why,
                 "rounds": outcome.rounds,
                 "agents": agents.collect::<Vec<_>>(),
                 "usage": { "input": usage.input, "output": usage.output, "cached": usage.cached },
@@ -225,15 +231,15 @@ fn tell(
             terminal.print_json(&format!("{document}\n"))?;
         }
     }
-    match told.why {
-        Some(why) if told.exit == Exit::Fine => terminal.say(&why),
-        Some(why) => terminal.complain(&why),
-        None => terminal.say(&format!("`{again} \"…\"` goes on with this conversation")),
+    match summary.why {
+        Some(why) if summary.exit == Exit::Fine => terminal.note(&why),
+        Some(why) => terminal.error(&why),
+        None => terminal.note(&format!("continue this conversation with `{again} \"…\"`")),
     }
-    Ok(told.exit)
+    Ok(summary.exit)
 }
 
-/// The live picture of a loop on a terminal; silent elsewhere, unless everything is wanted.
+/// Live output of a loop on a terminal. Prints nothing elsewhere, unless `--debug` is given.
 struct Screen {
     terminal: Terminal,
     is_live: bool,
@@ -243,9 +249,9 @@ struct Screen {
 #[derive(Default)]
 struct Painted {
     blocks: Blocks,
-    /// Blocks that stand there for good.
+    /// Number of blocks that are printed completely.
     done: usize,
-    /// Bytes of the next one that stand there already.
+    /// Number of bytes of the next block that are printed.
     begun: usize,
 }
 
@@ -259,7 +265,7 @@ impl Screen {
         }
     }
 
-    fn saw(&self, event: Event<'_>) {
+    fn handle(&self, event: Event<'_>) {
         if !self.is_live {
             return;
         }
@@ -274,11 +280,11 @@ impl Screen {
             } => painted
                 .blocks
                 .called(&call.name, &call.arguments, text, is_error),
-            Event::SubAgent(member) => {
-                let Member { id, name, .. } = member;
-                let (kind, status) = (&member.agent_type, member.status.name());
-                let told = format!("sub-agent {id} '{name}' ({kind}) is {status}");
-                self.terminal.say(&visible_text(&told));
+            Event::SubAgent(info) => {
+                let AgentInfo { id, name, .. } = info;
+                let (kind, status) = (&info.agent_type, info.status.name());
+                let text = format!("sub-agent {id} '{name}' ({kind}) is {status}");
+                self.terminal.note(&visible_text(&text));
             }
         }
         painted.paint(self.terminal);
@@ -290,19 +296,19 @@ impl Screen {
         painted.paint(self.terminal);
     }
 
-    /// Whether what the model said last stands where the result would be printed.
-    fn has_shown_result(&self) -> bool {
+    /// Returns true if the last text of the model is already on the terminal where the result would be printed.
+    fn has_printed_result(&self) -> bool {
         self.is_live && self.terminal.is_watched() && io::stdout().is_terminal()
     }
 }
 
 impl Painted {
-    /// Adds what is new. Nothing that stands there is painted again.
+    /// Prints what is new. Printed text is never printed again.
     fn paint(&mut self, terminal: Terminal) {
         while let Some(block) = self.blocks.committed().get(self.done) {
             let text = drawn(block);
             paint(&text, self.begun, block, terminal);
-            terminal.say_plainly("\n");
+            terminal.eprint("\n");
             self.done += 1;
             self.begun = 0;
         }
@@ -320,9 +326,9 @@ fn paint(text: &str, from: usize, block: &Block, terminal: Terminal) {
         return;
     }
     match block {
-        Block::Reasoning(_) => terminal.say_plainly(&new.dimmed().to_string()),
-        Block::Call { is_error: true, .. } => terminal.say_plainly(&new.red().to_string()),
-        Block::Content(_) | Block::Call { .. } => terminal.say_plainly(&new),
+        Block::Reasoning(_) => terminal.eprint(&new.dimmed().to_string()),
+        Block::Call { is_error: true, .. } => terminal.eprint(&new.red().to_string()),
+        Block::Content(_) | Block::Call { .. } => terminal.eprint(&new),
     }
 }
 

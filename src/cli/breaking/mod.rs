@@ -1,4 +1,4 @@
-//! `planrun breaking`: what changed in plans since a revision of git, and for whom that breaks something.
+//! `planrun breaking`: reports what changed in plans since a git revision, and for whom it is a breaking change.
 
 mod show;
 mod versions;
@@ -19,59 +19,61 @@ Examples:
   planrun breaking --against main                      every plan below this folder
   planrun breaking --against v1.4.0 plans/order.plan   one plan
   planrun breaking --against HEAD~3 --allow plan-removed,input-removed
-  planrun breaking --against origin/main --format github   for CI: told at the lines of a pull request
-  planrun breaking --against HEAD --format json        what is not committed yet, for programs";
+  planrun breaking --against origin/main --format github   for CI: annotate the lines of a pull request
+  planrun breaking --against HEAD --format json        uncommitted changes, for programs";
 
-/// Tell what changed in plans since a revision, and whether it breaks something for those who use them.
+/// Report changes of plans since a git revision, and which of them are breaking
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The revision of git to compare with: a branch, a tag, a commit.
+    /// Git revision to compare with: a branch, a tag or a commit
     #[arg(long, value_name = "REV")]
     pub against: String,
-    /// Files and folders, of today or of then. Folders are searched for *.plan and *.plan.json, except what git ignores.
+    /// Files and folders to compare, in the working tree or in the revision. Folders are searched for *.plan and
+    /// *.plan.json files, except those that git ignores
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
-    /// Accept a kind of change: it is not reported. May be repeated.
+    /// Accept a kind of change and do not report it (repeatable)
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub allow: Vec<String>,
-    /// How changes are printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub format: Format,
 }
 
-/// How changes are printed.
+/// The output formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
-    /// For people, plan by plan, with the lines of today.
+    /// Text grouped by plan, with the current source lines
     Human,
-    /// One document, described in docs/cli.md.
+    /// One JSON document, described in docs/cli.md
     Json,
-    /// Workflow commands of GitHub Actions.
+    /// Workflow commands of GitHub Actions
     Github,
 }
 
-/// What came of all files.
+/// The changes of all files.
 struct Changes {
     revision: String,
     commit: String,
     /// In path order.
     files: Vec<ChangedFile>,
-    /// How many changes were accepted.
+    /// Number of changes accepted with `--allow`.
     accepted: usize,
 }
 
-/// One file and what changed in it.
+/// One file and its changes.
 struct ChangedFile {
     name: String,
     versions: versions::Both,
     comparison: Comparison,
 }
 
-/// Compares and tells.
+/// Compares the plans and prints the changes.
 ///
 /// # Errors
-/// When there is no git, no repository, no such revision, no plan or no such kind.
+/// Returns an error if git, the repository or the revision does not exist, or there is no such plan or kind of
+/// change.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -96,7 +98,7 @@ pub fn run(
             .retain(|found| !accepted.iter().any(|kind| kind.name() == found.kind.name()));
         changes.accepted += all - comparison.findings.len();
         changes.files.push(ChangedFile {
-            name: versions::shown(&path),
+            name: versions::display_name(&path),
             versions: both,
             comparison,
         });
@@ -113,17 +115,17 @@ pub fn run(
         .filter_map(versions::Checked::errors);
     let errors = findings.into_iter().chain(errors).collect::<Vec<_>>();
     if errors.iter().any(|file| !file.diagnostics.is_empty()) {
-        terminal.say_plainly(&human(&errors, terminal.look));
+        terminal.eprint(&human(&errors, terminal.style));
     }
     match arguments.format {
-        Format::Human => terminal.print(&show::people(&changes, terminal.look))?,
+        Format::Human => terminal.print(&show::people(&changes, terminal.style))?,
         Format::Json => terminal.print_json(&show::document(&changes))?,
         Format::Github => terminal.print_exactly(&show::commands(&changes))?,
     }
     for left_out in changes.left_out() {
-        terminal.say(&left_out.told(&changes.revision));
+        terminal.note(&left_out.message(&changes.revision));
     }
-    terminal.say(&changes.sentence());
+    terminal.note(&changes.sentence());
     Ok(if broken || changes.count(true) > 0 {
         Exit::Findings
     } else {
@@ -131,13 +133,13 @@ pub fn run(
     })
 }
 
-/// The kinds with these names.
+/// Returns the kinds with these names.
 fn kinds(names: &[String]) -> Result<Vec<&'static Kind>, Failure> {
     let known = |name: &String| {
         kind::find(name).ok_or_else(|| {
             let near = closest(name, kind::ALL.iter().map(|kind| kind.name()));
             let hint = near.map_or("; docs/breaking.md lists all".to_owned(), |near| {
-                format!(", did you mean `{near}`?")
+                format!("; did you mean `{near}`?")
             });
             Failure::Usage(format!("there is no kind of change `{name}`{hint}"))
         })
@@ -149,15 +151,15 @@ fn kinds(names: &[String]) -> Result<Vec<&'static Kind>, Failure> {
 struct LeftOut<'a> {
     file: &'a str,
     plan: &'a str,
-    /// Whether it is the version of today that has errors.
+    /// Whether it is the current version that has errors.
     today: bool,
 }
 
 impl LeftOut<'_> {
-    fn told(&self, revision: &str) -> String {
+    fn message(&self, revision: &str) -> String {
         let Self { file, plan, today } = self;
         let when = if *today {
-            "today".to_owned()
+            "in the working tree".to_owned()
         } else {
             format!("at {revision}")
         };
@@ -166,7 +168,7 @@ impl LeftOut<'_> {
 }
 
 impl Changes {
-    /// How many changes break something, or do not.
+    /// Returns the number of breaking changes, or of compatible ones.
     fn count(&self, breaking: bool) -> usize {
         self.files.iter().map(|file| file.count(breaking)).sum()
     }
@@ -190,7 +192,7 @@ impl Changes {
         self.files.iter().map(|file| file.comparison.plans).sum()
     }
 
-    /// The last line: how much changed in how much.
+    /// Returns the summary line: the number of changes and of plans.
     fn sentence(&self) -> String {
         let (breaking, compatible) = (self.count(true), self.count(false));
         let since = format!(
@@ -204,7 +206,7 @@ impl Changes {
             String::new()
         };
         if breaking + compatible == 0 {
-            return format!("nothing changed for anybody {since}{accepted}");
+            return format!("no relevant changes {since}{accepted}");
         }
         format!(
             "{breaking} breaking and {} {since}{accepted}",

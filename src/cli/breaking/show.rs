@@ -1,10 +1,10 @@
-//! What changed, told to people, to programs and to GitHub Actions.
+//! Renders changes for people, for programs and for GitHub Actions.
 
 use std::fmt::Write as _;
 
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::{
-    FileReport, Look, Problem, Range, Report, drawn, escape_json, github, range, visible_line,
+    Appearance, FileReport, Problem, Range, Report, drawn, escape_json, github, range, visible_line,
 };
 use planrun_lang::source::SourceFile;
 use serde::Serialize;
@@ -12,8 +12,8 @@ use serde::Serialize;
 use super::{ChangedFile, Changes};
 use planrun_test::breaking::{Class, Concern, Finding};
 
-/// Plan by plan, class by class, with the lines of today.
-pub(super) fn people(changes: &Changes, look: Look) -> String {
+/// Renders the changes by plan and class, with the current source lines.
+pub(super) fn people(changes: &Changes, style: Appearance) -> String {
     let mut text = String::new();
     for file in &changes.files {
         for findings in file
@@ -21,7 +21,7 @@ pub(super) fn people(changes: &Changes, look: Look) -> String {
             .findings
             .chunk_by(|one, other| one.plan == other.plan)
         {
-            plan(&mut text, changes, file, findings, look);
+            plan(&mut text, changes, file, findings, style);
         }
     }
     text
@@ -32,7 +32,7 @@ fn plan(
     changes: &Changes,
     file: &ChangedFile,
     findings: &[Finding],
-    look: Look,
+    style: Appearance,
 ) {
     let breaking = findings
         .iter()
@@ -54,19 +54,19 @@ fn plan(
         };
         let _ = writeln!(text, "{word}\n");
         for found in class {
-            text.push_str(&one(changes, file, found, look));
+            text.push_str(&one(changes, file, found, style));
         }
     }
 }
 
-fn one(changes: &Changes, file: &ChangedFile, found: &Finding, look: Look) -> String {
+fn one(changes: &Changes, file: &ChangedFile, found: &Finding, style: Appearance) -> String {
     let heading = format!("{}[{}]", found.kind.severity(), found.kind.name());
     let mut below = vec![("for", found.kind.concern.to_string())];
     below.extend(then(changes, file, found).map(|place| ("then", place)));
     if let (Some(now), Some(diagnostic)) = (&file.versions.now, found.diagnostic()) {
-        return drawn(&now.source, &diagnostic, heading, &below, look);
+        return drawn(&now.source, &diagnostic, heading, &below, style);
     }
-    // What is gone is drawn as it stood.
+    // Removed parts are rendered in their old source.
     let was = file
         .versions
         .then
@@ -78,10 +78,10 @@ fn one(changes: &Changes, file: &ChangedFile, found: &Finding, look: Look) -> St
         found.then.unwrap_or_default(),
         found.message.clone(),
     );
-    drawn(&source, &diagnostic, heading, &below, look)
+    drawn(&source, &diagnostic, heading, &below, style)
 }
 
-/// Where it stood, as git names files of a revision.
+/// Returns the old location, as git names files of a revision.
 fn then(changes: &Changes, file: &ChangedFile, found: &Finding) -> Option<String> {
     let (source, span) = (&file.versions.then.as_ref()?.source, found.then?);
     let place = source.position(span.start);
@@ -91,11 +91,11 @@ fn then(changes: &Changes, file: &ChangedFile, found: &Finding) -> Option<String
     ))
 }
 
-/// Workflow commands, a line each; what has no place today is told without one.
+/// Renders one workflow command per line; a change without a location in the current version has none.
 pub(super) fn commands(changes: &Changes) -> String {
     let mut report = Report::default();
     for file in &changes.files {
-        let beside = |found: &Finding| {
+        let details = |found: &Finding| {
             let then = then(changes, file, found)
                 .map(|place| format!(", then at {place}"))
                 .unwrap_or_default();
@@ -104,9 +104,9 @@ pub(super) fn commands(changes: &Changes) -> String {
         let now = file.versions.now.as_ref();
         let placed = |found: &Finding| -> Option<Diagnostic> {
             let diagnostic = found.diagnostic().filter(|_| now.is_some())?;
-            Some(diagnostic.help(beside(found)))
+            Some(diagnostic.help(details(found)))
         };
-        let (told, gone): (Vec<_>, Vec<_>) = file
+        let (located, removed): (Vec<_>, Vec<_>) = file
             .comparison
             .findings
             .iter()
@@ -114,15 +114,15 @@ pub(super) fn commands(changes: &Changes) -> String {
         if let Some(now) = now {
             report.files.push(FileReport::new(
                 now.source.clone(),
-                told.into_iter().filter_map(placed).collect(),
+                located.into_iter().filter_map(placed).collect(),
             ));
         }
-        report.problems.extend(gone.into_iter().map(|found| {
+        report.problems.extend(removed.into_iter().map(|found| {
             let message = format!(
                 "{}: {} ({})",
                 found.kind.name(),
                 found.message,
-                beside(found)
+                details(found)
             );
             Problem {
                 file: Some(file.name.clone()),
@@ -133,7 +133,7 @@ pub(super) fn commands(changes: &Changes) -> String {
     github(&report)
 }
 
-/// One document for programs.
+/// Renders one JSON document.
 pub(super) fn document(changes: &Changes) -> String {
     let findings = |file| changes_of(file);
     let document = Document {
@@ -158,7 +158,7 @@ pub(super) fn document(changes: &Changes) -> String {
             })
             .collect(),
     };
-    // Text, numbers and lists only: nothing in the document can fail to become JSON.
+    // The document holds only text, numbers and lists, so its serialization cannot fail.
     escape_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
 }
 
@@ -223,6 +223,6 @@ struct Change<'a> {
 struct Skipped<'a> {
     file: &'a str,
     plan: &'a str,
-    /// Which version has them.
+    /// The version that has errors: `now` or `then`.
     errors: &'static str,
 }

@@ -1,4 +1,4 @@
-//! The two versions of each file: the one on the disk and the one in git, each checked in the project of its time.
+//! The two versions of each file, in the working tree and in git, each checked in the project of the same version.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use crate::cli::{Failure, check};
 use planrun_runs::runs::{PlanText, Workspace, real_host, tidy};
 use planrun_test::breaking::{Comparison, Version, compare};
 
-/// Today and then, with the projects that were opened in each.
+/// The working tree and the revision, with the projects opened in each.
 pub(super) struct Versions {
     revision: Arc<Revision>,
     now: Projects,
@@ -32,13 +32,13 @@ pub(super) struct Both {
     pub now: Option<Checked>,
 }
 
-/// A file with what was found in it.
+/// A file and its check result.
 pub(super) struct Checked {
     pub source: Arc<SourceFile>,
     file: CheckedFile,
 }
 
-/// The projects of one time, each opened once.
+/// The projects of one version, each opened once.
 struct Projects {
     host: Arc<dyn Host>,
     folder: Option<PathBuf>,
@@ -46,8 +46,10 @@ struct Projects {
 }
 
 impl Versions {
+    /// Opens the revision in the repository around the first path.
+    ///
     /// # Errors
-    /// When there is no git, no repository around the first path, no such revision, or a path lies elsewhere.
+    /// Returns an error if git, the repository or the revision does not exist, or a path is in another repository.
     pub(super) fn open(
         revision: &str,
         paths: &[PathBuf],
@@ -70,7 +72,7 @@ impl Versions {
                 | RevisionError::Failed(_) => Failure::Environment(error.to_string()),
             })?;
         if let Some(path) = paths.iter().find(|path| !opened.holds(path)) {
-            let message = "is in another repository than the first path; compare it by itself: planrun breaking --against";
+            let message = "is in a different repository than the first path; compare it separately: planrun breaking --against";
             return Err(Failure::Usage(format!(
                 "`{0}` {message} {revision} {0}",
                 path.display()
@@ -90,15 +92,15 @@ impl Versions {
         })
     }
 
-    /// The commit that is compared with.
+    /// Returns the commit to compare with.
     pub(super) fn commit(&self) -> &str {
         self.revision.commit()
     }
 
-    /// Every plan file of today or of then, in path order.
+    /// Returns every plan file of the working tree and of the revision, in path order.
     ///
     /// # Errors
-    /// When a path is in neither, or no plan is below any of them.
+    /// Returns an error if a path exists in neither version, or no plan is found.
     pub(super) fn files(&self, paths: &[PathBuf]) -> Result<BTreeSet<PathBuf>, Failure> {
         let mut files = BTreeSet::new();
         for path in paths {
@@ -125,13 +127,13 @@ impl Versions {
         Ok(files)
     }
 
-    /// Both versions of a file.
+    /// Checks both versions of a file.
     ///
     /// # Errors
-    /// When one cannot be read, or its project cannot be used.
+    /// Returns an error if a version cannot be read, or its project cannot be used.
     pub(super) fn both(&mut self, path: &Path) -> Result<Both, Failure> {
         let now = match self.now.host.kind(path) {
-            Ok(_) => Some(self.now.check(path, today(path)?)?),
+            Ok(_) => Some(self.now.check(path, read_current(path)?)?),
             Err(_) => None,
         };
         let at = |failure: Failure| match failure {
@@ -147,10 +149,10 @@ impl Versions {
         let then = match self.revision.read_bounded(path, limit) {
             Ok(text) => Some(
                 self.then
-                    .check(path, SourceFile::new(shown(path), text))
+                    .check(path, SourceFile::new(display_name(path), text))
                     .map_err(at)?,
             ),
-            // What could not be read as a plan then was none.
+            // A file that was not readable as a plan at that revision counts as missing.
             Err(error)
                 if [
                     ErrorKind::NotFound,
@@ -164,14 +166,14 @@ impl Versions {
             Err(error) => {
                 return Err(at(Failure::Environment(format!(
                     "cannot read `{}`: {error}",
-                    shown(path)
+                    display_name(path)
                 ))));
             }
         };
         Ok(Both { then, now })
     }
 
-    /// What is wrong with the projects of today.
+    /// Returns the errors of the current project files.
     pub(super) fn findings(&self) -> Vec<FileReport> {
         let errors = |mut file: FileReport| {
             file.diagnostics.retain(Diagnostic::is_error);
@@ -188,7 +190,7 @@ impl Versions {
 
 impl Projects {
     fn check(&mut self, path: &Path, source: SourceFile) -> Result<Checked, Failure> {
-        // A project that is named on the command line need not have been there.
+        // The project given on the command line may not have existed at the revision.
         let folder = self
             .folder
             .as_deref()
@@ -201,7 +203,7 @@ impl Projects {
                 new.insert(workspace)
             }
         };
-        // What the project makes of findings does not make a plan break.
+        // The project's severities do not decide whether a change is breaking.
         let file = workspace.find(&source, &workspace.files());
         Ok(Checked {
             source: Arc::new(source),
@@ -211,7 +213,7 @@ impl Projects {
 }
 
 impl Both {
-    /// What changed.
+    /// Compares the two versions.
     pub(super) fn compare(&self) -> Comparison {
         compare(
             self.then.as_ref().map(Checked::version),
@@ -228,12 +230,12 @@ impl Checked {
         }
     }
 
-    /// Whether the file has errors.
+    /// Returns true if the file has errors.
     pub(super) fn is_broken(&self) -> bool {
         self.file.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Its errors, where there are any.
+    /// Returns the errors of the file; `None` if it has none.
     pub(super) fn errors(&self) -> Option<FileReport> {
         let errors = self
             .file
@@ -246,27 +248,27 @@ impl Checked {
     }
 }
 
-/// The name that reports show.
-pub(super) fn shown(path: &Path) -> String {
+/// Returns the name for reports.
+pub(super) fn display_name(path: &Path) -> String {
     PlanFile::of(path).name()
 }
 
-/// The text on the disk. Bytes that are no text are shown by `check`.
-fn today(path: &Path) -> Result<SourceFile, Failure> {
+/// Reads the current text. `check` reports bytes that are not text.
+fn read_current(path: &Path) -> Result<SourceFile, Failure> {
     match plan_files::load(&PlanFile::of(path))
         .map_err(|problem| Failure::Environment(problem.message))?
     {
         PlanText::Text(source) => Ok(source),
         PlanText::Broken(_) => {
-            let name = shown(path);
+            let name = display_name(path);
             Err(Failure::Environment(format!(
-                "`{name}` cannot be read as a plan; try `planrun check {name}`"
+                "`{name}` cannot be read as a plan; run `planrun check {name}` for details"
             )))
         }
     }
 }
 
-/// The nearest folder at or above a path that exists; the current one where nothing does.
+/// Returns the nearest existing folder at or above a path; the current folder if none exists.
 fn nearest_folder(host: &dyn Host, path: &Path) -> PathBuf {
     let folder = path
         .ancestors()

@@ -1,4 +1,4 @@
-//! All files at once: which project each belongs to, what is found in it, and its fixes.
+//! Checks all files in parallel: finds the project of each, reports its diagnostics, and fixes it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,45 +9,45 @@ use planrun_lang::source::SourceFile;
 use planrun_tools::host::{Host, RealHost};
 use rayon::prelude::*;
 
-use super::fix::{self, Fixed, Wish};
+use super::fix::{self, FixOptions, Fixed};
 use super::projects::Projects;
 use super::stats::Counts;
 use crate::cli::Failure;
 use crate::cli::plan_files::{self, PlanFile, PlanFiles};
 use planrun_runs::runs::{PlanText, Workspace};
 
-/// Bytes of stack for each thread: the nesting caps of the language need a part of it in unoptimised builds.
+/// Stack size of each thread, in bytes: the nesting limits of the language need a part of it in unoptimised builds.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
-/// What is asked of every file.
+/// The options for every file.
 #[derive(Clone, Copy)]
 pub(super) struct Task<'a> {
-    /// The project, where the user named one.
+    /// The project folder, if the user named one.
     pub folder: Option<&'a Path>,
-    /// What the command line says of severities.
+    /// The severities set on the command line.
     pub severities: &'a Severities,
-    /// Whether fixes are wanted.
-    pub wish: Option<Wish>,
+    /// How to fix files; `None` to only check them.
+    pub fixes: Option<FixOptions>,
 }
 
-/// What came of all files, in path order.
+/// The results of all files, in path order.
 pub(super) struct Checked {
     pub report: Report,
     pub fixed: Vec<Fixed>,
     pub counts: Counts,
 }
 
-/// What came of one file.
+/// The result of one file.
 struct One {
     report: FileReport,
     fixed: Fixed,
     counts: Counts,
 }
 
-/// Checks all files, many at the same time.
+/// Checks all files, in parallel.
 ///
 /// # Errors
-/// When a project cannot be used.
+/// Returns an error if a project cannot be used.
 pub(super) fn check(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failure> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
     let projects = Projects::open(&host, &found.files, task)?;
@@ -65,7 +65,7 @@ pub(super) fn check(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failur
     let results: Vec<Result<One, Problem>> = pool.install(|| {
         let files = found.files.par_iter().zip(projects.around());
         files
-            .map(|(file, workspace)| check_one(file, workspace, task.wish))
+            .map(|(file, workspace)| check_one(file, workspace, task.fixes))
             .collect()
     });
     let mut checked = Checked {
@@ -90,7 +90,11 @@ pub(super) fn check(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failur
     Ok(checked)
 }
 
-fn check_one(file: &PlanFile, workspace: &Workspace, wish: Option<Wish>) -> Result<One, Problem> {
+fn check_one(
+    file: &PlanFile,
+    workspace: &Workspace,
+    fixes: Option<FixOptions>,
+) -> Result<One, Problem> {
     let mut source = match plan_files::load(file)? {
         PlanText::Broken(mut report) => {
             workspace.severities.apply(&mut report.diagnostics);
@@ -108,11 +112,12 @@ fn check_one(file: &PlanFile, workspace: &Workspace, wish: Option<Wish>) -> Resu
     let mut diagnostics = checked.diagnostics;
     workspace.severities.apply(&mut diagnostics);
     let mut fixed = Fixed::default();
-    if let Some(wish) = wish {
+    if let Some(fixes) = fixes {
         let check =
             |source: &SourceFile| -> Vec<Diagnostic> { workspace.check(source).diagnostics };
         let host = &*workspace.host;
-        (source, diagnostics, fixed) = fix::one(host, file, source, diagnostics, wish, check)?;
+        (source, diagnostics, fixed) =
+            fix::fix_file(host, file, source, diagnostics, fixes, check)?;
     }
     Ok(One {
         report: report_of(source, diagnostics, unknown),
@@ -121,7 +126,7 @@ fn check_one(file: &PlanFile, workspace: &Workspace, wish: Option<Wish>) -> Resu
     })
 }
 
-/// The text of a file in which nothing is found is not needed, and there may be many.
+/// Drops the text of a file without diagnostics: it is not needed, and there may be many files.
 fn report_of(source: SourceFile, diagnostics: Vec<Diagnostic>, unknown: usize) -> FileReport {
     let source = if diagnostics.is_empty() {
         SourceFile::new(source.name(), "")

@@ -1,11 +1,11 @@
-//! `--fix`, `--unsafe-fix` and `--diff`: the fixes that findings bring, applied to their files.
+//! `--fix`, `--unsafe-fix` and `--diff`: applies the fixes of diagnostics to files.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::fix::{self, Caution, Mended};
+use planrun_lang::diag::fix::{self, Caution, FixedText};
 use planrun_lang::diag::render::{Problem, unified_diff};
 use planrun_lang::source::SourceFile;
 use planrun_tools::host::Host;
@@ -14,34 +14,34 @@ use super::files::{self, Checked, Task};
 use crate::cli::plan_files::{PlanFile, PlanFiles};
 use crate::cli::{Failure, Terminal};
 
-/// How often all files are checked at most.
+/// Maximum number of times that all files are checked.
 const MAX_PASSES: usize = 4;
 
-/// What shall be done with fixes.
+/// How to apply fixes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wish {
+pub(super) struct FixOptions {
     pub caution: Caution,
-    /// Whether changes are only shown.
-    pub show: bool,
+    /// Whether to print a diff instead of writing the files.
+    pub diff_only: bool,
 }
 
-/// What fixing one file came to.
+/// The result of fixing one file.
 #[derive(Debug, Default)]
 pub(super) struct Fixed {
     pub applied: usize,
-    /// Fixes that were left out since they would have made it worse, a sentence each.
+    /// Messages about fixes that were not applied because they would cause new errors.
     pub refused: Vec<String>,
-    /// The change as a unified diff, where it is wanted.
+    /// The change as a unified diff, if only the diff is requested.
     pub diff: String,
     /// The text of standard input after its fixes.
     pub output: Option<String>,
 }
 
-/// Checks until fixes change nothing more: a fix in one file may bring one in another that uses it.
+/// Checks until no fix changes a file: a fix in one file can enable one in another file that uses it.
 ///
 /// # Errors
-/// When a project cannot be used.
-pub(super) fn settled(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failure> {
+/// Returns an error if a project cannot be used.
+pub(super) fn check_until_stable(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failure> {
     let mut checked = files::check(found, task)?;
     let mut earlier = Vec::new();
     for _ in 1..MAX_PASSES {
@@ -49,7 +49,7 @@ pub(super) fn settled(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Fail
             .fixed
             .iter()
             .any(|fixed| fixed.applied > 0 && fixed.diff.is_empty());
-        // Standard input cannot be read again, and what nobody wrote is as it was.
+        // Standard input cannot be read again, and without a written file another pass would find the same.
         if !wrote
             || checked.report.plan_files < 2
             || checked.fixed.iter().any(|fixed| fixed.output.is_some())
@@ -66,12 +66,18 @@ pub(super) fn settled(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Fail
     })
 }
 
-/// Tells what was done, or shows what would be.
+/// Prints the number of applied fixes, or the diff.
 ///
 /// # Errors
-/// When the output cannot be written.
-pub(super) fn tell(fixed: &[Fixed], wish: Option<Wish>, terminal: Terminal) -> Result<(), Failure> {
-    let Some(wish) = wish else { return Ok(()) };
+/// Returns an error if the output cannot be written.
+pub(super) fn print_result(
+    fixed: &[Fixed],
+    options: Option<FixOptions>,
+    terminal: Terminal,
+) -> Result<(), Failure> {
+    let Some(options) = options else {
+        return Ok(());
+    };
     for one in fixed {
         terminal.print_exactly(one.output.as_deref().unwrap_or(&one.diff))?;
     }
@@ -80,39 +86,43 @@ pub(super) fn tell(fixed: &[Fixed], wish: Option<Wish>, terminal: Terminal) -> R
         .flat_map(|one| &one.refused)
         .collect::<BTreeSet<_>>()
     {
-        terminal.say(refused);
+        terminal.note(refused);
     }
     let applied = fixed.iter().map(|one| one.applied).sum::<usize>();
-    let done = if wish.show { "to apply" } else { "applied" };
-    terminal.say(&format!(
+    let done = if options.diff_only {
+        "to apply"
+    } else {
+        "applied"
+    };
+    terminal.note(&format!(
         "{applied} fix{} {done}",
         if applied == 1 { "" } else { "es" }
     ));
     Ok(())
 }
 
-/// Applies the fixes of one file and writes it, or shows what would change. Gives the text that is there now, and what
-/// is found in it.
+/// Applies the fixes of one file and writes it, or computes the diff. Returns the text that the file has now, and its
+/// diagnostics.
 ///
 /// # Errors
-/// When the file cannot be written, or is another one by now.
-pub(super) fn one(
+/// Returns an error if the file cannot be written, or has changed since it was read.
+pub(super) fn fix_file(
     host: &dyn Host,
     file: &PlanFile,
     source: SourceFile,
     found: Vec<Diagnostic>,
-    wish: Wish,
+    options: FixOptions,
     check: impl FnMut(&SourceFile) -> Vec<Diagnostic>,
 ) -> Result<(SourceFile, Vec<Diagnostic>, Fixed), Problem> {
-    let Mended {
+    let FixedText {
         text,
         left,
         applied,
         refused,
-    } = fix::mend(&source, found.clone(), wish.caution, check);
+    } = fix::apply_fixes(&source, found.clone(), options.caution, check);
     let refused = refused.iter().map(|title| {
         format!(
-            "{}: this fix would make more errors and is left out: {title}",
+            "{}: this fix is not applied, since it would cause errors: {title}",
             source.name()
         )
     });
@@ -121,7 +131,7 @@ pub(super) fn one(
         refused: refused.collect(),
         ..Fixed::default()
     };
-    if wish.show {
+    if options.diff_only {
         if *text != *source.text() {
             fixed.diff = unified_diff(source.name(), source.text(), &text);
         }
@@ -144,10 +154,10 @@ pub(super) fn one(
     ))
 }
 
-/// Writes the new text where the old one still is; behind a link, the file that it leads to.
+/// Replaces the old text of a file by the new one. If the path is a link, its target is written.
 ///
 /// # Errors
-/// In words, when the file cannot be written, or is another one by now.
+/// Returns a message if the file cannot be written, or no longer has the old text.
 pub(in crate::cli) fn write(
     host: &dyn Host,
     path: &Path,
@@ -156,7 +166,7 @@ pub(in crate::cli) fn write(
 ) -> Result<(), String> {
     let place = host.canonical(path).map_err(|error| error.to_string())?;
     if host.read_file(&place).map_err(|error| error.to_string())? != old {
-        return Err("somebody changed it in the meantime".to_owned());
+        return Err("it has changed since it was read".to_owned());
     }
     host.write_file(&place, new.as_bytes())
         .map_err(|error| error.to_string())

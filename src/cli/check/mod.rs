@@ -1,4 +1,4 @@
-//! `planrun check`: every finding in every plan, before anything runs.
+//! `planrun check`: reports every diagnostic of plans, before anything runs.
 
 mod files;
 mod fix;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use self::files::{Checked, Task};
-use self::fix::Wish;
+use self::fix::FixOptions;
 pub(super) use fix::write;
 
 use planrun_lang::diag::Severities;
@@ -26,92 +26,94 @@ Examples:
   planrun check                           every plan below this folder
   planrun check plans/onboarding.plan     one plan
   planrun check --deny warnings plans     for CI: warnings fail too
-  planrun check --fix plans               apply safe fixes, then say what is left
-  planrun check --diff plans              show them instead
+  planrun check --fix plans               apply safe fixes, then report what is left
+  planrun check --diff plans              show the fixes as a diff instead
   planrun check --format json - < a.plan  from standard input, for programs
   planrun check --format sarif > a.sarif  for code scanning";
 
-/// Check plans without running them.
+/// Check plans without running them
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Files and folders; `-` is standard input. Folders are searched for *.plan, *.plan.json and *.plantest, except what git ignores.
+    /// Files and folders to check, or `-` for standard input. Folders are searched for *.plan, *.plan.json and
+    /// *.plantest files, except those that git ignores
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
-    /// How findings are printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub format: Format,
-    /// Make a code an error; `warnings` stands for every warning. May be repeated.
+    /// Report a code as an error; `warnings` means every warning (repeatable)
     #[arg(long, value_name = "CODE|warnings", value_delimiter = ',')]
     pub deny: Vec<String>,
-    /// Do not report a warning or a note. Errors stay: a plan with one does not run. May be repeated.
+    /// Do not report a warning or a note. Errors cannot be allowed: a plan with an error does not run (repeatable)
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     pub allow: Vec<String>,
-    /// Also report a code that is reported on request only, such as `could-run-together`. May be repeated.
+    /// Report an optional code, such as `could-run-together` (repeatable)
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     pub enable: Vec<String>,
     #[command(flatten)]
     pub fixes: Fixes,
-    /// Tell how much was checked and how much of it is known before the run; with -v, how long it took.
+    /// Print how much was checked, and how much of it is known before the run; with -v, also how long it took
     #[arg(long)]
     pub stats: bool,
-    /// Check again whenever a plan, an app file or the project's file changes, until Ctrl-C.
+    /// Check again whenever a plan, an app file or the project file changes, until Ctrl-C
     #[arg(long, conflicts_with_all = ["fix", "unsafe_fix", "diff"])]
     pub watch: bool,
-    /// Do not use the network; a check never does.
+    /// Do not use the network; a check never does
     #[arg(long)]
     pub offline: bool,
 }
 
-/// What is done with the fixes that findings bring.
+/// How to apply the fixes of diagnostics.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Fixes {
-    /// Apply the fixes that keep the meaning, and check again; a plan from standard input goes to standard output.
+    /// Apply fixes that preserve the meaning, then check again; a plan from standard input is written to standard
+    /// output
     #[arg(long)]
     pub fix: bool,
-    /// Apply also the fixes that may change the meaning.
+    /// Also apply fixes that may change the meaning
     #[arg(long)]
     pub unsafe_fix: bool,
-    /// Show what the fixes would change and write nothing; exit code 1 where they would.
+    /// Print a diff of what the fixes would change without writing it, and exit with 1 if there is any
     #[arg(long)]
     pub diff: bool,
 }
 
 impl Fixes {
-    fn wish(self) -> Option<Wish> {
+    fn options(self) -> Option<FixOptions> {
         let caution = if self.unsafe_fix {
             Caution::Unsafe
         } else {
             Caution::Safe
         };
-        (self.fix || self.unsafe_fix || self.diff).then_some(Wish {
+        (self.fix || self.unsafe_fix || self.diff).then_some(FixOptions {
             caution,
-            show: self.diff,
+            diff_only: self.diff,
         })
     }
 }
 
-/// How findings are printed.
+/// The output formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
-    /// Drawn in their lines, for people.
+    /// Text with the source lines
     Human,
-    /// One a line, for grep.
+    /// One diagnostic per line, for grep
     Short,
-    /// One JSON document, for programs.
+    /// One JSON document
     Json,
-    /// SARIF 2.1.0, for code hosts and editors.
+    /// SARIF 2.1.0, for code hosts and editors
     Sarif,
-    /// Workflow commands that GitHub Actions shows at their lines.
+    /// Workflow commands that GitHub Actions displays at the source lines
     Github,
-    /// A test suite a file in the XML of JUnit: errors are failures.
+    /// JUnit XML with one test suite per file; errors are failures
     Junit,
 }
 
-/// Checks what the arguments name and prints what was found.
+/// Checks what the arguments name, and prints the diagnostics.
 ///
 /// # Errors
-/// When a path does not exist, no plan is found, a code is unknown, or the output cannot be written.
+/// Returns an error if a path does not exist, no plan is found, a code is unknown, or the output cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -122,7 +124,7 @@ pub fn run(
     let task = Task {
         folder: project,
         severities: &severities,
-        wish: arguments.fixes.wish(),
+        fixes: arguments.fixes.options(),
     };
     if !arguments.watch {
         return once(arguments, task, terminal);
@@ -137,7 +139,7 @@ pub fn run(
     })
 }
 
-/// Looks for the plans, checks them, tells.
+/// Finds the plans, checks them, and prints the result.
 fn once(arguments: &Arguments, task: Task<'_>, terminal: Terminal) -> Result<Exit, Failure> {
     let began = RealHost.monotonic();
     let found = plan_files::find(&arguments.paths)?;
@@ -149,11 +151,11 @@ fn once(arguments: &Arguments, task: Task<'_>, terminal: Terminal) -> Result<Exi
         report,
         fixed,
         counts,
-    } = fix::settled(&found, task)?;
+    } = fix::check_until_stable(&found, task)?;
     let checked = RealHost.monotonic();
-    fix::tell(&fixed, task.wish, terminal)?;
+    fix::print_result(&fixed, task.fixes, terminal)?;
     let would_change = fixed.iter().any(|fixed| !fixed.diff.is_empty());
-    if task.wish.is_none_or(|wish| !wish.show) {
+    if task.fixes.is_none_or(|fixes| !fixes.diff_only) {
         print(
             &report,
             arguments.format,
@@ -162,23 +164,23 @@ fn once(arguments: &Arguments, task: Task<'_>, terminal: Terminal) -> Result<Exi
         )?;
     }
     for problem in &report.problems {
-        terminal.complain(&problem.message);
+        terminal.error(&problem.message);
     }
     if arguments.stats {
-        // Times differ from run to run; programs that compare do not want them.
+        // Times differ from run to run, so they are omitted when the output is not for a person.
         let phases = [
             ("search", searched.saturating_sub(began)),
             ("check", checked.saturating_sub(searched)),
         ];
-        let shown = terminal.verbose > 0 || terminal.is_watched();
-        terminal.say_plainly(&stats::stats(
+        let with_times = terminal.verbose > 0 || terminal.is_watched();
+        terminal.eprint(&stats::stats(
             &counts,
             &report,
-            if shown { &phases } else { &[] },
+            if with_times { &phases } else { &[] },
         ));
     }
     let summary = Summary::of(&report.files);
-    terminal.say(&sentence(summary, report.plan_files));
+    terminal.note(&sentence(summary, report.plan_files));
     Ok(
         match (
             report.problems.is_empty(),
@@ -191,18 +193,23 @@ fn once(arguments: &Arguments, task: Task<'_>, terminal: Terminal) -> Result<Exi
     )
 }
 
-/// Prints the findings; beside the results where those are the text of a plan.
-fn print(report: &Report, format: Format, beside: bool, terminal: Terminal) -> Result<(), Failure> {
+/// Prints the diagnostics; to standard error if standard output holds the text of a plan.
+fn print(
+    report: &Report,
+    format: Format,
+    to_stderr: bool,
+    terminal: Terminal,
+) -> Result<(), Failure> {
     let text = match format {
-        Format::Human => human(&report.files, terminal.look),
+        Format::Human => human(&report.files, terminal.style),
         Format::Short => short(&report.files),
         Format::Json => json(report),
         Format::Sarif => sarif(report),
         Format::Github => github(report),
         Format::Junit => junit(report),
     };
-    if beside {
-        terminal.say_plainly(&text);
+    if to_stderr {
+        terminal.eprint(&text);
         return Ok(());
     }
     match format {
@@ -212,19 +219,20 @@ fn print(report: &Report, format: Format, beside: bool, terminal: Terminal) -> R
     }
 }
 
-/// Why nothing was done where no plan is.
+/// Returns the message for paths without any plan.
 pub(super) fn nothing_found(paths: &[PathBuf]) -> String {
-    let shown = paths
+    let searched = paths
         .iter()
         .map(|path| format!("`{}`", path.display()))
         .collect::<Vec<_>>()
         .join(", ");
     format!(
-        "there is no plan below {shown}: plan files end in .plan, .plan.json or .plantest, and what git ignores is not searched"
+        "no plan files found in {searched}: plan files end in .plan, .plan.json or .plantest, and files that git ignores are \
+         skipped"
     )
 }
 
-/// The last line: what was found in how much.
+/// Returns the summary line: the number of diagnostics and of files.
 fn sentence(summary: Summary, files: usize) -> String {
     let parts: Vec<_> = [
         (summary.errors, "error"),
@@ -237,13 +245,13 @@ fn sentence(summary: Summary, files: usize) -> String {
     .collect();
     let files = counted(files, "file");
     if parts.is_empty() {
-        format!("nothing found in {files}")
+        format!("no problems found in {files}")
     } else {
         format!("{} in {files}", parts.join(", "))
     }
 }
 
-/// A number and what it counts.
+/// Formats a number with the word that it counts.
 pub(super) fn counted(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }

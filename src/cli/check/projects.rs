@@ -1,4 +1,4 @@
-//! The projects that plans belong to, each opened once.
+//! Opens the projects of the checked files, each once.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,17 @@ use crate::cli::Failure;
 use crate::cli::plan_files::PlanFile;
 use planrun_runs::runs::Workspace;
 
-/// All projects, and which one each file belongs to.
+/// All projects, and the project of each file.
 pub(super) struct Projects {
     all: Vec<Workspace>,
     of_file: Vec<usize>,
 }
 
 impl Projects {
+    /// Opens the project of each file.
+    ///
     /// # Errors
-    /// When a project cannot be used.
+    /// Returns an error if a project cannot be used.
     pub(super) fn open(
         host: &Arc<dyn Host>,
         files: &[PlanFile],
@@ -57,12 +59,12 @@ impl Projects {
         Ok(projects)
     }
 
-    /// What is to say of the projects themselves.
+    /// Returns the diagnostics of the project files.
     pub(super) fn findings(&self) -> Vec<FileReport> {
         self.all.iter().flat_map(Workspace::findings).collect()
     }
 
-    /// The project of each file.
+    /// Returns the project of each file, in the order of the files.
     pub(super) fn around(&self) -> Vec<&Workspace> {
         let projects = self.of_file.iter();
         projects.filter_map(|index| self.all.get(*index)).collect()

@@ -1,4 +1,4 @@
-//! `--stats`: how much was checked, and how much of it is known before the run.
+//! `--stats`: reports how much was checked, and how much of it is known before the run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,23 +8,23 @@ use planrun_lang::diag::render::Report;
 use planrun_lang::sema::{CheckedFile, NodeKind, StepKind, Target};
 use planrun_lang::types::Type;
 
-/// What plan files consist of.
+/// The contents of plan files, as numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     bytes: usize,
     plans: usize,
     steps: usize,
     calls: usize,
-    /// Calls whose result has no type before the run.
+    /// Calls whose result type is unknown before the run.
     unknown: usize,
-    /// Calls of which only the run can tell whether their arguments keep the contract.
+    /// Calls whose arguments can only be checked against the contract during the run.
     open: usize,
-    /// Values of which only the run can tell whether they fit their place.
+    /// Values whose type can only be checked during the run.
     unsure: usize,
 }
 
 impl Counts {
-    /// Counts one file.
+    /// Counts the contents of one file.
     pub(super) fn of(checked: &CheckedFile, bytes: usize) -> Self {
         let mut counts = Self {
             bytes,
@@ -43,7 +43,7 @@ impl Counts {
                 counts.calls += 1;
                 let unknown = matches!(&call.target, Target::Tool(signature) if signature.returns == Type::Any);
                 counts.unknown += usize::from(unknown);
-                counts.open += usize::from(call.open);
+                counts.open += usize::from(call.checked_at_run);
             }
         }
         counts
@@ -60,11 +60,12 @@ impl Counts {
     }
 }
 
-/// A line for each kind of thing, and for each code that was found, most found first. `phases` are what took how long.
+/// Formats one line for each count, and for each reported code, most frequent first. `phases` are names of phases and
+/// how long each took.
 pub(super) fn stats(counts: &Counts, report: &Report, phases: &[(&str, Duration)]) -> String {
     let files = format!("{} ({} bytes)", report.plan_files, counts.bytes);
     let calls = format!(
-        "{} ({} with a known result, {} without)",
+        "{} ({} with a known result type, {} without)",
         counts.calls,
         counts.calls - counts.unknown,
         counts.unknown
@@ -78,7 +79,7 @@ pub(super) fn stats(counts: &Counts, report: &Report, phases: &[(&str, Duration)
         ("plans", counts.plans.to_string()),
         ("steps", counts.steps.to_string()),
         ("calls", calls),
-        ("left to the run", left),
+        ("checked at run time", left),
     ];
     let mut lines: Vec<String> = rows
         .iter()

@@ -1,4 +1,4 @@
-//! `planrun mock`: answers for app tools and for documents of `OpenAPI`, or for a model, over HTTP until it is stopped.
+//! `planrun mock`: serves app tools and `OpenAPI` operations, or a model, over HTTP until it is stopped.
 
 mod model;
 
@@ -19,16 +19,16 @@ use super::arguments::MockArguments;
 use super::terminal::written;
 use super::{Exit, Failure};
 
-/// What the command line says.
+/// The options of the command line.
 #[derive(Clone, Debug)]
 pub struct Mock {
-    /// A folder of app files, or one file.
+    /// A folder of app files, or one app file.
     pub apps: Option<PathBuf>,
-    /// Documents of `OpenAPI` with the names below which they are served.
+    /// `OpenAPI` documents, with the names below which they are served.
     pub documents: Vec<(String, PathBuf)>,
     pub bind: SocketAddr,
     pub log: Option<PathBuf>,
-    /// How many calls of a tool fail first.
+    /// Number of calls of each tool that fail first.
     pub failures: BTreeMap<String, u64>,
     pub seed: u64,
 }
@@ -36,7 +36,7 @@ pub struct Mock {
 /// Serves what the command line names.
 ///
 /// # Errors
-/// When there is nothing to serve, or it cannot be served.
+/// Returns an error if there is nothing to serve, or it cannot be served.
 pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
     if let Some(super::arguments::MockKind::Model(arguments)) = &arguments.kind {
         return model::command(arguments);
@@ -58,11 +58,11 @@ pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// Serves until Ctrl-C or a request to end. The first line of `out` is the address; findings about app files go to
-/// `report`, and the apps that can be used are used.
+/// Serves until Ctrl-C or a termination signal. The first line of `out` is the address. Diagnostics of app files are
+/// written to `report`; invalid apps are skipped.
 ///
 /// # Errors
-/// One sentence on why there is nothing to serve or it cannot be served.
+/// Returns a message if there is nothing to serve, or it cannot be served.
 pub fn run(
     mock: &Mock,
     host: &Arc<dyn Host>,
@@ -77,7 +77,7 @@ pub fn run(
     for (name, path) in &mock.documents {
         documents.push(read_document(name, path, host.as_ref(), report)?);
     }
-    let told = names(&apps, &documents);
+    let description = names(&apps, &documents);
     let options = MockOptions {
         bind: mock.bind,
         seed: mock.seed,
@@ -89,28 +89,29 @@ pub fn run(
         let server = MockServer::start(&apps, options, host.clone())
             .await
             .map_err(|error| error.to_string())?;
-        let warning = "can call the mock, make its tools fail and read what was sent to it";
-        announce((server.address(), warning), &told, out, report)?;
+        let warning = "can call the mock, make its tools fail and read the requests sent to it";
+        announce((server.address(), warning), &description, out, report)?;
         let ended = stopped().await;
         server.shutdown().await;
         ended
     })
 }
 
-/// Waits for a server to end, in a runtime of its own.
+/// Runs a server to its end, in a new runtime.
 fn serve(server: impl Future<Output = Result<(), String>>) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build();
-    let runtime = runtime.map_err(|error| format!("the server cannot start: {error}"))?;
+    let runtime = runtime.map_err(|error| format!("cannot start the server: {error}"))?;
     runtime.block_on(server)
 }
 
-/// Tells where a server listens, in the first line of `out`, and for what; and what others can do where they can reach it.
+/// Prints the address of a server as the first line of `out`, and to `report` what it serves. Warns if the address is
+/// reachable from other machines.
 fn announce(
     (address, warning): (SocketAddr, &str),
-    told: &str,
+    description: &str,
     out: &mut dyn Write,
     report: &mut dyn Write,
 ) -> Result<(), String> {
@@ -120,33 +121,26 @@ fn announce(
     if !address.is_loopback() {
         let _ = writeln!(
             report,
-            "warning: whoever reaches this machine at {address} {warning}"
+            "warning: anyone who can reach this machine at {address} {warning}"
         );
     }
-    let _ = writeln!(report, "answering for {told}; stop with Ctrl-C");
+    let _ = writeln!(report, "serving {description}; press Ctrl-C to stop");
     Ok(())
 }
 
 fn read_apps(path: &Path, host: &dyn Host, report: &mut dyn Write) -> Result<Vec<App>, String> {
-    let told = |error: io::Error| {
-        format!(
-            "the app files in {} cannot be read: {error}",
-            path.display()
-        )
-    };
-    let files = match host.kind(path).map_err(told)? {
-        FileKind::Folder => app_files(host, path).map_err(told)?,
+    let cannot_read =
+        |error: io::Error| format!("cannot read the app files in `{}`: {error}", path.display());
+    let files = match host.kind(path).map_err(cannot_read)? {
+        FileKind::Folder => app_files(host, path).map_err(cannot_read)?,
         FileKind::File => vec![path.to_path_buf()],
     };
     let loaded = load_apps(host, &files, &BTreeSet::new());
     for findings in &loaded.findings {
-        tell(&findings.source, &findings.diagnostics, report);
+        print_diagnostics(&findings.source, &findings.diagnostics, report);
     }
     if loaded.apps.is_empty() {
-        return Err(format!(
-            "{} has no app file that can be used",
-            path.display()
-        ));
+        return Err(format!("`{}` has no usable app file", path.display()));
     }
     Ok(loaded.apps)
 }
@@ -158,14 +152,14 @@ fn read_document(
     report: &mut dyn Write,
 ) -> Result<Api, String> {
     let text = host.read_bounded(path, MAX_DOCUMENT_BYTES);
-    let text = text.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    let text = text.map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
     let source = Arc::new(SourceFile::new(path.display().to_string(), text));
     let (api, found) = read_api(&source, &name.into(), &BTreeMap::new());
-    tell(&source, &found, report);
-    api.ok_or_else(|| format!("{} is no document that can be served", path.display()))
+    print_diagnostics(&source, &found, report);
+    api.ok_or_else(|| format!("`{}` is not a document that can be served", path.display()))
 }
 
-fn tell(source: &SourceFile, found: &[Diagnostic], report: &mut dyn Write) {
+fn print_diagnostics(source: &SourceFile, found: &[Diagnostic], report: &mut dyn Write) {
     for finding in found {
         let place = source.position(finding.span.start);
         let (severity, code) = (finding.severity, finding.code.name);
@@ -192,7 +186,7 @@ fn names(apps: &[App], documents: &[Api]) -> String {
         .join(", ")
 }
 
-/// Returns when somebody wants the server to end.
+/// Waits for Ctrl-C or a termination signal.
 async fn stopped() -> Result<(), String> {
     let ended = async {
         let mut terminate =
@@ -203,7 +197,7 @@ async fn stopped() -> Result<(), String> {
         }
     };
     let ended: io::Result<()> = ended.await;
-    ended.map_err(|error| format!("the server cannot wait to be stopped: {error}"))
+    ended.map_err(|error| format!("cannot wait for signals: {error}"))
 }
 
 #[cfg(test)]
@@ -224,14 +218,11 @@ mod tests {
         let mut read = |path: &str| read_apps(Path::new(path), &host, &mut report);
         assert_eq!(names(&read("apps").unwrap(), &[]), "hr (1 tool)");
         assert_eq!(names(&read("apps/hr.yaml").unwrap(), &[]), "hr (1 tool)");
-        assert_eq!(
-            read("empty").unwrap_err(),
-            "empty has no app file that can be used"
-        );
+        assert_eq!(read("empty").unwrap_err(), "`empty` has no usable app file");
         assert!(
             read("nothing")
                 .unwrap_err()
-                .starts_with("the app files in nothing cannot be read")
+                .starts_with("cannot read the app files in `nothing`")
         );
         let report = String::from_utf8(report).unwrap();
         assert_eq!(

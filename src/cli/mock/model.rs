@@ -1,4 +1,4 @@
-//! `planrun mock model`: answers for a model as a script says, over HTTP until it is stopped.
+//! `planrun mock model`: serves a scripted model over HTTP until it is stopped.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::{announce, serve, stopped};
 use crate::cli::arguments::MockModelArguments;
 use crate::cli::{Exit, Failure};
 
-/// Plays the script that the command line names.
+/// Serves the script that the command line names.
 pub(super) fn command(arguments: &MockModelArguments) -> Result<Exit, Failure> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
     run(arguments, &host).map_err(Failure::Environment)?;
@@ -26,14 +26,14 @@ fn run(arguments: &MockModelArguments, host: &Arc<dyn Host>) -> Result<(), Strin
         bind: arguments.bind,
         log: arguments.log.clone(),
     };
-    let told = arguments.script.display().to_string();
+    let description = arguments.script.display().to_string();
     serve(async {
         let double = ModelDouble::start(script, options, host.clone())
             .await
             .map_err(|error| error.to_string())?;
-        let warning = "can ask this model, and use up the turns of its script";
+        let warning = "can query this model and use up the turns of its script";
         let (out, report) = (&mut io::stdout(), &mut io::stderr());
-        announce((double.address(), warning), &told, out, report)?;
+        announce((double.address(), warning), &description, out, report)?;
         let ended = stopped().await;
         double.shutdown().await;
         ended
@@ -42,7 +42,7 @@ fn run(arguments: &MockModelArguments, host: &Arc<dyn Host>) -> Result<(), Strin
 
 fn read(path: &Path, host: &dyn Host) -> Result<Script, String> {
     let text = host.read_file(path);
-    let text = text.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    let text = text.map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
     let source = SourceFile::new(path.display().to_string(), text);
     Script::read(&source).map_err(|found| {
         let line = |finding: &Diagnostic| {
@@ -57,6 +57,6 @@ fn read(path: &Path, host: &dyn Host) -> Result<Script, String> {
             )
         };
         let lines: Vec<String> = found.iter().map(line).collect();
-        format!("the script cannot be played\n{}", lines.join("\n"))
+        format!("the script is not valid\n{}", lines.join("\n"))
     })
 }

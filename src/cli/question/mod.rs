@@ -1,5 +1,5 @@
-//! What people are asked, as they see it. planrun's own words begin their lines; what comes from a plan, a tool or a value
-//! stands behind a margin or at the end of a line, so that it can forge neither.
+//! Renders questions to people. planrun's own words begin their lines; text from a plan, a tool or a value is placed
+//! behind a margin or at the end of a line, so that it can imitate neither.
 
 mod words;
 
@@ -7,19 +7,19 @@ use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use planrun_lang::diag::render::{Language, Look, escape_json, visible_line};
+use planrun_lang::diag::render::{Appearance, Language, escape_json, visible_line};
 use planrun_lang::value::{Key, Value};
 
-use super::runs::moment;
+use super::runs::timestamp;
 use super::shell::{command, quoted};
 use planrun_core::journal::{FormField, Question, Waiting};
 use words::Words;
 
-/// How many lines one value may take before its middle is cut out.
+/// Maximum number of lines of one value; the middle of a longer one is cut out.
 const MAX_LINES: usize = 4;
-/// How many lines a question, or what is behind it, may take.
+/// Maximum number of lines of a question, or of its reason.
 const MAX_TEXT: usize = 40;
-/// The rules of a contract that people are told, in this order.
+/// The contract rules that are listed for people, in this order.
 const RULES: [&str; 12] = [
     "enum",
     "pattern",
@@ -34,24 +34,24 @@ const RULES: [&str; 12] = [
     "minItems",
     "maxItems",
 ];
-/// The narrowest lines that are drawn.
-const NARROWEST: usize = 40;
+/// Minimum width of lines, in columns.
+const MIN_WIDTH: usize = 40;
 
-/// A question of a run.
-pub(super) struct Asked<'q> {
-    /// The folder of its project, where that is not the current one.
+/// A question of a run, to be rendered.
+pub(super) struct QuestionView<'q> {
+    /// The project folder, if it is not the current one.
     pub project: Option<&'q str>,
-    /// The run and its plan; nothing where whoever is asked sits at the run.
+    /// The run and its plan; `None` if the question is asked by the process that drives the run.
     pub run: Option<(&'q str, &'q str)>,
-    /// The path under which it is answered.
+    /// The path to answer the question at.
     pub path: &'q str,
     pub question: &'q Question,
 }
 
-impl Asked<'_> {
-    /// All of it for people, as lines.
-    pub(super) fn told(&self, now: i128, look: Look) -> String {
-        let mut page = Page::new(look);
+impl QuestionView<'_> {
+    /// Renders the question for people.
+    pub(super) fn render(&self, now: i128, style: Appearance) -> String {
+        let mut page = Page::new(style);
         let question = self.question;
         let words = page.words;
         page.own(&format!(
@@ -81,13 +81,15 @@ impl Asked<'_> {
             | Waiting::Time => {}
         }
         if let Some(command) = self.command(page.width) {
-            // A command is of use only as a whole; it is no longer than a line, or asks for what would be.
+            // The command is only useful as a whole. It fits on a line, because long paths are answered
+            // interactively.
             page.whole(&format!("{}{command}", words.answer()));
         }
         page.text
     }
 
-    /// What answers it, as it is typed into a shell. Where the path is too long for a line, the answer is asked for.
+    /// Returns the shell command that answers the question, with `--interactive` if the path is too long for a line.
+    /// Returns `None` if there is no run to answer.
     fn command(&self, width: usize) -> Option<String> {
         let run = quoted(&visible_line(self.run?.0));
         let begin = command(self.project, &format!("runs answer {run}"));
@@ -96,11 +98,11 @@ impl Asked<'_> {
             escape_json(&unpadded(self.path)),
             sample(self.question)
         ));
-        let outside = [Some(self.path), self.question.by.as_deref()]
+        let external = [Some(self.path), self.question.by.as_deref()]
             .into_iter()
             .flatten();
-        let outside = outside.chain(self.question.form.iter().map(|field| &*field.name));
-        if outside
+        let external = external.chain(self.question.form.iter().map(|field| &*field.name));
+        if external
             .map(|text| visible_line(text).width())
             .max()
             .unwrap_or(0)
@@ -117,7 +119,7 @@ impl Asked<'_> {
         Some(format!("{begin} {answer}{by} --resume"))
     }
 
-    /// All of it for programs.
+    /// Returns the question as JSON.
     pub(super) fn document(&self) -> Json {
         let question = self.question;
         json!({
@@ -129,8 +131,8 @@ impl Asked<'_> {
             "text": question.text,
             "why": question.why,
             "by": question.by,
-            "asked_at": moment(question.asked_at),
-            "expires": question.expires.map(moment),
+            "asked_at": timestamp(question.asked_at),
+            "expires": question.expires.map(timestamp),
             "tool": Some(&*question.tool).filter(|tool| !tool.is_empty()),
             "effect": question.effect.map(planrun_lang::types::Effect::name),
             "arguments": question.arguments.to_json(),
@@ -140,10 +142,15 @@ impl Asked<'_> {
     }
 }
 
-/// An answer that somebody gave, for people, as lines.
-pub(super) fn said(value: &Value, by: Option<&str>, note: Option<&str>, look: Look) -> String {
-    let mut page = Page::new(look);
-    page.outside(0, &value.to_json_text(), MAX_LINES);
+/// Renders an answer for people.
+pub(super) fn render_answer(
+    value: &Value,
+    by: Option<&str>,
+    note: Option<&str>,
+    style: Appearance,
+) -> String {
+    let mut page = Page::new(style);
+    page.external(0, &value.to_json_text(), MAX_LINES);
     if let Some(by) = by {
         page.own(
             &page
@@ -158,7 +165,7 @@ pub(super) fn said(value: &Value, by: Option<&str>, note: Option<&str>, look: Lo
     page.text
 }
 
-/// The questions as one document.
+/// Returns the questions as one JSON document.
 pub(super) fn documents(asked: &[Json]) -> String {
     let document = json!({ "version": 1, "questions": asked });
     format!(
@@ -167,12 +174,12 @@ pub(super) fn documents(asked: &[Json]) -> String {
     )
 }
 
-/// That there are more questions than were told.
+/// Returns the note that there are more questions than were printed.
 pub(super) fn more_questions(count: usize, command: &str, language: Language) -> String {
     Words(language).more_questions(count, command)
 }
 
-/// An answer of the right shape, with what is to be filled in between `<` and `>`.
+/// Returns an answer of the right shape, with placeholders between `<` and `>`.
 fn sample(question: &Question) -> String {
     let blank = |field: &FormField| {
         format!(
@@ -205,7 +212,8 @@ fn sample(question: &Question) -> String {
     }
 }
 
-/// Spaces behind spaces as escapes, which mean the same within the quotes of a path and cannot push text to another line.
+/// Replaces spaces after spaces by escapes, which mean the same within the quotes of a path. Spaces cannot be used to
+/// push text to another line.
 fn unpadded(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     let mut before = None;
@@ -219,7 +227,7 @@ fn unpadded(path: &str) -> String {
     text
 }
 
-/// Lines that are being drawn.
+/// Text being rendered, line by line.
 struct Page {
     text: String,
     margin: &'static str,
@@ -228,17 +236,18 @@ struct Page {
 }
 
 impl Page {
-    fn new(look: Look) -> Self {
-        let margin = if look.unicode { "  │ " } else { "  | " };
+    fn new(style: Appearance) -> Self {
+        let margin = if style.unicode { "  │ " } else { "  | " };
         Self {
             text: String::new(),
             margin,
-            width: look.width.max(NARROWEST),
-            words: Words(look.language),
+            width: style.width.max(MIN_WIDTH),
+            words: Words(style.language),
         }
     }
 
-    /// A line of planrun's own; what comes from outside is escaped and stands at its end, and its middle gives way.
+    /// Adds one of planrun's own lines. External text in it is escaped and at its end; if the line is too long, its
+    /// middle is cut out.
     fn own(&mut self, line: &str) {
         self.whole(&short(line, self.width, self.words));
     }
@@ -248,11 +257,11 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// What comes from outside on one line of its own, or on a few.
-    fn outside(&mut self, indent: usize, text: &str, most: usize) {
+    /// Adds external text behind the margin, on at most `most` lines.
+    fn external(&mut self, indent: usize, text: &str, most: usize) {
         let room = self.width - self.margin.width() - indent;
         let text = short(&visible_line(text), room * most, self.words);
-        for line in broken(&text, room) {
+        for line in wrapped(&text, room) {
             self.text.push_str(self.margin);
             self.text.extend(std::iter::repeat_n(' ', indent));
             self.text.push_str(&line);
@@ -260,11 +269,11 @@ impl Page {
         }
     }
 
-    /// A text of several lines.
+    /// Adds external text of several lines.
     fn texts(&mut self, text: &str) {
         let lines: Vec<&str> = text.lines().collect();
         for line in lines.iter().take(MAX_TEXT) {
-            self.outside(0, line, MAX_LINES);
+            self.external(0, line, MAX_LINES);
         }
         if lines.len() > MAX_TEXT {
             self.own(&self.words.more_lines(lines.len() - MAX_TEXT));
@@ -277,22 +286,22 @@ impl Page {
             .effect
             .map(|effect| format!(" ({effect})"))
             .unwrap_or_default();
-        let named = if question.tool.is_empty() {
+        let display_name = if question.tool.is_empty() {
             self.words.several_steps()
         } else {
             &question.tool
         };
-        self.own(&format!("  {what}{class}: {}", visible_line(named)));
+        self.own(&format!("  {what}{class}: {}", visible_line(display_name)));
         self.values(&question.arguments, |_| true);
     }
 
-    fn values(&mut self, values: &Value, wanted: impl Fn(&str) -> bool) {
+    fn values(&mut self, values: &Value, include: impl Fn(&str) -> bool) {
         for (key, value) in values.as_map().into_iter().flatten() {
             let Key::String(name) = key else { continue };
-            if wanted(name) {
-                self.outside(
+            if include(name) {
+                self.external(
                     0,
-                    &format!("{}: {}", named(name), value.to_json_text()),
+                    &format!("{}: {}", display_name(name), value.to_json_text()),
                     MAX_LINES,
                 );
             }
@@ -312,23 +321,23 @@ impl Page {
         }
         self.own(self.words.to_be_filled_in());
         for field in &question.form {
-            let stands = question
+            let prefill = question
                 .prefill(field)
                 .map(|value| format!(" = {}", value.to_json_text()))
                 .unwrap_or_default();
-            self.outside(
+            self.external(
                 0,
-                &format!("{}: {}{stands}", named(&field.name), field.ty),
+                &format!("{}: {}{prefill}", display_name(&field.name), field.ty),
                 MAX_LINES,
             );
             for rule in hints(field, self.words.0) {
-                self.outside(4, &rule, 1);
+                self.external(4, &rule, 1);
             }
         }
     }
 }
 
-/// What is said of a field beside its type: what it is for, and what its value must keep.
+/// Returns the description of a field besides its type: its label, its options, and the rules of its contracts.
 pub(super) fn hints(field: &FormField, language: Language) -> Vec<String> {
     let words = Words(language);
     let label = field.label.iter().map(std::string::ToString::to_string);
@@ -347,9 +356,9 @@ pub(super) fn hints(field: &FormField, language: Language) -> Vec<String> {
         .collect()
 }
 
-/// What a contract asks for, a rule each, in plain words.
+/// Describes the rules of a contract, one each.
 fn rules(contract: &Json, words: Words) -> Vec<String> {
-    let told = |keyword: &&str| {
+    let rule = |keyword: &&str| {
         let (before, behind) = words.rule(keyword)?;
         let value = contract.get(*keyword)?;
         let value = value
@@ -357,11 +366,11 @@ fn rules(contract: &Json, words: Words) -> Vec<String> {
             .map_or_else(|| value.to_string(), str::to_owned);
         Some(format!("{before}{value}{behind}"))
     };
-    RULES.iter().filter_map(told).collect()
+    RULES.iter().filter_map(rule).collect()
 }
 
-/// A name that says where it ends.
-fn named(name: &str) -> String {
+/// Quotes a name unless it is a plain word, so that its end is visible.
+fn display_name(name: &str) -> String {
     let plain = name
         .chars()
         .all(|character| character == '_' || character.is_alphanumeric());
@@ -372,7 +381,8 @@ fn named(name: &str) -> String {
     }
 }
 
-/// Text that fits into so many columns: of a longer one the middle is left out, with how much that was.
+/// Shortens text to a number of columns: the middle of a longer text is replaced by the number of characters left
+/// out.
 fn short(text: &str, columns: usize, words: Words) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -397,8 +407,8 @@ fn short(text: &str, columns: usize, words: Words) -> String {
     format!("{head}{}{tail}", mark(left))
 }
 
-/// Text in lines of so many columns.
-fn broken(text: &str, columns: usize) -> Vec<String> {
+/// Breaks text into lines of a number of columns.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for character in text.chars() {

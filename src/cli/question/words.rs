@@ -1,11 +1,11 @@
-//! planrun's own words around a question, in the languages of people.
+//! The words around a question, in the languages of the user interface.
 
 use planrun_lang::diag::render::Language;
 
-use crate::cli::runs::{away, moment};
+use crate::cli::runs::{relative_time, timestamp};
 use planrun_core::journal::Waiting;
 
-/// In nanoseconds.
+/// Age below which a question was asked just now, in nanoseconds.
 const JUST_NOW: i128 = 60_000_000_000;
 
 /// The words of a language.
@@ -13,7 +13,7 @@ const JUST_NOW: i128 = 60_000_000_000;
 pub(super) struct Words(pub Language);
 
 impl Words {
-    /// What kind of answer is wanted.
+    /// Returns the heading for a kind of answer.
     pub fn heading(self, kind: Waiting) -> &'static str {
         let (english, chinese) = match kind {
             Waiting::Confirm => ("yes or no", "请确认"),
@@ -33,22 +33,22 @@ impl Words {
         )
     }
 
-    /// Since when it is asked, and until when it is open.
+    /// Describes when the question was asked, and until when it can be answered.
     pub fn times(self, asked_at: i128, expires: Option<i128>, now: i128) -> String {
         let just_now = now - asked_at < JUST_NOW;
         let asked = match (self.0, just_now) {
             (Language::En, true) => "  asked just now".to_owned(),
-            (Language::En, false) => format!("  asked {}", away(asked_at, now, self.0)),
+            (Language::En, false) => format!("  asked {}", relative_time(asked_at, now, self.0)),
             (Language::Zh, true) => "  刚刚提出".to_owned(),
-            (Language::Zh, false) => format!("  {}提出", away(asked_at, now, self.0)),
+            (Language::Zh, false) => format!("  {}提出", relative_time(asked_at, now, self.0)),
         };
         let Some(expires) = expires else { return asked };
-        let (at, away) = (moment(expires), away(expires, now, self.0));
+        let (at, relative) = (timestamp(expires), relative_time(expires, now, self.0));
         match (self.0, expires > now) {
-            (Language::En, true) => format!("{asked}, open until {at} ({away})"),
-            (Language::En, false) => format!("{asked}, too late since {at} ({away})"),
-            (Language::Zh, true) => format!("{asked}，截止 {at}（{away}）"),
-            (Language::Zh, false) => format!("{asked}，已于 {at} 过期（{away}）"),
+            (Language::En, true) => format!("{asked}, open until {at} ({relative})"),
+            (Language::En, false) => format!("{asked}, expired at {at} ({relative})"),
+            (Language::Zh, true) => format!("{asked}，截止 {at}（{relative}）"),
+            (Language::Zh, false) => format!("{asked}，已于 {at} 过期（{relative}）"),
         }
     }
 
@@ -60,12 +60,12 @@ impl Words {
         self.either("  because", "  原因")
     }
 
-    /// What stands before the command that answers.
+    /// Returns the label of the command that answers.
     pub fn answer(self) -> &'static str {
         self.either("  answer: ", "  回答：")
     }
 
-    /// What stands before a call that has not gone out, or may have.
+    /// Returns the label of a call: not sent yet, or possibly sent if the question is whether it happened.
     pub fn call(self, kind: Waiting) -> &'static str {
         match kind {
             Waiting::Answer => self.either("what was sent", "已发送的内容"),
@@ -76,7 +76,7 @@ impl Words {
             | Waiting::Retry
             | Waiting::Poll
             | Waiting::Outcome
-            | Waiting::Time => self.either("what goes out", "将要发送的内容"),
+            | Waiting::Time => self.either("what will be sent", "将要发送的内容"),
         }
     }
 
@@ -85,7 +85,7 @@ impl Words {
     }
 
     pub fn known(self) -> &'static str {
-        self.either("  known already", "  已知")
+        self.either("  already known", "  已知")
     }
 
     pub fn to_be_filled_in(self) -> &'static str {
@@ -126,7 +126,7 @@ impl Words {
         self.either(format!("one of {options}"), format!("可选：{options}"))
     }
 
-    /// What stands before and behind the value of a rule of a contract.
+    /// Returns the words before and after the value of a contract rule; `None` if the rule is not described.
     pub fn rule(self, keyword: &str) -> Option<(&'static str, &'static str)> {
         let (english, chinese) = match keyword {
             "enum" => (("one of ", ""), ("可选：", "")),

@@ -1,4 +1,4 @@
-//! What is printed of a run that this process has driven, and the exit code that goes with it.
+//! Prints the outcome of a run that this process has driven, and chooses the exit code.
 
 use planrun_lang::diag::render::{escape_json, visible_line, visible_text};
 use planrun_lang::protocol::{RunState, Sent, StepState};
@@ -13,36 +13,38 @@ use crate::cli::{Exit, Failure, Terminal, ask};
 use planrun_core::journal::StepError;
 use planrun_core::run::{Interruption, Outcome, StepReport};
 
-/// The step that a process was to go up to.
+/// The step after which the run pauses, from `--until`.
 #[derive(Clone, Copy)]
 pub struct UpTo<'a> {
     pub step: &'a str,
-    /// Whether another process can go on with the run.
-    pub goes_on: bool,
+    /// Whether another process can resume the run.
+    pub resumable: bool,
 }
 
-/// So many steps are told that failed beside the one that the run failed with.
-const MAX_TOLD: usize = 8;
+/// Maximum number of failed steps listed in addition to the one that failed the run.
+const MAX_FAILED_STEPS: usize = 8;
 
-/// Prints what came of a run.
+/// Prints the outcome of a run.
 ///
 /// # Errors
-/// When it cannot be written.
+/// Returns an error if the output cannot be written.
 pub fn print(
     outcome: &Outcome,
     until: Option<UpTo<'_>>,
-    look: OutputOptions,
+    options: OutputOptions,
 ) -> Result<Exit, Failure> {
-    let terminal = look.terminal;
-    match look.format {
-        RunFormat::Json => terminal.print_json(&document(outcome, look.output)?)?,
+    let terminal = options.terminal;
+    match options.format {
+        RunFormat::Json => terminal.print_json(&document(outcome, options.output)?)?,
         RunFormat::Ndjson => {}
         RunFormat::Human | RunFormat::Quiet => {
             let text = match (&outcome.interruption, until) {
-                (Some(Interruption::Reached), Some(until)) if look.output == RunOutput::Reply => {
+                (Some(Interruption::Reached), Some(until))
+                    if options.output == RunOutput::Reply =>
+                {
                     output_of(outcome, until.step)
                 }
-                _ => shown(outcome, look),
+                _ => human_output(outcome, options),
             };
             if !text.is_empty() {
                 terminal.print(&text)?;
@@ -53,19 +55,19 @@ pub fn print(
         }
     }
     for error in &outcome.not_undone {
-        terminal.complain(&format!(
-            "`{}` failed, so that stays as it is: {}",
+        terminal.error(&format!(
+            "not undone, since `{}` failed: {}",
             visible_line(&error.step),
             visible_line(&error.message)
         ));
     }
-    ask::tell_what_is_left(outcome, terminal);
+    ask::print_open_questions(outcome, terminal);
     if let Some(interruption) = &outcome.interruption {
         return Ok(interrupted(outcome, interruption, until, terminal));
     }
-    if outcome.error.as_deref().is_some_and(is_out_of_reach) {
-        terminal.say(
-            "check that the service runs and its address is right, or try the plan with `--mock`",
+    if outcome.error.as_deref().is_some_and(is_unreachable) {
+        terminal.note(
+            "check that the service is running and its address is correct, or try the plan with `--mock`",
         );
         return Ok(Exit::Environment);
     }
@@ -77,7 +79,7 @@ pub fn print(
     })
 }
 
-/// Why the process let go of the run, and how it goes on.
+/// Prints why the process suspended the run, and how to resume it.
 fn interrupted(
     outcome: &Outcome,
     why: &Interruption,
@@ -85,26 +87,29 @@ fn interrupted(
     terminal: Terminal,
 ) -> Exit {
     let run = &outcome.run;
-    let go_on = || terminal.command(&format!("run --resume {run}"));
+    let resume_command = || terminal.command(&format!("run --resume {run}"));
     match why {
         Interruption::Journal(why) => {
-            terminal.complain(why);
-            terminal.say(&format!(
-                "the run stopped where it was; go on with `{}`",
-                go_on()
+            terminal.error(why);
+            terminal.note(&format!(
+                "the run is suspended; resume it with `{}`",
+                resume_command()
             ));
             Exit::Environment
         }
         Interruption::Asked => {
-            terminal.say(&format!("interrupted; go on with `{}`", go_on()));
+            terminal.note(&format!(
+                "interrupted; resume the run with `{}`",
+                resume_command()
+            ));
             Exit::Interrupted
         }
         Interruption::Reached => {
-            if let Some(UpTo { step, goes_on }) = until {
-                let on = format!("; go on with `{}`", go_on());
-                terminal.say(&format!(
+            if let Some(UpTo { step, resumable }) = until {
+                let on = format!("; resume the run with `{}`", resume_command());
+                terminal.note(&format!(
                     "stopped after `{step}`{}",
-                    if goes_on { &on } else { "" }
+                    if resumable { &on } else { "" }
                 ));
             }
             if outcome.error.is_some() {
@@ -114,12 +119,12 @@ fn interrupted(
             }
         }
         Interruption::Failed(error) => {
-            tell_failed(run, error, terminal);
+            print_paused(run, error, terminal);
             Exit::Paused
         }
         Interruption::Waiting { events, .. } => {
             if !events.is_empty() {
-                terminal.say(&format!(
+                terminal.note(&format!(
                     "the run {run} is paused: {}",
                     visible_line(events)
                 ));
@@ -129,32 +134,32 @@ fn interrupted(
     }
 }
 
-/// How a run goes on that is paused because something has failed.
-fn tell_failed(run: &str, error: &StepError, terminal: Terminal) {
+/// Prints how to resume a run that is paused because of a failure.
+fn print_paused(run: &str, error: &StepError, terminal: Terminal) {
     let end = terminal.command(&format!("runs cancel {run}"));
     if error.class == ErrorClass::Denied(Denied::Contract) {
-        return terminal.say(&format!(
-            "the run {run} is paused there; `{}` shows what has changed; once `{}` has pinned that, `{}` takes it up with \
-             the plan that fits it, and `{end}` ends the run",
+        return terminal.note(&format!(
+            "the run {run} is paused at this step; `{}` shows what has changed; pin the change with `{}`, then continue with a \
+             plan that fits it: `{}`; or end the run with `{end}`",
             terminal.command("tools diff"),
             terminal.command("tools lock"),
             terminal.command(&format!("runs patch {run} PLAN --resume")),
         ));
     }
-    terminal.say(&format!(
-        "the run {run} is paused there; `{}` does it again, `{end}` ends the run",
+    terminal.note(&format!(
+        "the run {run} is paused at this step; try again with `{}`, or end the run with `{end}`",
         terminal.command(&format!("runs resume {run}")),
     ));
 }
 
-/// The JSON of a run.
+/// Returns the JSON output of a run.
 fn document(outcome: &Outcome, output: RunOutput) -> Result<String, Failure> {
     Ok(match output {
         RunOutput::Reply => {
             let mut text = Vec::new();
             let written = outcome.write_json(&mut text);
             written.map_err(|error| {
-                Failure::Environment(format!("the outcome cannot be written: {error}"))
+                Failure::Environment(format!("cannot write the outcome: {error}"))
             })?;
             format!("{}\n", String::from_utf8_lossy(&text))
         }
@@ -165,27 +170,27 @@ fn document(outcome: &Outcome, output: RunOutput) -> Result<String, Failure> {
     })
 }
 
-/// What is printed of a run for people, as text that ends with a newline.
-fn shown(outcome: &Outcome, look: OutputOptions) -> String {
-    match look.output {
+/// Returns the output of a run for people, as text that ends with a newline.
+fn human_output(outcome: &Outcome, options: OutputOptions) -> String {
+    match options.output {
         RunOutput::Reply => outcome
-            .shown_reply()
+            .redacted_reply()
             .map(|reply| printed(&reply))
             .unwrap_or_default(),
         RunOutput::Last => pretty(&results::last(outcome)),
         RunOutput::Full => pretty(&results::full(outcome)),
         RunOutput::Observations => visible_text(&results::observation_lines(
             outcome,
-            look.terminal.look.language,
+            options.terminal.style.language,
         ))
         .into_owned(),
         RunOutput::Summary => {
-            visible_text(&results::summary(outcome, look.terminal.look.language)).into_owned()
+            visible_text(&results::summary(outcome, options.terminal.style.language)).into_owned()
         }
     }
 }
 
-/// What a step of the plan itself gave.
+/// Returns the output of a step of the plan itself.
 fn output_of(outcome: &Outcome, step: &str) -> String {
     let steps = outcome.steps();
     let step = steps.iter().find(|report| *report.path == *step);
@@ -194,7 +199,7 @@ fn output_of(outcome: &Outcome, step: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Text as it is, all else as JSON.
+/// Formats strings as they are, and other values as JSON.
 fn printed(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{}\n", visible_text(text)),
@@ -209,8 +214,8 @@ fn pretty(json: &Json) -> String {
     )
 }
 
-/// Whether the run failed because the other side could not be reached at all: nothing was sent.
-fn is_out_of_reach(error: &StepError) -> bool {
+/// Returns true if the run failed because the service could not be reached: nothing was sent.
+fn is_unreachable(error: &StepError) -> bool {
     let mut first = error;
     while let Some(cause) = &first.cause {
         first = cause;
@@ -218,16 +223,16 @@ fn is_out_of_reach(error: &StepError) -> bool {
     first.class == ErrorClass::Transient(Transient::Network) && first.sent == Sent::No
 }
 
-/// The failure and what is behind it, a line each; then what else has failed, where the run went on.
+/// Prints the failure and its causes, one per line, then the other failed steps if the run continued.
 fn explain_failure(outcome: &Outcome, error: &StepError, terminal: Terminal) {
-    let mut told = error.innermost();
-    terminal.complain(&sentence(told));
-    while let Some(cause) = told.cause.as_deref() {
-        // A cause that is part of what was told already adds nothing.
-        if cause.class != told.class || !told.message.contains(&*cause.message) {
-            terminal.say(&format!("  because {}", sentence(cause.innermost())));
+    let mut current = error.innermost();
+    terminal.error(&sentence(current));
+    while let Some(cause) = current.cause.as_deref() {
+        // A cause whose message is part of the printed one adds nothing.
+        if cause.class != current.class || !current.message.contains(&*cause.message) {
+            terminal.note(&format!("  because {}", sentence(cause.innermost())));
         }
-        told = cause;
+        current = cause;
     }
     let own = root_of(&error.step);
     let steps = outcome.steps();
@@ -239,7 +244,7 @@ fn explain_failure(outcome: &Outcome, error: &StepError, terminal: Terminal) {
                 && *step.path != *own
         })
         .collect();
-    for step in others.iter().take(MAX_TOLD) {
+    for step in others.iter().take(MAX_FAILED_STEPS) {
         let part = |name: &str| {
             step.error
                 .as_ref()
@@ -250,15 +255,15 @@ fn explain_failure(outcome: &Outcome, error: &StepError, terminal: Terminal) {
             visible_line(&step.path),
             visible_line(part("message")).into_owned(),
         );
-        terminal.say(&format!(
-            "  the step `{path}` failed, too, with {}: {message}",
+        terminal.note(&format!(
+            "  the step `{path}` also failed, with {}: {message}",
             part("class")
         ));
     }
-    if others.len() > MAX_TOLD {
-        terminal.say(&format!(
+    if others.len() > MAX_FAILED_STEPS {
+        terminal.note(&format!(
             "  and {} more steps failed",
-            others.len() - MAX_TOLD
+            others.len() - MAX_FAILED_STEPS
         ));
     }
 }
@@ -281,7 +286,7 @@ fn sentence(error: &StepError) -> String {
     )
 }
 
-/// The step of the plan itself that a path is in.
+/// Returns the step of the plan itself that a path is in.
 fn root_of(path: &str) -> &str {
     path.split(['.', '[']).next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Driving a run in this process, for whoever sits at the command line.
+//! Drives a run in this process, with output on the terminal.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, UpTo};
-use super::listener::Listener;
+use super::observer::ProgressObserver;
 use super::record::Recording;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::signals::{end_on_signal, stop_on_signal};
@@ -15,7 +15,7 @@ use crate::cli::{Exit, Failure, Terminal, deferred};
 use planrun_runs::driver::Silence;
 use planrun_runs::runs::{Driven, Error, EventOptions, Planrun, ResumeOptions, Run};
 
-/// How a run is shown.
+/// How to print a run.
 #[derive(Clone, Copy)]
 pub struct OutputOptions {
     pub format: RunFormat,
@@ -24,7 +24,7 @@ pub struct OutputOptions {
 }
 
 impl OutputOptions {
-    /// The reply, for people.
+    /// Returns options that print the reply for people.
     #[must_use]
     pub fn plain(terminal: Terminal) -> Self {
         Self {
@@ -35,10 +35,10 @@ impl OutputOptions {
     }
 }
 
-/// Begins a run, or goes on with one, and prints what came of it; what the tools answer is written where that is wanted.
+/// Starts or resumes a run and prints its outcome; records the answers of the tools if requested.
 ///
 /// # Errors
-/// When the service refuses, or the output cannot be written.
+/// Returns an error if the service refuses, or the output cannot be written.
 pub fn drive(
     planrun: &Planrun,
     (mut options, record): (ResumeOptions, Option<PathBuf>),
@@ -50,7 +50,7 @@ pub fn drive(
     let (cancel, until) = (options.cancel.clone(), options.until.clone());
     let run = match begin(options) {
         Err(Error::Stuck { run, deaths, event }) => {
-            tell_stuck(&run, (deaths, event), output.terminal);
+            print_stuck(&run, (deaths, event), output.terminal);
             return Ok(Exit::Paused);
         }
         run => run?,
@@ -59,17 +59,17 @@ pub fn drive(
         return print_ended(planrun, run, output);
     }
     let until = until.map(|step| (step, run.is_durable()));
-    let until = until.as_ref().map(|(step, goes_on)| UpTo {
+    let until = until.as_ref().map(|(step, resumable)| UpTo {
         step,
-        goes_on: *goes_on,
+        resumable: *resumable,
     });
     drive_run(planrun, run, (cancel, until, recording), output)
 }
 
-/// Drives a run that has not ended, and prints what came of it.
+/// Drives a run that has not ended, and prints its outcome.
 ///
 /// # Errors
-/// When the tools cannot be had, or the output cannot be written.
+/// Returns an error if the tools are not available, or the output cannot be written.
 pub fn drive_run(
     planrun: &Planrun,
     run: Run,
@@ -77,7 +77,8 @@ pub fn drive_run(
     output: OutputOptions,
 ) -> Result<Exit, Failure> {
     let continues = run.continues();
-    let (driven, written) = listen(planrun, run, cancel, (output.format, output.terminal))?;
+    let (driven, written) =
+        drive_with_progress(planrun, run, cancel, (output.format, output.terminal))?;
     if let Some(recording) = recording {
         recording.write(
             &**planrun.host(),
@@ -86,36 +87,37 @@ pub fn drive_run(
         )?;
     }
     let exit = answer::print(&driven.outcome, until, output)?;
-    // The process is about to end, and gives its memory back faster as a whole than piece by piece.
+    // The process is about to exit, which frees the memory faster than dropping the outcome.
     std::mem::forget(driven.outcome);
     written.map(|()| exit)
 }
 
-/// Drives a run to where this process lets go of it, and tells of its way; also why that could not all be told.
+/// Drives a run until this process suspends it or it ends, and prints its progress. The inner result is an error if
+/// the progress could not be written.
 ///
 /// # Errors
-/// When the tools cannot be had, or the file in which somebody waits for the result cannot be written.
-pub fn listen(
+/// Returns an error if the tools are not available, or the result file of a deferred call cannot be written.
+pub fn drive_with_progress(
     planrun: &Planrun,
     run: Run,
     cancel: CancellationToken,
     (format, terminal): (RunFormat, Terminal),
 ) -> Result<(Driven, Result<(), Failure>), Failure> {
-    let mut listener = Listener::new(format, terminal, run.plan());
+    let mut observer = ProgressObserver::new(format, terminal, run.plan());
     stop_on_signal(cancel);
     let driven = wait(async {
-        // It listens from its first turn on, and the run may be told of before the next one.
+        // Gives other tasks of the runtime a turn before the run is driven.
         tokio::task::yield_now().await;
-        run.drive(&mut listener).await
+        run.drive(&mut observer).await
     });
-    let written = listener.close();
+    let written = observer.close();
     let driven = driven??;
     let folder = &planrun.location().folder;
-    deferred::tell(&**planrun.host(), folder, &driven.outcome)?;
+    deferred::update(&**planrun.host(), folder, &driven.outcome)?;
     Ok((driven, written))
 }
 
-/// How a run has ended, with its events for programs that read them.
+/// Prints the outcome of a run that has already ended, with its events if they are requested.
 fn print_ended(planrun: &Planrun, run: Run, output: OutputOptions) -> Result<Exit, Failure> {
     if output.format == RunFormat::Ndjson {
         for event in planrun.events(run.id(), EventOptions::default())? {
@@ -126,27 +128,29 @@ fn print_ended(planrun: &Planrun, run: Run, output: OutputOptions) -> Result<Exi
     answer::print(&driven.outcome, None, output)
 }
 
-/// Why a run at which processes die is not gone on with.
-fn tell_stuck(run: &str, (deaths, event): (u32, u64), terminal: Terminal) {
-    terminal.say(&format!(
-        "the run {run} is paused: it died {deaths} times at event {event} without getting further; `{}` shows what it was \
-         about to do, `{}` tries it once more",
+/// Prints why a run is not resumed whose process died repeatedly at the same event.
+fn print_stuck(run: &str, (deaths, event): (u32, u64), terminal: Terminal) {
+    terminal.note(&format!(
+        "the run {run} is paused: its process died {deaths} times at event {event} without making progress; see what it was \
+         about to do with `{}`, or try once more with `{}`",
         terminal.command(&format!("runs events {run}")),
         terminal.command(&format!("runs resume {run} --again")),
     ));
 }
 
-/// What a future comes to. All of a process are waited for by one runtime, so that a connection which one of them has made
-/// serves the next.
+/// Waits for a future. All futures of the process share one runtime, so that a connection opened by one is reused by
+/// the next.
 ///
 /// # Errors
-/// When the process has nothing left to run it with.
+/// Returns an error if the runtime cannot be created.
 pub fn wait<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
     static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
     end_on_signal();
     let runtime = RUNTIME.get_or_init(|| Builder::new_current_thread().enable_all().build());
     match runtime {
         Ok(runtime) => Ok(runtime.block_on(future)),
-        Err(error) => Err(Failure::Environment(format!("cannot start: {error}"))),
+        Err(error) => Err(Failure::Environment(format!(
+            "cannot start the runtime: {error}"
+        ))),
     }
 }

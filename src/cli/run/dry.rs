@@ -1,4 +1,4 @@
-//! `planrun run --dry-run`: what would be done, as far as it is known, and nothing is done.
+//! `planrun run --dry-run`: prints what a run would do as far as it is known, without executing anything.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -13,31 +13,31 @@ use crate::cli::{Exit, Failure};
 use planrun_core::run::short_duration;
 use planrun_runs::forecast::{Forecast, Item, Known, Runs, Unknown};
 
-/// Characters of a value that people are shown.
-const MAX_OF_A_VALUE: usize = 100;
+/// Maximum number of characters printed of a value.
+const MAX_VALUE_CHARS: usize = 100;
 
 /// Prints what a run would do.
 ///
 /// # Errors
-/// When it cannot be written, or events were asked for.
-pub fn print(forecast: &Forecast, look: OutputOptions) -> Result<Exit, Failure> {
-    match look.format {
-        RunFormat::Human | RunFormat::Quiet => look.terminal.print(&shown(forecast))?,
+/// Returns an error if the output cannot be written, or events were requested.
+pub fn print(forecast: &Forecast, options: OutputOptions) -> Result<Exit, Failure> {
+    match options.format {
+        RunFormat::Human | RunFormat::Quiet => options.terminal.print(&render(forecast))?,
         RunFormat::Json => {
             let text = serde_json::to_string_pretty(forecast).unwrap_or_default();
-            look.terminal.print_json(&format!("{text}\n"))?;
+            options.terminal.print_json(&format!("{text}\n"))?;
         }
         RunFormat::Ndjson => {
-            let why = "a dry run has no events; write `--format json`".to_owned();
+            let why = "a dry run has no events; use `--format json`".to_owned();
             return Err(Failure::Usage(why));
         }
     }
     Ok(Exit::Fine)
 }
 
-fn shown(forecast: &Forecast) -> String {
+fn render(forecast: &Forecast) -> String {
     let mut text = format!(
-        "dry run of {}: nothing is called\n",
+        "dry run of {}: no tool is called\n",
         visible_line(&forecast.plan)
     );
     // Writing to a string cannot fail.
@@ -67,10 +67,10 @@ fn shown(forecast: &Forecast) -> String {
     text
 }
 
-/// `desk.close_ticket at most 50 effect; undone by desk.reopen_ticket`
+/// Formats the bound of a tool: `desk.close_ticket at most 50 effect; undone by desk.reopen_ticket`.
 fn bound(used: &Use) -> String {
-    let mut parts = vec![used.told()];
-    parts.extend(used.undo.as_ref().map(Undoing::told));
+    let mut parts = vec![used.describe()];
+    parts.extend(used.undo.as_ref().map(Undoing::describe));
     for argument in used
         .arguments
         .iter()
@@ -78,14 +78,14 @@ fn bound(used: &Use) -> String {
     {
         let tools = argument.strangers.join(", ");
         parts.push(format!(
-            "`{}` may hold what strangers write in {tools}",
+            "`{}` may contain untrusted text from {tools}",
             argument.name
         ));
     }
     visible_line(&parts.join("; ")).into_owned()
 }
 
-/// `mail  effect  email.send_email, perhaps`
+/// Formats the first line of a step: `mail  effect  email.send_email, perhaps`.
 fn head(item: &Item) -> String {
     let mut parts = vec![visible_line(&item.path).into_owned()];
     parts.extend(item.effect.map(str::to_owned));
@@ -95,15 +95,15 @@ fn head(item: &Item) -> String {
     ));
     let fate = match (item.runs, item.reason) {
         (Runs::Yes, _) => None,
-        (Runs::Maybe, _) => Some(", perhaps"),
+        (Runs::Maybe, _) => Some(", may run"),
         (Runs::No, Some("not needed")) => Some(", not needed"),
-        (Runs::No, Some("replied")) => Some(", not after the reply"),
-        (Runs::No, _) => Some(", not under its condition"),
+        (Runs::No, Some("replied")) => Some(", not reached after the reply"),
+        (Runs::No, _) => Some(", skipped by its condition"),
     };
     format!("{}{}", parts.join("  "), fate.unwrap_or_default())
 }
 
-/// Arguments, the gate before it, and what it needs to be allowed.
+/// Returns the arguments of a step, its confirmation, and the permission it needs.
 fn body(item: &Item) -> Vec<String> {
     let value = |(name, json): (&String, &serde_json::Value)| {
         format!("{}: {}", visible_line(name), short(&json.to_string()))
@@ -112,7 +112,7 @@ fn body(item: &Item) -> Vec<String> {
     lines.extend(
         item.unknown
             .iter()
-            .map(|(name, unknown)| format!("{}: {}", visible_line(name), stands(unknown))),
+            .map(|(name, unknown)| format!("{}: {}", visible_line(name), placeholder(unknown))),
     );
     if let Some(gate) = &item.confirm {
         let role = gate
@@ -123,7 +123,7 @@ fn body(item: &Item) -> Vec<String> {
         let expires = gate
             .expires
             .as_ref()
-            .map(|expires| format!(", for {}", spoken(expires)))
+            .map(|expires| format!(", open for {}", format_duration(expires)))
             .unwrap_or_default();
         lines.push(format!("asks{role}{expires}: {}", known(&gate.text)));
     }
@@ -142,8 +142,8 @@ fn body(item: &Item) -> Vec<String> {
     lines
 }
 
-/// A length of time as people say it.
-fn spoken(expires: &Known) -> String {
+/// Formats a duration.
+fn format_duration(expires: &Known) -> String {
     let Known::Value {
         value: Value::Duration(nanoseconds),
     } = expires
@@ -158,18 +158,16 @@ fn spoken(expires: &Known) -> String {
 fn known(known: &Known) -> String {
     match known {
         Known::Value { value } => short(&value.to_json_text()),
-        Known::Unknown { unknown } => stands(unknown),
+        Known::Unknown { unknown } => placeholder(unknown),
     }
 }
 
-/// What stands for something that is not known: `<profile.email> after profile`.
-fn stands(unknown: &Unknown) -> String {
+/// Returns the placeholder for an unknown value: `<profile.email> after profile`.
+fn placeholder(unknown: &Unknown) -> String {
     let expression = unknown
         .expression
         .as_deref()
-        .map_or("<not known>".to_owned(), |text| {
-            format!("<{}>", short(text))
-        });
+        .map_or("<unknown>".to_owned(), |text| format!("<{}>", short(text)));
     let after = if unknown.after.is_empty() {
         String::new()
     } else {
@@ -184,5 +182,5 @@ fn stands(unknown: &Unknown) -> String {
 }
 
 fn short(text: &str) -> String {
-    shortened(&visible_line(text), MAX_OF_A_VALUE)
+    shortened(&visible_line(text), MAX_VALUE_CHARS)
 }

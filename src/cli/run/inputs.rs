@@ -1,4 +1,4 @@
-//! The inputs of a run, from the command line and from files, by their declared types.
+//! Reads the inputs of a run from the command line and from files, as their declared types.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,13 +9,13 @@ use crate::cli::Failure;
 use crate::cli::arguments::RunArguments;
 use planrun_runs::runs::{InputReader, Inputs};
 
-/// The largest input document, in bytes.
+/// Maximum size of an input document, in bytes.
 const MAX_INPUT: u64 = 64 * 1024 * 1024;
 
-/// The inputs that the command line gives, over those of another run.
+/// Returns the inputs given on the command line; those of an earlier run are the defaults.
 ///
 /// # Errors
-/// When one is unknown, missing, or of another type.
+/// Returns an error if an input is unknown, missing, or has a value of the wrong type.
 pub fn inputs(
     plan: &Plan,
     arguments: &RunArguments,
@@ -32,7 +32,7 @@ pub fn inputs(
         })?;
         let serde_json::Value::Object(fields) = json else {
             return Err(Failure::Usage(format!(
-                "`{}` is no JSON object of inputs",
+                "`{}` is not a JSON object of inputs",
                 path.display()
             )));
         };

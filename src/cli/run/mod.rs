@@ -1,10 +1,10 @@
-//! `planrun run`: check, then run, and tell what came of it.
+//! `planrun run`: checks a plan, runs it, and prints the outcome.
 
 mod answer;
 mod drive;
 mod dry;
 mod inputs;
-mod listener;
+mod observer;
 mod record;
 mod results;
 
@@ -24,13 +24,13 @@ use planrun_runs::runs::{
 };
 
 pub use answer::print as print_outcome;
-pub use drive::{OutputOptions, drive, drive_run, listen, wait};
+pub use drive::{OutputOptions, drive, drive_run, drive_with_progress, wait};
 pub use dry::print as print_forecast;
 
-/// Checks and runs a plan, or goes on with a run.
+/// Checks and runs a plan, or resumes a run.
 ///
 /// # Errors
-/// When the plan, its inputs, its tools or the journal cannot be had.
+/// Returns an error if the plan, its inputs, its tools or the journal cannot be used.
 pub fn run(
     arguments: &RunArguments,
     project: Option<&Path>,
@@ -43,7 +43,7 @@ pub fn run(
     }
 }
 
-/// Goes on with a run.
+/// Resumes a run.
 fn resume(
     run: &str,
     arguments: &RunArguments,
@@ -51,7 +51,7 @@ fn resume(
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     let planrun = journal_of(arguments.file.as_deref(), project)?;
-    let terminal = speaking(arguments, planrun.location(), terminal);
+    let terminal = project_terminal(arguments, planrun.location(), terminal);
     let (output, options) = (output(arguments, terminal), options(arguments, terminal)?);
     let record = arguments.record.clone();
     drive(&planrun, (options, record), output, |options| {
@@ -59,7 +59,7 @@ fn resume(
     })
 }
 
-/// Checks a plan, and runs it or tells what a run would do.
+/// Checks a plan, and runs it or prints what a run would do.
 fn start(
     file: &Path,
     arguments: &RunArguments,
@@ -67,7 +67,7 @@ fn start(
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     let workspace = Arc::new(Workspace::open(file, project)?);
-    let terminal = speaking(arguments, &workspace.location, terminal);
+    let terminal = project_terminal(arguments, &workspace.location, terminal);
     let (output, mut options) = (output(arguments, terminal), options(arguments, terminal)?);
     let Some(checked) = checked_plan(&workspace, file, arguments.plan.as_deref(), terminal)? else {
         return Ok(Exit::Findings);
@@ -112,12 +112,12 @@ fn start(
     })
 }
 
-/// The terminal beside the project, in the language that is asked for there.
-fn speaking(arguments: &RunArguments, location: &Location, terminal: Terminal) -> Terminal {
+/// Returns the terminal for the project, in the language of the command line or of the project.
+fn project_terminal(arguments: &RunArguments, location: &Location, terminal: Terminal) -> Terminal {
     let language = arguments
         .language
         .or_else(|| Project::language(&*real_host(), location));
-    terminal.beside(location).speaking(language)
+    terminal.for_project(location).with_language(language)
 }
 
 fn output(arguments: &RunArguments, terminal: Terminal) -> OutputOptions {
@@ -128,7 +128,7 @@ fn output(arguments: &RunArguments, terminal: Terminal) -> OutputOptions {
     }
 }
 
-/// How this process drives the run.
+/// Returns the options with which this process drives the run.
 fn options(arguments: &RunArguments, terminal: Terminal) -> Result<ResumeOptions, Failure> {
     let answering = ask::answering(arguments, terminal)?;
     Ok(ResumeOptions {
@@ -138,8 +138,8 @@ fn options(arguments: &RunArguments, terminal: Terminal) -> Result<ResumeOptions
     })
 }
 
-/// Whether the plan is not even started, since it could not be done as a whole; tells why. What `--until` leaves for a
-/// later process need not be there now.
+/// Returns true if the plan is not started because it could not be completed; prints why. With `--until` this is not
+/// checked, since later steps may run in another process.
 fn is_refused(
     checked: &CheckedPlan,
     arguments: &RunArguments,
@@ -151,32 +151,32 @@ fn is_refused(
     is_obstructed(checked.ready(), terminal)
 }
 
-/// Whether the tools of a plan still have the contracts that it was checked against; where not, that is told. So is who has
-/// not said it in time.
+/// Returns true if the tools of a plan still have the contracts that it was checked against; prints the differences,
+/// and the servers that did not answer in time.
 fn contracts_hold(checked: &CheckedPlan, terminal: Terminal) -> Result<bool, Failure> {
     let compared = wait(checked.verify_contracts())?;
     for server in compared.iter().flatten() {
-        terminal.say(&late(server));
+        terminal.note(&late_server_warning(server));
     }
     Ok(!is_obstructed(compared.map(drop), terminal)?)
 }
 
-/// What is said of a server that has not told in time what it offers.
-pub(in crate::cli) fn late(server: &str) -> String {
+/// Returns the warning about a server that did not list its tools in time.
+pub(in crate::cli) fn late_server_warning(server: &str) -> String {
     let seconds = Catalog::CONTRACT_TIMEOUT.as_secs();
     format!(
-        "warning: the server `{server}` has not said within {seconds} s what it offers; its contracts are compared when it is called"
+        "warning: the server `{server}` did not list its tools within {seconds} s; its contracts are compared when it is called"
     )
 }
 
-/// Whether findings keep a plan from being started; shows them.
+/// Returns true if diagnostics keep a plan from being started; prints them.
 fn is_obstructed(ready: Result<(), Error>, terminal: Terminal) -> Result<bool, Error> {
     match ready {
         Err(Error::Obstacles(report)) => {
             if !report.diagnostics.is_empty() {
-                terminal.say_plainly(&human(&[*report], terminal.look));
+                terminal.eprint(&human(&[*report], terminal.style));
             }
-            terminal.say("error: nothing was started: the plan could not be done as a whole");
+            terminal.note("error: the run was not started: parts of the plan cannot be executed");
             Ok(true)
         }
         Err(error) => Err(error),

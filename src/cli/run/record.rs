@@ -1,4 +1,4 @@
-//! `run --record`: what the tools answered in a run, as a file from which tests can answer.
+//! `run --record`: records the answers of the tools in a run, as a file for tests.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use planrun_runs::journal::MemoryLog;
 use planrun_test::plantest::recording::Recorder;
 use planrun_test::plantest::world::World;
 
-/// What is written down of the calls of a run.
+/// The recorded calls of a run.
 pub struct Recording {
     path: PathBuf,
     recorder: Arc<Recorder>,
@@ -27,16 +27,16 @@ impl Recording {
         }
     }
 
-    /// Nobody: every call goes on to the real tool.
+    /// Returns a stand-in that answers no call itself: it records every call and forwards it to the real tool.
     pub fn stand_in(&self) -> Arc<dyn StandIn> {
         Arc::new(World::new(Vec::new(), MemoryLog::default()).recording(self.recorder.clone()))
     }
 
-    /// Writes what was called, with marks for these secrets. Where the run goes on from what other processes did, their
+    /// Writes the recorded calls, with these secrets redacted. If the run continues one of earlier processes, their
     /// calls are missing.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write(
         self,
         host: &dyn Host,
@@ -45,11 +45,11 @@ impl Recording {
     ) -> Result<(), Failure> {
         let plan = &outcome.plan;
         let mut about = vec![format!(
-            "To use it in a test of `{plan}`, put it beside the plan as recordings/PLAN__TEST.yaml, such as \
+            "To use it in a test of `{plan}`, save it next to the plan as recordings/PLAN__TEST.yaml, such as \
              recordings/refund__it_is_refunded.yaml for the test \"it is refunded\" of refund.plan, and run `planrun test`."
         )];
         about.push(format!(
-            "What the tools answered in the run {} of `{plan}`.",
+            "Answers of the tools in the run {} of `{plan}`.",
             outcome.run
         ));
         if continues {

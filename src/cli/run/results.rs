@@ -1,4 +1,4 @@
-//! What a run came to as rows of results and as observations: the shapes that other planners have for it.
+//! Converts the outcome of a run to rows of results and to observations, in the shapes that other planners use.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use planrun_core::run::{Outcome, StepReport};
 
-/// The last row is about the run.
+/// The id of the last row, which is about the run.
 const META: &str = "__meta__";
 
 /// A row of results: one step.
@@ -28,30 +28,30 @@ struct Row<'a> {
     skipped: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
-    /// The steps that gave it nothing.
+    /// The steps without whose results it could not run.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     blocked_by: &'a [Arc<str>],
-    /// A `recover` arm gave the value, after this failure.
+    /// Whether a `recover` arm gave the value, after the failure in `degraded_reason`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     degraded: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     degraded_reason: Option<&'a str>,
 }
 
-/// A call, for programs.
+/// A call, as JSON.
 #[derive(Serialize)]
 struct Observation<'a> {
     step: usize,
     tool: Option<&'a str>,
     ok: bool,
-    /// Absent where nothing was sent.
+    /// Absent if nothing was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     latency_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
-    /// Of a call that was refused before it was sent.
+    /// Only present for a call that was refused before it was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<&'a Value>,
 }
@@ -79,17 +79,17 @@ struct Stats {
     degraded_count: usize,
 }
 
-/// Everything: the reply, a row for each step, and one about the run.
+/// Returns everything: the reply, a row for each step, and one about the run.
 pub fn full(outcome: &Outcome) -> Json {
     let steps = outcome.steps();
     let rows: Vec<Row> = steps.iter().map(Row::of).collect();
     let mut results: Vec<Json> = rows.iter().map(|row| json!(row)).collect();
     results.push(json!(Meta::of(outcome, &rows)));
-    let reply = outcome.shown_reply().map(|reply| reply.to_json());
+    let reply = outcome.redacted_reply().map(|reply| reply.to_json());
     json!({ "run": outcome.run, "plan": *outcome.plan, "reply": reply, "execution_results": results })
 }
 
-/// What the last step gave, where that is an object; else everything.
+/// Returns the output of the last step if it is an object, otherwise everything.
 pub fn last(outcome: &Outcome) -> Json {
     let steps = outcome.steps();
     let output = last_row(&steps)
@@ -101,7 +101,7 @@ pub fn last(outcome: &Outcome) -> Json {
     }
 }
 
-/// What the last step of a completed run gave, and how many there were; of any other run everything.
+/// Returns the output of the last step of a completed run, with counts; of any other run, everything.
 pub fn last_with_status(outcome: &Outcome) -> Json {
     let steps = outcome.steps();
     let row = last_row(&steps).filter(|_| outcome.state == RunState::Completed);
@@ -112,36 +112,36 @@ pub fn last_with_status(outcome: &Outcome) -> Json {
     json!({ "task_status": status, "stats": counts, "last_step_id": row.step_id, "tool": row.tool, "output": row.output })
 }
 
-/// A line for each call that was made, or one that says that there was none.
+/// Returns a line for each call that was made or refused, or one stating that there was none.
 pub fn observation_lines(outcome: &Outcome, language: Language) -> String {
     let steps = outcome.steps();
     let mut lines = String::new();
     for (number, step) in (1..).zip(calls(&steps)) {
         let row = Row::of(step);
         let tool = row.tool.unwrap_or_default();
-        let came_to = if row.ok {
+        let result = if row.ok {
             step.output.to_json_text()
         } else {
             row.why().to_owned()
         };
         let line = match (language, row.ok) {
-            (Language::En, true) => format!("#{number} tool {tool} succeeded: {came_to}\n"),
-            (Language::En, false) => format!("#{number} tool {tool} failed: {came_to}\n"),
-            (Language::Zh, true) => format!("#{number} 工具 {tool} 成功：{came_to}\n"),
-            (Language::Zh, false) => format!("#{number} 工具 {tool} 失败：{came_to}\n"),
+            (Language::En, true) => format!("#{number} tool {tool} succeeded: {result}\n"),
+            (Language::En, false) => format!("#{number} tool {tool} failed: {result}\n"),
+            (Language::Zh, true) => format!("#{number} 工具 {tool} 成功：{result}\n"),
+            (Language::Zh, false) => format!("#{number} 工具 {tool} 失败：{result}\n"),
         };
         lines.push_str(&line);
     }
     if lines.is_empty() {
         return match language {
-            Language::En => "(no step ran, or the tools gave nothing back)\n".to_owned(),
+            Language::En => "(no step ran, or the tools returned nothing)\n".to_owned(),
             Language::Zh => "（没有可执行的步骤或工具返回空结果）\n".to_owned(),
         };
     }
     lines
 }
 
-/// The same for programs.
+/// Returns the observations as JSON.
 pub fn observations(outcome: &Outcome) -> Json {
     let steps = outcome.steps();
     let observed = calls(&steps).enumerate().map(|(number, step)| {
@@ -161,9 +161,9 @@ pub fn observations(outcome: &Outcome) -> Json {
     observed.collect()
 }
 
-/// The reply, without the space around a text; where it says nothing, a line for each call.
+/// Returns the reply, trimmed if it is text; if it is empty, a line for each call.
 pub fn summary(outcome: &Outcome, language: Language) -> String {
-    match outcome.shown_reply().filter(|reply| !says_nothing(reply)) {
+    match outcome.redacted_reply().filter(|reply| !is_blank(reply)) {
         Some(Value::String(text)) => format!("{}\n", text.trim()),
         Some(reply) => format!(
             "{}\n",
@@ -173,11 +173,11 @@ pub fn summary(outcome: &Outcome, language: Language) -> String {
     }
 }
 
-/// The same for programs: the reply, null where it says nothing, and the observations.
+/// Returns the summary as JSON: the reply, null if it is empty, and the observations.
 pub fn summary_document(outcome: &Outcome) -> Json {
     let reply = outcome
-        .shown_reply()
-        .filter(|reply| !says_nothing(reply))
+        .redacted_reply()
+        .filter(|reply| !is_blank(reply))
         .map(|reply| match reply {
             Value::String(text) => text.trim().into(),
             reply => reply.to_json(),
@@ -185,15 +185,15 @@ pub fn summary_document(outcome: &Outcome) -> Json {
     json!({ "reply": reply, "observations": observations(outcome) })
 }
 
-/// Whether a reply is null, or a text of nothing but space.
-fn says_nothing(reply: &Value) -> bool {
+/// Returns true if a reply is null, or blank text.
+fn is_blank(reply: &Value) -> bool {
     match reply {
         Value::Null => true,
         reply => reply.as_str().is_some_and(|text| text.trim().is_empty()),
     }
 }
 
-/// The calls that have ended, those included that were refused before they were sent.
+/// Returns the calls that have ended, including those refused before they were sent.
 fn calls(steps: &[StepReport]) -> impl Iterator<Item = &StepReport> {
     let ended = |step: &&StepReport| match step.status {
         StepState::Failed | StepState::Unknown => true,
@@ -210,14 +210,14 @@ fn calls(steps: &[StepReport]) -> impl Iterator<Item = &StepReport> {
         .filter(ended)
 }
 
-/// The last step of the plan itself that a guard or an early reply did not leave out.
+/// Returns the last step of the plan itself that was not skipped by a guard or an early reply.
 fn last_row(steps: &[StepReport]) -> Option<Row<'_>> {
     let own = |step: &&StepReport| !step.path.contains(['.', '[']);
-    let meant = |step: &&StepReport| !matches!(step.reason, Some("guard" | "replied"));
-    steps.iter().filter(own).rfind(meant).map(Row::of)
+    let is_relevant = |step: &&StepReport| !matches!(step.reason, Some("guard" | "replied"));
+    steps.iter().filter(own).rfind(is_relevant).map(Row::of)
 }
 
-/// Whether a run came to its end without anything to show for it.
+/// Returns true if a run has completed without a step or a reply.
 fn nothing_was_done(outcome: &Outcome, steps: usize) -> bool {
     outcome.state == RunState::Completed && outcome.reply.is_none() && steps == 0
 }
@@ -259,7 +259,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Why there is no output.
+    /// Returns the reason why there is no output.
     fn why(&self) -> &'a str {
         self.error.or(self.reason).unwrap_or_default()
     }
@@ -267,10 +267,13 @@ impl<'a> Row<'a> {
 
 impl<'a> Meta<'a> {
     fn of(outcome: &'a Outcome, rows: &[Row<'a>]) -> Self {
-        let which = |wanted: &dyn Fn(&&Row<'a>) -> bool| {
-            rows.iter().filter(wanted).map(|row| row.step_id).collect()
+        let which = |predicate: &dyn Fn(&&Row<'a>) -> bool| {
+            rows.iter()
+                .filter(predicate)
+                .map(|row| row.step_id)
+                .collect()
         };
-        let meant = |row: &&Row<'a>| !matches!(row.reason, Some("guard" | "replied"));
+        let is_relevant = |row: &&Row<'a>| !matches!(row.reason, Some("guard" | "replied"));
         Self {
             step_id: META,
             ok: outcome.state == RunState::Completed && !nothing_was_done(outcome, rows.len()),
@@ -281,7 +284,7 @@ impl<'a> Meta<'a> {
                     .then_some("the plan has no steps and no reply"),
             },
             stats: Stats::of(rows),
-            blocked_steps: which(&|row| row.skipped && meant(row)),
+            blocked_steps: which(&|row| row.skipped && is_relevant(row)),
             failed_steps: which(&|row| !row.ok && !row.skipped),
             degraded_steps: which(&|row| row.degraded),
             strict_degraded: outcome.strict,
@@ -291,7 +294,7 @@ impl<'a> Meta<'a> {
 
 impl Stats {
     fn of(rows: &[Row]) -> Self {
-        let count = |wanted: fn(&&Row) -> bool| rows.iter().filter(wanted).count();
+        let count = |predicate: fn(&&Row) -> bool| rows.iter().filter(predicate).count();
         Self {
             total_steps: rows.len(),
             ok: count(|row| row.ok),

@@ -1,4 +1,4 @@
-//! `planrun runs answer`: answers are held against what is asked before a run is told any of them.
+//! `planrun runs answer`: validates answers against the open questions before it delivers them to a run.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use planrun_lang::diag::render::visible_line;
 use serde_json::{Value as Json, json};
 
 use super::Format;
-use super::inbox::asked;
-use super::say::parsed;
-use super::{nothing_told, resume};
+use super::inbox::question_view;
+use super::signal::parse_json;
+use super::{not_delivered, resume};
 use crate::cli::ask::{Reply, reply};
 use crate::cli::exit::refusal;
 use crate::cli::run::OutputOptions;
@@ -17,33 +17,35 @@ use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::journal::{AnswerError, Given};
 use planrun_runs::runs::{Addressee, Answered, Error, Planrun, ResumeOptions, split_answer};
 
-/// Answer what a run asks: a gate (`STEP.confirm=true`), a form (`STEP={"field": 1}`), or whether a call happened
-/// (`STEP={"happened": true, "value": …}`).
+/// Answer the questions of a run
 ///
-/// `planrun runs inbox` shows what is asked, with the command that answers it. `[*]` in a path stands for every element of an
-/// `each`: `mails[*].sent.confirm=true`. Either all answers of a command are taken or none is. A second answer is refused; the
-/// same once more is fine.
+/// An answer is for a confirmation (`STEP.confirm=true`), a form (`STEP={"field": 1}`), or the question whether a
+/// call happened (`STEP={"happened": true, "value": …}`).
+///
+/// `planrun runs inbox` lists the open questions, with the command that answers each. `[*]` in a path matches every
+/// element of an `each`: `mails[*].sent.confirm=true`. Either all answers of a command are accepted or none. A
+/// question that was answered differently before is an error; repeating the same answer is not.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The run, unless `--all` is given, then what is answered, and how.
+    /// Id of the run (omit with `--all`), followed by the answers
     #[arg(value_name = "RUN PATH=JSON")]
     words: Vec<String>,
-    /// Answer in every run of the project that asks this.
+    /// Answer in every run of the project that asks this
     #[arg(long)]
     all: bool,
-    /// Ask for the answers, one question after the other, and read a line for each.
+    /// Ask for the answers on the terminal, one question after the other
     #[arg(short, long)]
     interactive: bool,
-    /// The role that answers, such as desk or desk:ann.
+    /// Role in which to answer, such as `desk` or `desk:ann`
     #[arg(long, value_name = "ROLE")]
     by: Option<String>,
-    /// A note that is kept with the answer.
+    /// Note to store with the answer
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// Go on with the runs in this process.
+    /// Resume the runs in this process
     #[arg(long)]
     resume: bool,
-    /// How it is told what was answered.
+    /// Output format
     #[arg(
         long,
         value_name = "FORMAT",
@@ -75,35 +77,36 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         return Ok(Exit::Fine);
     }
     for one in answered.iter().filter(|one| one.before) {
-        terminal.say(&format!(
-            "`{}` has this answer already",
+        terminal.note(&format!(
+            "`{}` already has this answer",
             visible_line(&one.path)
         ));
     }
     let mut runs: Vec<&str> = answered.iter().map(|one| &*one.run).collect();
     runs.dedup();
-    arguments.go_on(planrun, &runs, terminal)
+    arguments.resume_runs(planrun, &runs, terminal)
 }
 
 impl Arguments {
-    /// Whose questions are answered, and the answers.
+    /// Returns the runs to answer, and the answers.
     fn addressed(&self, planrun: &Planrun) -> Result<(Addressee<'_>, Vec<Given>), Failure> {
         let (to, answers) = match self.words.split_first() {
             _ if self.all => (Addressee::All, self.words.as_slice()),
             Some((run, rest)) if !run.contains('=') => {
-                // Whether there is such a run is told before what is wrong with an answer.
-                planrun.open_run(run).map_err(nothing_told)?;
+                // Reports a missing run before an invalid answer.
+                planrun.open_run(run).map_err(not_delivered)?;
                 (Addressee::Run(run), rest)
             }
             _ => {
                 return Err(Failure::Usage(
-                    "name the run first, or write `--all` for every run that asks".to_owned(),
+                    "name the run first, or use `--all` for every run with open questions"
+                        .to_owned(),
                 ));
             }
         };
         let read = |text: &String| {
             let (path, value) = split_answer(text).map_err(Failure::Usage)?;
-            Ok(self.given(&path, parsed(&value)?))
+            Ok(self.given(&path, parse_json(&value)?))
         };
         let answers = answers
             .iter()
@@ -111,10 +114,10 @@ impl Arguments {
             .collect::<Result<Vec<_>, Failure>>()?;
         match (answers.is_empty(), self.interactive) {
             (true, false) => Err(Failure::Usage(
-                "write the answers as PATH=JSON, or `--interactive`".to_owned(),
+                "pass the answers as PATH=JSON, or use `--interactive`".to_owned(),
             )),
             (false, true) => Err(Failure::Usage(
-                "`--interactive` asks for the answers; leave PATH=JSON out".to_owned(),
+                "`--interactive` asks for the answers; remove PATH=JSON".to_owned(),
             )),
             (true, true) | (false, false) => Ok((to, answers)),
         }
@@ -130,7 +133,7 @@ impl Arguments {
         }
     }
 
-    /// Asks for one answer after the other.
+    /// Asks for the answers on the terminal, one after the other.
     fn ask(
         &self,
         planrun: &Planrun,
@@ -144,20 +147,20 @@ impl Arguments {
         let mut answered = Vec::new();
         for open in runs {
             for (path, question) in open.questions() {
-                let asked = asked(&open, terminal.place, &path, &question);
-                terminal.say_plainly(&asked.told(planrun.host().now(), terminal.look));
+                let view = question_view(&open, terminal.project, &path, &question);
+                terminal.eprint(&view.render(planrun.host().now(), terminal.style));
                 let value = match reply(&question, true, terminal) {
                     Reply::Given(value) => value,
                     Reply::Skipped => continue,
-                    Reply::Gone => return Ok(answered),
+                    Reply::Ended => return Ok(answered),
                 };
                 let mut given = self.given(&path, value);
-                // Whoever sits there answers in the role that is asked for, unless another one is named.
+                // Unless `--by` is given, the user answers in the requested role.
                 given.by = given.by.or_else(|| question.by.clone());
                 match planrun.answer(Addressee::Run(open.run()), &[given]) {
                     Ok(taken) => answered.extend(taken),
                     Err(error @ Error::Answer { .. }) => {
-                        terminal.complain(&refused(error, terminal).to_string());
+                        terminal.error(&refused(error, terminal).to_string());
                     }
                     Err(error) => return Err(refused(error, terminal)),
                 }
@@ -166,16 +169,21 @@ impl Arguments {
         Ok(answered)
     }
 
-    /// Goes on with the runs that were told something, where that is wanted and nobody else drives them.
-    fn go_on(&self, planrun: &Planrun, runs: &[&str], terminal: Terminal) -> Result<Exit, Failure> {
+    /// Resumes the runs that got an answer, if requested and no process drives them.
+    fn resume_runs(
+        &self,
+        planrun: &Planrun,
+        runs: &[&str],
+        terminal: Terminal,
+    ) -> Result<Exit, Failure> {
         let mut exit = Exit::Fine;
         for run in runs {
             if planrun.run(run)?.driven {
                 continue;
             }
             if !self.resume {
-                terminal.say(&format!(
-                    "told; go on with `{}`",
+                terminal.note(&format!(
+                    "recorded; resume the run with `{}`",
                     terminal.command(&format!("runs resume {run}"))
                 ));
                 continue;
@@ -194,7 +202,7 @@ impl Arguments {
     }
 }
 
-/// Why an answer is refused, and how the run is stopped where that was meant.
+/// Describes why an answer is refused. After a second answer, also how to stop the run.
 fn refused(error: Error, terminal: Terminal) -> Failure {
     match &error {
         Error::Answer {
@@ -202,8 +210,8 @@ fn refused(error: Error, terminal: Terminal) -> Failure {
             error: error @ AnswerError::Twice { .. },
         } => {
             let stop = terminal.command(&format!("runs cancel {run}"));
-            Failure::Usage(format!("{}; `{stop}` stops the run", refusal(error)))
+            Failure::Usage(format!("{}; cancel the run with `{stop}`", refusal(error)))
         }
-        _ => nothing_told(error),
+        _ => not_delivered(error),
     }
 }

@@ -1,44 +1,44 @@
-//! `planrun runs events`: what was written of a run, one event a line.
+//! `planrun runs events`: prints the recorded events of a run, one per line.
 
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use planrun_lang::diag::render::{Look, visible_line};
+use planrun_lang::diag::render::{Appearance, visible_line};
 
-use crate::cli::question::{Asked, said};
+use crate::cli::question::{QuestionView, render_answer};
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::journal::{Event, EventKind, StepError, instant};
 use planrun_runs::runs::{EventOptions, Planrun, RunEvent};
 
-/// Print the events of a run.
+/// Print the events of a run
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The run.
+    /// Id of the run, or a prefix of it
     #[arg(value_name = "RUN")]
     run: String,
-    /// Only events of this step and of those in it.
+    /// Print only events of this step and of the steps inside it
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
-    /// Only events of this kind, such as `step.settled`. May be repeated.
+    /// Print only events of this kind, such as `step.settled` (repeatable)
     #[arg(long, value_name = "EVENT")]
     event: Vec<String>,
-    /// Begin with this event.
+    /// Start at the event with this number
     #[arg(long, value_name = "N", default_value = "1")]
     from: u64,
-    /// Go on until the run ends.
+    /// Keep printing new events until the run ends
     #[arg(long)]
     follow: bool,
-    /// How they are printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: EventFormat,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum EventFormat {
-    /// For people.
+    /// One line of text per event
     Human,
-    /// As they were written, with marks for what is secret: one JSON object a line.
+    /// The recorded JSON objects, one per line, with secrets redacted
     Ndjson,
 }
 
@@ -64,20 +64,20 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
 
 impl Arguments {
     fn print(&self, event: &RunEvent, terminal: Terminal) -> Result<(), Failure> {
-        let told = Event::peek(event.line.as_bytes())
+        let decoded = Event::peek(event.line.as_bytes())
             .map_err(|error| Failure::Environment(format!("event {}: {error}", event.number)))?;
-        if !self.wants(&told.kind) {
+        if !self.matches(&decoded.kind) {
             return Ok(());
         }
         match self.format {
             EventFormat::Ndjson => terminal.print_json(&format!("{}\n", event.line)),
             EventFormat::Human => {
-                terminal.print(&(line(&told) + &asked_or_said(&told, terminal.look)))
+                terminal.print(&(line(&decoded) + &question_or_answer(&decoded, terminal.style)))
             }
         }
     }
 
-    fn wants(&self, event: &EventKind) -> bool {
+    fn matches(&self, event: &EventKind) -> bool {
         let inside = |path: &str, outer: &str| {
             path.strip_prefix(outer)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -90,27 +90,27 @@ impl Arguments {
     }
 }
 
-/// The question that an event asks, or the answer that it brings.
-fn asked_or_said(event: &Event, look: Look) -> String {
+/// Renders the question that an event asks, or the answer that it holds; empty for other events.
+fn question_or_answer(event: &Event, style: Appearance) -> String {
     if let EventKind::StepAsks { path, question } = &event.kind {
-        let asked = Asked {
+        let view = QuestionView {
             project: None,
             run: None,
             path: &question.path(path),
             question,
         };
-        return asked.told(event.at, look);
+        return view.render(event.at, style);
     }
     if let EventKind::AnswerGiven {
         value, by, note, ..
     } = &event.kind
     {
-        return said(value, by.as_deref(), note.as_deref(), look);
+        return render_answer(value, by.as_deref(), note.as_deref(), style);
     }
     String::new()
 }
 
-/// What a line tells of an event beside its kind and its path.
+/// The details of an event besides its kind and its path.
 #[derive(Default)]
 struct Details<'e> {
     tool: &'e str,
@@ -197,7 +197,7 @@ fn line(event: &Event) -> String {
     let wait = details
         .wait
         .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-    parts.extend(wait.map(|wait| format!("for {}", super::when::length(wait))));
+    parts.extend(wait.map(|wait| format!("for {}", super::time::format_millis(wait))));
     parts.extend(
         details
             .error

@@ -1,4 +1,4 @@
-//! `planrun runs export`: everything that is known of a run as lines of JSON that prove themselves.
+//! `planrun runs export`: exports a run as JSON lines with a hash chain, so that the file can be verified.
 
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal as _, Write};
@@ -9,44 +9,45 @@ use clap::Args;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Planrun, verify_export};
 
-/// Write everything that is known of a run, one JSON object a line, each event with the chain over those before it.
+/// Export everything recorded about a run as JSON lines, each event with the hash chain over the events before it
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The run; with `--verify` an exported file, or `-` for standard input.
+    /// Id of the run, or a prefix of it; with `--verify`, an exported file, or `-` for standard input
     #[arg(value_name = "RUN|FILE")]
     what: String,
-    /// Prove that an exported file is whole and unaltered.
+    /// Verify that an exported file is complete and unaltered
     #[arg(long)]
     pub verify: bool,
-    /// Write also what plans and tools call sensitive, so that the export is the run byte for byte.
+    /// Include values that plans and tools declare sensitive, so that the export is the run byte for byte
     #[arg(long, conflicts_with = "verify")]
     with_secrets: bool,
 }
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    // On a terminal what it would act on is written out; elsewhere the lines are as they prove themselves.
+    // On a terminal, control characters are escaped; elsewhere the lines are written unchanged, so that they can be
+    // verified.
     let mut out: Box<dyn Write> = if io::stdout().is_terminal() {
-        Box::new(Harmless(terminal))
+        Box::new(EscapingWriter(terminal))
     } else {
         Box::new(io::stdout().lock())
     };
     let (exported, redacted) = planrun.export(&arguments.what, arguments.with_secrets, &mut out)?;
     let marks = if redacted {
-        ", with marks for what is secret; `--with-secrets` writes everything"
+        ", with secrets redacted; `--with-secrets` exports them"
     } else {
         ""
     };
-    terminal.say(&format!(
-        "{} events of the run {}{marks}",
+    terminal.note(&format!(
+        "exported {} events of the run {}{marks}",
         exported.events, exported.run
     ));
     Ok(Exit::Fine)
 }
 
-/// Writes to a terminal, with the characters that it would act on as escapes.
-struct Harmless(Terminal);
+/// Writes to a terminal, with control characters escaped.
+struct EscapingWriter(Terminal);
 
-impl Write for Harmless {
+impl Write for EscapingWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0
             .print_exactly(&String::from_utf8_lossy(bytes))
@@ -70,14 +71,14 @@ pub fn verify(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure
     };
     match verified {
         Ok(exported) => {
-            terminal.say(&format!(
-                "whole and unaltered: {} events of the run {}",
+            terminal.note(&format!(
+                "complete and unaltered: {} events of the run {}",
                 exported.events, exported.run
             ));
             Ok(Exit::Fine)
         }
         Err(fault) => {
-            terminal.complain(&format!("{}: {fault}", arguments.what));
+            terminal.error(&format!("{}: {fault}", arguments.what));
             Ok(Exit::Findings)
         }
     }

@@ -1,68 +1,69 @@
-//! `planrun runs inbox`: everything that waits for somebody's answer.
+//! `planrun runs inbox`: lists the open questions of runs.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use planrun_lang::diag::render::Look;
+use planrun_lang::diag::render::Appearance;
 use planrun_tools::project::{Location, Project, journal_file};
 
 use super::Format;
-use crate::cli::question::{Asked, documents};
+use crate::cli::question::{QuestionView, documents};
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::journal::Question;
 use planrun_runs::runs::{OpenRun, Planrun, real_host};
 
-/// Show every open question: what is asked, of whom, what an answer lets happen, and how to answer.
+/// List open questions, with what an answer allows and how to answer
 ///
-/// What comes from plans, tools and values stands behind a margin; long values are cut in the middle, and `--format json` has
-/// all of them.
+/// Text from plans, tools and values is printed behind a margin. Long values are cut in the middle; `--format json`
+/// prints them completely.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Only what is asked of this role.
+    /// List only questions to this role
     #[arg(long, value_name = "ROLE")]
     by: Option<String>,
-    /// Only what runs of this plan ask.
+    /// List only questions of runs of this plan
     #[arg(long, value_name = "PLAN")]
     plan: Option<String>,
-    /// What runs of every project below the current folder ask.
+    /// List questions of runs of every project below the current folder
     #[arg(long)]
     pub all: bool,
-    /// How they are printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: Format,
 }
 
-/// How far below the current folder projects are looked for.
-const DEEPEST: usize = 8;
+/// Maximum depth below the current folder at which projects are found.
+const MAX_DEPTH: usize = 8;
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let waiting = planrun.inbox(arguments.plan.as_deref())?;
     show(
         waiting
             .iter()
-            .map(|open| (open, terminal.place, terminal.look)),
+            .map(|open| (open, terminal.project, terminal.style)),
         arguments,
         terminal,
     )?;
     Ok(Exit::Fine)
 }
 
-/// The questions of every project below the current folder. One whose journal cannot be read hides no other.
+/// Prints the questions of every project below the current folder. An unreadable journal does not hide the questions
+/// of other projects.
 pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let (mut waiting, mut exit) = (Vec::new(), Exit::Fine);
     for folder in projects_below(Path::new(".")) {
-        let place = folder.display().to_string();
+        let project = folder.display().to_string();
         let location = Location { folder, file: None };
         let planrun = Planrun::with_journal(real_host(), location);
         match planrun.and_then(|planrun| Ok((planrun.inbox(arguments.plan.as_deref())?, planrun))) {
             Ok((open, planrun)) => {
-                let look = terminal
-                    .speaking(Project::language(&**planrun.host(), planrun.location()))
-                    .look;
-                waiting.extend(open.into_iter().map(|open| (open, place.clone(), look)));
+                let style = terminal
+                    .with_language(Project::language(&**planrun.host(), planrun.location()))
+                    .style;
+                waiting.extend(open.into_iter().map(|open| (open, project.clone(), style)));
             }
             Err(error) => {
-                terminal.complain(&format!("{place}: {error}"));
+                terminal.error(&format!("{project}: {error}"));
                 exit = Exit::Environment;
             }
         }
@@ -70,21 +71,21 @@ pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit,
     show(
         waiting
             .iter()
-            .map(|(open, place, look)| (open, Some(&**place), *look)),
+            .map(|(open, project, style)| (open, Some(&**project), *style)),
         arguments,
         terminal,
     )?;
     Ok(exit)
 }
 
-/// A question of a run as people and programs see it.
-pub(super) fn asked<'a>(
+/// Returns the view of a question of a run.
+pub(super) fn question_view<'a>(
     open: &'a OpenRun,
     project: Option<&'a str>,
     path: &'a str,
     question: &'a Question,
-) -> Asked<'a> {
-    Asked {
+) -> QuestionView<'a> {
+    QuestionView {
         project,
         run: Some((open.run(), open.plan())),
         path,
@@ -92,7 +93,7 @@ pub(super) fn asked<'a>(
     }
 }
 
-/// All questions of a run for people, as lines; empty where nothing is asked.
+/// Renders all questions of a run for people; empty if there are none.
 pub(super) fn questions_of(
     planrun: &Planrun,
     run: &str,
@@ -100,43 +101,43 @@ pub(super) fn questions_of(
 ) -> Result<String, Failure> {
     let (open, now) = (planrun.questions(run)?, planrun.host().now());
     let questions = open.questions();
-    let told = questions
+    let views = questions
         .iter()
-        .map(|(path, question)| asked(&open, terminal.place, path, question));
-    Ok(told.map(|asked| asked.told(now, terminal.look)).collect())
+        .map(|(path, question)| question_view(&open, terminal.project, path, question));
+    Ok(views.map(|view| view.render(now, terminal.style)).collect())
 }
 
 fn show<'a>(
-    waiting: impl Iterator<Item = (&'a OpenRun, Option<&'a str>, Look)>,
+    waiting: impl Iterator<Item = (&'a OpenRun, Option<&'a str>, Appearance)>,
     arguments: &Arguments,
     terminal: Terminal,
 ) -> Result<(), Failure> {
     let now = real_host().now();
-    let wanted = |by: Option<&str>| arguments.by.as_deref().is_none_or(|role| by == Some(role));
+    let matches = |by: Option<&str>| arguments.by.as_deref().is_none_or(|role| by == Some(role));
     let (mut texts, mut documents_of) = (Vec::new(), Vec::new());
-    for (open, project, look) in waiting {
+    for (open, project, style) in waiting {
         for (path, question) in open.questions() {
-            if wanted(question.by.as_deref()) {
-                let one = asked(open, project, &path, &question);
+            if matches(question.by.as_deref()) {
+                let one = question_view(open, project, &path, &question);
                 documents_of.push(one.document());
-                texts.push(one.told(now, look));
+                texts.push(one.render(now, style));
             }
         }
     }
     match arguments.format {
         Format::Json => terminal.print(&documents(&documents_of))?,
-        Format::Human if texts.is_empty() => terminal.say("nobody is asked for anything"),
+        Format::Human if texts.is_empty() => terminal.note("no open questions"),
         Format::Human => terminal.print(&texts.join("\n"))?,
     }
     Ok(())
 }
 
-/// The folders of all projects in a folder and below it that have a journal.
+/// Returns the folders of all projects at or below a folder that have a journal.
 fn projects_below(folder: &Path) -> Vec<PathBuf> {
     let mut walk = ignore::WalkBuilder::new(folder);
     walk.standard_filters(false)
         .follow_links(false)
-        .max_depth(Some(DEEPEST))
+        .max_depth(Some(MAX_DEPTH))
         .filter_entry(|entry| {
             let name = entry.file_name().to_string_lossy();
             entry.file_type().is_some_and(|kind| kind.is_dir())

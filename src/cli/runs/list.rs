@@ -1,4 +1,4 @@
-//! `planrun runs list`: the runs of a project, the newest first.
+//! `planrun runs list`: lists the runs of a project, newest first.
 
 use clap::Args;
 use planrun_lang::diag::render::Language;
@@ -8,26 +8,26 @@ use serde_json::json;
 
 use super::Format;
 use super::inbox::questions_of;
-use super::when::{away, moment};
+use super::time::{relative_time, timestamp};
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Planrun, RunFilter, RunSummary, Wake};
 
-/// List runs, the newest first.
+/// List runs, newest first
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Only runs of this plan.
+    /// List only runs of this plan
     #[arg(long, value_name = "PLAN")]
     plan: Option<String>,
-    /// Only runs in this state. May be repeated.
+    /// List only runs in this state (repeatable)
     #[arg(long, value_name = "STATE", value_parser = state)]
     state: Vec<String>,
-    /// Only runs that somebody or something has to move on.
+    /// List only paused runs, with their open questions
     #[arg(long)]
     waiting: bool,
-    /// At most so many.
+    /// List at most N runs
     #[arg(long, value_name = "N", default_value = "20")]
     limit: usize,
-    /// How they are printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: Format,
 }
@@ -51,7 +51,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
                 .unwrap_or_default();
             terminal.print_json(&format!("{text}\n"))?;
         }
-        Format::Human if rows.is_empty() => terminal.say("no runs"),
+        Format::Human if rows.is_empty() => terminal.note("no runs"),
         Format::Human => {
             let mut text = table(planrun, &rows, now);
             for row in rows.iter().filter(|_| arguments.waiting) {
@@ -73,26 +73,26 @@ fn table(planrun: &Planrun, rows: &[RunSummary], now: i128) -> String {
         let wake = wake.map(|wake| {
             format!(
                 "{} {}",
-                what_comes(planrun, row),
-                away(wake, now, Language::En)
+                wake_label(planrun, row),
+                relative_time(wake, now, Language::En)
             )
         });
-        let shown = |text: &str| visible_line(text).into_owned();
+        let visible = |text: &str| visible_line(text).into_owned();
         let rest = [
-            row.error.as_deref().map(shown),
-            row.note.as_deref().map(shown),
+            row.error.as_deref().map(visible),
+            row.note.as_deref().map(visible),
             wake,
         ]
         .into_iter()
         .flatten()
         .collect::<Vec<_>>();
-        let (run, plan) = (shown(&row.run), shown(&row.plan));
+        let (run, plan) = (visible(&row.run), visible(&row.plan));
         lines.push([
             run,
             plan,
-            row.standing().to_owned(),
+            row.status().to_owned(),
             steps,
-            away(row.created_at, now, Language::En),
+            relative_time(row.created_at, now, Language::En),
             rest.join(", "),
         ]);
     }
@@ -106,23 +106,23 @@ fn table(planrun: &Planrun, rows: &[RunSummary], now: i128) -> String {
     let widths: Vec<usize> = (0..6).map(width).collect();
     let mut text = String::new();
     for line in &lines {
-        let mut shown = String::new();
+        let mut row = String::new();
         for (cell, width) in line.iter().zip(&widths) {
             let missing = width - unicode_width::UnicodeWidthStr::width(&**cell);
-            shown.push_str(cell);
-            shown.extend(std::iter::repeat_n(' ', missing + 2));
+            row.push_str(cell);
+            row.extend(std::iter::repeat_n(' ', missing + 2));
         }
-        text.push_str(shown.trim_end());
+        text.push_str(row.trim_end());
         text.push('\n');
     }
     text
 }
 
-/// What happens at the moment at which a run wakes by itself.
-fn what_comes(planrun: &Planrun, row: &RunSummary) -> &'static str {
+/// Describes what happens at the time at which a run wakes by itself.
+fn wake_label(planrun: &Planrun, row: &RunSummary) -> &'static str {
     match planrun.wake(row) {
         Wake::QuestionExpires => "its question expires",
-        Wake::GoesOn => "goes on",
+        Wake::Resumes => "resumes",
     }
 }
 
@@ -132,9 +132,9 @@ fn document(row: &RunSummary) -> serde_json::Value {
         "plan": row.plan,
         "status": row.state,
         "driven": row.driven,
-        "created_at": moment(row.created_at),
-        "updated_at": moment(row.updated_at),
-        "wake_at": row.wake_at.map(moment),
+        "created_at": timestamp(row.created_at),
+        "updated_at": timestamp(row.updated_at),
+        "wake_at": row.wake_at.map(timestamp),
         "error": row.error,
         "note": row.note,
         "steps_done": row.steps_done,
@@ -153,5 +153,5 @@ fn state(text: &str) -> Result<String, String> {
         .iter()
         .find(|name| **name == text)
         .map(|name| (*name).to_owned())
-        .ok_or_else(|| format!("no state of a run; there are {}", names.join(", ")))
+        .ok_or_else(|| format!("unknown state; expected one of {}", names.join(", ")))
 }

@@ -1,4 +1,4 @@
-//! `planrun runs`: what happened, and acting on it.
+//! `planrun runs`: inspects and controls runs.
 
 mod answer;
 mod events;
@@ -7,11 +7,11 @@ mod inbox;
 mod list;
 mod patch;
 mod prune;
-mod say;
 mod show;
-mod when;
+mod signal;
+mod time;
 
-pub(in crate::cli) use when::{away, moment};
+pub(in crate::cli) use time::{relative_time, timestamp};
 
 use std::path::Path;
 
@@ -41,9 +41,9 @@ Examples:
   planrun runs export 0193a1f2 > run.ndjson
   planrun runs export --verify run.ndjson";
 
-/// What happened in the runs of a project, and acting on it.
+/// Inspect and control the runs of a project
 ///
-/// A run is named by its id or by the beginning of it.
+/// A run is given by its id, or by a prefix of it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -59,7 +59,7 @@ enum RunsCommand {
     Resume(ResumeArguments),
     Inbox(inbox::Arguments),
     Answer(answer::Arguments),
-    Signal(say::SignalArguments),
+    Signal(signal::SignalArguments),
     Retry(RetryArguments),
     Cancel(CancelArguments),
     Patch(patch::Arguments),
@@ -67,86 +67,86 @@ enum RunsCommand {
     Prune(prune::Arguments),
 }
 
-/// Go on with a run, or with all that are due.
+/// Resume a run, or all runs that are due
 #[derive(Debug, Args)]
 struct ResumeArguments {
-    /// The run.
+    /// Id of the run, or a prefix of it
     #[arg(value_name = "RUN", required_unless_present = "due")]
     run: Option<String>,
-    /// Try a run once more that was paused because processes died at it.
+    /// Resume a run that was paused because its process died repeatedly at the same event
     #[arg(long, conflicts_with = "due")]
     again: bool,
-    /// Every run whose time to go on has come, and every one whose process has died.
+    /// Resume every run whose wake-up time has passed, and every run whose process has died
     #[arg(long, conflicts_with = "run")]
     due: bool,
     #[command(flatten)]
-    look: LookArguments,
+    output: OutputArguments,
 }
 
-/// How a run that goes on is shown.
+/// How to print a run that is resumed.
 #[derive(Debug, Args)]
-struct LookArguments {
-    /// What is printed of a completed run.
+struct OutputArguments {
+    /// What to print of a completed run
     #[arg(long, value_name = "WHAT", default_value = "reply")]
     output: RunOutput,
-    /// The language of observations, summaries and questions; else that of `planrun.yaml`, else English.
+    /// Language of observations, summaries and questions [default: the language of `planrun.yaml`, or en]
     #[arg(long, value_name = "LANGUAGE", value_parser = super::arguments::language())]
     language: Option<Language>,
-    /// How it is printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: RunFormat,
 }
 
-impl LookArguments {
-    fn look(&self, terminal: Terminal) -> OutputOptions {
+impl OutputArguments {
+    fn options(&self, terminal: Terminal) -> OutputOptions {
         OutputOptions {
             format: self.format,
             output: self.output,
-            terminal: terminal.speaking(self.language),
+            terminal: terminal.with_language(self.language),
         }
     }
 }
 
-/// Do again what has failed, as a new execution.
+/// Retry the failed part of a run, as a new execution
 ///
-/// Of a run that is paused because of a failure, that is the step that failed; of one that has completed and was then found
-/// not to be as it should be, only the looks that found that.
+/// If the run is paused because of a failure, the failed step is retried. If the run has completed but its
+/// verification failed, only the failed verifications are retried.
 #[derive(Debug, Args)]
 struct RetryArguments {
-    /// The run.
+    /// Id of the run, or a prefix of it
     #[arg(value_name = "RUN")]
     run: String,
     #[command(flatten)]
-    look: LookArguments,
+    output: OutputArguments,
 }
 
-/// End a run, and take back what it did where its plan says how.
+/// Cancel a run, and undo what it did where its plan defines how
 #[derive(Debug, Args)]
 struct CancelArguments {
-    /// The run.
+    /// Id of the run, or a prefix of it
     #[arg(value_name = "RUN")]
     run: String,
-    /// Take nothing back.
+    /// Do not undo anything
     #[arg(long)]
     keep: bool,
-    /// End it even while it takes things back; what is left stays as it is.
+    /// Cancel the run even while it is undoing; what is not yet undone is kept
     #[arg(long)]
     force: bool,
 }
 
-/// How something is printed.
+/// The output formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {
-    /// For people.
+    /// Text for people
     Human,
-    /// One JSON document.
+    /// One JSON document
     Json,
 }
 
-/// Does what was asked for.
+/// Runs the subcommand.
 ///
 /// # Errors
-/// When there is no journal, or it cannot be used.
+/// Returns an error if there is no journal, or it cannot be used.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -165,25 +165,25 @@ pub fn run(
     let planrun = journal_of(None, project)?;
     let location = planrun.location();
     let terminal = terminal
-        .beside(location)
-        .speaking(Project::language(&**planrun.host(), location));
+        .for_project(location)
+        .with_language(Project::language(&**planrun.host(), location));
     match &arguments.command {
         RunsCommand::List(arguments) => list::run(&planrun, arguments, terminal),
         RunsCommand::Show(arguments) => show::run(&planrun, arguments, terminal),
         RunsCommand::Events(arguments) => events::run(&planrun, arguments, terminal),
-        RunsCommand::Resume(arguments) => go_on(&planrun, arguments, terminal),
+        RunsCommand::Resume(arguments) => resume_command(&planrun, arguments, terminal),
         RunsCommand::Export(arguments) => export::run(&planrun, arguments, terminal),
         RunsCommand::Prune(arguments) => prune::run(&planrun, arguments, terminal),
         RunsCommand::Inbox(arguments) => inbox::run(&planrun, arguments, terminal),
         RunsCommand::Answer(arguments) => answer::run(&planrun, arguments, terminal),
-        RunsCommand::Signal(arguments) => say::signal(&planrun, arguments, terminal),
+        RunsCommand::Signal(arguments) => signal::run(&planrun, arguments, terminal),
         RunsCommand::Retry(arguments) => retry(&planrun, arguments, terminal),
         RunsCommand::Patch(arguments) => patch::run(&planrun, arguments, terminal),
         RunsCommand::Cancel(arguments) => cancel(&planrun, arguments, terminal),
     }
 }
 
-/// Goes on with a run where it was; of one that has ended, tells how.
+/// Resumes a run where it stopped; if it has ended, prints its outcome.
 fn resume(
     planrun: &Planrun,
     run: &str,
@@ -195,12 +195,12 @@ fn resume(
     })
 }
 
-fn go_on(
+fn resume_command(
     planrun: &Planrun,
     arguments: &ResumeArguments,
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
-    let output = arguments.look.look(terminal);
+    let output = arguments.output.options(terminal);
     if let Some(run) = &arguments.run {
         let options = ResumeOptions {
             again: arguments.again,
@@ -210,11 +210,11 @@ fn go_on(
     }
     let mut exit = Exit::Fine;
     for row in planrun.due()? {
-        // Somebody may have taken it up while others went on here.
+        // Another process may have resumed it while this one drove other runs.
         if planrun.run(&row.run)?.driven {
             continue;
         }
-        terminal.say(&format!("{} ({})", row.run, row.plan));
+        terminal.note(&format!("{} ({})", row.run, row.plan));
         let options = ResumeOptions {
             retries: false,
             ..ResumeOptions::default()
@@ -232,7 +232,7 @@ fn retry(
     arguments: &RetryArguments,
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
-    let output = arguments.look.look(terminal);
+    let output = arguments.output.options(terminal);
     drive(
         planrun,
         (ResumeOptions::default(), None),
@@ -241,15 +241,15 @@ fn retry(
     )
 }
 
-/// Why a run is not told something.
-fn nothing_told(error: Error) -> Failure {
+/// Describes why nothing was delivered to a run.
+fn not_delivered(error: Error) -> Failure {
     match &error {
-        Error::Ended { .. } => Failure::Usage(format!("{error}; nothing was told to it")),
+        Error::Ended { .. } => Failure::Usage(format!("{error}; nothing was delivered to it")),
         _ => error.into(),
     }
 }
 
-/// Asks for the end of a run. One that nobody drives is driven to its end here.
+/// Cancels a run. If no process drives it, it is driven to its end here.
 fn cancel(
     planrun: &Planrun,
     arguments: &CancelArguments,
@@ -264,11 +264,11 @@ fn cancel(
     let run = match planrun.cancel(&arguments.run, how, options) {
         Ok(Some(run)) => run,
         Ok(None) => {
-            terminal.say("asked the process that drives the run to end it");
+            terminal.note("asked the process that drives the run to cancel it");
             return Ok(Exit::Fine);
         }
         Err(Error::Ended { run, state }) => {
-            terminal.complain(&format!("the run `{run}` has ended already: {state}"));
+            terminal.error(&format!("the run `{run}` has already ended: {state}"));
             return Ok(Exit::Usage);
         }
         Err(error) => return Err(error.into()),
@@ -280,6 +280,6 @@ fn cancel(
         (stop, None, None),
         OutputOptions::plain(terminal),
     )?;
-    terminal.say(&format!("the run {id} is {}", planrun.run(&id)?.state));
+    terminal.note(&format!("the run {id} is {}", planrun.run(&id)?.state));
     Ok(Exit::Fine)
 }

@@ -1,4 +1,4 @@
-//! `planrun runs patch`: another text for what a run has not started.
+//! `planrun runs patch`: replaces the parts of a run's plan that have not started.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,22 +11,23 @@ use crate::cli::plan_files::checked_plan;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Error, Patched, Planrun, RecordedRun, ResumeOptions, Workspace};
 
-/// Give a run another text for what it has not started.
+/// Replace the parts of a run's plan that have not started
 ///
-/// What has started, and what that has read, stays as it is. The run goes on with `planrun runs resume`.
+/// Started steps, and everything that they have read, are kept. Resume the run with `planrun runs resume` or
+/// `--resume`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The run.
+    /// Id of the run, or a prefix of it
     #[arg(value_name = "RUN")]
     run: String,
-    /// The file with the new text.
+    /// Plan file with the new text
     #[arg(value_name = "PLAN")]
     file: PathBuf,
-    /// Go on with the run then.
+    /// Resume the run in this process
     #[arg(long)]
     resume: bool,
     #[command(flatten)]
-    look: super::LookArguments,
+    output: super::OutputArguments,
 }
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
@@ -44,19 +45,18 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     let patched = run.patch(&checked).map_err(|error| match error {
         Error::Obstacles(report) => {
             if !report.diagnostics.is_empty() {
-                terminal.say_plainly(&human(&[*report], terminal.look));
+                terminal.eprint(&human(&[*report], terminal.style));
             }
             Failure::Usage(
-                "the rest of the plan could not be done as a whole, so nothing was changed"
-                    .to_owned(),
+                "parts of the remaining plan cannot be executed, so nothing was changed".to_owned(),
             )
         }
         error => error.into(),
     })?;
-    terminal.say(&format!("patched: {}", describe(&patched)));
+    terminal.note(&format!("patched: {}", describe(&patched)));
     if !arguments.resume {
-        terminal.say(&format!(
-            "go on with `{}`",
+        terminal.note(&format!(
+            "resume the run with `{}`",
             terminal.command(&format!("runs resume {id}"))
         ));
         return Ok(Exit::Fine);
@@ -65,7 +65,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         planrun,
         &id,
         ResumeOptions::default(),
-        arguments.look.look(terminal),
+        arguments.output.options(terminal),
     )
 }
 
@@ -87,7 +87,7 @@ fn describe(patched: &Patched) -> String {
         })
         .collect();
     if parts.is_empty() {
-        "no named statement differs".to_owned()
+        "no named statement has changed".to_owned()
     } else {
         parts.join("; ")
     }

@@ -1,4 +1,4 @@
-//! `planrun runs prune`: deleting runs that have ended.
+//! `planrun runs prune`: deletes runs that have ended.
 
 use clap::Args;
 use std::fmt::Write as _;
@@ -6,32 +6,32 @@ use std::fmt::Write as _;
 use planrun_lang::diag::render::Language;
 use planrun_lang::diag::render::visible_line;
 
-use super::when::{away, moment};
+use super::time::{relative_time, timestamp};
 use crate::cli::check::counted;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Planrun, Prune, RunSummary};
 
-/// Delete runs that have ended, and the large values that only they refer to.
+/// Delete runs that have ended, and the large values that only they refer to
 ///
-/// Which ones, `--keep`, `--days` or `--all` says; without any of them nothing is deleted.
+/// Select the runs with `--keep`, `--days` or `--all`; without any of them, nothing is deleted.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Keep the newest of those that have ended, so many.
+    /// Keep the newest N runs that have ended
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
-    /// Only those that ended so many days ago or earlier.
+    /// Delete only runs that ended at least DAYS days ago
     #[arg(long, value_name = "DAYS")]
     days: Option<u32>,
-    /// Every run that has ended.
+    /// Delete every run that has ended
     #[arg(long, conflicts_with_all = ["keep", "days"])]
     all: bool,
-    /// Delete nothing: list what would be deleted.
+    /// List what would be deleted, without deleting it
     #[arg(long)]
     dry_run: bool,
 }
 
 const DAY: i128 = 86_400_000_000_000;
-/// So many runs are listed.
+/// Maximum number of runs listed.
 const MAX_LISTED: usize = 20;
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
@@ -48,34 +48,34 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         if chosen || rows.is_empty() {
             return Ok(Exit::Fine);
         }
-        let hint = "nothing was deleted; `--all` deletes these runs, `--keep N` all but the newest of them, `--days N` those \
-                    that ended so long ago";
+        let hint = "nothing was deleted; `--all` deletes these runs, `--keep N` all but the newest N, `--days N` those that \
+                    ended at least N days ago";
         return Err(Failure::Usage(hint.to_owned()));
     }
     let pruned = planrun.prune(prune)?;
     if pruned.lingers {
-        terminal.say(
-            "others use the journal just now: parts of what was deleted may stand in the file beside it until they end",
+        terminal.note(
+            "other processes are using the journal: parts of the deleted data may remain in the file next to it until they exit",
         );
     }
     let (runs, values) = (
         counted(pruned.runs.len(), "run"),
         counted(pruned.values, "large value"),
     );
-    terminal.say(&format!("deleted {runs} and {values}"));
+    terminal.note(&format!("deleted {runs} and {values}"));
     Ok(Exit::Fine)
 }
 
 fn listed(rows: &[RunSummary], now: i128) -> String {
     let mut text = match rows.len() {
-        0 => "no run would be deleted\n".to_owned(),
+        0 => "no runs would be deleted\n".to_owned(),
         count => format!("{} would be deleted:\n", counted(count, "run")),
     };
     for row in rows.iter().take(MAX_LISTED) {
         let (run, plan) = (visible_line(&row.run), visible_line(&row.plan));
         let (at, ago) = (
-            moment(row.updated_at),
-            away(row.updated_at, now, Language::En),
+            timestamp(row.updated_at),
+            relative_time(row.updated_at, now, Language::En),
         );
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {run}  {plan}  {}  ended {at}, {ago}", row.state);

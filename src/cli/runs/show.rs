@@ -1,4 +1,4 @@
-//! `planrun runs show`: one run, step by step.
+//! `planrun runs show`: prints one run, step by step.
 
 use std::fmt::Write as _;
 
@@ -7,27 +7,27 @@ use planrun_lang::diag::render::{visible_line, visible_text};
 
 use super::Format;
 use super::inbox::questions_of;
-use super::when::{length, moment};
+use super::time::{format_millis, timestamp};
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::run::{Outcome, StepReport, TaskReport, Verification};
 use planrun_runs::runs::Planrun;
 
-/// Show one run, step by step.
+/// Show one run, step by step
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The run.
+    /// Id of the run, or a prefix of it
     #[arg(value_name = "RUN")]
     run: String,
-    /// How it is printed; the JSON is that of `planrun run`.
+    /// Output format; the JSON is that of `planrun run`
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: Format,
-    /// The text of its plan in place of its steps: what it is bound to, and what an approval was given for.
+    /// Print the text of the plan that the run executes, and that an approval was given for, instead of its steps
     #[arg(long)]
     plan: bool,
 }
 
-/// How many columns the bars of the timeline take.
+/// Width of the bars of the timeline, in columns.
 const BAR: u64 = 24;
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
@@ -42,8 +42,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     if arguments.format == Format::Json {
         let mut text = Vec::new();
         let written = outcome.write_json(&mut text);
-        written
-            .map_err(|error| Failure::Environment(format!("the run cannot be written: {error}")))?;
+        written.map_err(|error| Failure::Environment(format!("cannot write the run: {error}")))?;
         text.push(b'\n');
         terminal.print_json(&String::from_utf8_lossy(&text))?;
         return Ok(Exit::Fine);
@@ -52,13 +51,13 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         "{} {}: {}, began {}, {} events\n",
         visible_line(&row.plan),
         visible_line(&row.run),
-        row.standing(),
-        moment(row.created_at),
+        row.status(),
+        timestamp(row.created_at),
         row.events
     );
     text.push_str(&timeline(&outcome, row.created_at));
     text.push_str(&tasks(&outcome));
-    text.push_str(&looks(&outcome));
+    text.push_str(&verification_line(&outcome));
     if let Some(error) = &outcome.error {
         let place = error
             .place
@@ -77,8 +76,8 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     Ok(Exit::Fine)
 }
 
-/// The steps, one a line, with a bar from its begin to its end. `began` is the begin of the run, in nanoseconds since
-/// 1970.
+/// Returns the steps, one per line, with a bar from start to end. `began` is the start of the run, in nanoseconds
+/// since the Unix epoch.
 fn timeline(outcome: &Outcome, began: i128) -> String {
     let mut text = String::new();
     let steps = outcome.steps();
@@ -102,7 +101,9 @@ fn timeline(outcome: &Outcome, began: i128) -> String {
             visible_line(&step.path),
             step.status.name(),
             bar,
-            offset.map(|_| length(step.duration_ms)).unwrap_or_default(),
+            offset
+                .map(|_| format_millis(step.duration_ms))
+                .unwrap_or_default(),
             remarks(step),
             bars = usize::try_from(BAR).unwrap_or(0),
         );
@@ -112,7 +113,7 @@ fn timeline(outcome: &Outcome, began: i128) -> String {
     text
 }
 
-/// How the tasks of the plan stand, where it has some.
+/// Returns the status of the plan's tasks; empty if it has none.
 fn tasks(outcome: &Outcome) -> String {
     let one = |task: &TaskReport| {
         format!(
@@ -129,8 +130,8 @@ fn tasks(outcome: &Outcome) -> String {
     }
 }
 
-/// What was found out of the effects, where anything looks at one.
-fn looks(outcome: &Outcome) -> String {
+/// Returns the counts of verified effects; empty if no effect is verified.
+fn verification_line(outcome: &Outcome) -> String {
     let verification = outcome.verification();
     let Verification {
         verified,
@@ -144,7 +145,7 @@ fn looks(outcome: &Outcome) -> String {
     format!("effects: {}\n", verification.counts())
 }
 
-/// Milliseconds from the beginning of the run to that of the step.
+/// Returns the milliseconds from the start of the run to the start of the step; `None` if it never started.
 fn since(step: &StepReport, begun_at: i128) -> Option<u64> {
     let at = planrun_lang::value::parse_timestamp(step.started_at.as_deref()?)?;
     u64::try_from((at - begun_at) / 1_000_000).ok().or(Some(0))
@@ -173,8 +174,8 @@ fn remarks(step: &StepReport) -> String {
     );
     remarks.extend(step.reason.map(str::to_owned));
     remarks.extend(step.again.map(|again| match again {
-        "asked" => "done again".to_owned(),
-        differs => format!("done again: its {differs} differ"),
+        "asked" => "repeated".to_owned(),
+        differs => format!("repeated: its {differs} differ"),
     }));
     let class = step
         .error

@@ -1,4 +1,4 @@
-//! `--coverage`: what of the plans the tests reached, as text and as files for other programs.
+//! `--coverage`: reports which parts of the plans the tests reached, as text and as files for other programs.
 
 use std::path::{Path, PathBuf};
 
@@ -9,21 +9,21 @@ use super::files::Tested;
 use crate::cli::{Failure, Terminal};
 use planrun_test::plantest::coverage::{Coverage, Goals, Seen, Share, html, json, lcov, text};
 
-/// How coverage is told.
+/// The formats of coverage reports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, ValueEnum)]
 pub enum Report {
-    /// A table, and what no test reached, for people.
+    /// Table with what no test reached, on standard output
     Text,
-    /// One JSON document: coverage.json.
+    /// JSON document, in coverage.json
     Json,
-    /// Trace data for editors and CI services: lcov.info.
+    /// Trace data for editors and CI services, in lcov.info
     Lcov,
-    /// A page: coverage.html.
+    /// HTML page, in coverage.html
     Html,
 }
 
 impl Report {
-    /// The file that it is written to; nothing for what is printed.
+    /// Returns the name of the file to write; `None` if the report is printed.
     const fn file(self) -> Option<&'static str> {
         match self {
             Self::Text => None,
@@ -34,7 +34,7 @@ impl Report {
     }
 }
 
-/// The goals of every plan that stands in the files.
+/// Returns the coverage goals of every plan in the files.
 pub(super) fn goals(tested: &Tested) -> Vec<Goals> {
     let sound = tested
         .files
@@ -51,16 +51,17 @@ pub(super) fn goals(tested: &Tested) -> Vec<Goals> {
         .collect()
 }
 
-/// Tells what was reached; files go into `folder`, text beside a document for programs to the messages.
+/// Prints the coverage reports. Files are written to `folder`; text is printed to standard error if standard output
+/// holds a document for programs.
 ///
 /// # Errors
-/// When a file cannot be written.
-pub(super) fn tell(
+/// Returns an error if a file cannot be written.
+pub(super) fn print_reports(
     goals: &[Goals],
     seen: &Seen,
     reports: &[Report],
     folder: &Path,
-    beside: bool,
+    to_stderr: bool,
     terminal: Terminal,
 ) -> Result<Share, Failure> {
     let coverage = Coverage::of(goals, seen);
@@ -72,8 +73,8 @@ pub(super) fn tell(
             Report::Html => html(&coverage),
         };
         let Some(name) = report.file() else {
-            if beside {
-                terminal.say_plainly(&content);
+            if to_stderr {
+                terminal.eprint(&content);
             } else {
                 match report {
                     Report::Text => terminal.print(&content)?,
@@ -90,7 +91,7 @@ pub(super) fn tell(
             .make_folder(folder)
             .and_then(|()| RealHost.write_file(&path, content.as_bytes()))
             .map_err(cannot)?;
-        terminal.say(&format!("coverage is in `{}`", path.display()));
+        terminal.note(&format!("coverage is in `{}`", path.display()));
     }
     Ok(coverage.share())
 }

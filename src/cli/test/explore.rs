@@ -1,4 +1,4 @@
-//! `--explore`: what was found around the tests, with a test that shows each.
+//! `--explore`: runs the tests with injected faults, and prints a test that reproduces each violation.
 
 use std::fmt::Write as _;
 
@@ -13,28 +13,30 @@ use planrun_core::run::Order;
 use planrun_runs::driver::Silence;
 use planrun_test::plantest::case::Case;
 use planrun_test::plantest::explore::invariants::breaches;
-use planrun_test::plantest::explore::{Discovery, Explored, Fault, Reach, explore, reproducer};
+use planrun_test::plantest::explore::{
+    Discovery, ExploreOptions, Explored, Fault, explore, reproducer,
+};
 use planrun_test::plantest::play::{RunOptions, play};
 use planrun_test::plantest::suite::{Prepared, Suite, doubles};
 
-/// In how many orders every case is explored where nobody says.
+/// Default number of orders in which every case is explored.
 const SEEDS: u64 = 8;
 
-/// What was found around the tests of one file.
+/// What was found by exploring the tests of one file.
 pub(super) struct FileExplored<'a> {
     pub file: &'a TestedFile,
     pub explored: Explored,
-    /// A test for each discovery.
+    /// A reproducing test for each discovery.
     pub tests: Vec<String>,
 }
 
-/// Explores around every case that passes.
+/// Explores every case that passes.
 pub(super) fn explore_all<'a>(
     tested: &'a Tested,
     runs: &[FileRun<'a>],
     seeds: u64,
 ) -> Vec<FileExplored<'a>> {
-    let reach = Reach {
+    let options = ExploreOptions {
         seeds: if seeds == 0 { SEEDS } else { seeds },
     };
     let one = |run: &FileRun<'a>| {
@@ -60,7 +62,7 @@ pub(super) fn explore_all<'a>(
             &file.suite,
             &tested.environments[file.project],
             &cases,
-            reach,
+            options,
         );
         let tests = explored
             .discoveries
@@ -76,7 +78,7 @@ pub(super) fn explore_all<'a>(
     runs.par_iter().map(one).collect()
 }
 
-/// The smallest test that shows a discovery.
+/// Returns the smallest test that reproduces a discovery.
 fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String {
     let environment = &tested.environments[file.project];
     let options = match discovery.fault {
@@ -84,12 +86,12 @@ fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String
             order: Order::Seeded(seed),
             ..RunOptions::default()
         },
-        // What was made up is written out.
+        // The test that reproduces it contains the injected fault itself.
         Fault::Edge(_) | Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => {
             RunOptions::default()
         }
     };
-    let shows = |test: &str| {
+    let reproduces = |test: &str| {
         let source = &file.suite.source;
         let start = source.text().len();
         let source = SourceFile::new(source.name(), format!("{}\n{test}", source.text()));
@@ -117,11 +119,11 @@ fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String
             .iter()
             .any(|breach| breach.name() == discovery.breach.name())
     };
-    reproducer(&file.suite, discovery, &shows)
+    reproducer(&file.suite, discovery, &reproduces)
 }
 
-/// What was found, for people.
-pub(super) fn told(explored: &[FileExplored<'_>]) -> String {
+/// Renders the discoveries for people.
+pub(super) fn render(explored: &[FileExplored<'_>]) -> String {
     let mut text = String::new();
     let mut found = 0;
     for file in explored {

@@ -1,4 +1,4 @@
-//! The files with tests: read, checked, each in its project.
+//! Reads and checks the files with tests, each in its project.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,20 +16,20 @@ use planrun_runs::runs::{PlanText, Workspace};
 use planrun_test::plantest::play::TestEnvironment;
 use planrun_test::plantest::suite::Suite;
 
-/// Everything that is to be tested.
+/// The files to test, with their projects.
 pub(crate) struct Tested {
     /// In path order.
     pub files: Vec<TestedFile>,
-    /// By the numbers of projects.
+    /// By the index of the project.
     pub environments: Vec<TestEnvironment>,
     pub workspaces: Vec<Workspace>,
-    /// What is wrong with the projects' own files, and with files that are no text.
+    /// The errors in the projects' own files, and in files that are not text.
     pub reports: Vec<FileReport>,
     pub problems: Vec<Problem>,
 }
 
 impl Tested {
-    /// Whether some files cannot be tested.
+    /// Returns true if some files cannot be tested.
     pub fn is_broken(&self) -> bool {
         let unread = !self.problems.is_empty() || !self.reports.is_empty();
         unread || self.files.iter().any(|file| !file.suite.broken.is_empty())
@@ -39,24 +39,24 @@ impl Tested {
 /// One file with tests.
 pub(crate) struct TestedFile {
     pub suite: Suite,
-    /// The number of its project.
+    /// Index of its project.
     pub project: usize,
 }
 
-/// The files below the paths that have tests, checked at the same time.
+/// Returns the files below the paths that have tests, checked in parallel.
 ///
 /// # Errors
-/// When a path does not exist, or a project cannot be used.
+/// Returns an error if a path does not exist, or a project cannot be used.
 pub(crate) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
     let mut tested = open_all(paths, folder)?;
     tested.files.retain(|file| has_tests(&file.suite));
     Ok(tested)
 }
 
-/// The files below the paths, those without tests included.
+/// Returns the files below the paths, including those without tests.
 ///
 /// # Errors
-/// When a path does not exist, or a project cannot be used.
+/// Returns an error if a path does not exist, or a project cannot be used.
 pub(crate) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
     let found = plan_files::find(paths)?;
@@ -117,7 +117,7 @@ fn read(file: &PlanFile, workspace: &Workspace, project: usize) -> Read {
     }
 }
 
-/// Whether a file has tests, though their plans may not be known.
+/// Returns true if a file has tests, even if their plans are unknown.
 fn has_tests(suite: &Suite) -> bool {
     suite
         .checked
@@ -130,12 +130,12 @@ fn has_tests(suite: &Suite) -> bool {
 pub(super) fn environment(workspace: &Workspace) -> TestEnvironment {
     TestEnvironment {
         limit: workspace.limit.clone(),
-        // Tests are about plans, and answer what these ask.
+        // The defaults of confirmations do not apply: a test answers the questions that its plan asks itself.
         defaults: Defaults {
             confirm: Arc::default(),
             ..workspace.defaults()
         },
         root: workspace.project.root.clone(),
-        made_up: Arc::default(),
+        results: Arc::default(),
     }
 }

@@ -1,4 +1,4 @@
-//! What came of tests, for people: what failed in its lines, then how many passed.
+//! Prints the results of tests for people: the failures with their source lines, then the totals.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use crate::cli::check::counted;
 use crate::cli::{Failure, Terminal};
 use planrun_core::run::short_duration;
 
-/// Prints what failed, and the counts.
+/// Prints the failures and the totals.
 ///
 /// # Errors
-/// When the output cannot be written.
-pub(super) fn tell(
+/// Returns an error if the output cannot be written.
+pub(super) fn print(
     tested: &Tested,
     runs: &[FileRun<'_>],
     snapshots: &Snapshots,
     took: Duration,
     terminal: Terminal,
 ) -> Result<(), Failure> {
-    terminal.print(&human(&tested.reports, terminal.look))?;
+    terminal.print(&human(&tested.reports, terminal.style))?;
     for problem in &tested.problems {
-        terminal.complain(&problem.message);
+        terminal.error(&problem.message);
     }
     for file in tested
         .files
@@ -38,7 +38,7 @@ pub(super) fn tell(
             terminal,
         ))?;
     }
-    let (passed, failed) = tell_runs(runs, terminal)?;
+    let (passed, failed) = print_runs(runs, terminal)?;
     let broken = tested
         .files
         .iter()
@@ -48,14 +48,14 @@ pub(super) fn tell(
     parts.extend((failed > 0).then(|| format!("{failed} failed")));
     parts.extend((broken > 0).then(|| format!("{} not tested", counted(broken, "file"))));
     for path in &snapshots.unreferenced {
-        terminal.say(&format!(
-            "no test names the snapshot `{path}`; `--unreferenced delete` removes it"
+        terminal.note(&format!(
+            "no test uses the snapshot `{path}`; remove it with `--unreferenced delete`"
         ));
     }
     for (count, what) in [
-        (snapshots.accepted, "taken"),
+        (snapshots.accepted, "accepted"),
         (snapshots.removed, "removed"),
-        (snapshots.pending, "to look at"),
+        (snapshots.pending, "to review"),
     ] {
         parts.extend((count > 0).then(|| format!("{} {what}", counted(count, "snapshot"))));
     }
@@ -66,8 +66,8 @@ pub(super) fn tell(
     ))
 }
 
-/// Prints what failed in each run, and counts those that passed and those that did not.
-fn tell_runs(runs: &[FileRun<'_>], terminal: Terminal) -> Result<(u32, u32), Failure> {
+/// Prints the failures of each run, and returns the numbers of passed and failed tests.
+fn print_runs(runs: &[FileRun<'_>], terminal: Terminal) -> Result<(u32, u32), Failure> {
     let (mut passed, mut failed) = (0, 0);
     for run in runs {
         for ran in &run.ran {
@@ -103,5 +103,5 @@ fn findings(
     diagnostics: Vec<Diagnostic>,
     terminal: Terminal,
 ) -> String {
-    human(&[FileReport::new(source, diagnostics)], terminal.look)
+    human(&[FileReport::new(source, diagnostics)], terminal.style)
 }

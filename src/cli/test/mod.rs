@@ -1,4 +1,4 @@
-//! `planrun test`: plans without their systems, in no time, with what happened held against what was expected.
+//! `planrun test`: runs plans with mocked tools in virtual time, and compares the results with the expectations.
 
 mod coverage;
 mod explore;
@@ -19,10 +19,10 @@ use planrun_tools::host::{Host as _, RealHost};
 
 use self::files::{Tested, TestedFile};
 use self::record::Record;
-use self::snapshots::Wanted;
+use self::snapshots::SnapshotOptions;
 use super::{Exit, Failure, Terminal, plan_files, review, watch};
 use planrun_runs::driver::{Observer, Silence};
-use planrun_test::plantest::coverage::{Goals, Seen, Watching};
+use planrun_test::plantest::coverage::{CoverageObserver, Goals, Seen};
 use planrun_test::plantest::report::{github, json, junit};
 use planrun_test::plantest::snapshot::Mode;
 use planrun_test::plantest::suite::{Prepared, Ran, SuiteOptions, unused_in_every_row};
@@ -32,16 +32,16 @@ Examples:
   planrun test                          every test below this folder
   planrun test plans/refund.plan        those of one file
   planrun test -k \"is down\"             those whose names contain this
-  planrun test --explore                and again with everything that can befall them
-  planrun test --accept                 take snapshots as they are; --review asks for each
+  planrun test --explore                run them again with every fault that can occur
+  planrun test --accept                 accept all snapshots; --review asks for each
   planrun test --format junit           for CI services; also json and github
-  planrun test --coverage --min 90      what no test reached, and 1 where it is too much
+  planrun test --coverage --min 90      report what no test reached; exit code 1 below 90 %
   planrun test --coverage=lcov          for editors and CI services; also json and html
-  planrun test --record once            call the real tools where there is no recording yet, and record what they answer
-  planrun test --replay 0193a1f2        whether a run of the journal would go the same way with the plan as it is now
-  planrun test --seeds 20               in twenty further orders: what fails in one of them is flaky";
+  planrun test --record once            call the real tools where there is no recording yet, and record their answers
+  planrun test --replay 0193a1f2        check whether a recorded run would go the same way with the current plan
+  planrun test --seeds 20               in twenty more orders: a test that fails in one of them is flaky";
 
-/// Test plans without their systems.
+/// Test plans without calling their tools
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[expect(
@@ -49,89 +49,90 @@ Examples:
     reason = "each is a flag of its own on the command line"
 )]
 pub struct Arguments {
-    /// Files and folders. Folders are searched for *.plan, *.plan.json and *.plantest, except what git ignores.
+    /// Files and folders with tests. Folders are searched for *.plan, *.plan.json and *.plantest files, except those
+    /// that git ignores
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
-    /// Run only tests whose file, plan or name contains this. May be repeated.
+    /// Run only tests whose file, plan or name contains this text (repeatable)
     #[arg(short = 'k', long = "filter", value_name = "TEXT")]
     pub filter: Vec<String>,
-    /// Play each test in so many further orders of what needs none.
+    /// Run each test in N additional orders of its independent steps
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seeds: u64,
-    /// Play each passing test again with everything that can befall it: failures of every class, deaths of the process
-    /// before and after every call, refusals, other orders. What must hold of every run is looked at, and a test is printed
-    /// for each that breaks it.
+    /// Also run each passing test with injected faults: failures of every class, process deaths before and after
+    /// every call, refusals, other orders. Prints a test that reproduces each violation of the invariants of runs
     #[arg(long)]
     pub explore: bool,
-    /// Record what the real tools answer to calls that no mock answers. Without this nothing is ever called.
+    /// Record the answers of real tools to calls that no mock answers; by default no real tool is called
     #[arg(long, value_name = "WHAT", default_value = "none", conflicts_with_all = ["watch", "review"])]
     pub record: Record,
-    /// Record what the `mock:` sections of the apps answer, over loopback, in place of the real systems.
+    /// Record the answers of the apps' `mock:` sections, on the loopback interface, instead of those of the real
+    /// tools
     #[arg(long, requires = "record")]
     pub mock: bool,
-    /// Tell what of the plans below the paths was reached: steps, conditions both ways, arms, errors, undo, verify, listeners,
-    /// replies. May be repeated for several reports.
+    /// Report which parts of the plans were reached: steps, both outcomes of conditions, arms, errors, undo, verify,
+    /// listeners, replies (repeatable)
     #[arg(long, value_name = "REPORT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub coverage: Vec<Report>,
-    /// The folder of reports that are files.
+    /// Folder for coverage reports that are files
     #[arg(long, value_name = "DIR", default_value = ".", requires = "coverage")]
     pub coverage_dir: PathBuf,
-    /// The least that must be reached, in percent; exit code 1 where it is less.
+    /// Exit with 1 if coverage is below this percentage
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(0..=100))]
     pub min: Option<u64>,
-    /// Take snapshots as they are now.
+    /// Accept all snapshots as they are now
     #[arg(long, conflicts_with = "review")]
     pub accept: bool,
-    /// Run nothing: show each snapshot that waits with what differs, and take it, reject it or leave it.
+    /// Review the pending snapshots one by one, without running tests
     #[arg(long)]
     pub review: bool,
-    /// Run again whenever a plan, a test, an app file or the project's file changes, until Ctrl-C.
+    /// Run again whenever a plan, a test, an app file or the project file changes, until Ctrl-C
     #[arg(long, conflicts_with = "review")]
     pub watch: bool,
-    /// Run no test: live through a run of the journal again with the plan as it is now, calling nothing, and tell where they
-    /// part. A PATH is the plan's file, where it is not the one that the run was started with.
+    /// Replay a run of the journal against the current plan without calling anything, and report the differences. No
+    /// tests are run; PATH is the file of the plan, if it is not the one that the run was started with
     #[arg(long, value_name = "RUN", conflicts_with_all = ["filter", "seeds", "explore", "record", "mock", "coverage", "min", "accept", "review", "watch"])]
     pub replay: Option<String>,
-    /// What becomes of snapshots that no test names any more.
+    /// What to do with snapshots that no test references
     #[arg(long, value_name = "WHAT", default_value = "warn")]
     pub unreferenced: Unreferenced,
-    /// How results are printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub format: Format,
 }
 
-/// How results are printed.
+/// The output formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
-    /// Failures in their lines, for people.
+    /// Failures with their source lines
     Human,
-    /// One JSON document, for programs.
+    /// One JSON document
     Json,
-    /// The XML of JUnit, for CI services.
+    /// JUnit XML, for CI services
     Junit,
-    /// Workflow commands that GitHub Actions shows at their lines.
+    /// Workflow commands that GitHub Actions displays at the source lines
     Github,
 }
 
-/// What becomes of snapshots that no test names.
+/// What to do with snapshots that no test references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Unreferenced {
-    /// They are told.
+    /// Print their names
     Warn,
-    /// They are removed.
+    /// Remove them
     Delete,
 }
 
-/// What came of the tests of one file, in source order.
+/// The results of the tests of one file, in source order.
 pub(super) struct FileRun<'a> {
     pub file: &'a TestedFile,
     pub ran: Vec<Ran>,
 }
 
-/// Runs the tests that the arguments name and tells what came of them.
+/// Runs the tests that the arguments name, and prints the results.
 ///
 /// # Errors
-/// When a path does not exist, no test is found, or the output cannot be written.
+/// Returns an error if a path does not exist, no test is found, or the output cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -171,7 +172,8 @@ fn once(
     };
     record::record_all(&mut tested, arguments, terminal)?;
     let (mut runs, seen) = run_all(&tested, arguments, measures);
-    let snapshots = snapshots::settle(&RealHost, &tested, &mut runs, wanted(arguments)?, terminal)?;
+    let options = snapshot_options(arguments)?;
+    let snapshots = snapshots::settle(&RealHost, &tested, &mut runs, options, terminal)?;
     let explored = if arguments.explore {
         explore::explore_all(&tested, &runs, arguments.seeds)
     } else {
@@ -183,18 +185,18 @@ fn once(
         return Err(Failure::Environment(nothing_found(arguments)));
     }
     match arguments.format {
-        Format::Human => human::tell(&tested, &runs, &snapshots, took, terminal)?,
+        Format::Human => human::print(&tested, &runs, &snapshots, took, terminal)?,
         Format::Json => terminal.print_json(&json(&report::report(&tested, &runs, took)))?,
         Format::Junit => terminal.print_exactly(&junit(&report::report(&tested, &runs, took)))?,
         Format::Github => terminal.print_exactly(&github(&report::report(&tested, &runs, took)))?,
     }
     if arguments.explore {
-        let told = explore::told(&explored);
-        // Beside a document for programs.
+        let text = explore::render(&explored);
+        // Standard output holds a document for programs.
         if arguments.format == Format::Human {
-            terminal.print(&told)?;
+            terminal.print(&text)?;
         } else {
-            terminal.say_plainly(&told);
+            terminal.eprint(&text);
         }
     }
     let goals = measures.then(|| coverage::goals(&tested));
@@ -216,7 +218,7 @@ fn once(
     })
 }
 
-/// Tells what the tests reach, and whether it is less than `--min` asks for.
+/// Prints the coverage reports, and returns true if coverage is below `--min`.
 fn covers_too_little(
     goals: &[Goals],
     seen: &Seen,
@@ -224,13 +226,13 @@ fn covers_too_little(
     terminal: Terminal,
 ) -> Result<bool, Failure> {
     let (formats, folder) = (&arguments.coverage, &arguments.coverage_dir);
-    let beside = arguments.format != Format::Human;
-    let told = coverage::tell(goals, seen, formats, folder, beside, terminal)?;
-    let reached = told.percent();
+    let to_stderr = arguments.format != Format::Human;
+    let share = coverage::print_reports(goals, seen, formats, folder, to_stderr, terminal)?;
+    let reached = share.percent();
     match arguments.min {
         Some(min) if (reached as u64) < min => {
-            terminal.complain(&format!(
-                "{reached} % is reached, and --min asks for {min} %"
+            terminal.error(&format!(
+                "the coverage is {reached} %, but `--min` requires {min} %"
             ));
             Ok(true)
         }
@@ -238,19 +240,20 @@ fn covers_too_little(
     }
 }
 
-/// What is wanted of snapshots.
-fn wanted(arguments: &Arguments) -> Result<Wanted, Failure> {
+/// Returns how to handle snapshots.
+fn snapshot_options(arguments: &Arguments) -> Result<SnapshotOptions, Failure> {
     let mode = Mode::chosen(&RealHost, arguments.accept)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let removes = arguments.unreferenced == Unreferenced::Delete;
-    Ok(Wanted {
+    Ok(SnapshotOptions {
         mode,
         removes,
         complete: arguments.filter.is_empty(),
     })
 }
 
-/// Plays every case that is wanted, as many at a time as there are threads; tells what they reached, if that is asked.
+/// Runs every selected case in parallel, and returns the results in order. Also returns the coverage, if `measures`
+/// is true.
 fn run_all<'a>(
     tested: &'a Tested,
     arguments: &Arguments,
@@ -260,7 +263,7 @@ fn run_all<'a>(
         seeds: arguments.seeds,
         ..SuiteOptions::default()
     };
-    let mut wanted: Vec<(usize, Prepared)> = Vec::new();
+    let mut selected: Vec<(usize, Prepared)> = Vec::new();
     for (index, file) in tested
         .files
         .iter()
@@ -268,18 +271,18 @@ fn run_all<'a>(
         .filter(|(_, file)| file.suite.broken.is_empty())
     {
         let cases = file.suite.cases().into_iter();
-        wanted.extend(
+        selected.extend(
             cases
-                .filter(|case| is_wanted(file, case, &arguments.filter))
+                .filter(|case| is_selected(file, case, &arguments.filter))
                 .map(|case| (index, case)),
         );
     }
     let play = |(index, prepared): &(usize, Prepared)| {
         let file = &tested.files[*index];
-        let (mut seen, mut nobody) = (Seen::default(), Silence);
-        let mut watching = Watching {
+        let (mut seen, mut silence) = (Seen::default(), Silence);
+        let mut watching = CoverageObserver {
             seen: &mut seen,
-            inner: &mut nobody,
+            inner: &mut silence,
         };
         let observer: &mut dyn Observer = if measures {
             &mut watching
@@ -299,7 +302,7 @@ fn run_all<'a>(
         })
         .collect();
     let mut all = Seen::default();
-    for (index, ran, seen) in wanted.par_iter().map(play).collect::<Vec<_>>() {
+    for (index, ran, seen) in selected.par_iter().map(play).collect::<Vec<_>>() {
         runs[index].ran.push(ran);
         all.merge(&seen);
     }
@@ -309,7 +312,7 @@ fn run_all<'a>(
     (runs, all)
 }
 
-fn is_wanted(file: &TestedFile, prepared: &Prepared, filter: &[String]) -> bool {
+fn is_selected(file: &TestedFile, prepared: &Prepared, filter: &[String]) -> bool {
     let named = |text: &String| {
         let test = &prepared.test;
         [file.suite.source.name(), &*test.plan.name, &*test.name]
@@ -321,15 +324,15 @@ fn is_wanted(file: &TestedFile, prepared: &Prepared, filter: &[String]) -> bool 
 
 fn nothing_found(arguments: &Arguments) -> String {
     if !arguments.filter.is_empty() {
-        return format!("no test is called like {}", arguments.filter.join(" or "));
+        return format!("no test matches {}", arguments.filter.join(" or "));
     }
-    let shown = arguments
+    let searched = arguments
         .paths
         .iter()
         .map(|path| format!("`{}`", path.display()))
         .collect::<Vec<_>>()
         .join(", ");
     format!(
-        "there is no test below {shown}: a test is written `test \"what it shows\" for PLAN {{ … }}` in a plan file"
+        "no tests found in {searched}: write a test as `test \"what it shows\" for PLAN {{ … }}` in a plan file"
     )
 }

@@ -1,4 +1,4 @@
-//! `--record`: cases are played with the real tools, one after the other, before all of them are tested with what is recorded.
+//! `--record`: runs cases with the real tools, one after the other, before all cases are tested with the recordings.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use planrun_tools::mock::MockServer;
 use tokio::runtime::Runtime;
 
 use super::files::Tested;
-use super::{Arguments, is_wanted};
+use super::{Arguments, is_selected};
 use crate::cli::check::counted;
 use crate::cli::{Failure, Terminal};
 use planrun_runs::runs::{Workspace, new_run_id};
@@ -18,23 +18,24 @@ use planrun_test::plantest::case::Case;
 use planrun_test::plantest::play::Live;
 use planrun_test::plantest::recording::{Session, record};
 
-/// What is recorded.
+/// What to record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Record {
-    /// Nothing: no real tool is ever called.
+    /// Nothing; no real tool is called
     None,
-    /// Every test that has no recording yet.
+    /// Every test that has no recording yet
     Once,
-    /// Calls that are not recorded, or are recorded differently; what fits is kept.
+    /// Calls that are not recorded, or are recorded differently; matching recordings are kept
     New,
-    /// Every test, whatever is recorded of it.
+    /// Every test, replacing its recording
     All,
 }
 
-/// Records what is wanted. What could not be kept ends the command, so that no call is made twice without need.
+/// Records the selected tests. A recording that cannot be stored ends the command, so that no call is repeated
+/// without need.
 ///
 /// # Errors
-/// When a recording cannot be written, or the double of the apps cannot start.
+/// Returns an error if a recording cannot be written, or the mock of the apps cannot start.
 pub(super) fn record_all(
     tested: &mut Tested,
     arguments: &Arguments,
@@ -68,20 +69,20 @@ fn record_file(
     terminal: Terminal,
 ) -> Result<(), Failure> {
     let file = &tested.files[index];
-    let wanted = file
+    let selected = file
         .suite
         .cases()
         .into_iter()
-        .filter(|case| is_wanted(file, case, &arguments.filter));
-    let wanted: Vec<Case> = wanted.filter_map(|prepared| prepared.case.ok()).collect();
-    for case in wanted {
+        .filter(|case| is_selected(file, case, &arguments.filter));
+    let selected: Vec<Case> = selected.filter_map(|prepared| prepared.case.ok()).collect();
+    for case in selected {
         let file = &tested.files[index];
         let suite = &file.suite;
         let Some(program) = suite.program(&case.test) else {
             continue;
         };
-        let there = suite.recordings.of(&case).map(Result::is_ok);
-        let Some(case) = to_record(case, there, arguments.record) else {
+        let recorded = suite.recordings.of(&case).map(Result::is_ok);
+        let Some(case) = to_record(case, recorded, arguments.record) else {
             continue;
         };
         let workspace = &tested.workspaces[file.project];
@@ -112,10 +113,10 @@ fn record_file(
     Ok(())
 }
 
-/// A case with what it is to keep of its recording; nothing where none is to be made. `recorded` says whether there is a
-/// recording, and one that can be read.
-fn to_record(case: Case, recorded: Option<bool>, wanted: Record) -> Option<Case> {
-    match (wanted, recorded) {
+/// Returns the case with the recording that is to be kept; `None` if the case is not to be recorded. `recorded` is
+/// `None` if there is no recording, and `Some(false)` if it cannot be read.
+fn to_record(case: Case, recorded: Option<bool>, record: Record) -> Option<Case> {
+    match (record, recorded) {
         (Record::All, _) | (Record::Once, None) => Some(Case {
             recording: None,
             ..case
@@ -134,11 +135,11 @@ fn keep(
 ) -> Result<(), Failure> {
     let suite = &mut tested.files[index].suite;
     let path = suite.recordings.path(case);
-    let shown = visible_line(&path.to_string_lossy()).into_owned();
+    let display = visible_line(&path.to_string_lossy()).into_owned();
     let title = visible_line(&case.title()).into_owned();
     if session.calls > 0 && !session.arrived {
-        terminal.complain(&format!(
-            "{title}: no tool could be reached, so nothing is kept in `{shown}`"
+        terminal.error(&format!(
+            "{title}: no tool could be reached, so nothing is recorded in `{display}`"
         ));
         return Ok(());
     }
@@ -148,8 +149,8 @@ fn keep(
         .keep(&RealHost, case, session.recording, &about)
         .map_err(|error| Failure::Environment(format!("{error}; {}", error.remedy)))?;
     if session.calls > 0 {
-        terminal.say(&format!(
-            "{title}: {} recorded in `{shown}`",
+        terminal.note(&format!(
+            "{title}: {} recorded in `{display}`",
             counted(session.calls, "call")
         ));
     }
@@ -162,13 +163,13 @@ fn about(plan_file: &str, case: &Case) -> Vec<String> {
         .unwrap_or_default()
         .to_string_lossy();
     vec![
-        format!("What the tools answered in the test {:?} of {file}.", case.title()),
-        "`planrun test` gives these answers again and calls nothing; `planrun test --record all` makes them anew."
+        format!("Answers of the tools in the test {:?} of {file}.", case.title()),
+        "`planrun test` replays these answers and calls no tool; `planrun test --record all` records them again."
             .to_owned(),
     ]
 }
 
-/// The doubles of a project's apps, in a thread of their own.
+/// The mock of a project's apps, in a runtime of its own.
 struct Doubles {
     runtime: Runtime,
     server: MockServer,
@@ -180,8 +181,8 @@ impl Doubles {
             .worker_threads(1)
             .enable_all()
             .build();
-        let runtime =
-            runtime.map_err(|error| Failure::Environment(format!("cannot start: {error}")))?;
+        let runtime = runtime
+            .map_err(|error| Failure::Environment(format!("cannot start the runtime: {error}")))?;
         let server = runtime.block_on(workspace.start_mock())?;
         Ok(Self { runtime, server })
     }

@@ -1,4 +1,4 @@
-//! `--replay`: a run of the journal against the plan as it is now, and where they part.
+//! `--replay`: replays a run of the journal against the current plan, and reports where they differ.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,16 +26,16 @@ use planrun_core::run::{Defaults, Program};
 use planrun_runs::runs::{CheckedPlan, Error, Loaded, RecordedRun, Workspace};
 use planrun_test::plantest::play::TestEnvironment;
 use planrun_test::plantest::replay::{
-    Difference, History, Kind, Then, Views, differences, replay_run,
+    Difference, History, Kind, OriginalRun, Redaction, differences, replay_run,
 };
 
-/// So many differences are told to people.
-const MAX_TOLD: usize = 10;
+/// Maximum number of differences printed for people.
+const MAX_PRINTED: usize = 10;
 
-/// Replays a run, and reports where it goes another way.
+/// Replays a run, and reports the differences.
 ///
 /// # Errors
-/// When there is no such run, its plan cannot be found, or what was written cannot be used.
+/// Returns an error if there is no such run, its plan cannot be found, or its record cannot be used.
 pub(super) fn replay(
     run: &str,
     arguments: &Arguments,
@@ -44,21 +44,21 @@ pub(super) fn replay(
 ) -> Result<Exit, Failure> {
     if matches!(arguments.format, Format::Junit | Format::Github) {
         return Err(Failure::Usage(
-            "`--replay` tells of a run as `human` or `json`".to_owned(),
+            "`--replay` supports only the formats `human` and `json`".to_owned(),
         ));
     }
-    let named = named(&arguments.paths)?;
-    let planrun = journal_of(named, project)?;
+    let given_file = given_file(&arguments.paths)?;
+    let planrun = journal_of(given_file, project)?;
     let location = planrun.location();
     let recorded = planrun.recorded(run)?;
     let row = recorded.summary();
     if !row.ended && row.driven {
         return Err(Failure::Usage(format!(
-            "the run `{}` goes on just now; replay it when it has ended",
+            "the run `{}` is still running; replay it when it has ended",
             row.run
         )));
     }
-    let file = place(named, recorded.file(), location)?;
+    let file = plan_file(given_file, recorded.file(), location)?;
     let workspace = workspace_of(&file, project, location)?;
     let Some(checked) = checked_plan(&workspace, &file, Some(recorded.plan()), terminal)? else {
         return Ok(Exit::Findings);
@@ -74,7 +74,7 @@ pub(super) fn replay(
     if again.found.is_empty() {
         again = run_again(&workspace, &checked, &loaded, (&then, &outcome))?;
     }
-    let told = Report {
+    let report = Report {
         run: &row.run,
         checked: &checked,
         steps: again.steps,
@@ -82,8 +82,8 @@ pub(super) fn replay(
         found: &again.found,
     };
     match arguments.format {
-        Format::Json => terminal.print_json(&told.json())?,
-        Format::Human | Format::Junit | Format::Github => told.tell(terminal)?,
+        Format::Json => terminal.print_json(&report.json())?,
+        Format::Human | Format::Junit | Format::Github => report.print(terminal)?,
     }
     Ok(if again.found.is_empty() {
         Exit::Fine
@@ -92,7 +92,7 @@ pub(super) fn replay(
     })
 }
 
-/// The project of a plan file, which is that of the run.
+/// Opens the project of a plan file, which must be that of the run.
 fn workspace_of(
     file: &Path,
     project: Option<&Path>,
@@ -103,7 +103,7 @@ fn workspace_of(
         return Ok(Arc::new(workspace));
     }
     Err(Failure::Usage(format!(
-        "`{}` is of another project than the run, which is written down in {}",
+        "`{}` belongs to a different project than the run, which is recorded in {}",
         file.display(),
         location.folder.display()
     )))
@@ -112,7 +112,7 @@ fn workspace_of(
 /// The outcome of a replay.
 struct ReplayOutcome {
     found: Vec<Difference>,
-    /// How many steps it had.
+    /// Number of steps of the replayed run.
     steps: usize,
     ended: RunState,
 }
@@ -121,7 +121,7 @@ fn run_again(
     workspace: &Workspace,
     checked: &CheckedPlan,
     loaded: &Loaded,
-    (then, outcome): (&Then, &Outcome),
+    (then, outcome): (&OriginalRun, &Outcome),
 ) -> Result<ReplayOutcome, Failure> {
     let defaults = Defaults {
         max_steps: loaded.max_steps,
@@ -136,16 +136,16 @@ fn run_again(
     let now = replay_run(&environment, &program, then)
         .map_err(|error| Failure::Environment(error.to_string()))?;
     let replayed = now.played.outcome.as_ref();
-    let views = Views::of(outcome, replayed);
+    let redaction = Redaction::of(outcome, replayed);
     Ok(ReplayOutcome {
         steps: replayed.map_or(0, |outcome| outcome.steps().len()),
         ended: now.played.state,
-        found: differences(&program, then, &now, &views),
+        found: differences(&program, then, &now, &redaction),
     })
 }
 
-/// The plan file that somebody names, if one does.
-fn named(paths: &[PathBuf]) -> Result<Option<&Path>, Failure> {
+/// Returns the plan file given on the command line; `None` if none is given.
+fn given_file(paths: &[PathBuf]) -> Result<Option<&Path>, Failure> {
     match paths {
         [one] if one.as_os_str() == "." => Ok(None),
         [one] => Ok(Some(one)),
@@ -153,25 +153,30 @@ fn named(paths: &[PathBuf]) -> Result<Option<&Path>, Failure> {
     }
 }
 
-/// The file of the plan: the one that is named, or the one that the run was started with, seen from here or from the project.
-fn place(named: Option<&Path>, file: &str, location: &Location) -> Result<PathBuf, Failure> {
-    if let Some(named) = named {
-        return Ok(named.to_owned());
+/// Returns the file of the plan: the given one, or the one that the run was started with, relative to the current
+/// folder or to the project.
+fn plan_file(
+    given_file: Option<&Path>,
+    file: &str,
+    location: &Location,
+) -> Result<PathBuf, Failure> {
+    if let Some(given_file) = given_file {
+        return Ok(given_file.to_owned());
     }
     let places = [PathBuf::from(file), location.folder.join(file)];
     places
         .into_iter()
-        .find(|place| file != "-" && place.is_file())
+        .find(|plan_file| file != "-" && plan_file.is_file())
         .ok_or_else(|| {
-            let shown = visible_line(file);
+            let display = visible_line(file);
             Failure::Environment(format!(
-                "the plan file of the run, `{shown}`, is not there; name the one to hold it against"
+                "the plan file of the run, `{display}`, does not exist; name the plan file to compare it with"
             ))
         })
 }
 
-/// The run as the journal has recorded it.
-fn then(recorded: &RecordedRun, run: &str, loaded: &Loaded) -> Result<Then, Failure> {
+/// Returns the run as the journal has recorded it.
+fn then(recorded: &RecordedRun, run: &str, loaded: &Loaded) -> Result<OriginalRun, Failure> {
     let mut history = History::default();
     recorded
         .read_events(|event| {
@@ -184,13 +189,13 @@ fn then(recorded: &RecordedRun, run: &str, loaded: &Loaded) -> Result<Then, Fail
             }
             error => error.into(),
         })?;
-    // Of the tools as the plan of then saw them: a `tool` item of its own stands over the catalog's contract.
+    // The contracts as the recorded plan had them: a `tool` item in the plan overrides the contract of the catalog.
     let called = called(&loaded.program.plan);
     let contracts = called
         .iter()
         .map(|signature| (signature.path(), signature.digest().into()));
     let (inputs, contracts) = (loaded.inputs.values().clone(), contracts.collect());
-    Ok(Then {
+    Ok(OriginalRun {
         run: run.into(),
         inputs,
         contracts,
@@ -198,12 +203,12 @@ fn then(recorded: &RecordedRun, run: &str, loaded: &Loaded) -> Result<Then, Fail
     })
 }
 
-/// Inputs of the run that the plan does not take any more, and those that it wants now.
+/// Returns the inputs of the run that the plan no longer accepts, and the inputs that it requires now.
 fn inputs(plan: &Plan, given: &BTreeMap<Arc<str>, Value>) -> Vec<Difference> {
     let mut found = Vec::new();
-    let mut tell = |message: String| {
+    let mut add = |message: String| {
         let finding = Diagnostic::new(&codes::tests::REPLAY_PARTS, plan.span, message);
-        let finding = finding.help("nothing of the run can be lived through again with that");
+        let finding = finding.help("the run cannot be replayed with these inputs");
         found.push(Difference {
             kind: Kind::Inputs,
             path: Arc::default(),
@@ -213,11 +218,14 @@ fn inputs(plan: &Plan, given: &BTreeMap<Arc<str>, Value>) -> Vec<Difference> {
     for parameter in &plan.parameters {
         match given.get(&parameter.name) {
             None if parameter.required => {
-                tell(format!("the run was given no input `{}`", parameter.name));
+                add(format!(
+                    "the run has no input `{}`, which is required now",
+                    parameter.name
+                ));
             }
             Some(value) if decode(&value.to_json(), &parameter.ty).is_err() => {
-                tell(format!(
-                    "the input `{}` of the run does not fit {}",
+                add(format!(
+                    "the input `{}` of the run is not of type {}",
                     parameter.name, parameter.ty
                 ));
             }
@@ -229,27 +237,27 @@ fn inputs(plan: &Plan, given: &BTreeMap<Arc<str>, Value>) -> Vec<Difference> {
             .iter()
             .all(|parameter| parameter.name != **name)
     }) {
-        tell(format!(
-            "the run was given an input `{name}`, which `{}` does not take",
+        add(format!(
+            "the run has an input `{name}`, which `{}` does not declare",
             plan.name
         ));
     }
     found
 }
 
-/// What came of it.
+/// The result of a replay.
 struct Report<'a> {
     run: &'a str,
     checked: &'a CheckedPlan,
-    /// How many steps were held against each other.
+    /// Number of compared steps.
     steps: usize,
-    /// How the run ends now.
+    /// State in which the run ends now.
     ended: RunState,
     found: &'a [Difference],
 }
 
 impl Report<'_> {
-    fn tell(&self, terminal: Terminal) -> Result<(), Failure> {
+    fn print(&self, terminal: Terminal) -> Result<(), Failure> {
         let (run, plan) = (visible_line(self.run), &self.checked.plan.name);
         if self.found.is_empty() {
             let steps = counted(self.steps, "step");
@@ -267,26 +275,26 @@ impl Report<'_> {
         let first: Vec<Diagnostic> = self
             .found
             .iter()
-            .take(MAX_TOLD)
+            .take(MAX_PRINTED)
             .map(|one| one.finding.clone())
             .collect();
         let left = self.found.len() - first.len();
         terminal.print(&human(
             &[FileReport::new(self.checked.source.clone(), first)],
-            terminal.look,
+            terminal.style,
         ))?;
         let places = counted(self.found.len(), "place");
         let rest = if left > 0 {
-            format!("; `--format json` has {left} more")
+            format!("; `--format json` lists {left} more")
         } else {
             String::new()
         };
         terminal.print(&format!(
-            "the run {run} and `{plan}` part at {places}{rest}\n"
+            "the run {run} and `{plan}` differ at {places}{rest}\n"
         ))
     }
 
-    /// The document for programs. Its version goes up when something that was there means another thing or goes.
+    /// Returns the JSON document. Its version is incremented when a key is removed or changes its meaning.
     fn json(&self) -> String {
         let source: &SourceFile = &self.checked.source;
         let one = |difference: &Difference| {
@@ -317,7 +325,7 @@ impl Report<'_> {
             steps: self.steps,
             differences: self.found.iter().map(one).collect(),
         };
-        // Text, numbers and lists only: nothing in the document can fail to become JSON.
+        // The document holds only text, numbers and lists, so its serialization cannot fail.
         escape_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
     }
 }

@@ -1,4 +1,4 @@
-//! What came of tests, as data for the reports that other programs read.
+//! Converts the results of tests to the data of the reports for other programs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::files::Tested;
 use planrun_test::plantest::report::{Failure, FileReport, Report, Status, TestReport};
 use planrun_test::plantest::suite::Ran;
 
-/// Everything that came of a run of the tests.
+/// Returns the report of all results.
 pub(super) fn report(tested: &Tested, runs: &[FileRun<'_>], duration: Duration) -> Report {
     let mut files: Vec<FileReport> = runs.iter().map(file).collect();
     for broken in tested
@@ -85,7 +85,7 @@ fn status(ran: &Ran) -> Status {
     }
 }
 
-/// A file whose tests cannot run.
+/// Returns the report of a file whose tests cannot run.
 fn untested(path: &str, failures: Vec<Failure>) -> FileReport {
     let check = TestReport {
         name: "planrun check".to_owned(),

@@ -1,4 +1,4 @@
-//! The snapshots of a run: compared in source order, and what differs told with the case that it belongs to.
+//! Compares snapshots in source order, and reports differences with the case they belong to.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,53 +12,53 @@ use crate::cli::{Failure, Terminal};
 use planrun_test::plantest::snapshot::{Kept, Mode, Place, Settled, SnapshotError, Store, Verdict};
 use planrun_test::plantest::suite::Ran;
 
-/// What came of the snapshots of all files.
+/// The results of the snapshots of all files.
 #[derive(Default)]
 pub(super) struct Snapshots {
     pub accepted: usize,
-    /// Those that somebody has to look at.
+    /// Snapshots that have to be reviewed.
     pub pending: usize,
-    /// Those that no test names, told from the project's folder.
+    /// Snapshots that no test references, relative to the folder of the project.
     pub unreferenced: Vec<String>,
     pub removed: usize,
 }
 
-/// What is wanted of snapshots.
+/// How to handle snapshots.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct SnapshotOptions {
     pub mode: Mode,
-    /// Those that no test names are removed.
+    /// Whether to remove snapshots that no test references.
     pub removes: bool,
-    /// Whether every test was run, so that what is not named is not needed.
+    /// Whether every test is run, so that an unreferenced snapshot is known to be unused.
     pub complete: bool,
 }
 
-/// Compares every snapshot; what is not as it was becomes a fault of its case.
+/// Compares every snapshot; a difference becomes a failure of its case.
 ///
 /// # Errors
-/// When snapshots cannot be read or written.
+/// Returns an error if snapshots cannot be read or written.
 pub(super) fn settle(
     host: &dyn Host,
     tested: &Tested,
     runs: &mut [FileRun<'_>],
-    wanted: Wanted,
+    options: SnapshotOptions,
     terminal: Terminal,
 ) -> Result<Snapshots, Failure> {
     let mut sum = Snapshots::default();
     for (project, workspace) in tested.workspaces.iter().enumerate() {
-        let store = Store::new(host, &workspace.project.root, wanted.mode);
+        let store = Store::new(host, &workspace.project.root, options.mode);
         for run in runs.iter_mut().filter(|run| run.file.project == project) {
             one_file(&store, run, &mut sum, terminal)
                 .map_err(|error| Failure::Environment(error.to_string()))?;
         }
-        if wanted.complete {
-            let left = if wanted.removes {
+        if options.complete {
+            let left = if options.removes {
                 store.remove_unreferenced()
             } else {
                 store.unreferenced()
             };
             let left = left.map_err(|error| Failure::Environment(error.to_string()))?;
-            if wanted.removes {
+            if options.removes {
                 sum.removed += left.len();
             } else {
                 sum.unreferenced
@@ -78,22 +78,22 @@ fn one_file(
     let suite = &run.file.suite;
     let tests = suite.checked.tests.iter().map(|test| &*test.name);
     let shelf = store.open(Path::new(suite.source.name()), tests)?;
-    // What a test that fails came to is not worth keeping.
+    // The snapshots of a failed test are not worth storing.
     for ran in run.ran.iter_mut().filter(|ran| ran.faults.is_empty()) {
-        for kept in &ran.kept {
-            let position = suite.source.position(kept.snapshot.span.start);
+        for text in &ran.snapshots {
+            let position = suite.source.position(text.snapshot.span.start);
             let place = Place {
                 test: &ran.test.name,
                 row: ran.row,
-                kind: kept.snapshot.of,
+                kind: text.snapshot.of,
                 line: position.line,
             };
-            let settled = shelf.settle(&place, &kept.text)?;
+            let settled = shelf.settle(&place, &text.text)?;
             sum.accepted += usize::from(settled.kept == Kept::Accepted);
             sum.pending += usize::from(settled.kept == Kept::Pending);
             if !settled.passes() {
-                ran.faults.push(fault(kept.snapshot.span, &settled));
-                ran.differences.push(settled.difference(terminal.look));
+                ran.faults.push(fault(text.snapshot.span, &settled));
+                ran.differences.push(settled.difference(terminal.style));
             }
         }
     }
@@ -117,13 +117,13 @@ fn one_file(
 
 fn fault(span: planrun_lang::source::Span, settled: &Settled) -> Diagnostic {
     let message = match &settled.verdict {
-        Verdict::New => "there is no snapshot of this yet",
-        Verdict::Same | Verdict::Differs { .. } => "this is not as the snapshot has it",
+        Verdict::New => "there is no snapshot for this yet",
+        Verdict::Same | Verdict::Differs { .. } => "this differs from the snapshot",
     };
     let finding = Diagnostic::new(&codes::tests::SNAPSHOT, span, message);
     match settled.kept {
         Kept::Pending => {
-            finding.help("look at it with `planrun test --review`, or take it with `--accept`")
+            finding.help("review it with `planrun test --review`, or accept it with `--accept`")
         }
         Kept::No | Kept::Accepted => {
             finding.help("nothing is written here; run `planrun test --review` on your own machine")

@@ -1,4 +1,4 @@
-//! `planrun tools diff`: what servers offer now against what is pinned, and what that means for the plans of the project.
+//! `planrun tools diff`: compares what servers offer now with the pinned contracts, and reports the effect on plans.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,29 +14,30 @@ use super::renewal::{ChangedTool, Renewal, differences};
 use crate::cli::plan_files::{find, load};
 use crate::cli::{Exit, Failure, Terminal};
 
-/// Tell what the servers of the project offer now in place of what is pinned, and which plans that breaks.
+/// Compare the tools that servers offer now with the pinned contracts, and report which plans break
 ///
-/// Nothing is written. Ends with 1 where a plan has findings that it has not with the contracts that are pinned.
+/// Nothing is written. The exit code is 1 if a plan has errors or warnings that it does not have with the pinned
+/// contracts.
 #[derive(Debug, Args)]
 pub struct DiffArguments {
-    /// Only these servers.
+    /// Compare only these servers
     #[arg(value_name = "SERVER")]
     servers: Vec<String>,
-    /// How changes are printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: Format,
 }
 
-/// How changes of contracts are printed.
+/// The output formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {
-    /// A line for each tool, then the findings in plans.
+    /// One line for each changed tool, then the diagnostics of plans
     Human,
-    /// One document.
+    /// One JSON document
     Json,
 }
 
-/// What changes for the plans of a project.
+/// The effects of changed contracts on the plans of a project.
 #[derive(Default)]
 struct Consequences {
     /// By file.
@@ -75,7 +76,7 @@ pub(super) fn run(
                 .iter()
                 .map(|change| change.sentence() + "\n")
                 .collect();
-            terminal.print(&(lines + &human(&consequences.reports, terminal.look)))?;
+            terminal.print(&(lines + &human(&consequences.reports, terminal.style)))?;
         }
         Format::Json => {
             let text = serde_json::to_string_pretty(&document(&changes, &consequences.reports));
@@ -84,7 +85,7 @@ pub(super) fn run(
     }
     let problems = consequences.problems.iter().map(|problem| &problem.message);
     for problem in renewal.refused.iter().chain(problems) {
-        terminal.complain(&visible_line(problem));
+        terminal.error(&visible_line(problem));
     }
     Ok(
         if !renewal.refused.is_empty() || !consequences.problems.is_empty() {
@@ -98,8 +99,8 @@ pub(super) fn run(
 }
 
 impl Consequences {
-    /// The errors and warnings that the plans of a project have with other contracts, and have not with those that are
-    /// pinned.
+    /// Returns the errors and warnings that the plans of a project have with the new contracts, but not with the
+    /// pinned ones.
     fn of(before: &Workspace, after: &Workspace) -> Result<Self, Failure> {
         let files = find(std::slice::from_ref(&before.project.root))?;
         let mut consequences = Self {
@@ -109,7 +110,7 @@ impl Consequences {
         for file in &files.files {
             let source = match load(file) {
                 Ok(PlanText::Text(source)) => source,
-                // It is as broken as it was.
+                // The file is invalid with either contract.
                 Ok(PlanText::Broken(_)) => continue,
                 Err(problem) => {
                     consequences.problems.push(problem);

@@ -1,4 +1,5 @@
-//! `planrun tools learn`: what results looked like that no contract describes, written down beside the contracts.
+//! `planrun tools learn`: records the observed result types of tools whose contracts declare none, next to the
+//! contracts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,16 +16,17 @@ use planrun_tools::project::journal_file;
 use super::lock::write;
 use crate::cli::{Exit, Failure, Terminal};
 
-/// Write down what results of tools looked like whose contracts do not say what they give.
+/// Record the observed result types of tools whose contracts declare none
 ///
-/// It goes by the runs in the journal of the project, and by recordings that are named. Kinds and the names of fields are
-/// written to planrun.lock, and no values. Checks then tell where a plan reads what was in none of them (`observed-read`).
+/// Reads the runs in the journal of the project, and the given recordings. Types and names of fields are written to
+/// planrun.lock, but no values. `planrun check` then reports a plan that reads a field which no observed result had
+/// (`observed-read`).
 #[derive(Debug, Args)]
 pub struct LearnArguments {
-    /// Only these tools, such as `notes.search`.
+    /// Learn only these tools, such as `notes.search`
     #[arg(value_name = "TOOL")]
     tools: Vec<String>,
-    /// Recordings to go by, beside the runs in the journal.
+    /// Also learn from this recording (repeatable)
     #[arg(long, value_name = "FILE")]
     recording: Vec<PathBuf>,
 }
@@ -41,10 +43,10 @@ pub(super) fn run(
     let mut lines = Vec::new();
     for tool in catalog.signatures() {
         let path = tool.path();
-        let wanted = arguments.tools.is_empty() || arguments.tools.contains(&path);
+        let is_selected = arguments.tools.is_empty() || arguments.tools.contains(&path);
         let shape = shapes
             .get(&*path)
-            .filter(|_| wanted && tool.returns == Type::Any);
+            .filter(|_| is_selected && tool.returns == Type::Any);
         let Some(shape) = shape else { continue };
         let ty = shape.ty();
         if ty == Type::Any {
@@ -57,7 +59,8 @@ pub(super) fn run(
             .insert(path, ObservedResults { results, returns });
     }
     if lines.is_empty() {
-        terminal.say("nothing was seen of what tools give whose contracts do not say it");
+        terminal
+            .note("no results were observed of tools whose contracts do not declare a result type");
     }
     terminal.print(&lines.concat())?;
     write(&workspace, &lock)?;

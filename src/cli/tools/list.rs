@@ -1,4 +1,4 @@
-//! `planrun tools list`: the tools that plans of the project can call, all or those that some words speak of.
+//! `planrun tools list`: lists the tools that plans of the project can call, optionally filtered by a query.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,32 +13,32 @@ use serde_json::{Map, Value as Json, json};
 use super::show::contract;
 use crate::cli::{Exit, Failure, Terminal};
 
-/// How many tools are listed of those that some words speak of.
+/// Maximum number of tools listed for a query.
 const MAX_FOUND: usize = 20;
 
-/// List the tools that plans of the project can call.
+/// List the tools that plans of the project can call
 #[derive(Debug, Args)]
 pub struct ListArguments {
-    /// Only those that these words speak of, the best first.
+    /// List only tools that match these words, best match first, at most 20
     #[arg(long, value_name = "WORDS")]
     query: Option<String>,
-    /// Their names only.
+    /// Print only names
     #[arg(long, conflicts_with = "full")]
     brief: bool,
-    /// Their whole contracts.
+    /// Print complete contracts
     #[arg(long)]
     full: bool,
-    /// How the list is printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: Format,
 }
 
-/// How a list of tools is printed.
+/// The output formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {
-    /// A line for each tool.
+    /// One line for each tool
     Human,
-    /// An object of descriptions and JSON Schemas, by tool.
+    /// One JSON object of descriptions and JSON Schemas, by tool
     Json,
 }
 
@@ -92,7 +92,8 @@ impl ListArguments {
         lines.collect()
     }
 
-    /// Each tool by its name: its first sentence, or what models are shown of it, or everything.
+    /// Returns each tool by its name: its first sentence with `--brief`, everything with `--full`, otherwise what
+    /// models see.
     fn document(&self, tools: &[Arc<Signature>]) -> Map<String, Json> {
         let entry = |tool: &Signature| {
             if self.brief {

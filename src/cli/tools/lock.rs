@@ -1,4 +1,4 @@
-//! `planrun tools lock`: connects to the servers of the project, and pins what they offer.
+//! `planrun tools lock`: connects to the servers of the project, and pins the contracts of their tools.
 
 use std::path::Path;
 
@@ -14,26 +14,26 @@ use serde_json::Value as Json;
 use super::renewal::{Renewal, differences};
 use crate::cli::{Exit, Failure, Terminal};
 
-/// Connect to the servers of the project, and pin what they offer in `planrun.lock`.
+/// Connect to the servers of the project, and pin the contracts of their tools in `planrun.lock`
 #[derive(Debug, Args)]
 pub struct LockArguments {
-    /// Write nothing; fail where a server offers something else than what is pinned.
+    /// Write nothing, and exit with 1 if a server offers something different from what is pinned
     #[arg(long)]
     check: bool,
-    /// Take on trust what tools say of their effect.
+    /// Trust the claims of tools about their effects
     #[arg(long, value_name = "CLAIMS", conflicts_with = "check")]
     accept: Option<Claims>,
-    /// Only these servers; the others stay as they are pinned.
+    /// Lock only these servers; the others keep their pinned contracts
     #[arg(value_name = "SERVER")]
     servers: Vec<String>,
 }
 
-/// What tools say of their effect.
+/// Claims of tools about their effects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Claims {
-    /// That they only read.
+    /// Trust the claim to only read
     Reads,
-    /// That they only read, or that repeating them is harmless.
+    /// Trust the claims to only read and to be safe to repeat
     All,
 }
 
@@ -47,25 +47,25 @@ pub(super) fn run(
     let Renewal {
         mut lock,
         refused,
-        asked,
+        answered,
         left_out,
     } = Renewal::of(&workspace, &arguments.servers)?;
-    for name in &asked {
+    for name in &answered {
         if let Some(server) = lock.servers.get_mut(name) {
             accept(server, arguments.accept);
         }
     }
     if workspace.project.servers.is_empty() {
-        terminal.say("planrun.yaml names no server");
+        terminal.note("planrun.yaml configures no servers");
     }
     let mut lines = report(before, &lock);
     lines.extend(guesses(&lock, &workspace.project.servers));
     terminal.print(&lines.concat())?;
     for what in &left_out {
-        terminal.say(&format!("warning: {what}"));
+        terminal.note(&format!("warning: {what}"));
     }
     for problem in &refused {
-        terminal.complain(&visible_line(problem));
+        terminal.error(&visible_line(problem));
     }
     let is_same = **before == lock;
     if !arguments.check {
@@ -78,10 +78,10 @@ pub(super) fn run(
     })
 }
 
-/// Writes the lock of a project where it is another one.
+/// Writes the lock file of a project if it has changed.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// Returns an error if it cannot be written.
 pub(super) fn write(workspace: &Workspace, lock: &Lock) -> Result<(), Failure> {
     if *workspace.project.lock == *lock {
         return Ok(());
@@ -89,11 +89,11 @@ pub(super) fn write(workspace: &Workspace, lock: &Lock) -> Result<(), Failure> {
     let path = workspace.location.folder.join(Lock::FILE);
     let written = workspace.host.write_file(&path, lock.text().as_bytes());
     written.map_err(|problem| {
-        Failure::Environment(format!("{} cannot be written: {problem}", path.display()))
+        Failure::Environment(format!("cannot write `{}`: {problem}", path.display()))
     })
 }
 
-/// Accepts what tools say of their effect, as far as that is wanted.
+/// Accepts the claims of tools about their effects that the user trusts.
 fn accept(server: &mut LockedServer, claims: Option<Claims>) {
     for tool in server.tools.values_mut() {
         let accepts = match (claims, tool.offered.annotations.claim()) {
@@ -106,7 +106,7 @@ fn accept(server: &mut LockedServer, claims: Option<Claims>) {
     }
 }
 
-/// What has changed, a line for each tool, and what is still taken for an effect.
+/// Returns one line for each changed tool, and one for the claims that are not accepted.
 fn report(before: &Lock, after: &Lock) -> Vec<String> {
     let mut lines = Vec::new();
     let nothing = LockedServer::default();
@@ -135,16 +135,16 @@ fn report(before: &Lock, after: &Lock) -> Vec<String> {
             lines.extend(warnings);
         }
     }
-    let gone = before
+    let removed = before
         .servers
         .keys()
         .filter(|name| !after.servers.contains_key(*name));
-    lines.extend(gone.map(|name| format!("{name} is not configured any more")));
+    lines.extend(removed.map(|name| format!("{name} is no longer configured")));
     lines.extend(awaiting(after));
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-/// The claims that nobody has accepted yet.
+/// Returns one line for each kind of claim that is not accepted yet.
 fn awaiting(lock: &Lock) -> Vec<String> {
     let tools: Vec<_> = lock
         .servers
@@ -161,29 +161,31 @@ fn awaiting(lock: &Lock) -> Vec<String> {
     let mut lines = Vec::new();
     if reads > 0 {
         lines.push(format!(
-            "{reads} of {} say that they only read, and count as effects; `planrun tools lock --accept reads` takes that on trust",
+            "{reads} of {} claim to be read-only, but count as effects; trust these claims with `planrun tools lock --accept \
+             reads`",
             counted(tools.len()),
         ));
     }
     if repeatable > 0 {
         lines.push(format!(
-            "{repeatable} of {} say that repeating them is harmless, and count as effects; `planrun tools lock --accept all` takes that on trust",
+            "{repeatable} of {} claim to be idempotent, but count as effects; trust these claims with `planrun tools lock \
+             --accept all`",
             counted(tools.len()),
         ));
     }
     lines
 }
 
-/// What the project could say of tools that say nothing themselves and sound as if they only looked.
+/// Suggests settings for tools that claim nothing but whose names sound as if they only read.
 fn guesses(lock: &Lock, servers: &[ServerSettings]) -> Vec<String> {
     let mut guessed = 0;
     let mut lines = Vec::new();
     for (name, server) in &lock.servers {
         let settings = servers.iter().find(|one| *one.name == **name);
-        let said = |tool: &str| settings.is_some_and(|one| one.classes.contains_key(tool));
+        let is_declared = |tool: &str| settings.is_some_and(|one| one.classes.contains_key(tool));
         let tools = server.tools.iter().filter(|(tool, pinned)| {
-            let is_silent = !pinned.offered.annotations.speaks_of_effect();
-            is_silent && sounds_like_a_read(tool) && !said(tool)
+            let is_silent = !pinned.offered.annotations.declares_effect();
+            is_silent && sounds_like_a_read(tool) && !is_declared(tool)
         });
         let classes: Vec<String> = tools
             .map(|(tool, _)| format!("{}: read", Json::from(&**tool)))
@@ -198,8 +200,8 @@ fn guesses(lock: &Lock, servers: &[ServerSettings]) -> Vec<String> {
         return lines;
     }
     let head = format!(
-        "{} of {} say nothing of their effect, count as effects, and sound as if they only read; where that is so, \
-         planrun.yaml can say it:\n  tools:\n",
+        "{} of {} declare no effect and count as effects, but their names suggest that they only read; if so, declare it in \
+         planrun.yaml:\n  tools:\n",
         guessed,
         counted(lock.servers.values().map(|server| server.tools.len()).sum()),
     );

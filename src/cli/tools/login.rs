@@ -1,4 +1,4 @@
-//! `planrun tools login`: somebody lets planrun call a server in their name.
+//! `planrun tools login`: authorizes planrun to call a server in the user's name.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use planrun_tools::tools::mcp::{Login, McpAddress};
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
 
-/// Log in to a server that wants it, in a browser that you open yourself.
+/// Log in to a server that requires it, in a browser that you open yourself
 #[derive(Debug, Args)]
 pub struct LoginArguments {
-    /// Ask for this scope too, beside those of the login before.
+    /// Request this scope in addition to those of the previous login (repeatable)
     #[arg(long, value_name = "SCOPE")]
     scope: Vec<String>,
-    /// How long to wait for the browser to come back, in seconds.
+    /// Time to wait for the browser, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     wait: u64,
-    /// The server, as planrun.yaml names it.
+    /// Name of the server in planrun.yaml
     #[arg(value_name = "SERVER")]
     server: String,
 }
@@ -45,13 +45,13 @@ pub(super) fn run(
     }) = &server.source
     else {
         let message = format!(
-            "nobody logs in to `{name}`; where its server wants that, write `auth: oauth` beside its `url` in planrun.yaml"
+            "`{name}` is not configured for login; if its server requires it, add `auth: oauth` next to its `url` in planrun.yaml"
         );
         return Err(Failure::Usage(message));
     };
     let refused = |why: String| {
         Failure::Environment(format!(
-            "nobody can log in to the MCP server `{name}`: {}",
+            "cannot log in to the MCP server `{name}`: {}",
             visible_line(&why)
         ))
     };
@@ -75,7 +75,7 @@ pub(super) fn run(
         }
         login.finish(Duration::from_secs(arguments.wait)).await?;
         let kept = format!(
-            "planrun calls `{name}` in your name now; what {} has given for that is in {}\n",
+            "planrun now calls `{name}` on your behalf; the credentials from {} are in {}\n",
             visible_line(&issuer),
             file.display()
         );

@@ -1,4 +1,4 @@
-//! `planrun tools`: the tools of a project, and the file that pins their contracts.
+//! `planrun tools`: inspects the tools of a project, calls them, and pins their contracts.
 
 mod diff;
 mod learn;
@@ -18,16 +18,16 @@ use super::{Exit, Failure, Terminal};
 const EXAMPLES: &str = "\
 Examples:
   planrun tools list                    every tool that plans of this project can call
-  planrun tools list --query 'customers by name'    those that these words speak of
+  planrun tools list --query 'customers by name'    tools that match these words
   planrun tools show notes.search       its contract, in the language of plans
   planrun tools run notes.search --input '{\"query\": \"plans\"}'    one call
   planrun tools lock                    connect to the servers and pin what they offer
-  planrun tools lock --check            in CI: fail where a server offers something else
-  planrun tools learn                   what results looked like that no contract describes
+  planrun tools lock --check            in CI: fail if a server offers something else
+  planrun tools learn                   infer the result types that contracts do not declare
   planrun tools diff                    what has changed at the servers, and which plans that breaks
-  planrun tools login notes             let planrun call a server in your name";
+  planrun tools login notes             let planrun call a server on your behalf";
 
-/// Look at the tools of the project, call one, and pin their contracts.
+/// Inspect the tools of the project, call one, and pin their contracts
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -46,10 +46,10 @@ enum Command {
     Show(show::ShowArguments),
 }
 
-/// Does what the command asks for.
+/// Runs the subcommand.
 ///
 /// # Errors
-/// When the project cannot be opened, a server cannot be reached, or the output cannot be written.
+/// Returns an error if the project cannot be opened, a server cannot be reached, or the output cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

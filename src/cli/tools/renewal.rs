@@ -1,4 +1,4 @@
-//! What the servers of a project offer now, put in the place of what is pinned.
+//! Fetches what the servers of a project offer now, to compare it with the pinned contracts or replace them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use planrun_tools::contract::{Change, Lock, LockedServer, OfferedServer};
 use crate::cli::Failure;
 use crate::cli::run::wait;
 
-/// The lock as it would be written now.
+/// The lock file as it would be written now.
 pub(super) struct Renewal {
     pub lock: Lock,
-    /// Why servers were left as they are pinned, a sentence for each.
+    /// One message for each server that could not be asked and keeps its pinned contracts.
     pub refused: Vec<String>,
-    /// The servers that have told what they offer.
-    pub asked: BTreeSet<String>,
-    /// A sentence for each server that has tools which are left out.
+    /// The servers that have answered.
+    pub answered: BTreeSet<String>,
+    /// One message for each server with tools that are left out.
     pub left_out: Vec<String>,
 }
 
-/// One tool whose contract is not what it was.
+/// One tool whose contract has changed.
 pub(super) struct ChangedTool<'a> {
     pub server: &'a str,
     pub tool: &'a str,
     pub difference: Difference,
 }
 
-/// How a tool differs from what is pinned.
+/// How a tool differs from its pinned contract.
 pub(super) enum Difference {
     New,
     Gone,
@@ -36,19 +36,19 @@ pub(super) enum Difference {
 }
 
 impl Renewal {
-    /// Asks these servers what they offer, or all where none is named.
+    /// Asks these servers what they offer, or all servers if `named` is empty.
     ///
     /// # Errors
-    /// Where the project has no server of a name.
+    /// Returns an error if the project has no server with one of the names.
     pub(super) fn of(workspace: &Workspace, named: &[String]) -> Result<Self, Failure> {
         let configured = &workspace.project.servers;
-        for wanted in named {
-            if !configured.iter().any(|server| *server.name == **wanted) {
-                let message = format!("there is no server `{wanted}` in planrun.yaml");
+        for name in named {
+            if !configured.iter().any(|server| *server.name == **name) {
+                let message = format!("there is no server `{name}` in planrun.yaml");
                 return Err(Failure::Usage(message));
             }
         }
-        let wanted: Vec<Arc<str>> = configured
+        let names: Vec<Arc<str>> = configured
             .iter()
             .map(|server| server.name.clone())
             .filter(|name| named.is_empty() || named.contains(&name.to_string()))
@@ -57,15 +57,15 @@ impl Renewal {
         let mut lock = Lock::clone(before);
         lock.servers
             .retain(|name, _| configured.iter().any(|server| *server.name == **name));
-        let (mut refused, mut asked, mut left_out) = (Vec::new(), BTreeSet::new(), Vec::new());
-        for (name, offered) in wait(workspace.project.offered(&workspace.host, &wanted))? {
+        let (mut refused, mut answered, mut left_out) = (Vec::new(), BTreeSet::new(), Vec::new());
+        for (name, offered) in wait(workspace.project.offered(&workspace.host, &names))? {
             match offered {
                 Ok(offered) => {
                     left_out.extend(unusable(&name, offered.left_out));
                     let known = before.servers.get(&*name).cloned().unwrap_or_default();
                     lock.servers
                         .insert(name.to_string(), known.renewed(offered));
-                    asked.insert(name.to_string());
+                    answered.insert(name.to_string());
                 }
                 Err(problem) => refused.push(problem.to_string()),
             }
@@ -73,13 +73,13 @@ impl Renewal {
         Ok(Self {
             lock,
             refused,
-            asked,
+            answered,
             left_out,
         })
     }
 }
 
-/// What is said of a server's tools that are left out, where there are any.
+/// Returns the message about a server's tools that are left out; `None` if there are none.
 fn unusable(server: &str, left_out: usize) -> Option<String> {
     let (what, their) = match left_out {
         0 => return None,
@@ -88,12 +88,12 @@ fn unusable(server: &str, left_out: usize) -> Option<String> {
     };
     let most = OfferedServer::MAX_NAME;
     Some(format!(
-        "{what} of {server} left out: {their} empty or longer than {most} characters"
+        "{what} of {server} omitted: {their} empty or longer than {most} characters"
     ))
 }
 
-/// The tools that differ between two versions of a server: those that are new or have changed, then those that are gone,
-/// each by name.
+/// Returns the tools that differ between two versions of a server, each group by name: first new and changed tools,
+/// then removed ones.
 pub(super) fn differences<'a>(
     server: &'a str,
     before: &'a LockedServer,
@@ -109,11 +109,11 @@ pub(super) fn differences<'a>(
         };
         Some((tool, difference))
     });
-    let gone = before.tools.keys().filter_map(|tool| {
+    let removed = before.tools.keys().filter_map(|tool| {
         let is_gone = !after.tools.contains_key(tool);
         is_gone.then_some((tool, Difference::Gone))
     });
-    now.chain(gone)
+    now.chain(removed)
         .map(|(tool, difference)| ChangedTool {
             server,
             tool,
@@ -123,27 +123,27 @@ pub(super) fn differences<'a>(
 }
 
 impl ChangedTool<'_> {
-    /// The tool and its difference, for people.
+    /// Describes the difference for people.
     pub(super) fn sentence(&self) -> String {
         let path = format!("{}.{}", self.server, self.tool);
         let path = visible_line(&path);
         match &self.difference {
             Difference::New => format!("{path} is new"),
-            Difference::Gone => format!("{path} is gone"),
-            Difference::Changed(Change::None) => format!("{path} is the same"),
+            Difference::Gone => format!("{path} was removed"),
+            Difference::Changed(Change::None) => format!("{path} is unchanged"),
             Difference::Changed(Change::Documentation) => {
-                format!("{path} has changed its description")
+                format!("{path} has a new description")
             }
             Difference::Changed(Change::Compatible) => {
-                format!("{path} has changed its contract, and every call stays right")
+                format!("{path} has a new contract, and every call stays valid")
             }
             Difference::Changed(Change::Broken(why)) => {
-                format!("{path} has changed its contract: {}", visible_line(why))
+                format!("{path} has a new contract: {}", visible_line(why))
             }
         }
     }
 
-    /// The difference in a word, for programs.
+    /// Returns the kind of difference, for programs.
     pub(super) fn word(&self) -> &'static str {
         match &self.difference {
             Difference::New => "new",
@@ -155,7 +155,7 @@ impl ChangedTool<'_> {
         }
     }
 
-    /// Why calls may be wrong now, where they may be.
+    /// Returns why existing calls may be invalid now; `None` if they are not.
     pub(super) fn why(&self) -> Option<&str> {
         match &self.difference {
             Difference::Changed(Change::Broken(why)) => Some(why),

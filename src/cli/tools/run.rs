@@ -1,4 +1,4 @@
-//! `planrun tools run`: one call of one tool, checked before it is made, and a run like any other.
+//! `planrun tools run`: calls one tool once. The call is checked before it is made, and is a run like any other.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -20,40 +20,40 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::cli::arguments::RunFormat;
 use crate::cli::deferred;
-use crate::cli::run::{OutputOptions, drive, late, listen, wait};
+use crate::cli::run::{OutputOptions, drive, drive_with_progress, late_server_warning, wait};
 use crate::cli::{Exit, Failure, Terminal};
 
-/// The largest document of arguments, in bytes.
+/// Maximum size of the arguments, in bytes.
 const MAX_INPUT: u64 = 64 * 1024 * 1024;
-/// How many names are offered in place of one that means nothing.
+/// Maximum number of similar names suggested for an unknown one.
 const MAX_SIMILAR: usize = 5;
 
-/// Call one tool.
+/// Call one tool
 ///
-/// The arguments are checked before anything is sent. The call is a run of its own: it is journaled, asks where the project
-/// wants a yes, reaches what the `allow` of planrun.yaml lets it, and can be resumed.
+/// The arguments are checked before anything is sent. The call is a run of its own: it is journaled, asks for
+/// confirmation where the project requires it, is limited by `allow` of planrun.yaml, and can be resumed.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// The tool, such as `notes.search`.
+    /// Tool to call, such as `notes.search`
     #[arg(value_name = "TOOL")]
     tool: String,
-    /// The arguments: a JSON object, `@FILE` for one in a file, `-` for one from standard input.
+    /// Arguments as a JSON object, `@FILE` to read them from a file, or `-` from standard input
     #[arg(long, value_name = "JSON", default_value = "{}")]
     input: String,
-    /// Return at once, and name the file in which the result will be.
+    /// Return at once, and print the name of the file that will contain the result
     #[arg(long)]
     defer: bool,
-    /// How the result is printed.
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: Format,
 }
 
-/// How the result of a call is printed.
+/// The output formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {
-    /// The value.
+    /// The value
     Human,
-    /// One object, also where the call is refused.
+    /// One JSON object, also if the call is refused
     Json,
 }
 
@@ -62,11 +62,11 @@ struct Refusal {
     code: &'static str,
     message: String,
     suggestion: Option<String>,
-    /// What may have been meant.
+    /// Similar names.
     similar: Vec<String>,
 }
 
-/// A call that may be made.
+/// A call that can be made.
 struct Call {
     plan: CheckedPlan,
     inputs: Inputs,
@@ -100,7 +100,7 @@ pub(super) fn run(
         }
         compared => {
             for server in compared? {
-                terminal.say(&late(&server));
+                terminal.note(&late_server_warning(&server));
             }
         }
     }
@@ -124,11 +124,12 @@ pub(super) fn run(
             let options = RunOptions::default();
             let cancel = options.drive.cancel.clone();
             let run = planrun.start(&call.plan, call.inputs, options)?;
-            // How it goes is told to people, and what comes of it to programs.
-            let (driven, told) = listen(&planrun, run, cancel, (RunFormat::Human, terminal))?;
+            // The progress is printed for people on standard error, the result for programs on standard output.
+            let (driven, written) =
+                drive_with_progress(&planrun, run, cancel, (RunFormat::Human, terminal))?;
             let (document, exit) = deferred::envelope(&driven.outcome);
             print(&document, terminal)?;
-            told.map(|()| exit)
+            written.map(|()| exit)
         }
     }
 }
@@ -157,7 +158,7 @@ impl Call {
                 || {
                     Refusal::new(
                         "project",
-                        "the project has errors; `planrun check` shows them",
+                        "the project has errors; run `planrun check` for details",
                     )
                 },
                 Refusal::of,
@@ -171,7 +172,7 @@ impl Call {
                 arguments: given,
             })),
             Err(Error::Obstacles(report)) => Ok(Err(report.diagnostics.first().map_or_else(
-                || Refusal::new("obstacle", "the call could not be made"),
+                || Refusal::new("obstacle", "the call cannot be made"),
                 Refusal::of,
             ))),
             Err(Error::Invalid(message)) => Ok(Err(Refusal::new("invalid-argument", &message))),
@@ -180,7 +181,7 @@ impl Call {
     }
 }
 
-/// The arguments as an object.
+/// Reads the arguments as an object.
 fn given(written: &str) -> Result<Result<Map<String, Json>, Refusal>, Failure> {
     let mut text = String::new();
     let read =
@@ -198,26 +199,26 @@ fn given(written: &str) -> Result<Result<Map<String, Json>, Refusal>, Failure> {
             "cannot read the arguments from `{written}`: {error}"
         ))
     })?;
-    // Not the text: it may hold what is secret.
+    // The message does not quote the text, which may contain secrets.
     Ok(match serde_json::from_str(&text) {
         Ok(Json::Object(given)) => Ok(given),
         Ok(_) => Err(Refusal::new(
             "invalid-input",
-            "the arguments are no JSON object",
+            "the arguments are not a JSON object",
         )),
         Err(error) => {
             let (line, column) = (error.line(), error.column());
-            let message = format!("the arguments are no JSON: line {line}, column {column}");
+            let message = format!("the arguments are not valid JSON: line {line}, column {column}");
             Err(Refusal::new("invalid-input", &message))
         }
     })
 }
 
-fn unknown(wanted: &str, catalog: &Catalog) -> Refusal {
+fn unknown(name: &str, catalog: &Catalog) -> Refusal {
     let paths: Vec<String> = catalog.signatures().map(|tool| tool.path()).collect();
-    let near = nearest(wanted, paths.iter().map(String::as_str));
+    let near = nearest(name, paths.iter().map(String::as_str));
     let index = ToolIndex::new(catalog.signatures().cloned());
-    let found = index.find(wanted);
+    let found = index.find(name);
     let mut similar: Vec<String> = near.iter().map(|near| near.name.to_owned()).collect();
     for path in found.iter().map(|tool| tool.path()) {
         if !similar.contains(&path) {
@@ -226,13 +227,13 @@ fn unknown(wanted: &str, catalog: &Catalog) -> Refusal {
     }
     similar.truncate(MAX_SIMILAR);
     let suggestion = match similar.first() {
-        Some(near) => format!("was `{near}` meant?"),
-        None => "`planrun tools list` lists them".to_owned(),
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`planrun tools list` lists all tools".to_owned(),
     };
     Refusal {
         suggestion: Some(suggestion),
         similar,
-        ..Refusal::new("unknown-tool", &format!("there is no tool `{wanted}`"))
+        ..Refusal::new("unknown-tool", &format!("there is no tool `{name}`"))
     }
 }
 

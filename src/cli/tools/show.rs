@@ -1,4 +1,4 @@
-//! `planrun tools show`: the contract of one tool, as a plan would declare it.
+//! `planrun tools show`: prints the contract of one tool, as a plan would declare it.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use planrun_runs::runs::Workspace;
 
 use crate::cli::{Exit, Failure, Terminal};
 
-/// Show the contract of a tool, in the language of plans.
+/// Show the contract of a tool, in the language of plans
 #[derive(Debug, Args)]
 pub struct ShowArguments {
-    /// The tool, such as `notes.search`.
+    /// Tool to show, such as `notes.search`
     #[arg(value_name = "TOOL")]
     tool: String,
 }
@@ -28,22 +28,22 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let workspace = Workspace::open(Path::new("-"), project)?;
     let catalog = workspace.catalog(None);
-    let wanted = &arguments.tool;
-    let Some(tool) = catalog.signatures().find(|tool| tool.path() == *wanted) else {
+    let name = &arguments.tool;
+    let Some(tool) = catalog.signatures().find(|tool| tool.path() == *name) else {
         let paths: Vec<String> = catalog.signatures().map(|tool| tool.path()).collect();
-        let near = nearest(wanted, paths.iter().map(String::as_str));
-        let near = near.map(|near| format!("; was `{}` meant?", near.name));
-        let near = near.unwrap_or_else(|| "; `planrun tools list` lists them".to_owned());
-        return Err(Failure::Usage(format!("there is no tool `{wanted}`{near}")));
+        let near = nearest(name, paths.iter().map(String::as_str));
+        let near = near.map(|near| format!("; did you mean `{}`?", near.name));
+        let near = near.unwrap_or_else(|| "; `planrun tools list` lists all tools".to_owned());
+        return Err(Failure::Usage(format!("there is no tool `{name}`{near}")));
     };
     terminal.print(&contract(tool))?;
     Ok(Exit::Fine)
 }
 
-/// The contract of a tool with its documentation, as a plan would declare it.
+/// Returns the contract of a tool with its documentation, as a plan would declare it.
 pub(super) fn contract(tool: &Signature) -> String {
     let text = declaration(tool);
     let formatted = format(&SourceFile::new("contract", text.clone()));
-    // A server's words are in it.
+    // The documentation comes from a server, so control characters are escaped.
     visible_text(&formatted.unwrap_or(text)).into_owned()
 }

@@ -1,4 +1,4 @@
-//! An agent that does what clients have to live with, by the skill that a message names.
+//! A scripted agent with the behaviour that clients have to cope with. The skill in a message selects it.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ use futures_core::Stream;
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc;
 
-/// An agent that runs as long as its test.
+/// An agent that runs until its test ends.
 #[derive(Clone, Default)]
 pub struct Agent {
     inner: Arc<Mutex<Inner>>,
@@ -25,17 +25,17 @@ pub struct Agent {
 
 #[derive(Default)]
 struct Inner {
-    /// What it was asked, by method, with the parameters.
+    /// The requests it got: method and parameters.
     asked: Vec<(String, Json)>,
     tasks: BTreeMap<String, Json>,
-    /// What its card says in place of its own words, by the keys there.
+    /// Keys of its card that replace the defaults.
     card: BTreeMap<&'static str, Json>,
-    /// The parts of its answer to a message that names no skill; without them it says what it was told.
+    /// The parts of its answer to a message without a skill. `None`: it echoes the message.
     answer: Option<Json>,
     address: String,
 }
 
-/// Bytes that are made as they are read.
+/// A stream of bytes from a channel.
 struct Bytes(mpsc::Receiver<String>);
 
 impl Stream for Bytes {
@@ -47,7 +47,7 @@ impl Stream for Bytes {
 }
 
 impl Agent {
-    /// Opens it; gives its address.
+    /// Starts it. Returns its address.
     pub async fn open(&self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -60,31 +60,31 @@ impl Agent {
         address
     }
 
-    /// Says this in its card from now on.
+    /// Sets a key of its card.
     pub fn says(&self, key: &'static str, value: Json) {
         self.inner.lock().unwrap().card.insert(key, value);
     }
 
-    /// Answers a message that names no skill with this data from now on.
+    /// Sets the data of its answer to a message without a skill.
     pub fn answers(&self, data: &Json) {
         self.inner.lock().unwrap().answer = Some(json!([{ "data": data }]));
     }
 
-    /// What it was asked by this method.
+    /// Returns the parameters of the requests with this method.
     pub fn asked(&self, method: &str) -> Vec<Json> {
         let inner = self.inner.lock().unwrap();
         let asked = inner.asked.iter().filter(|(one, _)| one == method);
         asked.map(|(_, params)| params.clone()).collect()
     }
 
-    /// Waits until it was asked so often by this method.
+    /// Waits until there were `times` requests with this method.
     pub async fn until_asked(&self, method: &str, times: usize) {
         while self.asked(method).len() < times {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// Brings every task to its end.
+    /// Completes every task.
     pub fn finish(&self) {
         for task in self.inner.lock().unwrap().tasks.values_mut() {
             complete(task, &json!([{ "text": "done" }]));
@@ -175,7 +175,7 @@ fn stream(pieces: mpsc::Receiver<String>) -> Response {
     ([("content-type", "text/event-stream")], body).into_response()
 }
 
-/// Tells a task until it has ended.
+/// Streams the state of a task until it has ended.
 fn follow(agent: Agent, id: String) -> mpsc::Receiver<String> {
     let (sender, pieces) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -192,7 +192,7 @@ fn follow(agent: Agent, id: String) -> mpsc::Receiver<String> {
     pieces
 }
 
-/// What is said to it begins a task, or goes on with one.
+/// Handles a message, which starts a task or continues one.
 fn send(agent: Agent, params: &Json, at_once: bool) -> Response {
     let message = &params["message"];
     let skill = message["metadata"]["skillId"]
@@ -212,8 +212,8 @@ fn send(agent: Agent, params: &Json, at_once: bool) -> Response {
         json!({ "state": state, "message": { "messageId": format!("q-{text}"), "role": "ROLE_AGENT",
             "parts": [{ "text": text }] } })
     };
-    let goes_on = !message["taskId"].is_null();
-    match (skill.as_str(), goes_on) {
+    let continues = !message["taskId"].is_null();
+    match (skill.as_str(), continues) {
         ("answer", _) => {
             let answer = agent.inner.lock().unwrap().answer.clone();
             let parts = answer.unwrap_or_else(|| message["parts"].clone());
@@ -233,11 +233,11 @@ fn send(agent: Agent, params: &Json, at_once: bool) -> Response {
         ("other", _) => {
             return one(&json!({ "statusUpdate": { "taskId": "t2", "status": {} }, "task": {} }));
         }
-        ("flood" | "endless" | "draft" | "break", _) => return told(agent, skill, task),
+        ("flood" | "endless" | "draft" | "break", _) => return stream_updates(agent, skill, task),
         ("ask", false) => {
             task["status"] = asks("TASK_STATE_INPUT_REQUIRED", "Which colour?\u{1b}[2J");
         }
-        // The same question in the same words is another one.
+        // A second question with the same text is a different question.
         ("ask", true) if text == "mauve" => {
             task["status"] = asks("TASK_STATE_INPUT_REQUIRED", "Which colour?\u{1b}[2J");
             task["status"]["message"]["messageId"] = "again".into();
@@ -269,8 +269,8 @@ fn one(update: &Json) -> Response {
     ([("content-type", "text/event-stream")], event(update)).into_response()
 }
 
-/// Streams that are told piece by piece.
-fn told(agent: Agent, skill: String, mut task: Json) -> Response {
+/// Streams updates in pieces.
+fn stream_updates(agent: Agent, skill: String, mut task: Json) -> Response {
     let (sender, pieces) = mpsc::channel(1);
     tokio::spawn(async move {
         agent.put(&task);
@@ -295,7 +295,7 @@ fn told(agent: Agent, skill: String, mut task: Json) -> Response {
                 ]);
                 updates.push(event(&completed));
             }
-            // It ends in the middle, and the task goes on without it.
+            // The stream ends in the middle of an update, while the task continues.
             "break" => {
                 updates.push("data: {\"half".to_owned());
                 let agent = agent.clone();

@@ -1,4 +1,4 @@
-//! Agents that speak A2A: what becomes of their cards, and calls of a scripted one that does what real ones do to their clients.
+//! A2A agents: reading their cards, and calls of a scripted agent that behaves like real ones.
 
 mod agent;
 
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::support::{Output, folder, planrun};
 pub use agent::Agent;
 
-/// A project with this agent as `desk`, pinned, and a plan that calls it.
+/// Returns a project with this agent as `desk`, locked, and a plan that calls it.
 async fn project(agent: &Agent, call: &str) -> TempDir {
     let address = agent.open().await;
     let place = folder([
@@ -44,7 +44,7 @@ fn called(place: &TempDir, more: &[&str]) -> Output {
     )
 }
 
-/// A run in a process of its own, which can be killed.
+/// Starts a run in a separate process, which can be killed.
 fn begun(place: &TempDir) -> Child {
     Command::new(env!("CARGO_BIN_EXE_planrun"))
         .args(["run", "a.plan", "--run-id", "r1"])
@@ -62,7 +62,7 @@ async fn replied(call: &str) -> Json {
     output.json()["reply"].clone()
 }
 
-/// The only failure of a run, as its class and its message.
+/// Returns the class and the message of the only failure of a run.
 async fn failed(call: &str) -> (String, String) {
     let output = called(&project(&Agent::default(), call).await, &[]);
     failure(&output)
@@ -83,16 +83,16 @@ fn failure(output: &Output) -> (String, String) {
 async fn a_card_is_a_namespace_with_a_tool_for_each_skill() {
     let agent = Agent::default();
     let place = project(&agent, "desk.draft(text: \"x\")").await;
-    let shown = run(&place, &["tools", "show", "desk.draft"]);
+    let printed = run(&place, &["tools", "show", "desk.draft"]);
     assert!(
-        shown
+        printed
             .stdout
             .starts_with("/// Does draft.\ntool desk.draft(\n"),
         "{}",
-        shown.stdout
+        printed.stdout
     );
     for part in ["text?: string", "bytes?: bytes", ") -> any fails failed"] {
-        assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
+        assert!(printed.stdout.contains(part), "{part}: {}", printed.stdout);
     }
     let listed = run(&place, &["tools", "list"]).stdout;
     assert!(
@@ -113,10 +113,7 @@ async fn a_card_is_a_namespace_with_a_tool_for_each_skill() {
     );
     let changed = run(&place, &["tools", "lock", "--check"]);
     assert_eq!(changed.status, 1, "{changed:?}");
-    for line in [
-        "desk.draft has changed its description",
-        "desk.slow is gone",
-    ] {
+    for line in ["desk.draft has a new description", "desk.slow was removed"] {
         assert!(changed.stdout.contains(line), "{line}: {}", changed.stdout);
     }
     agent.says("skills", json!([]));
@@ -175,7 +172,7 @@ async fn what_is_sent_says_whose_it_is_and_carries_its_key() {
         (class.as_str(), message.as_str()),
         (
             "validation.arguments",
-            "an agent is told a `text`, `data` or `files`"
+            "a message to an agent must have `text`, `data` or `files`"
         )
     );
 }
@@ -217,7 +214,7 @@ async fn what_an_agent_needs_is_a_question_of_the_run() {
     let inbox = run(&place, &["runs", "inbox"]);
     for line in [
         "Which colour?\\u{1b}[2J",
-        "what the agent is told",
+        "the message to the agent",
         "given.asked={",
     ] {
         assert!(inbox.stdout.contains(line), "{line}: {}", inbox.stdout);
@@ -235,7 +232,7 @@ async fn what_an_agent_needs_is_a_question_of_the_run() {
     assert_eq!(ended.status, 0, "{ended:?}");
     assert!(ended.stdout.contains("blue"), "{ended:?}");
     let sent = agent.asked("SendStreamingMessage");
-    let told = sent.iter().map(|one| {
+    let messages = sent.iter().map(|one| {
         (
             &one["message"]["taskId"],
             &one["message"]["parts"][0]["text"],
@@ -245,7 +242,7 @@ async fn what_an_agent_needs_is_a_question_of_the_run() {
     let texts = [json!("paint it"), json!("mauve"), json!("blue")];
     let expected = [(&none, &texts[0]), (&task, &texts[1]), (&task, &texts[2])];
     assert_eq!(
-        told.collect::<Vec<_>>(),
+        messages.collect::<Vec<_>>(),
         expected,
         "nothing is sent a second time"
     );
@@ -345,7 +342,7 @@ async fn hostile_answers_are_no_results_and_cost_no_memory() {
     let (class, message) = failed("desk.garbage(text: \"x\")").await;
     assert_eq!(class, "validation.result", "{message}");
     assert!(
-        message.contains("/rpc has not answered as an agent does: "),
+        message.contains("/rpc did not answer like an A2A agent: "),
         "{message}"
     );
     let (class, message) = failed("desk.flood(text: \"x\")").await;
@@ -359,7 +356,7 @@ async fn hostile_answers_are_no_results_and_cost_no_memory() {
     assert!(message.contains("redirects are not followed"), "{message}");
     let (class, message) = failed("desk.other(text: \"x\")").await;
     assert_eq!(class, "validation.result", "{message}");
-    // What tells something for ever ends with its time, and is cancelled.
+    // An endless stream ends with its timeout, and the task is cancelled.
     let agent = Agent::default();
     let place = project(&agent, "desk.endless(text: \"x\") timeout 1s").await;
     let (class, message) = failure(&called(&place, &[]));
@@ -369,7 +366,7 @@ async fn hostile_answers_are_no_results_and_cost_no_memory() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_card_that_cannot_be_used_says_why() {
-    let told = |card: &'static str, value: Json, allow: &'static str| async move {
+    let refusal = |card: &'static str, value: Json, allow: &'static str| async move {
         let agent = Agent::default();
         let address = agent.open().await;
         agent.says(card, value);
@@ -393,28 +390,28 @@ async fn a_card_that_cannot_be_used_says_why() {
             "supportedInterfaces",
             interface("http://127.0.0.1:9", "GRPC"),
             "",
-            "it speaks GRPC 1.0, and JSONRPC and HTTP+JSON",
+            "it speaks GRPC 1.0, but only JSONRPC and HTTP+JSON",
         ),
         (
             "supportedInterfaces",
             json!([]),
             "",
-            "its card names no interface",
+            "its card lists no interfaces",
         ),
-        ("name", json!(7), "", "is no card of an agent: invalid type"),
+        ("name", json!(7), "", "is not an agent card: invalid type"),
         (
             "name",
             json!("x"),
             "allow: { net: [example.com] }\n",
-            "does not let it be reached; add \"127.0.0.1:",
+            "does not permit it; add \"127.0.0.1:",
         ),
     ] {
-        let (status, stderr) = told(card, value, allow).await;
+        let (status, stderr) = refusal(card, value, allow).await;
         assert_eq!(status, 3, "{stderr}");
         assert!(stderr.contains(expected), "{expected}: {stderr}");
     }
     let allow = "allow: { net: [\"127.0.0.1:*\", \"127.0.0.2:9\"] }\n";
-    assert_eq!(told("supportedInterfaces", away(), allow).await.0, 0);
+    assert_eq!(refusal("supportedInterfaces", away(), allow).await.0, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -452,7 +449,7 @@ async fn a_plan_calls_the_agents_that_it_lists_and_no_other() {
     let text = std::fs::read_to_string(place.path().join("a.plan")).unwrap();
     assert!(text.contains("agents: [\"desk\"]"), "{fixed:?} {text}");
     assert_eq!(listing("[\"desk.answer\"]"), ["permission-missing"]);
-    // What no check sees is refused when it is called, and a plan by itself may.
+    // A call that the check cannot see is refused at run time, while the inner plan may make it when run by itself.
     let recovering = "use desk\n\nplan inner() -> any {\n    step given = desk.answer(text: \"x\")\n    reply given\n}\n\nplan a() -> any {\n    allow { agents: [] }\n    step given = inner()\n        recover denied.policy as e => e.message\n    reply given\n}\n";
     std::fs::write(place.path().join("a.plan"), recovering).unwrap();
     let asked = agent.asked("SendStreamingMessage").len();
@@ -462,21 +459,21 @@ async fn a_plan_calls_the_agents_that_it_lists_and_no_other() {
     );
     assert_eq!(
         ran.json()["reply"],
-        "calling the agent desk is not allowed; to allow it write `allow { agents: [\"desk\"] }` in the plan"
+        "calling the agent desk is not allowed; to allow it, write `allow { agents: [\"desk\"] }` in the plan"
     );
     assert_eq!(agent.asked("SendStreamingMessage").len(), asked);
     let alone = run(&place, &["run", "a.plan", "--plan", "inner"]);
     assert_eq!(alone.status, 0, "{alone:?}");
-    // The list of a project bounds every plan.
+    // The list of the project is a limit for every plan.
     let bounded = format!("{settings}allow: {{ net: [\"127.0.0.1:*\"], agents: [review] }}\n");
     std::fs::write(place.path().join("planrun.yaml"), bounded).unwrap();
-    // Of both plans, whatever they list themselves.
+    // One for each of the two plans, regardless of their own lists.
     let missing = ["permission-missing"; 2];
     assert_eq!(listing("[\"*\"]"), missing);
     let refused = run(&place, &["run", "a.plan", "--plan", "a"]);
     assert_eq!(refused.status, 1, "{refused:?}");
-    let told = "the project's planrun.yaml does not allow it; add `desk` to `agents` of `allow`";
-    assert!(refused.stderr.contains(told), "{refused:?}");
+    let message = "add `desk` to `agents` of `allow`: the project's planrun.yaml does not allow it";
+    assert!(refused.stderr.contains(message), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! Calls as conversations: what transports tell on the way, and what the engine makes of it.
+//! Calls as conversations: the events of transports, and how the engine handles them.
 
 mod questions;
 
@@ -38,15 +38,15 @@ fn request(handle: Option<Handle>, cancel: &CancellationToken) -> Request {
     }
 }
 
-/// A word for each event, to the end.
-async fn heard(conversation: Conversation) -> Vec<String> {
+/// Formats each event until the end, and answers questions with "yes".
+async fn collect_events(conversation: Conversation) -> Vec<String> {
     let mut events = match conversation {
         Conversation::Now(_) => panic!("it has something to tell"),
         Conversation::Later(events) => events,
     };
-    let mut heard = Vec::new();
+    let mut collected = Vec::new();
     while let Some(event) = events.next().await {
-        heard.push(match event {
+        collected.push(match event {
             CallEvent::Progress(progress) => {
                 format!("{:?} {}", progress.fraction(), progress.text().unwrap())
             }
@@ -62,7 +62,7 @@ async fn heard(conversation: Conversation) -> Vec<String> {
             CallEvent::Done(Err(error)) => format!("{} {}", error.class, error.sent.name()),
         });
     }
-    heard
+    collected
 }
 
 #[tokio::test(start_paused = true)]
@@ -76,7 +76,7 @@ async fn a_conversation_comes_in_its_order() {
         Line::Give(json!(42)),
         Line::Progress(0.9, "nobody hears this"),
     ]]);
-    let told = heard(peer.call(request(None, &CancellationToken::new()))).await;
+    let events = collect_events(peer.call(request(None, &CancellationToken::new()))).await;
     let expected = [
         r#"{"task":7}"#,
         "Some(0.5) half",
@@ -84,15 +84,15 @@ async fn a_conversation_comes_in_its_order() {
         "10 tokens, 0.5",
         "42",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(events, expected);
     assert_eq!(peer.replies(), [AskReply::Given(json!("yes"))]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_dies_leaves_its_outcome_open() {
     let peer = ScriptedTransport::new([vec![Line::Progress(0.5, "half")]]);
-    let told = heard(peer.call(request(None, &CancellationToken::new()))).await;
-    assert_eq!(told, ["Some(0.5) half", "transient.network maybe"]);
+    let events = collect_events(peer.call(request(None, &CancellationToken::new()))).await;
+    assert_eq!(events, ["Some(0.5) half", "transient.network maybe"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,15 +104,15 @@ async fn a_cancel_ends_a_conversation_in_its_middle() {
         tokio::time::sleep(Duration::from_secs(5)).await;
         cancel.cancel();
     };
-    let (told, ()) = tokio::join!(heard(call), stop);
-    assert_eq!(told, ["3 tokens, 0", "cancelled maybe"]);
+    let (events, ()) = tokio::join!(collect_events(call), stop);
+    assert_eq!(events, ["3 tokens, 0", "cancelled maybe"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_handle_takes_a_call_up_where_it_was_left() {
     let peer = ScriptedTransport::new([vec![Line::Give(json!(1))]]);
     let handle = Handle::new(json!({"task": 7})).unwrap();
-    heard(peer.call(request(Some(handle), &CancellationToken::new()))).await;
+    collect_events(peer.call(request(Some(handle), &CancellationToken::new()))).await;
     let expected = Received {
         path: "a".to_owned(),
         key: "key-1".to_owned(),
@@ -137,10 +137,10 @@ async fn a_transport_without_handles_sends_nothing_a_second_time() {
             ..request(None, &CancellationToken::new())
         };
         let error = tool.transport.call(request).outcome().await.unwrap_err();
-        let told = (error.class.to_string(), error.sent, error.message);
+        let actual = (error.class.to_string(), error.sent, error.message);
         let message =
-            format!("a call of {namespace}.{name} cannot be taken up again where it was left");
-        assert_eq!(told, ("internal".to_owned(), Sent::Maybe, message));
+            format!("a call of {namespace}.{name} cannot be resumed");
+        assert_eq!(actual, ("internal".to_owned(), Sent::Maybe, message));
     }
 }
 
@@ -245,7 +245,7 @@ async fn a_handle_survives_the_process_and_nothing_is_sent_a_second_time() {
         vec![Line::Pause(Duration::from_secs(5)), Line::Give(json!(42))],
     ]);
     let mut world = World::new().wired("peer.call", peer.clone());
-    // It begins, an attempt is announced, the peer gives its handle: there its process dies.
+    // The attempt starts, the peer returns its handle, and then the process dies.
     let log = MemoryLog::default();
     log.dies_at(|line| String::from_utf8_lossy(line).contains("handle.given"));
     world.journal = Some(log.clone());
@@ -255,7 +255,7 @@ async fn a_handle_survives_the_process_and_nothing_is_sent_a_second_time() {
             .await
             .is_none()
     );
-    let log = log.living();
+    let log = log.revived();
     world.journal = Some(log.clone());
     let ran = world.run(EFFECT).await;
     assert_eq!(ran.reply(), json!(42));
@@ -263,12 +263,12 @@ async fn a_handle_survives_the_process_and_nothing_is_sent_a_second_time() {
     let handles: Vec<_> = received.iter().map(|call| call.handle.clone()).collect();
     assert_eq!(handles, [None, Some(json!({"task": 7}))]);
     assert_eq!(received[0].key, received[1].key);
-    // One attempt, which two processes have waited for.
-    let told = |event: &str| {
+    // There was one attempt, for which two processes waited.
+    let count = |event: &str| {
         let lines = log.lines();
         lines.iter().filter(|line| line.contains(event)).count()
     };
-    assert_eq!((told("\"step.running\""), ran.step("a").attempts), (1, 1));
+    assert_eq!((count("\"step.running\""), ran.step("a").attempts), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -284,9 +284,9 @@ async fn an_attempt_without_a_handle_is_in_doubt_after_its_process() {
             .await
             .is_none()
     );
-    world.journal = Some(log.living());
+    world.journal = Some(log.revived());
     let ran = world.run(EFFECT).await;
-    // Somebody is asked whether it happened.
+    // A person is asked whether it happened.
     assert_eq!((ran.outcome.questions.len(), peer.received().len()), (1, 1));
 }
 

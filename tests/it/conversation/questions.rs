@@ -1,4 +1,4 @@
-//! Questions that a peer asks in the middle of its call.
+//! Questions from a peer during its call.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -17,7 +17,7 @@ use super::{CALL, EFFECT};
 use crate::support::scripted_transport::{Line, ScriptedTransport};
 use crate::world::World;
 
-/// A form with a required and an optional field, as MCP servers ask.
+/// Returns a form with a required and an optional field, as MCP servers send it.
 fn form() -> Json {
     json!({
         "type": "object",
@@ -33,10 +33,10 @@ fn asks(question: &'static str) -> Line {
     Line::Ask(question, form())
 }
 
-/// Answers everything with these in turn, each after an hour.
-struct Clerk(Mutex<Vec<Json>>, Arc<Mutex<Vec<String>>>);
+/// An asker that gives these answers in turn, each after an hour, and records refusals.
+struct ScriptedAsker(Mutex<Vec<Json>>, Arc<Mutex<Vec<String>>>);
 
-impl Asker for Clerk {
+impl Asker for ScriptedAsker {
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
         self.1.lock().unwrap().extend(asking.refused);
         let value = self.0.lock().unwrap().remove(0);
@@ -52,10 +52,12 @@ impl Asker for Clerk {
     }
 }
 
-fn clerk(answers: impl IntoIterator<Item = Json>) -> (Arc<Clerk>, Arc<Mutex<Vec<String>>>) {
+fn scripted_asker(
+    answers: impl IntoIterator<Item = Json>,
+) -> (Arc<ScriptedAsker>, Arc<Mutex<Vec<String>>>) {
     let refused: Arc<Mutex<Vec<String>>> = Arc::default();
     let answers = Mutex::new(answers.into_iter().collect());
-    (Arc::new(Clerk(answers, refused.clone())), refused)
+    (Arc::new(ScriptedAsker(answers, refused.clone())), refused)
 }
 
 #[tokio::test(start_paused = true)]
@@ -66,18 +68,18 @@ async fn the_time_of_an_attempt_stands_still_while_somebody_is_asked() {
         Line::Give(json!(42)),
     ]]);
     let mut world = World::new().wired("peer.call", peer.clone());
-    let (asker, refused) = clerk([json!({ "size": 0 }), json!({ "size": 3 })]);
+    let (asker, refused) = scripted_asker([json!({ "size": 0 }), json!({ "size": 3 })]);
     world.asker = Some(asker);
     let text = "use peer\nplan p() -> any {\n    step a = peer.call()\n        timeout 5s\n    reply a\n}\n";
     let ran = world.run(text).await;
     assert_eq!(ran.reply(), json!(42));
-    // What does not fit is refused with its reason, and what may be left out is not sent.
+    // An answer that does not fit is refused with the reason, and an omitted optional field is not sent.
     let misfit = "the answer to `a.asked` does not fit: the field `size` must be at least 1";
     assert_eq!(*refused.lock().unwrap(), [misfit]);
     assert_eq!(peer.replies(), [AskReply::Given(json!({ "size": 3 }))]);
     let question = &ran.outcome.asked[0];
-    let told = (&*question.path, question.kind, &*question.text);
-    assert_eq!(told, ("a.asked", "peer", "How many?"));
+    let actual = (&*question.path, question.kind, &*question.text);
+    assert_eq!(actual, ("a.asked", "peer", "How many?"));
     assert_eq!(question.status, QuestionStatus::Answered);
 }
 
@@ -85,7 +87,7 @@ async fn the_time_of_an_attempt_stands_still_while_somebody_is_asked() {
 async fn somebody_declines_what_a_peer_asks() {
     let peer = ScriptedTransport::new([vec![asks("How many?"), Line::Give(json!("none"))]]);
     let mut world = World::new().wired("peer.call", peer.clone());
-    world.asker = Some(clerk([Json::Null]).0);
+    world.asker = Some(scripted_asker([Json::Null]).0);
     let ran = world.run(CALL).await;
     assert_eq!(
         (ran.reply(), peer.replies()),
@@ -101,7 +103,7 @@ async fn a_value_that_is_no_object_is_asked_for_in_one_field() {
         Line::Give(json!(1)),
     ]]);
     let mut world = World::new().wired("peer.call", peer.clone());
-    world.asker = Some(clerk([json!({ "value": true })]).0);
+    world.asker = Some(scripted_asker([json!({ "value": true })]).0);
     world.run(CALL).await;
     assert_eq!(peer.replies(), [AskReply::Given(json!(true))]);
 }
@@ -117,11 +119,18 @@ async fn a_call_that_ends_withdraws_its_question() {
     let ran = world.run(text).await;
     assert_eq!(ran.reply(), json!(7));
     assert_eq!(ran.outcome.asked[0].status, QuestionStatus::Withdrawn);
-    assert!(log.past().unwrap().questions.open().next().is_none());
+    assert!(
+        log.replay_state()
+            .unwrap()
+            .questions
+            .open()
+            .next()
+            .is_none()
+    );
 }
 
-/// How many lines of a journal tell this.
-fn told(log: &MemoryLog, what: &str) -> usize {
+/// Returns the number of lines in a journal that contain a text.
+fn count_lines(log: &MemoryLog, what: &str) -> usize {
     let lines = log.lines();
     lines.iter().filter(|line| line.contains(what)).count()
 }
@@ -140,11 +149,11 @@ async fn a_question_waits_in_the_inbox_without_a_process_and_is_put_once() {
         ran.outcome.interruption,
         Some(Interruption::Waiting { wake: None, .. })
     ));
-    let past = log.past().unwrap();
-    let open: Vec<&str> = past.questions.open().map(|(path, _)| &**path).collect();
+    let replay = log.replay_state().unwrap();
+    let open: Vec<&str> = replay.questions.open().map(|(path, _)| &**path).collect();
     assert_eq!(open, ["a.asked"]);
 
-    log.say(answer);
+    log.send(answer);
     let ran = world.run(EFFECT).await;
     assert_eq!(ran.reply(), json!(42));
     let handles = peer.received().into_iter().map(|call| call.handle);
@@ -153,7 +162,10 @@ async fn a_question_waits_in_the_inbox_without_a_process_and_is_put_once() {
     let replies = peer.replies();
     assert_eq!(replies.last(), Some(&AskReply::Given(json!({ "size": 3 }))));
     assert_eq!(
-        (told(&log, "\"for\":\"peer\""), told(&log, "answer.given")),
+        (
+            count_lines(&log, "\"for\":\"peer\""),
+            count_lines(&log, "answer.given")
+        ),
         (1, 1)
     );
 }
@@ -165,7 +177,7 @@ async fn an_answer_of_before_serves_the_attempt_that_is_made_again() {
     let again = [asks("How many?"), Line::Give(json!(42))];
     let peer = ScriptedTransport::new([script.to_vec(), again.to_vec()]);
     let mut world = World::new().wired("peer.call", peer.clone());
-    world.asker = Some(clerk([json!({ "size": 3 })]).0);
+    world.asker = Some(scripted_asker([json!({ "size": 3 })]).0);
     let log = MemoryLog::default();
     log.dies_at(|line| String::from_utf8_lossy(line).contains("answer.given"));
     world.journal = Some(log.clone());
@@ -175,11 +187,11 @@ async fn an_answer_of_before_serves_the_attempt_that_is_made_again() {
             .await
             .is_none()
     );
-    let log = log.living();
+    let log = log.revived();
     (world.journal, world.asker) = (Some(log.clone()), None);
     let ran = world.run(text).await;
     assert_eq!(ran.reply(), json!(42));
-    assert_eq!(told(&log, "\"for\":\"peer\""), 1);
+    assert_eq!(count_lines(&log, "\"for\":\"peer\""), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -191,7 +203,7 @@ async fn an_effect_that_nobody_could_take_up_keeps_its_process_until_somebody_an
     let desk = log.clone();
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_hours(3)).await;
-        desk.say(r#"{"answer": "a.asked", "value": {"size": 3, "colour": "red"}}"#);
+        desk.send(r#"{"answer": "a.asked", "value": {"size": 3, "colour": "red"}}"#);
     });
     let ran = world.run(EFFECT).await;
     assert_eq!((ran.reply(), peer.received().len()), (json!(42), 1));
@@ -206,13 +218,13 @@ async fn who_waits_for_a_reply_holds_no_slot() {
         vec![Line::Give(json!(2))],
     ]);
     let mut world = World::new().wired("peer.call", peer.clone());
-    let (asker, _) = clerk([json!({ "size": 3 })]);
+    let (asker, _) = scripted_asker([json!({ "size": 3 })]);
     world.asker = Some(asker);
     let text = "use peer\ntool peer.call() -> int read\nplan p() -> any {\n    policy { concurrency: 1 }\n    \
                 step a = peer.call()\n    step b = peer.call()\n    reply [a, b]\n}\n";
     let ran = world.run(text).await;
     assert_eq!(ran.reply(), json!([1, 2]));
-    // The second call did not wait for the hour that the answer to the first one took.
+    // The second call did not wait for the first answer, which took an hour.
     let settled: Vec<_> = ran
         .events
         .iter()
@@ -230,14 +242,14 @@ async fn a_call_that_is_taken_up_again_and_asks_something_else_withdraws_what_it
     let mut world = World::new().wired("peer.call", peer.clone());
     world.journal = Some(MemoryLog::default());
     world.run(EFFECT).await;
-    world.asker = Some(clerk([json!({ "size": 3 }), json!({ "size": 3 })]).0);
+    world.asker = Some(scripted_asker([json!({ "size": 3 }), json!({ "size": 3 })]).0);
     let ran = world.run(EFFECT).await;
     assert_eq!(ran.reply(), json!(42));
     let asked = ran.outcome.asked.iter();
-    let told: Vec<_> = asked.map(|one| (&*one.text, one.status)).collect();
+    let actual: Vec<_> = asked.map(|one| (&*one.text, one.status)).collect();
     let expected = [
         ("How many?", QuestionStatus::Withdrawn),
         ("How many more?", QuestionStatus::Answered),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(actual, expected);
 }

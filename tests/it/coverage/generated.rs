@@ -1,4 +1,4 @@
-//! Generated plans: all that a run reaches is a goal, and a step that has completed was seen.
+//! Generated plans: everything that a run covers is a goal, and every completed step is covered.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use planrun_lang::sema::{Call, Plan, StepKind, Target};
 use planrun_lang::source::SourceFile;
 use planrun_runs::driver::{self, Context, Silence};
 use planrun_test::plantest::coverage::{
-    Coverage, Goals, Item, Kind, Seen, Watching, What, lcov, text,
+    Coverage, CoverageObserver, Goals, Item, Kind, Seen, What, lcov, text,
 };
 use rayon::prelude::*;
 
 use super::tracefile;
 use crate::generate::{Size, project};
-use crate::generated::stage::{self, Weather};
-use crate::generated::workshop::{Workshop, seeds};
+use crate::generated::harness::{self, FailureRate};
+use crate::generated::project_context::{ProjectContext, seeds};
 
-/// So many plans are tried in CI, each in fair weather and in rough.
+/// Number of plans that are tried in CI, each with and without failing calls.
 const PLANS: u64 = 3000;
 
 #[test]
 fn what_runs_reach_is_a_goal_and_completed_steps_are_seen() {
     let (base, count) = seeds(PLANS);
-    let told: Vec<[usize; 3]> = (base..base + count).into_par_iter().map(try_seed).collect();
-    let sum = |index: usize| told.iter().map(|told| told[index]).sum::<usize>();
+    let counts: Vec<[usize; 3]> = (base..base + count).into_par_iter().map(try_seed).collect();
+    let sum = |index: usize| counts.iter().map(|counts| counts[index]).sum::<usize>();
     println!(
         "{count} plans: {} goals, {} reached, {} completed steps",
         sum(0),
@@ -37,16 +37,16 @@ fn what_runs_reach_is_a_goal_and_completed_steps_are_seen() {
     );
 }
 
-/// Goals, those that were reached, completed steps.
+/// Returns the number of goals, of goals reached, and of completed steps.
 fn try_seed(seed: u64) -> [usize; 3] {
     let made = project(seed, Size::SMALL);
-    let checked = Workshop::of(&made).check(&made);
+    let checked = ProjectContext::of(&made).check(&made);
     let main = checked.plans.last().unwrap();
     let file = Arc::new(SourceFile::new("main.plan", made.main()));
     let nowhere = Arc::new(SourceFile::new("other.plan", ""));
     let (mut reached, mut completed) = (Seen::default(), 0);
-    for weather in [Weather::Fair, Weather::Rough] {
-        let outcome = perform(main, &made, weather, seed, &mut reached);
+    for failure_rate in [FailureRate::Never, FailureRate::Often] {
+        let outcome = perform(main, &made, failure_rate, seed, &mut reached);
         let goals = Goals::of(&file, main);
         for step in outcome
             .steps()
@@ -86,7 +86,7 @@ fn try_seed(seed: u64) -> [usize; 3] {
         for item in reached.of(plan) {
             let known = goals.list.iter().any(|goal| goal.item == *item);
             assert!(
-                known || is_told_otherwise(plan, item),
+                known || may_be_reached(plan, item),
                 "seed {seed}: {item:?} is no goal\n{}",
                 made.main()
             );
@@ -106,7 +106,7 @@ fn try_seed(seed: u64) -> [usize; 3] {
 fn perform(
     plan: &Arc<Plan>,
     made: &crate::generate::Project,
-    weather: Weather,
+    failure_rate: FailureRate,
     seed: u64,
     reached: &mut Seen,
 ) -> planrun_core::run::Outcome {
@@ -116,11 +116,11 @@ fn perform(
         .build()
         .unwrap();
     runtime.block_on(async {
-        let (host, catalog) = stage::set(made, weather, seed);
-        let mut nobody = Silence;
-        let mut watching = Watching {
+        let (host, catalog) = harness::host_and_tools(made, failure_rate, seed);
+        let mut silent = Silence;
+        let mut watching = CoverageObserver {
             seen: reached,
-            inner: &mut nobody,
+            inner: &mut silent,
         };
         let context = Context {
             root: "/".into(),
@@ -128,16 +128,16 @@ fn perform(
         };
         driver::run(
             &Arc::new(Program::new(plan.clone())),
-            &stage::inputs(plan, seed),
+            &harness::inputs(plan, seed),
             context,
         )
         .await
     })
 }
 
-/// What is no goal and may be reached all the same: a failure that no contract and no clause speaks of, and the call
-/// that is all of an arm, which the arm tells.
-fn is_told_otherwise(plan: &Plan, item: &Item) -> bool {
+/// Returns true for items that may be covered without being goals: failures that neither a contract nor a clause
+/// mentions, and a call that is a whole arm, whose goal is the arm.
+fn may_be_reached(plan: &Plan, item: &Item) -> bool {
     let block = plan.block(item.block);
     let Some(step) = block.node(item.node).step() else {
         return false;

@@ -1,4 +1,4 @@
-//! What runs reach of a plan: the goals, what is seen of them, and the reports in every form.
+//! Coverage of plans: the goals, their counts, and the reports in every format.
 
 mod generated;
 mod plans;
@@ -16,7 +16,7 @@ use planrun_lang::source::SourceFile;
 use planrun_lang::value::Value;
 use planrun_runs::driver::{self, Answering, Context, Silence};
 use planrun_test::plantest::coverage::{
-    Coverage, Goal, Goals, Kind, Seen, Watching, html, json, lcov, text,
+    Coverage, CoverageObserver, Goal, Goals, Kind, Seen, html, json, lcov, text,
 };
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::Catalog;
@@ -24,7 +24,7 @@ use serde_json::{Value as Json, json as object};
 
 use crate::world::{Script, World, give};
 
-/// Runs a plan on paused time, and adds what it reaches.
+/// Runs a plan on paused time, and adds the items that it covers.
 fn watch(
     plan: &Arc<Plan>,
     inputs: &BTreeMap<Arc<str>, Value>,
@@ -39,10 +39,10 @@ fn watch(
         .unwrap();
     runtime.block_on(async {
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(7));
-        let mut nobody = Silence;
-        let mut watching = Watching {
+        let mut silent = Silence;
+        let mut watching = CoverageObserver {
             seen,
-            inner: &mut nobody,
+            inner: &mut silent,
         };
         let context = Context {
             root: PathBuf::from("/"),
@@ -56,9 +56,9 @@ fn watch(
     })
 }
 
-struct Beside;
+struct SizeFile;
 
-impl Files for Beside {
+impl Files for SizeFile {
     fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
         assert_eq!(path, "./size.plan");
         Ok(SourceFile::new("size.plan", SIZE))
@@ -112,7 +112,7 @@ plan order(id: string) -> { sent: int, note: string } {
 
 struct Shop {
     file: Arc<SourceFile>,
-    beside: Arc<SourceFile>,
+    size_file: Arc<SourceFile>,
     plan: Arc<Plan>,
 }
 
@@ -120,17 +120,17 @@ impl Shop {
     fn open() -> Self {
         let file = Arc::new(SourceFile::new("shop.plan", PLAN));
         let tools: Tools = world(&[]).into_catalog().signatures().cloned().collect();
-        let checked = sema::check_without_rules(&file, &tools, &Beside);
+        let checked = sema::check_without_rules(&file, &tools, &SizeFile);
         let errors: Vec<_> = checked
             .diagnostics
             .iter()
             .filter(|found| found.is_error())
             .collect();
         assert!(errors.is_empty(), "{errors:#?}");
-        let beside = Arc::new(SourceFile::new("size.plan", SIZE));
+        let size_file = Arc::new(SourceFile::new("size.plan", SIZE));
         Self {
             file,
-            beside,
+            size_file,
             plan: checked.plans.last().unwrap().clone(),
         }
     }
@@ -138,7 +138,7 @@ impl Shop {
     fn goals(&self) -> Vec<Goals> {
         vec![
             Goals::of(&self.file, &self.plan),
-            Goals::of(&self.beside, &self.plan.plans[0]),
+            Goals::of(&self.size_file, &self.plan.plans[0]),
         ]
     }
 
@@ -325,10 +325,10 @@ plan watch(x: int) -> int {
 #[test]
 fn listeners_and_what_looks_again_are_goals_too() {
     let file = Arc::new(SourceFile::new("watch.plan", WATCHMEN));
-    let world = |told: Script| {
+    let world = |answer: Script| {
         World::new()
             .tool("a.write", [give(object!({"n": 3}))])
-            .tool("a.read", [told, give(object!({"n": 3}))])
+            .tool("a.read", [answer, give(object!({"n": 3}))])
     };
     let usual = || give(object!({"n": 3}));
     let tools: Tools = world(usual())
@@ -336,7 +336,7 @@ fn listeners_and_what_looks_again_are_goals_too() {
         .signatures()
         .cloned()
         .collect();
-    let checked = sema::check_without_rules(&file, &tools, &Beside);
+    let checked = sema::check_without_rules(&file, &tools, &SizeFile);
     let errors: Vec<_> = checked
         .diagnostics
         .iter()
@@ -356,7 +356,7 @@ fn listeners_and_what_looks_again_are_goals_too() {
         &mut seen,
     );
     insta::assert_snapshot!("watchmen", text(&Coverage::of(&goals, &seen)));
-    let told = Coverage::of(&goals, &seen).share().reached;
+    let answer = Coverage::of(&goals, &seen).share().reached;
     watch(
         plan,
         &inputs,
@@ -364,7 +364,7 @@ fn listeners_and_what_looks_again_are_goals_too() {
         world(Script::Fail("auth.authorization", Sent::Answered)).into_catalog(),
         &mut seen,
     );
-    assert!(Coverage::of(&goals, &seen).share().reached > told);
+    assert!(Coverage::of(&goals, &seen).share().reached > answer);
     let fired = |goal: &str| {
         Coverage::of(&goals, &seen).plans[0]
             .goals()
@@ -388,12 +388,12 @@ plan p(both: bool) -> string {
 }
 "#;
 
-/// How often each goal of the agents is reached where the desk, once it is asked, does this; and the report.
+/// Runs the plan with these answers of the agent `desk`. Returns the count of each goal of agents, and the report.
 fn asked(runs: &[(bool, Script)]) -> (BTreeMap<String, u64>, String) {
     let file = Arc::new(SourceFile::new("asked.plan", ASKED));
-    let world = |said: Script| {
+    let world = |answer: Script| {
         let tools = ["desk.find", "desk.close", "mail.send"];
-        let world = World::new().prompted([said]);
+        let world = World::new().prompted([answer]);
         let usual = || [give(object!("x")), give(object!("x"))];
         tools
             .into_iter()
@@ -404,12 +404,12 @@ fn asked(runs: &[(bool, Script)]) -> (BTreeMap<String, u64>, String) {
         .signatures()
         .cloned()
         .collect();
-    let checked = sema::check_without_rules(&file, &tools, &Beside);
+    let checked = sema::check_without_rules(&file, &tools, &SizeFile);
     let plan = checked.plans.last().unwrap();
     let mut seen = Seen::default();
-    for (both, said) in runs {
+    for (both, answer) in runs {
         let inputs = BTreeMap::from([(Arc::from("both"), Value::Bool(*both))]);
-        let catalog = world(said.clone()).into_catalog();
+        let catalog = world(answer.clone()).into_catalog();
         watch(plan, &inputs, Vec::new(), catalog, &mut seen);
     }
     let goals = [Goals::of(&file, plan)];
@@ -423,18 +423,18 @@ fn asked(runs: &[(bool, Script)]) -> (BTreeMap<String, u64>, String) {
 
 #[test]
 fn what_agents_say_that_the_policy_asks_are_goals_of_the_agent() {
-    let said = |verified: Json| give(object!({ "verified": verified, "why": "seen" }));
+    let verdict = |verified: Json| give(object!({ "verified": verified, "why": "seen" }));
     insta::assert_snapshot!("agents_never_asked", asked(&[]).1);
     for (answer, reached) in [
-        (said(object!(true)), [1, 0, 0, 1]),
-        (said(object!(false)), [0, 1, 0, 1]),
-        (said(Json::Null), [0, 0, 1, 1]),
+        (verdict(object!(true)), [1, 0, 0, 1]),
+        (verdict(object!(false)), [0, 1, 0, 1]),
+        (verdict(Json::Null), [0, 0, 1, 1]),
         (
             Script::Fail("transient.unavailable", Sent::No),
             [0, 0, 1, 1],
         ),
     ] {
-        // Whichever step is its first one, the agent is asked once.
+        // The agent is asked once, whichever of its steps runs first.
         for both in [true, false] {
             let (counts, _) = asked(&[(both, answer.clone())]);
             let names = [
@@ -451,8 +451,8 @@ fn what_agents_say_that_the_policy_asks_are_goals_of_the_agent() {
 
 #[test]
 fn who_does_not_watch_is_told_nothing() {
-    struct Deaf;
-    impl driver::Observer for Deaf {
+    struct UnwatchedObserver;
+    impl driver::Observer for UnwatchedObserver {
         fn observe(&mut self, _: &planrun_core::journal::Event) {}
         fn reached(
             &mut self,
@@ -472,12 +472,12 @@ fn who_does_not_watch_is_told_nothing() {
         .unwrap();
     let outcome = runtime.block_on(async {
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(7));
-        let mut deaf = Deaf;
+        let mut observer = UnwatchedObserver;
         let context = Context::new(
             host,
             Arc::new(world(&[]).into_catalog()),
             "test-run",
-            &mut deaf,
+            &mut observer,
         );
         let inputs = BTreeMap::from([(Arc::from("total"), Value::Int(3))]);
         driver::run(

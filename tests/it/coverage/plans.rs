@@ -1,4 +1,4 @@
-//! The plans that the project brings, run with made-up answers: usual ones, and the edges of what their tools may give.
+//! The plans of the project, run with generated answers: usual ones, and the edge cases of their contracts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use serde_json::{Map, Value as Json};
 use super::{tracefile, watch};
 use crate::support::root;
 
-/// Plans with what their inputs must be like.
+/// Plans, with the inputs that they require.
 const PLANS: [(&str, &[(&str, &str)]); 6] = [
     ("digest", &[]),
     ("incident", &[("service", "payments")]),
@@ -33,16 +33,16 @@ const PLANS: [(&str, &[(&str, &str)]); 6] = [
     ("travel", &[("to", "MUC"), ("date", "2026-04-13")]),
 ];
 
-/// Answers as the contract of its tool says.
-struct MadeUp {
+/// A transport that answers according to the contract of its tool.
+struct GeneratedAnswers {
     examples: Arc<Examples>,
     choice: Choice,
 }
 
-/// What each tool of a catalog may give.
+/// The possible answers of each tool in a catalog.
 type Answers = Vec<(Arc<Signature>, Arc<Examples>)>;
 
-impl Transport for MadeUp {
+impl Transport for GeneratedAnswers {
     fn call(&self, request: Request) -> Conversation {
         let arguments = match request.arguments.to_json() {
             Json::Object(arguments) => arguments,
@@ -92,7 +92,7 @@ fn edges_of_answers_reach_more_than_usual_ones() {
                 plan,
                 &inputs(plan, given, choice),
                 Vec::new(),
-                made_up(&answers, &host, choice),
+                generated_answers(&answers, &host, choice),
                 &mut seen,
             );
             if number == 0 {
@@ -117,8 +117,8 @@ fn edges_of_answers_reach_more_than_usual_ones() {
 }
 
 fn reports_hold_together(coverage: &Coverage<'_>) {
-    let told = lcov(coverage);
-    let files = tracefile::read(&told);
+    let lcov_text = lcov(coverage);
+    let files = tracefile::read(&lcov_text);
     assert_eq!(files.len(), coverage.files().len());
     for (name, record) in &files {
         let lines = u32::try_from(
@@ -147,7 +147,7 @@ fn reports_hold_together(coverage: &Coverage<'_>) {
     let page = html(coverage);
     let mut reader = quick_xml::Reader::from_str(page.trim_start_matches("<!DOCTYPE html>\n"));
     let mut lines = 0;
-    // The reader refuses what is not closed as it was opened.
+    // The reader fails on tags that are not closed correctly.
     loop {
         match reader.read_event().unwrap() {
             quick_xml::events::Event::Start(tag) => {
@@ -158,17 +158,17 @@ fn reports_hold_together(coverage: &Coverage<'_>) {
         }
     }
     assert!(!page.contains("<script") && lines > 100);
-    accepted_by_lcov(&told);
+    accepted_by_lcov(&lcov_text);
 }
 
-/// Where LCOV's own programs are there, they take it.
-fn accepted_by_lcov(told: &str) {
-    let folder = crate::support::folder([("plans.info", told)]);
-    let told = Command::new("lcov")
+/// Asserts that LCOV's own program accepts the tracefile, if it is installed.
+fn accepted_by_lcov(tracefile: &str) {
+    let folder = crate::support::folder([("plans.info", tracefile)]);
+    let tracefile = Command::new("lcov")
         .args(["--rc", "branch_coverage=1", "--summary"])
         .arg(folder.path().join("plans.info"))
         .output();
-    match told {
+    match tracefile {
         Ok(output) => assert!(
             output.status.success(),
             "{}",
@@ -196,12 +196,12 @@ fn checked(name: &str, path: &Path, catalog: &Catalog) -> (Arc<SourceFile>, Vec<
     )
 }
 
-/// What the tools that a plan calls may give.
+/// Returns the possible answers of the tools that a plan calls.
 fn answers(catalog: &Catalog, plan: &Plan) -> Answers {
-    let mut wanted = BTreeSet::new();
+    let mut called = BTreeSet::new();
     let mut open = vec![plan];
     while let Some(plan) = open.pop() {
-        wanted.extend(
+        called.extend(
             plan.blocks
                 .iter()
                 .flat_map(|block| &block.nodes)
@@ -217,20 +217,20 @@ fn answers(catalog: &Catalog, plan: &Plan) -> Answers {
     }
     let used = catalog
         .signatures()
-        .filter(|signature| wanted.contains(&signature.path()));
+        .filter(|signature| called.contains(&signature.path()));
     let examples = |signature: &Arc<Signature>| {
         let schema = signature
             .output_schema
             .as_ref()
-            .map(|contract| contract.meant());
+            .map(|contract| contract.normalized());
         let examples = schema.map_or_else(|| Examples::of_type(&signature.returns), Examples::new);
         (signature.clone(), Arc::new(examples.unwrap()))
     };
     used.map(examples).collect()
 }
 
-/// The same tools, answered by what their contracts allow.
-fn made_up(answers: &Answers, host: &Arc<dyn Host>, choice: Choice) -> Catalog {
+/// Returns the same tools with answers from their contracts.
+fn generated_answers(answers: &Answers, host: &Arc<dyn Host>, choice: Choice) -> Catalog {
     let mut tools = Catalog::new(
         host.clone(),
         PathBuf::from("/"),
@@ -239,7 +239,7 @@ fn made_up(answers: &Answers, host: &Arc<dyn Host>, choice: Choice) -> Catalog {
     for (signature, examples) in answers {
         tools.add(
             (**signature).clone(),
-            Arc::new(MadeUp {
+            Arc::new(GeneratedAnswers {
                 examples: examples.clone(),
                 choice,
             }),

@@ -1,23 +1,23 @@
-//! Reading LCOV's tracefiles as its own programs do: what they would refuse fails here.
+//! Parses LCOV tracefiles as strictly as LCOV's own programs do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a tracefile says of one file.
+/// The coverage of one file.
 #[derive(Debug, Default)]
 pub struct Record {
     pub lines: BTreeMap<u32, u64>,
-    /// By line, block and branch.
+    /// Counts by line, block and branch.
     pub branches: BTreeMap<(u32, u32, u32), Option<u64>>,
 }
 
-/// Reads a tracefile; what does not hold together stops the test.
+/// Parses a tracefile. Panics if it is inconsistent.
 pub fn read(text: &str) -> BTreeMap<String, Record> {
     let mut files = BTreeMap::new();
     let mut open: Option<(String, Record, BTreeMap<String, usize>)> = None;
     for line in text.lines() {
         if line == "end_of_record" {
-            let (name, record, told) = open.take().expect("a record is open");
-            hold(&name, &record, &told);
+            let (name, record, summary) = open.take().expect("a record is open");
+            hold(&name, &record, &summary);
             assert!(
                 files.insert(name.clone(), record).is_none(),
                 "{name} is there twice"
@@ -35,7 +35,7 @@ pub fn read(text: &str) -> BTreeMap<String, Record> {
             open = Some((value.to_owned(), Record::default(), BTreeMap::new()));
             continue;
         }
-        let (_, record, told) = open
+        let (_, record, summary) = open
             .as_mut()
             .unwrap_or_else(|| panic!("{line} stands in no record"));
         let parts: Vec<&str> = value.split(',').collect();
@@ -59,7 +59,8 @@ pub fn read(text: &str) -> BTreeMap<String, Record> {
             }
             ("LF" | "LH" | "BRF" | "BRH", [count]) => {
                 assert!(
-                    told.insert(key.to_owned(), count.parse().unwrap())
+                    summary
+                        .insert(key.to_owned(), count.parse().unwrap())
                         .is_none()
                 );
             }
@@ -70,21 +71,21 @@ pub fn read(text: &str) -> BTreeMap<String, Record> {
     files
 }
 
-fn hold(name: &str, record: &Record, told: &BTreeMap<String, usize>) {
+fn hold(name: &str, record: &Record, summary: &BTreeMap<String, usize>) {
     let hit = |counts: &mut dyn Iterator<Item = u64>| counts.filter(|count| *count > 0).count();
-    assert_eq!(told["LF"], record.lines.len(), "{name}");
+    assert_eq!(summary["LF"], record.lines.len(), "{name}");
     assert_eq!(
-        told["LH"],
+        summary["LH"],
         hit(&mut record.lines.values().copied()),
         "{name}"
     );
     assert_eq!(
-        told.get("BRF").copied().unwrap_or(0),
+        summary.get("BRF").copied().unwrap_or(0),
         record.branches.len(),
         "{name}"
     );
     assert_eq!(
-        told.get("BRH").copied().unwrap_or(0),
+        summary.get("BRH").copied().unwrap_or(0),
         hit(&mut record.branches.values().flatten().copied()),
         "{name}"
     );

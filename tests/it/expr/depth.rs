@@ -9,7 +9,7 @@ use planrun_lang::value::Value;
 
 use super::world::World;
 
-/// The nesting that the reader of text allows.
+/// The maximum nesting that the parser accepts.
 const LEVELS: usize = 250;
 
 #[test]
@@ -31,7 +31,7 @@ fn nesting_up_to_the_cap_fits_a_thread_of_two_mebibytes() {
     ];
     for (open, inner, close) in shapes {
         let text = open.repeat(LEVELS) + inner + &close.repeat(LEVELS);
-        // How much stack the reader of text takes is its own affair.
+        // The stack of the parser is not the subject of this test.
         let reader = std::thread::Builder::new().stack_size(64 << 20);
         let (tree, _) = reader
             .spawn(move || parse_expression(&SourceFile::new("deep", text)))

@@ -1,4 +1,4 @@
-//! Values of expressions.
+//! Evaluation of expressions.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ fn work_is_bounded() {
         failure("big.map(a, big)[0] + big.map(a, big + big)[0]"),
         FailureKind::CostLimit
     );
-    // A value that doubles with each link shares its parts, and whoever walks it meets each of them again.
+    // A value that doubles at each level shares its parts, but every traversal visits each copy.
     let doubled = format!("[1]{}", ".map(x, [x, x])".repeat(60));
     for text in ["", " == [1]", ".flatten(100)", ".distinct()"] {
         assert_eq!(
@@ -146,7 +146,7 @@ fn work_is_bounded() {
         failure(&format!("{doubled} in [{doubled}]")),
         FailureKind::CostLimit
     );
-    // Text that doubles: each sum is a sixteenth of its length.
+    // A string that doubles at each level: the cost of each concatenation is a sixteenth of its length.
     let text = (0..40).fold("'0123456789abcdef'".to_owned(), |text, level| {
         format!("cel.bind(t{level}, {text}, t{level} + t{level})")
     });

@@ -1,9 +1,9 @@
-//! What a check says about expressions, word by word.
+//! The diagnostics of expressions, verbatim.
 
 use planrun_lang::types::Type;
 use planrun_lang::value::Value;
 
-use super::world::{World, fixed, object, snapshot, texts, told};
+use super::world::{World, describe, fixed, object, snapshot, texts};
 
 fn world() -> World {
     let manager = object(&[("email", Type::String), ("name?", Type::String)]);
@@ -34,13 +34,13 @@ fn world() -> World {
         .namespace("hr")
 }
 
-fn all_told(
+fn all_reports(
     texts: &[&str],
     check: impl Fn(&World, &str) -> Vec<planrun_lang::diag::Diagnostic>,
 ) -> String {
     let world = world();
     texts.iter().fold(String::new(), |all, text| {
-        all + text + "\n" + &told(text, &check(&world, text)) + "\n"
+        all + text + "\n" + &describe(text, &check(&world, text)) + "\n"
     })
 }
 
@@ -48,7 +48,7 @@ fn all_told(
 fn names_and_fields() {
     snapshot(
         "names",
-        &all_told(
+        &all_reports(
             &[
                 "profil.emp_id",
                 "badge",
@@ -76,7 +76,7 @@ fn names_and_fields() {
 fn absence() {
     snapshot(
         "absence",
-        &all_told(
+        &all_reports(
             &[
                 "pc.model",
                 "profile.managers[0].name + '!'",
@@ -97,7 +97,7 @@ fn absence() {
 fn operators_and_functions() {
     snapshot(
         "operators",
-        &all_told(
+        &all_reports(
             &[
                 "title + count",
                 "title - 1",
@@ -150,7 +150,7 @@ fn values_that_go_somewhere() {
     ]);
     snapshot(
         "somewhere",
-        &all_told(
+        &all_reports(
             &[
                 "{ to: title, level: 'L1' }",
                 "{ to: count, level: 'L1' }",
@@ -174,7 +174,7 @@ fn values_that_go_somewhere() {
 fn conditions() {
     snapshot(
         "conditions",
-        &all_told(
+        &all_reports(
             &[
                 "laptop",
                 "note",

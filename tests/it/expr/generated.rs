@@ -1,11 +1,11 @@
-//! Generated expressions: what a check lets pass does not fail for its types.
+//! Generated expressions: an expression that passes the check does not fail because of its types.
 
 use planrun_lang::builtins::FailureKind;
 use planrun_lang::types::{Type, check_value};
 use planrun_lang::value::Value;
 use proptest::prelude::*;
 
-use super::world::{World, object, texts, told};
+use super::world::{World, describe, object, texts};
 
 fn world() -> World {
     let item = object(&[
@@ -48,7 +48,7 @@ fn world() -> World {
         )
 }
 
-/// Any text that may be an expression, rich in the operators that types decide about.
+/// Generates texts that may be expressions, with many operators whose overload depends on types.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         prop::sample::select(vec![
@@ -128,7 +128,7 @@ fn knows_everything(ty: &Type) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 4000, ..crate::support::on(2000) })]
 
-    /// `dyn`, `m[…]` of the unknown and their like give `any`, which only the run can judge.
+    /// `dyn`, `m[…]` of an unknown value and the like have the type `any`, which only the run can check.
     #[test]
     fn what_passes_the_check_never_fails_for_its_types(text in expression()) {
         let world = world();
@@ -143,7 +143,7 @@ proptest! {
             }
             Err(error) => prop_assert!(
                 error.kind != FailureKind::NoOverload || !knows_everything(&code.ty),
-                "{text}: {error} ({})", told(&text, &diagnostics)
+                "{text}: {error} ({})", describe(&text, &diagnostics)
             ),
         }
     }

@@ -1,14 +1,14 @@
-//! Every function of the library, called by every form that its descriptor names: what the check lets pass has a form at
-//! run time, and gives what the check said.
+//! Every function of the library, called in every form of its descriptor: a call that passes the check has an overload
+//! at run time, and its value has the checked type.
 
 use planrun_lang::builtins::{self, FailureKind, Form, Function, Overload, Shape};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::types::{Type, check_value};
 use planrun_lang::value::{MAX_DURATION, MIN_TIMESTAMP, Value};
 
-use super::world::{World, object, texts, told};
+use super::world::{World, describe, object, texts};
 
-/// So many choices of arguments are tried for one form of a call.
+/// Maximum number of argument combinations per form of a call.
 const MOST: usize = 400;
 
 /// A name with its type and a value.
@@ -18,7 +18,7 @@ struct Known {
     value: Value,
 }
 
-/// A value of every kind that a function speaks of; one that is at an edge where there is one.
+/// Returns a value for every kind of argument, with an edge case where there is one.
 fn known() -> Vec<Known> {
     let (int, text) = (Value::Int, |text: &str| Value::from(text));
     let object_type = object(&[("a", Type::Int), ("b?", Type::Int)]);
@@ -99,7 +99,7 @@ fn world(pool: &[Known]) -> World {
     })
 }
 
-/// What descriptors mean by a shape, told a second time.
+/// A second implementation of the meaning of shapes in descriptors.
 fn is_of(ty: &Type, shape: &Shape) -> bool {
     if let (Type::Union(members), false) = (ty, matches!(shape, Shape::Any | Shape::Variable(_))) {
         return members.iter().all(|member| is_of(member, shape));
@@ -129,7 +129,7 @@ fn is_of(ty: &Type, shape: &Shape) -> bool {
     }
 }
 
-/// The text of a call.
+/// Formats a call.
 fn call(function: &Function, form: Form, arguments: &[&Known]) -> String {
     let names: Vec<&str> = arguments.iter().map(|known| known.name.as_str()).collect();
     match (form, names.split_first()) {
@@ -143,7 +143,7 @@ fn call(function: &Function, form: Form, arguments: &[&Known]) -> String {
     }
 }
 
-/// Choices of one from each, spread over all there are.
+/// Returns combinations of one element from each list, spread over all combinations.
 fn choices<'a>(each: &[Vec<&'a Known>]) -> Vec<Vec<&'a Known>> {
     let all: usize = each.iter().map(Vec::len).product();
     let step = (all / MOST).max(1) | 1;
@@ -158,7 +158,7 @@ fn choices<'a>(each: &[Vec<&'a Known>]) -> Vec<Vec<&'a Known>> {
     (0..all).step_by(step).map(choice).collect()
 }
 
-/// What is wrong with a call that the check lets pass, if anything is.
+/// Returns the fault of a call that passes the check, if there is one.
 fn broken(world: &World, text: &str) -> Option<String> {
     let (code, diagnostics) = world.check(text);
     if diagnostics.iter().any(Diagnostic::is_error) {
@@ -202,7 +202,7 @@ fn every_form_takes_what_its_descriptor_says() {
                 if diagnostics.iter().any(Diagnostic::is_error) {
                     wrong.push(format!(
                         "{text} of {parameters:?}: {}",
-                        told(&text, &diagnostics)
+                        describe(&text, &diagnostics)
                     ));
                 }
                 wrong.extend(broken(&world, &text));
@@ -264,6 +264,6 @@ fn what_goes_through_a_function_stays_what_it_is() {
         world.ty("entries({ a: levels[0] })[0].value"),
         world.ty("levels[0]")
     );
-    // What is computed is not what went in.
+    // A computed element does not have the type of the input.
     assert_eq!(world.ty("levels.map(level, level.reverse())"), "string[]");
 }

@@ -1,4 +1,4 @@
-//! What conditions say about absence.
+//! Narrowing by conditions about absence.
 
 use planrun_lang::types::Type;
 use planrun_lang::value::Value;

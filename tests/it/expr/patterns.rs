@@ -1,9 +1,9 @@
-//! `match`: exhaustiveness, reach, and what is known in the arms.
+//! `match`: exhaustiveness, unreachable arms, and narrowing in the arms.
 
 use planrun_lang::types::{Type, result_union};
 use planrun_lang::value::Value;
 
-use super::world::{World, object, texts, told};
+use super::world::{World, describe, object, texts};
 
 fn world() -> World {
     let event = Type::union([
@@ -139,7 +139,7 @@ fn findings_about_arms() {
         "match pair { { a: true } => 1, { c: true } => 2, _ => 3 }",
         "match event { { kind: \"paid\" } => event.reason, _ => '' }",
     ] {
-        all = all + text + "\n" + &told(text, &world().check(text).1) + "\n";
+        all = all + text + "\n" + &describe(text, &world().check(text).1) + "\n";
     }
     super::world::snapshot("arms", &all);
 }

@@ -14,7 +14,7 @@ use planrun_lang::syntax::parse_expression;
 use planrun_lang::types::{Field, Literal, Rest, Type};
 use planrun_lang::value::Value;
 
-/// What is around an expression.
+/// The scope of an expression.
 #[derive(Default)]
 pub struct World {
     bindings: Vec<(Arc<str>, Binding)>,
@@ -26,22 +26,22 @@ pub struct World {
 }
 
 impl World {
-    /// A name of a type, with a value for evaluation.
+    /// Adds a name with a type, and a value for evaluation.
     pub fn name(self, name: &str, ty: Type, value: Value) -> Self {
         self.bind(name, NameKind::Step, ty, "", &[], value)
     }
 
-    /// A parameter of the plan.
+    /// Adds a parameter of the plan.
     pub fn parameter(self, name: &str, ty: Type) -> Self {
         self.bind(name, NameKind::Parameter, ty, "", &[], Value::Null)
     }
 
-    /// A step under a condition.
+    /// Adds a step with a guard.
     pub fn guarded(self, name: &str, ty: Type, guard: &str, value: Value) -> Self {
         self.bind(name, NameKind::Step, ty, guard, &[], value)
     }
 
-    /// A step that is a race.
+    /// Adds a step that is a race.
     pub fn race(self, name: &str, branches: &[&str]) -> Self {
         self.bind(name, NameKind::Step, Type::Any, "", branches, Value::Null)
     }
@@ -56,7 +56,7 @@ impl World {
         self
     }
 
-    /// The condition around the expression.
+    /// Sets the condition that encloses the expression.
     pub fn when(mut self, condition: &str) -> Self {
         self.facts.extend(condition_atoms(condition));
         self
@@ -148,18 +148,18 @@ impl World {
         (code, diagnostics)
     }
 
-    /// The type of an expression in which nothing is wrong.
+    /// Returns the type of an expression without errors.
     pub fn ty(&self, text: &str) -> String {
         let (code, diagnostics) = self.check(text);
         assert!(
             diagnostics.is_empty(),
             "{text}: {}",
-            told(text, &diagnostics)
+            describe(text, &diagnostics)
         );
         code.ty.to_string()
     }
 
-    /// The codes of what is wrong in an expression.
+    /// Returns the codes of the diagnostics of an expression.
     pub fn codes(&self, text: &str) -> Vec<&'static str> {
         self.check(text)
             .1
@@ -168,7 +168,7 @@ impl World {
             .collect()
     }
 
-    /// The value of an expression, whatever a check finds.
+    /// Returns the value of an expression, even if it has diagnostics.
     pub fn value(&self, text: &str) -> Result<Value, EvalError> {
         evaluate(&self.check(text).0, self)
     }
@@ -229,7 +229,7 @@ fn condition_atoms(text: &str) -> Vec<Atom> {
     atoms(&tree)
 }
 
-/// An object type; a field whose name ends in `?` may be missing.
+/// Returns an object type; a field whose name ends in `?` is optional.
 pub fn object(fields: &[(&str, Type)]) -> Type {
     let fields = fields.iter().map(|(name, ty)| {
         let required = !name.ends_with('?');
@@ -242,44 +242,44 @@ pub fn object(fields: &[(&str, Type)]) -> Type {
     Type::object(fields.collect(), Rest::Closed)
 }
 
-/// A union of texts.
+/// Returns a union of string literals.
 pub fn texts(texts: &[&str]) -> Type {
     Type::union(texts.iter().map(|text| Type::text(text)))
 }
 
-/// Findings as text: code, place, words, and the expression with the fix applied.
-pub fn told(text: &str, diagnostics: &[Diagnostic]) -> String {
-    let mut told = String::new();
+/// Formats diagnostics: code, text at the span, message, and the expression with the fix applied.
+pub fn describe(text: &str, diagnostics: &[Diagnostic]) -> String {
+    let mut report = String::new();
     for diagnostic in diagnostics {
         let place = text.get(diagnostic.span.range()).unwrap_or("?");
         let _ = writeln!(
-            told,
+            report,
             "{} at `{place}`: {}",
             diagnostic.code.name, diagnostic.message
         );
         if let Some(help) = &diagnostic.help {
-            let _ = writeln!(told, "  help: {help}");
+            let _ = writeln!(report, "  help: {help}");
         }
         if let (Some(expected), Some(actual)) = (&diagnostic.expected, &diagnostic.actual) {
-            let _ = writeln!(told, "  expected: {expected}; actual: {actual}");
+            let _ = writeln!(report, "  expected: {expected}; actual: {actual}");
         }
         if !diagnostic.available.is_empty() {
-            let _ = writeln!(told, "  available: {}", diagnostic.available.join(", "));
+            let _ = writeln!(report, "  available: {}", diagnostic.available.join(", "));
         }
         if let Some(fix) = &diagnostic.fix {
             let safe = if fix.safe { "fix" } else { "unsafe fix" };
             let _ = writeln!(
-                told,
+                report,
                 "  {safe}: {} => {}",
                 fix.title,
                 fixed(text, diagnostic)
             );
         }
     }
-    told
+    report
 }
 
-/// The text with a finding's edits applied.
+/// Applies the edits of a diagnostic to a text.
 pub fn fixed(text: &str, diagnostic: &Diagnostic) -> String {
     let mut edits = diagnostic.fix.as_ref().unwrap().edits.clone();
     edits.sort_by_key(|edit| edit.span);
@@ -290,7 +290,7 @@ pub fn fixed(text: &str, diagnostic: &Diagnostic) -> String {
     text
 }
 
-/// Holds text against the snapshot of this name.
+/// Compares a text with the snapshot of this name.
 pub fn snapshot(name: &str, text: &str) {
     insta::with_settings!({omit_expression => true, prepend_module_to_snapshot => false}, {
         insta::assert_snapshot!(format!("expr-{name}"), text);

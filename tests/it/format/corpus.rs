@@ -1,4 +1,4 @@
-//! Every plan text of the project that can be read.
+//! Every plan in the repository that can be parsed.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::meaning::reads;
 use crate::support::root;
 
-/// The names and texts, each readable.
+/// Returns the names and texts.
 pub fn texts() -> Vec<(String, String)> {
     let mut texts = Vec::new();
     for folder in [

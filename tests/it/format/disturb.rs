@@ -1,8 +1,8 @@
-//! Puts comments, line breaks and spaces between the tokens of a plan, at random and the same for the same seed.
+//! Inserts comments, line breaks and spaces between the tokens of a plan, at random but reproducible from the seed.
 
 use std::fmt::Write as _;
 
-/// How many texts are tried: `PLANRUN_ROUNDS`, or as many as a test may cost.
+/// Returns the number of variants per text: `PLANRUN_ROUNDS`, or a number that keeps the test fast.
 pub fn rounds() -> u64 {
     std::env::var("PLANRUN_ROUNDS")
         .ok()
@@ -10,7 +10,7 @@ pub fn rounds() -> u64 {
         .unwrap_or(500)
 }
 
-/// The text with other trivia between its tokens.
+/// Replaces the trivia between the tokens of a text.
 pub fn disturb(text: &str, seed: u64) -> String {
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d);
     let often = [2, 8, 40][usize::try_from(chance.below(3)).unwrap()];
@@ -51,7 +51,7 @@ enum Token<'t> {
     Word(&'t str),
 }
 
-/// Splits a text into its tokens. Texts, dotted names of classes and hyphenated codes stay whole.
+/// Splits a text into its tokens. Strings, dotted class names and hyphenated codes stay whole.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let pattern = regex::Regex::new(concat!(
         r#"(?s)(?P<space>(?:\s|//[^\n]*\n?)+)"#,
@@ -82,7 +82,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// The length of a text in double quotes, with the texts in its `${…}`.
+/// Returns the length of a double-quoted string, including the strings in its `${…}`.
 fn quoted(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -109,7 +109,7 @@ fn quoted(text: &str) -> usize {
     text.len()
 }
 
-/// Numbers that look like chance and are the same for the same seed.
+/// Pseudorandom numbers from a seed.
 struct Chance(u64);
 
 impl Chance {

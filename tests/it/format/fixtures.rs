@@ -1,4 +1,4 @@
-//! Texts before and after: each `x.before` of `tests/fixtures/format` becomes `x.after`.
+//! Texts before and after formatting: each `x.before` in `tests/fixtures/format` becomes `x.after`.
 
 use std::fs;
 
@@ -67,7 +67,8 @@ fn a_text_that_cannot_be_read_is_refused_with_its_findings() {
     }
 }
 
-/// Without the author's text, names, literals and documentation have one spelling, and read back as the same tree.
+/// Without the original text, names, literals and documentation are printed in one notation, and parse to the same
+/// tree.
 #[test]
 fn a_tree_without_a_text_is_printed_too() {
     for (name, text) in super::corpus::texts() {
@@ -91,7 +92,7 @@ fn a_tree_without_a_text_is_printed_too() {
     }
 }
 
-/// On a stack as small as threads may have, as deep as the language allows.
+/// On the smallest usual stack of a thread, with the deepest allowed nesting.
 #[test]
 fn the_deepest_nesting_needs_no_stack() {
     let deep = |open: &str, middle: &str, close: &str| {

@@ -1,4 +1,5 @@
-//! Whether a canonical text is one: its own, of the same tree, with every comment once and no line too long.
+//! Checks canonical texts: formatting them changes nothing, the tree is the same, every comment occurs once, and no
+//! line is too long.
 
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::format::format;
@@ -8,15 +9,15 @@ use planrun_lang::syntax::ast::{
 };
 use planrun_lang::syntax::parse;
 
-/// Columns of a line.
+/// Maximum width of a line, in columns.
 const WIDTH: usize = 100;
 
-/// Whether the text can be formed.
+/// Returns true if the text can be formatted.
 pub fn reads(text: &str) -> bool {
     format(&SourceFile::new("a.plan", text)).is_ok()
 }
 
-/// What is wrong with the canonical text of a readable text.
+/// Returns the fault in the canonical text of a valid text, if there is one.
 pub fn judge(text: &str) -> Option<String> {
     let once = formed(text)?;
     let twice = match format(&SourceFile::new("a.plan", once.as_str())) {
@@ -58,7 +59,7 @@ pub fn judge(text: &str) -> Option<String> {
             "changed its comments: {before:?} {after:?}\n{text}\n--- became\n{once}"
         ));
     }
-    // The lines of text blocks stand between an odd number of their quotes and the next.
+    // The even parts between triple quotes are outside of text blocks.
     let parts = once.split("\"\"\"").step_by(2);
     let wide = parts.flat_map(str::lines).find(|line| too_wide(line))?;
     Some(format!(
@@ -79,7 +80,7 @@ fn messages(found: &[Diagnostic]) -> String {
         .join("; ")
 }
 
-/// A line may be too wide where it holds a text or a comment that cannot be broken, or nothing but one word.
+/// Returns true if a line is too wide. A line with a string or a comment, or with a single word, cannot be broken.
 fn too_wide(line: &str) -> bool {
     let wide = unicode_width::UnicodeWidthStr::width(line) > WIDTH;
     wide && !line.contains(['"', '\'', '`']) && !line.contains("//") && line.trim().contains(' ')
@@ -97,17 +98,17 @@ fn comments(text: &str) -> Vec<String> {
     comments
 }
 
-/// The tree as text, without places, with clauses in one order.
+/// Formats the tree without spans, with clauses in one order.
 pub fn tree(text: &str) -> String {
     let mut file = parse(&SourceFile::new("a.plan", text)).file;
     order(&mut file);
     without_places(&format!("{:?} {:?}", file.doc, file.items))
 }
 
-/// The text without anything like `12..34`, which is how places are shown.
-fn without_places(shown: &str) -> String {
-    let mut out = String::with_capacity(shown.len());
-    let mut rest = shown;
+/// Removes everything like `12..34`, which is the debug format of spans.
+fn without_places(debug: &str) -> String {
+    let mut out = String::with_capacity(debug.len());
+    let mut rest = debug;
     while let Some(dots) = rest.find("..") {
         let (before, behind) = (&rest[..dots], &rest[dots + 2..]);
         let kept = before.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -173,7 +174,7 @@ fn clause(clause: &mut Clause) {
     }
 }
 
-/// What bounds a form is `within` under either name.
+/// The time limit of a form is `within` under both of its names.
 fn bound_of_a_form(clause: &mut Clause) {
     clause.kind = match std::mem::replace(&mut clause.kind, ClauseKind::Error) {
         ClauseKind::Expires(bound) => ClauseKind::Within(bound),
@@ -187,15 +188,15 @@ fn arm(body: &mut ArmBody) {
     }
 }
 
-/// The order of the language's manual.
+/// Returns the position of a clause in the order of the language's manual.
 fn rank(kind: &ClauseKind) -> usize {
-    let shown = format!("{kind:?}");
+    let debug = format!("{kind:?}");
     let names = [
         "When", "After", "By", "Confirm", "Timeout", "Within", "Expires", "Retry", "Until",
         "Cache", "Verify", "Recover", "Undo", "Error",
     ];
     names
         .iter()
-        .position(|name| shown.starts_with(name))
+        .position(|name| debug.starts_with(name))
         .unwrap()
 }

@@ -1,4 +1,5 @@
-//! The canonical text: its form, and what holds for every plan there is and for thousands of disturbed ones.
+//! The canonical text: its form, and its properties for every plan in the repository and for thousands of disturbed
+//! ones.
 
 mod corpus;
 mod disturb;
@@ -12,7 +13,7 @@ use meaning::judge;
 #[test]
 fn every_plan_there_is_keeps_its_meaning_and_comments() {
     let texts = corpus::texts();
-    // 300 with the cases of others; where those are left out, the project's own.
+    // 300 with the cases of other projects; without them, only the plans of this repository.
     let least = if crate::support::cases("nestools/plans.jsonl").is_some() {
         300
     } else {
@@ -31,7 +32,7 @@ fn every_plan_there_is_keeps_its_meaning_and_comments() {
     );
 }
 
-/// Plans made from seeds, which use the whole language; the seed is told.
+/// Generated plans that use the whole language. A failure reports the seed.
 #[test]
 fn generated_plans_keep_their_meaning() {
     let size = Size {
@@ -47,7 +48,7 @@ fn generated_plans_keep_their_meaning() {
     }
 }
 
-/// Comments at every place where one may stand, and every space another one.
+/// Comments at every place where one is allowed, and different spaces everywhere.
 #[test]
 fn disturbed_plans_keep_their_meaning_and_comments() {
     let texts: Vec<_> = corpus::texts()

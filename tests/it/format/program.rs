@@ -1,4 +1,4 @@
-//! The program: what it writes, prints and returns.
+//! `planrun fmt`: its files, output and exit codes.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ fn files_are_written_in_place_and_named_before() {
     assert_eq!((check.status, check.stdout.as_str()), (1, "loose.plan\n"));
     assert_eq!(
         check.stderr,
-        "1 file would change, 1 file already in form\n"
+        "1 file would change, 1 file already formatted\n"
     );
     let diff = planrun(["fmt", "--diff", "loose.plan"])
         .within(folder.path())
@@ -30,7 +30,7 @@ fn files_are_written_in_place_and_named_before() {
     assert_eq!(fs::read_to_string(path("loose.plan")).unwrap(), LOOSE);
     let write = planrun(["fmt"]).within(folder.path()).run();
     assert_eq!((write.status, write.stdout.as_str()), (0, ""));
-    assert_eq!(write.stderr, "1 file formatted, 1 file already in form\n");
+    assert_eq!(write.stderr, "1 file formatted, 1 file already formatted\n");
     assert_eq!(fs::read_to_string(path("loose.plan")).unwrap(), FORMED);
     assert_eq!(
         planrun(["fmt", "--check"])
@@ -64,7 +64,7 @@ fn what_cannot_be_read_is_left_alone() {
     assert!(
         output
             .stderr
-            .ends_with("1 file formatted, 1 file left alone\n"),
+            .ends_with("1 file formatted, 1 file skipped because of errors\n"),
         "{}",
         output.stderr
     );
@@ -73,7 +73,7 @@ fn what_cannot_be_read_is_left_alone() {
     assert_eq!(absent.status, 3);
 }
 
-/// Plans and examples that come along are in form.
+/// The plans and examples of the project are formatted.
 #[test]
 fn the_plans_of_the_project_are_in_form() {
     let output = planrun(["fmt", "--check", "plans", "examples"]).run();

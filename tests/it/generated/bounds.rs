@@ -1,21 +1,21 @@
-//! What a run does at most is no guess: in no run of a generated plan is a tool executed more often than its bound says.
+//! Bounds are never exceeded: no run of a generated plan executes a tool more often than its bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use planrun_core::journal::EventKind;
-use planrun_lang::bounds::{Around, Bounds, Role, bounds};
+use planrun_lang::bounds::{Bounds, BoundsContext, Role, bounds};
 use planrun_lang::sema::{Budget, Plan, Policy};
 use rayon::prelude::*;
 
-use super::stage::{Weather, observe};
-use super::workshop::{Workshop, seeds};
+use super::harness::{FailureRate, observe};
+use super::project_context::{ProjectContext, seeds};
 use crate::generate::{Size, project};
 
-/// So many plans are tried in CI.
+/// Number of plans that are tried in CI.
 const PLANS: u64 = 4000;
 
-/// Executions of a tool in a role, each by its path and its number there.
+/// Executions of a tool in a role, each as its path and its number.
 #[derive(Default)]
 pub struct Executed(BTreeMap<(String, Role), BTreeSet<(String, u32)>>);
 
@@ -25,7 +25,7 @@ impl Executed {
         executions.insert((path.to_owned(), execution));
     }
 
-    /// What was executed more often than this allows.
+    /// Returns the first tool that was executed more often than these bounds allow.
     pub fn beyond(&self, bounds: &Bounds) -> Option<String> {
         self.0.iter().find_map(|((tool, role), executions)| {
             let count = executions.len() as u64;
@@ -38,14 +38,14 @@ impl Executed {
     }
 }
 
-/// The most executions of a tool in a role, classes together.
+/// Returns the bound of a tool in a role, with all effect classes together.
 fn most(bounds: &Bounds, tool: &str, role: Role) -> Option<u64> {
     let uses = bounds.uses.iter();
     let own = uses.filter(|used| &*used.tool == tool && used.role == role);
     own.map(|used| used.max).sum()
 }
 
-/// What a call at this path is for. What looks or undoes does so whatever stands within.
+/// Returns the role of a call at this path. `verify` and `undo` take precedence over the steps inside them.
 fn role(path: &str) -> Role {
     let names = path
         .split('.')
@@ -63,24 +63,24 @@ fn role(path: &str) -> Role {
     })
 }
 
-/// What a plan does at most where no project says more.
+/// Returns the bounds of a plan without project settings.
 pub fn of(plan: &Plan) -> Bounds {
-    let around = Around {
+    let around = BoundsContext {
         policy: &Policy::default(),
         limits: &Budget::default(),
         retry: &|_| None,
-        wanted: None,
+        statements: None,
     };
     bounds(plan, &around)
 }
 
-/// What was seen in all runs.
+/// Totals of all runs.
 #[derive(Default, Debug)]
 struct Tally {
     runs: u64,
     executions: u64,
-    /// Executions in another role than the plan's own work.
-    beside: u64,
+    /// Executions in a role other than `Forward`.
+    other_roles: u64,
     /// Bounds of more than one that were reached.
     reached: u64,
 }
@@ -95,14 +95,16 @@ fn no_tool_is_executed_more_often_than_its_bound_says() {
         .collect();
     let tally = tally.into_inner().unwrap();
     println!("{count} plans from seed {base}: {tally:?}");
-    for told in wrong.iter().take(3) {
-        println!("{told}");
+    for fault in wrong.iter().take(3) {
+        println!("{fault}");
     }
     assert!(wrong.is_empty(), "{} of {count} plans", wrong.len());
     if count >= 400 {
-        // The test must not become empty.
+        // Makes sure that the test covers enough.
         assert!(
-            tally.executions > count * 4 && tally.beside > count / 10 && tally.reached > count / 20,
+            tally.executions > count * 4
+                && tally.other_roles > count / 10
+                && tally.reached > count / 20,
             "too little ran"
         );
     }
@@ -118,12 +120,12 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
         }
     };
     let made = project(seed, size);
-    let checked = Workshop::of(&made).check(&made);
+    let checked = ProjectContext::of(&made).check(&made);
     let plan: &Arc<Plan> = checked.plans.last().unwrap();
     let bounds = of(plan);
-    for weather in [Weather::Fair, Weather::Rough] {
+    for failure_rate in [FailureRate::Never, FailureRate::Often] {
         let mut executed = Executed::default();
-        observe(plan, &made, weather, seed, |event| {
+        observe(plan, &made, failure_rate, seed, |event| {
             if let EventKind::StepRunning {
                 path,
                 tool,
@@ -136,7 +138,7 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
         });
         if let Some(fault) = executed.beyond(&bounds) {
             return Err(format!(
-                "seed {seed}, {weather:?}: {fault}\n{}",
+                "seed {seed}, {failure_rate:?}: {fault}\n{}",
                 made.main()
             ));
         }
@@ -145,7 +147,7 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
         for ((tool, role), executions) in &executed.0 {
             let count = executions.len() as u64;
             tally.executions += count;
-            tally.beside += if *role == Role::Forward { 0 } else { count };
+            tally.other_roles += if *role == Role::Forward { 0 } else { count };
             let reached = count > 1 && most(&bounds, tool, *role) == Some(count);
             tally.reached += u64::from(reached);
         }

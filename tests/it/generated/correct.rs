@@ -1,4 +1,4 @@
-//! Correct plans give no error and no warning.
+//! Correct plans have no errors and no warnings.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::source::SourceFile;
 use rayon::prelude::*;
 
-use super::workshop::{Workshop, seeds};
+use super::project_context::{ProjectContext, seeds};
 use crate::generate::{Project, Size, project};
 
-/// So many plans are tried in CI; most of them are small.
+/// Number of plans that are tried in CI; most of them are small.
 const PLANS: u64 = 5000;
 
-/// One plan in so many has the size of what people write.
+/// One in this number of plans has a realistic size.
 const USUAL: u64 = 25;
 
 #[test]
@@ -32,8 +32,8 @@ fn correct_plans_give_nothing() {
         "{count} correct plans from seed {base}: {} with a finding; notes: {notes:?}",
         wrong.len()
     );
-    for told in wrong.iter().take(5) {
-        println!("{told}");
+    for fault in wrong.iter().take(5) {
+        println!("{fault}");
     }
     assert!(
         wrong.is_empty(),
@@ -54,7 +54,7 @@ fn the_same_seed_makes_the_same_project() {
     assert!(large.main().len() > 200_000, "{}", large.main().len());
 }
 
-/// The names of the notes of a plan, or what else is found in it.
+/// Returns the names of the notes of a plan, or the first other finding.
 fn judge(seed: u64) -> Result<Vec<&'static str>, String> {
     let size = if seed.is_multiple_of(USUAL) {
         Size::USUAL
@@ -69,16 +69,16 @@ fn judge(seed: u64) -> Result<Vec<&'static str>, String> {
             ..size
         },
     );
-    let found = Workshop::of(&project).check(&project).diagnostics;
+    let found = ProjectContext::of(&project).check(&project).diagnostics;
     let counts = |found: &&Diagnostic| found.severity != Severity::Note;
     match found.iter().find(counts) {
         None => Ok(found.iter().map(|found| found.code.name).collect()),
-        Some(worst) => Err(told(&project, seed, worst)),
+        Some(worst) => Err(describe(&project, seed, worst)),
     }
 }
 
-/// A finding with the lines around it.
-pub fn told(project: &Project, seed: u64, found: &Diagnostic) -> String {
+/// Formats a finding with the lines around it.
+pub fn describe(project: &Project, seed: u64, found: &Diagnostic) -> String {
     let source = SourceFile::new("main.plan", project.main());
     let line = source.position(found.span.start).line as usize;
     let lines = project

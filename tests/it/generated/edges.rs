@@ -1,10 +1,10 @@
-//! Values that a JSON Schema allows, by preference those at its edges.
+//! Generates values that a JSON Schema allows, preferably edge cases.
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::generate::Dice;
 
-/// Texts that break what takes text for granted.
+/// Strings that break common assumptions.
 const TEXTS: [&str; 9] = [
     "",
     "a",
@@ -16,10 +16,10 @@ const TEXTS: [&str; 9] = [
     "a,b,,c",
     "2026-01-31T09:00:00Z",
 ];
-/// So many elements at most.
+/// Maximum number of elements.
 const MOST: usize = 3;
 
-/// A value for a schema, of the keywords that generated contracts and types use.
+/// Returns a value for a schema with the keywords that generated contracts and types use.
 pub fn answer(schema: &Json, dice: &mut Dice) -> Json {
     if let Some(special) = schema.get("x-planrun-type").and_then(Json::as_str) {
         return special_value(special, dice);
@@ -128,7 +128,7 @@ fn object(schema: &Json, dice: &mut Dice) -> Json {
                 made.insert((*name).to_owned(), answer(rest, dice));
             }
         }
-        // More than the contract lists is allowed, and nobody can read it.
+        // Fields beyond the contract are allowed, but cannot be read.
         _ if dice.one_in(3) => drop(made.insert(
             "beyond the contract".to_owned(),
             json!([null, { "deep": 1 }]),

@@ -1,4 +1,4 @@
-//! A safe fix of a plan that can run changes the outcome of no run.
+//! A safe fix of a correct plan changes the outcome of no run.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -7,11 +7,11 @@ use planrun_core::run::Outcome;
 use planrun_lang::diag::{Diagnostic, fix};
 use rayon::prelude::*;
 
-use super::stage::{Weather, perform};
-use super::workshop::{Workshop, seeds};
+use super::harness::{FailureRate, perform};
+use super::project_context::{ProjectContext, seeds};
 use crate::generate::{Project, Size, mutated, project};
 
-/// So many plans are tried in CI.
+/// Number of plans that are tried in CI.
 const PLANS: u64 = 4_000;
 
 #[test]
@@ -24,8 +24,8 @@ fn c12_a_safe_fix_changes_the_outcome_of_no_run() {
         .collect();
     let tried = tried.into_inner().unwrap();
     println!("safe fixes of {count} plans that can run: {tried:?}");
-    for told in wrong.iter().take(3) {
-        println!("{told}");
+    for fault in wrong.iter().take(3) {
+        println!("{fault}");
     }
     assert!(
         wrong.is_empty(),
@@ -56,7 +56,7 @@ fn try_seed(seed: u64, tried: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
         mutated(&correct, seed)
     };
     let made = with_idle_parts(made);
-    let checked = Workshop::of(&made).check(&made);
+    let checked = ProjectContext::of(&made).check(&made);
     if checked.diagnostics.iter().any(Diagnostic::is_error) {
         return Ok(());
     }
@@ -69,8 +69,8 @@ fn try_seed(seed: u64, tried: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
         if let Some((_, main)) = mended.plans.first_mut() {
             *main = text;
         }
-        let after = Workshop::of(&mended).check(&mended);
-        let told = |what: String| {
+        let after = ProjectContext::of(&mended).check(&mended);
+        let describe = |what: String| {
             format!(
                 "seed {seed}, {}: {what}\n{}\n---\n{}",
                 found.code.name,
@@ -79,20 +79,20 @@ fn try_seed(seed: u64, tried: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
             )
         };
         if let Some(error) = after.diagnostics.iter().find(|found| found.is_error()) {
-            return Err(told(format!(
+            return Err(describe(format!(
                 "leads to {}: {}",
                 error.code.name, error.message
             )));
         }
-        for weather in [Weather::Fair, Weather::Steady(4)] {
+        for failure_rate in [FailureRate::Never, FailureRate::Steady(4)] {
             let (one, other) = (checked.plans.last().unwrap(), after.plans.last().unwrap());
-            let (before, _) = perform(one, &made, weather, seed);
-            let (now, _) = perform(other, &mended, weather, seed);
-            if story(&before) != story(&now) {
-                return Err(told(format!(
-                    "{weather:?}: {:?} became {:?}",
-                    story(&before),
-                    story(&now)
+            let (before, _) = perform(one, &made, failure_rate, seed);
+            let (now, _) = perform(other, &mended, failure_rate, seed);
+            if observable(&before) != observable(&now) {
+                return Err(describe(format!(
+                    "{failure_rate:?}: {:?} became {:?}",
+                    observable(&before),
+                    observable(&now)
                 )));
             }
         }
@@ -101,7 +101,7 @@ fn try_seed(seed: u64, tried: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
     Ok(())
 }
 
-/// The plan with parts that change nothing.
+/// Adds parts without an effect to the plan.
 fn with_idle_parts(mut made: Project) -> Project {
     let Some((_, text)) = made.plans.first_mut() else {
         return made;
@@ -128,10 +128,10 @@ fn with_idle_parts(mut made: Project) -> Project {
     made
 }
 
-/// What somebody sees of a run: how it ended, what each step came to and what was called.
-fn story(outcome: &Outcome) -> String {
+/// Formats the observable result of a run: its end, the result of each step, and the calls.
+fn observable(outcome: &Outcome) -> String {
     let steps = outcome.steps();
-    let told = steps.iter().map(|step| {
+    let lines = steps.iter().map(|step| {
         format!(
             "{} {:?} {:?} {:?}",
             step.path, step.status, step.output, step.error
@@ -145,6 +145,6 @@ fn story(outcome: &Outcome) -> String {
         "{:?} {:?} {error:?}\n{}",
         outcome.state,
         outcome.reply,
-        told.collect::<Vec<_>>().join("\n")
+        lines.collect::<Vec<_>>().join("\n")
     )
 }

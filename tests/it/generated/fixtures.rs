@@ -1,4 +1,4 @@
-//! What generated plans have found in the checker, one plan each: `//! finds: nothing`, or the codes.
+//! Generated plans that have revealed bugs of the checker, one per file: `//! finds: nothing`, or the codes.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ fn judge(path: &Path) -> Result<(), String> {
         .lines()
         .next()
         .and_then(|line| line.strip_prefix("//! finds: "));
-    let wanted =
+    let expected =
         head.ok_or_else(|| format!("{}: the first line says what is found", path.display()))?;
     let found = sema::check_without_rules(
         &SourceFile::new("fixture.plan", text.as_str()),
@@ -53,11 +53,11 @@ fn judge(path: &Path) -> Result<(), String> {
     } else {
         codes.join(", ")
     };
-    if codes == wanted {
+    if codes == expected {
         Ok(())
     } else {
         Err(format!(
-            "{}: finds {codes}, not {wanted}: {found:#?}",
+            "{}: finds {codes}, not {expected}: {found:#?}",
             path.display()
         ))
     }

@@ -1,15 +1,15 @@
-//! Generated plans, of the whole language, go to JSON and back.
+//! Generated plans that use the whole language survive the conversion to JSON and back.
 
 use planrun_lang::syntax::json;
 use rayon::prelude::*;
 
-use super::workshop::seeds;
+use super::project_context::seeds;
 use crate::generate::{Size, project};
 use crate::json_form::round_trip;
 
-/// So many plans are tried, unless `PLANRUN_PLANS` says otherwise; most of them are small.
+/// Number of plans that are tried, unless `PLANRUN_PLANS` is set; most of them are small.
 const PLANS: u64 = 300;
-/// One plan in so many has the size of what people write.
+/// One in this number of plans has a realistic size.
 const USUAL: u64 = 25;
 
 #[test]

@@ -1,5 +1,5 @@
-//! What contracts say of arguments beyond their types: what keeps them whatever the run brings is silent, what may break
-//! them is left to the run, and what breaks them whatever the run brings is an error of the check.
+//! Constraints on arguments beyond their types: values that always fulfill them have no finding, values that may break
+//! them are left to the run, and values that always break them are an error of the check.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,11 @@ use planrun_lang::source::SourceFile;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::workshop::{Workshop, seeds};
-use crate::generate::contracts::{Given, ROWS, Row, TOGETHER, filled, literal};
+use super::project_context::{ProjectContext, seeds};
+use crate::generate::contracts::{Given, PAIR_RULES, ROWS, Row, filled, literal};
 use crate::generate::{Limited, Project, Size, project};
 
-/// So many plans are tried in CI.
+/// Number of plans that are tried in CI.
 const PLANS: u64 = 1000;
 /// The line of the call in [`calling`].
 const CALL: u32 = 4;
@@ -27,25 +27,25 @@ fn each_row_judges_its_own_values() {
                 let open = filled(kept, |ty| format!("given_{}", ty.text()));
                 let closed = literal(kept);
                 for value in [open, closed] {
-                    faults.extend(judged(row, &value, partly, Wanted::Fits));
+                    faults.extend(judged(row, &value, partly, Expected::Fits));
                 }
             }
             for broken in row.breaks {
                 let open = filled(broken, |ty| format!("given_{}", ty.text()));
                 let closed = literal(broken);
                 for value in [open, closed] {
-                    faults.extend(judged(row, &value, partly, Wanted::Error));
+                    faults.extend(judged(row, &value, partly, Expected::Error));
                 }
             }
             if row.whole {
-                faults.extend(judged(row, "given", partly, Wanted::NoError));
+                faults.extend(judged(row, "given", partly, Expected::NoError));
             }
         }
         for (kept, broken) in row.keeps.iter().zip(row.breaks) {
             let either = format!("given_bool ? {kept} : {broken}");
             let either = filled(&either, |ty| format!("given_{}", ty.text()));
             if row.whole && !broken_by_type(row, broken) {
-                faults.extend(judged(row, &either, true, Wanted::Open));
+                faults.extend(judged(row, &either, true, Expected::Open));
             }
         }
     }
@@ -58,21 +58,21 @@ fn each_row_judges_its_own_values() {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Wanted {
+enum Expected {
     /// No finding, and nothing is left to the run.
     Fits,
     /// An error in the line of the call.
     Error,
     /// No error.
     NoError,
-    /// No finding, and only the run can tell.
+    /// No finding, and only the run can decide.
     Open,
 }
 
-/// What is wrong with the verdict over a value; `partly`: beside an argument of which nothing is known.
-fn judged(row: &Row, value: &str, partly: bool, wanted: Wanted) -> Option<String> {
+/// Returns the fault in the verdict about a value. With `partly`, another argument of the call is unknown.
+fn judged(row: &Row, value: &str, partly: bool, expected: Expected) -> Option<String> {
     let made = calling(row, value, partly);
-    let checked = Workshop::of(&made).check(&made);
+    let checked = ProjectContext::of(&made).check(&made);
     let found: Vec<&Diagnostic> = checked
         .diagnostics
         .iter()
@@ -81,16 +81,16 @@ fn judged(row: &Row, value: &str, partly: bool, wanted: Wanted) -> Option<String
     let source = SourceFile::new("main.plan", made.main());
     let here =
         |found: &&&Diagnostic| found.is_error() && source.position(found.span.start).line == CALL;
-    let right = match wanted {
-        Wanted::Fits => found.is_empty() && !leaves_open(&checked),
-        Wanted::Open => found.is_empty() && leaves_open(&checked),
-        Wanted::Error => found.iter().find(here).is_some(),
-        Wanted::NoError => found.is_empty(),
+    let right = match expected {
+        Expected::Fits => found.is_empty() && !leaves_open(&checked),
+        Expected::Open => found.is_empty() && leaves_open(&checked),
+        Expected::Error => found.iter().find(here).is_some(),
+        Expected::NoError => found.is_empty(),
     };
     if right {
         return None;
     }
-    let told: Vec<String> = found
+    let messages: Vec<String> = found
         .iter()
         .map(|found| format!("{}: {}", found.code.name, found.message))
         .collect();
@@ -100,7 +100,7 @@ fn judged(row: &Row, value: &str, partly: bool, wanted: Wanted) -> Option<String
         "sure"
     };
     Some(format!(
-        "{}: `{value}`, partly {partly}, wanted {wanted:?}, is {open} with {told:?}",
+        "{}: `{value}`, partly {partly}, wanted {expected:?}, is {open} with {messages:?}",
         row.name
     ))
 }
@@ -108,7 +108,7 @@ fn judged(row: &Row, value: &str, partly: bool, wanted: Wanted) -> Option<String
 fn broken_by_type(row: &Row, broken: &str) -> bool {
     let value = filled(broken, |ty| format!("given_{}", ty.text()));
     let made = calling(row, &value, true);
-    let checked = Workshop::of(&made).check(&made);
+    let checked = ProjectContext::of(&made).check(&made);
     checked
         .diagnostics
         .iter()
@@ -119,10 +119,10 @@ fn leaves_open(checked: &CheckedFile) -> bool {
     let nodes = checked.plans.iter().flat_map(|plan| &plan.body().nodes);
     nodes
         .filter_map(|node| node.step())
-        .any(|step| matches!(&step.kind, StepKind::Call(call) if call.open))
+        .any(|step| matches!(&step.kind, StepKind::Call(call) if call.checked_at_run))
 }
 
-/// A plan that gives a tool an argument, in one line.
+/// Returns a plan that passes an argument to a tool, in one line.
 fn calling(row: &Row, value: &str, partly: bool) -> Project {
     let mut schema =
         json!({"type": "object", "properties": {"x": row.schema(), "other": {"type": "string"}}});
@@ -158,23 +158,23 @@ fn of_one_tool(schema: &Json, text: String) -> Project {
 #[test]
 fn each_pair_of_arguments_is_judged() {
     let mut faults = Vec::new();
-    for said in TOGETHER {
-        let first = if said.asks_truth() {
+    for rule in PAIR_RULES {
+        let first = if rule.asks_truth() {
             "boolean"
         } else {
             "string"
         };
         let mut schema = json!({"type": "object", "properties": {"one": {"type": first}, "two": {"type": "integer"}, "id": {"type": "integer"}}});
-        let more = (said.schema)("one", "two");
+        let more = (rule.schema)("one", "two");
         schema
             .as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
-        let lists = said
+        let lists = rule
             .keeps
             .iter()
             .map(|given| (given, true))
-            .chain(said.breaks.iter().map(|given| (given, false)));
+            .chain(rule.breaks.iter().map(|given| (given, false)));
         for (given, keeps) in lists {
             for known in [false, true] {
                 let arguments = [
@@ -188,7 +188,7 @@ fn each_pair_of_arguments_is_judged() {
                     arguments.join(", ")
                 );
                 let made = of_one_tool(&schema, text);
-                let checked = Workshop::of(&made).check(&made);
+                let checked = ProjectContext::of(&made).check(&made);
                 let errors = checked
                     .diagnostics
                     .iter()
@@ -197,7 +197,7 @@ fn each_pair_of_arguments_is_judged() {
                 if leaves_open(&checked) || (errors == 0) != keeps {
                     faults.push(format!(
                         "{}: {arguments:?}: {:?}",
-                        said.name, checked.diagnostics
+                        rule.name, checked.diagnostics
                     ));
                 }
             }
@@ -232,8 +232,8 @@ fn a_generated_call_that_breaks_its_contract_is_an_error_in_its_place() {
         .flat_map(|(names, _)| names)
         .for_each(|name| *names.entry(name).or_default() += 1);
     println!("{count} plans from seed {base}, broken calls: {names:?}");
-    for told in wrong.iter().take(5) {
-        println!("{told}");
+    for fault in wrong.iter().take(5) {
+        println!("{fault}");
     }
     assert!(
         wrong.is_empty(),
@@ -244,13 +244,13 @@ fn a_generated_call_that_breaks_its_contract_is_an_error_in_its_place() {
         let all = ROWS
             .iter()
             .map(|row| row.name)
-            .chain(TOGETHER.iter().map(|said| said.name));
+            .chain(PAIR_RULES.iter().map(|rule| rule.name));
         let never: Vec<&str> = all.filter(|name| !names.contains_key(name)).collect();
         assert!(never.is_empty(), "no plan is limited by {never:?}");
     }
 }
 
-/// The names of what was broken, and what is wrong.
+/// Returns the names of the constraints that were broken, and the faults.
 fn try_seed(seed: u64) -> (Vec<&'static str>, Vec<String>) {
     let made = project(
         seed,
@@ -275,7 +275,7 @@ fn try_broken(made: &Project, limited: &Limited, seed: u64) -> Result<(), String
     let source = SourceFile::new("main.plan", broken.main());
     let at = u32::try_from(limited.place.start).unwrap();
     let line = source.position(at).line;
-    let checked = Workshop::of(made).check(&broken);
+    let checked = ProjectContext::of(made).check(&broken);
     let errors: Vec<&Diagnostic> = checked
         .diagnostics
         .iter()
@@ -287,7 +287,7 @@ fn try_broken(made: &Project, limited: &Limited, seed: u64) -> Result<(), String
     {
         return Ok(());
     }
-    let told: Vec<String> = errors
+    let messages: Vec<String> = errors
         .iter()
         .map(|found| format!("{} `{}`", found.code.name, found.message))
         .collect();
@@ -299,12 +299,12 @@ fn try_broken(made: &Project, limited: &Limited, seed: u64) -> Result<(), String
         .collect::<Vec<_>>()
         .join("\n");
     Err(format!(
-        "seed {seed}, line {line}, {}: `{}` gives {told:?}\n{lines}\n",
+        "seed {seed}, line {line}, {}: `{}` gives {messages:?}\n{lines}\n",
         limited.name, limited.broken
     ))
 }
 
-/// Parts of the language of which plans must not run out, and what shows them in a text.
+/// Parts of the language that generated plans must contain, and the text that identifies each.
 const PARTS: [(&str, &str); 10] = [
     ("races", "= race {"),
     ("forms", "= input "),
@@ -345,7 +345,7 @@ fn generated_plans_have_every_part_of_the_language() {
         .iter()
         .map(|(name, _)| *name)
         .chain([DEFAULTS, OWN, BELOW, RECOVERED]);
-    let told: Vec<(&str, usize)> = names
+    let counts: Vec<(&str, usize)> = names
         .map(|name| {
             (
                 name,
@@ -353,8 +353,8 @@ fn generated_plans_have_every_part_of_the_language() {
             )
         })
         .collect();
-    println!("{count} plans from seed {base}: {told:?}");
-    for (name, times) in told {
+    println!("{count} plans from seed {base}: {counts:?}");
+    for (name, times) in counts {
         assert!(times >= 3, "{name}: {times} of {count} plans");
     }
 }
@@ -366,7 +366,7 @@ fn parts_of(text: &str) -> BTreeSet<&'static str> {
         .collect();
     let mut parts: BTreeSet<&str> = PARTS
         .iter()
-        .filter(|(_, shown)| text.contains(shown))
+        .filter(|(_, marker)| text.contains(marker))
         .map(|(name, _)| *name)
         .collect();
     for (number, (at, _)) in heads.iter().enumerate() {
@@ -387,7 +387,7 @@ fn parts_of(text: &str) -> BTreeSet<&'static str> {
                 parts.insert(BELOW);
             }
             let call = body.find(&format!(" = {name}(")).unwrap();
-            // The clauses of a step are deeper than the step.
+            // The clauses of a step are indented more than the step.
             let step = body[..call].rfind('\n').map_or(0, |start| start + 1);
             let margin = body[step..].len() - body[step..].trim_start().len();
             let clauses = body[call..].lines().skip(1).take_while(|line| {

@@ -1,4 +1,4 @@
-//! People who answer whatever a generated plan asks.
+//! Answers to all questions of generated plans.
 
 use planrun_core::journal::{Given, Waiting};
 use planrun_core::run::Asking;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use super::edges::answer;
 use crate::generate::Dice;
 
-/// An answer that fits; what it says hangs on the question alone.
+/// Returns an answer that fits. It depends only on the question.
 pub fn given(asking: &Asking, seed: u64) -> Given {
     let question = &asking.question;
     let name = asking
@@ -19,7 +19,7 @@ pub fn given(asking: &Asking, seed: u64) -> Given {
     let mut dice = Dice::new(seed ^ name.wrapping_mul(0x9e37));
     let value = match question.kind {
         Waiting::Confirm => json!(!dice.one_in(5)),
-        // Somebody declines what a peer asks.
+        // Questions of a peer are sometimes declined.
         Waiting::Peer if dice.one_in(5) => Json::Null,
         Waiting::Answer if dice.one_in(2) => json!({ "happened": false }),
         Waiting::Answer => {

@@ -1,11 +1,11 @@
-//! Makes a plan smaller while it still shows what is wrong.
+//! Reduces a plan while it still shows a fault.
 
 use crate::generate::Project;
 
-/// So many smaller plans are tried.
+/// Maximum number of smaller plans to try.
 const TRIES: usize = 400;
 
-/// The project with as few lines in its main plan as are needed.
+/// Removes lines of the project's main plan as long as it is `still` faulty.
 pub fn shrunk(project: &Project, still: &dyn Fn(&Project) -> bool) -> Project {
     let with = |text: &str| {
         let mut made = project.clone();
@@ -15,7 +15,7 @@ pub fn shrunk(project: &Project, still: &dyn Fn(&Project) -> bool) -> Project {
     with(&shrunk_text(project.main(), &|text| still(&with(text))))
 }
 
-/// The text with as few lines as are needed.
+/// Removes lines of a text as long as it is `still` faulty.
 pub fn shrunk_text(text: &str, still: &dyn Fn(&str) -> bool) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     let mut chunk = (lines.len() / 2).max(1);

@@ -1,4 +1,4 @@
-//! A green check is a promise: no run of a plan that passes ends with an error that could have been known before.
+//! Soundness of the check: no run of a plan that passes ends with an error that could have been known before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -11,19 +11,19 @@ use planrun_lang::types::{ErrorClass, FailureKind, Type, Validation, check_value
 use planrun_lang::value::Value;
 use rayon::prelude::*;
 
-use super::correct::told;
+use super::correct::describe;
+use super::harness::{FailureRate, perform};
+use super::project_context::{ProjectContext, seeds};
 use super::shrink::shrunk;
-use super::stage::{Weather, perform};
-use super::workshop::{Workshop, seeds};
 use crate::generate::{Project, Size, mutated, project};
 
-/// So many plans are tried in CI. The odd ones are probably wrong.
+/// Number of plans that are tried in CI. Those with odd seeds are mutants, which are probably wrong.
 const PLANS: u64 = 20_000;
 
-/// One plan in so many has tasks, listeners, gates and forms, of which nobody is there to answer the questions.
+/// One in this number of plans has tasks, listeners, gates and forms. Questions are not answered.
 const ALL_OF_IT: u64 = 4;
 
-/// Why a check cannot know that an expression, whose types are right, has no value in a run; nothing where it can.
+/// Returns the reason why a check cannot know that a well-typed expression has no value. `None` if it can know.
 fn left_to_the_data(kind: FailureKind) -> Option<&'static str> {
     match kind {
         FailureKind::Overflow => Some("types do not bound numbers"),
@@ -43,14 +43,14 @@ fn left_to_the_data(kind: FailureKind) -> Option<&'static str> {
     }
 }
 
-/// What the plans of a test came to.
+/// Totals of a test.
 #[derive(Default)]
 struct Tally {
     passed: u64,
     correct: u64,
-    /// Plans with a fit that only the run can tell.
+    /// Plans with a value whose type only the run can check.
     open: u64,
-    /// Plans with a call of which only the run can tell whether it keeps the contract.
+    /// Plans with a call whose arguments only the run can check against the contract.
     contracts: u64,
     runs: u64,
     completed: u64,
@@ -58,7 +58,7 @@ struct Tally {
     recovered: u64,
     /// Errors of steps by their class.
     errors: BTreeMap<String, u64>,
-    /// How often an expression had no value, with the reason why that cannot be known.
+    /// Expressions without a value, with the reason why the check cannot know.
     kinds: BTreeMap<(FailureKind, &'static str), u64>,
 }
 
@@ -84,11 +84,11 @@ fn what_passes_the_check_fails_for_no_reason_that_could_have_been_known() {
     );
     println!("  errors of steps: {:?}", tally.errors);
     println!("  expressions without a value: {:?}", tally.kinds);
-    for told in wrong.iter().take(3) {
-        println!("{told}");
+    for fault in wrong.iter().take(3) {
+        println!("{fault}");
     }
-    for told in wrong.iter().skip(3) {
-        println!("{}", told.lines().next().unwrap_or_default());
+    for fault in wrong.iter().skip(3) {
+        println!("{}", fault.lines().next().unwrap_or_default());
     }
     assert!(
         wrong.is_empty(),
@@ -96,7 +96,7 @@ fn what_passes_the_check_fails_for_no_reason_that_could_have_been_known() {
         wrong.len()
     );
     if count >= 1000 {
-        // The test must not become empty.
+        // Makes sure that the test covers enough.
         assert!(
             tally.passed > count * 55 / 100 && tally.passed - tally.correct > count / 20,
             "too few plans pass"
@@ -127,11 +127,11 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
     } else {
         mutated(&correct, seed)
     };
-    let workshop = Workshop::of(&made);
-    let checked = workshop.check(&made);
+    let project_context = ProjectContext::of(&made);
+    let checked = project_context.check(&made);
     if let Some(found) = checked.diagnostics.iter().find(|found| found.is_error()) {
         return if sound {
-            Err(told(&made, seed, found))
+            Err(describe(&made, seed, found))
         } else {
             Ok(())
         };
@@ -144,12 +144,12 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
         tally.open += u64::from(left.types);
         tally.contracts += u64::from(!left.contracts.is_empty());
     }
-    for weather in [Weather::Fair, Weather::Rough] {
+    for failure_rate in [FailureRate::Never, FailureRate::Often] {
         let plan = checked.plans.last().unwrap();
-        let (outcome, failures) = perform(plan, &made, weather, seed);
+        let (outcome, failures) = perform(plan, &made, failure_rate, seed);
         note(&outcome, &failures, tally);
-        if let Some(broken) = broken_promise(&outcome, &failures, plan, &left) {
-            let still = |made: &Project| still_broken(made, weather, seed);
+        if let Some(broken) = preventable_failure(&outcome, &failures, plan, &left) {
+            let still = |made: &Project| still_broken(made, failure_rate, seed);
             let small = shrunk(&made, &still);
             let text = if still(&small) { small } else { made };
             let files: Vec<String> = text
@@ -158,14 +158,14 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
                 .map(|(name, text)| format!("// {name}\n{text}"))
                 .collect();
             let files = files.concat();
-            return Err(format!("seed {seed}, {weather:?}: {broken}\n{files}"));
+            return Err(format!("seed {seed}, {failure_rate:?}: {broken}\n{files}"));
         }
     }
     Ok(())
 }
 
-fn still_broken(made: &Project, weather: Weather, seed: u64) -> bool {
-    let checked = Workshop::of(made).check(made);
+fn still_broken(made: &Project, failure_rate: FailureRate, seed: u64) -> bool {
+    let checked = ProjectContext::of(made).check(made);
     if checked
         .diagnostics
         .iter()
@@ -176,8 +176,8 @@ fn still_broken(made: &Project, weather: Weather, seed: u64) -> bool {
     let Some(plan) = checked.plans.last() else {
         return false;
     };
-    let (outcome, failures) = perform(plan, made, weather, seed);
-    broken_promise(&outcome, &failures, plan, &left_to_the_run(&checked)).is_some()
+    let (outcome, failures) = perform(plan, made, failure_rate, seed);
+    preventable_failure(&outcome, &failures, plan, &left_to_the_run(&checked)).is_some()
 }
 
 fn note(outcome: &Outcome, failures: &[StepError], tally: &Mutex<Tally>) {
@@ -205,16 +205,16 @@ fn note(outcome: &Outcome, failures: &[StepError], tally: &Mutex<Tally>) {
     }
 }
 
-/// What in a run could have been known before it.
-fn broken_promise(
+/// Returns the first error of a run that could have been known before it.
+fn preventable_failure(
     outcome: &Outcome,
     failures: &[StepError],
     plan: &Arc<Plan>,
-    left: &Left,
+    left: &LeftToRun,
 ) -> Option<String> {
     for failure in failures {
         let chain = std::iter::successors(Some(failure), |failure| failure.cause.as_deref());
-        // What stands around a step fails with what the step has failed with: the place is that of the step.
+        // An enclosing step fails with the failure of an inner step, which is the one to judge.
         let own = |failure: &&StepError| {
             failure
                 .cause
@@ -249,34 +249,34 @@ fn broken_promise(
     ))
 }
 
-/// What the check has left to the run, and where.
-struct Left {
+/// The checks that are left to the run, and where.
+struct LeftToRun {
     types: bool,
-    /// The steps whose call only the run can hold against the tool's contract.
+    /// The steps whose call only the run can check against the contract.
     contracts: BTreeSet<Arc<str>>,
-    /// The steps that may ask somebody, and nobody is there.
+    /// The steps that may ask a person; nobody answers.
     asking: BTreeSet<Arc<str>>,
 }
 
-fn known_before(failure: &StepError, left: &Left) -> bool {
+fn known_before(failure: &StepError, left: &LeftToRun) -> bool {
     match (&failure.class, failure.kind) {
         (ErrorClass::Validation(Validation::Expression | Validation::Arguments), Some(kind)) => {
             !left.types && left_to_the_data(kind).is_none()
         }
-        // Ranges and patterns belong to the data, where the check said that it cannot tell.
+        // Ranges and patterns depend on the data if the check has left the call to the run.
         (ErrorClass::Validation(Validation::Arguments), None) => {
-            !stands_at(&failure.step, &left.contracts) && !left.types
+            !is_step_in(&failure.step, &left.contracts) && !left.types
         }
-        // Every expression that fails says how.
+        // Every failed expression has a kind.
         (ErrorClass::Validation(Validation::Expression), None)
         | (ErrorClass::Validation(Validation::Result), _) => true,
-        (ErrorClass::Internal, _) => !stands_at(&failure.step, &left.asking),
+        (ErrorClass::Internal, _) => !is_step_in(&failure.step, &left.asking),
         _ => false,
     }
 }
 
-/// Whether a path leads to a step of one of these names, which may have dots in them.
-fn stands_at(path: &str, names: &BTreeSet<Arc<str>>) -> bool {
+/// Returns true if a path is a step with one of these names, which may contain dots.
+fn is_step_in(path: &str, names: &BTreeSet<Arc<str>>) -> bool {
     let path = path
         .strip_suffix(']')
         .and_then(|path| path.rsplit_once('['))
@@ -288,7 +288,7 @@ fn stands_at(path: &str, names: &BTreeSet<Arc<str>>) -> bool {
     names.iter().any(|name| last(name))
 }
 
-/// Whether a double in it is beyond the numbers that JSON has: which sums end there, their types do not say.
+/// Returns true if a value contains a double that JSON cannot represent. Types do not exclude such results.
 fn has_no_json(value: &Value) -> bool {
     match value {
         Value::Double(number) => !number.is_finite(),
@@ -309,40 +309,45 @@ fn text_of(value: &Value, name: &str) -> Option<String> {
     field_of(value, name)?.as_str().map(str::to_owned)
 }
 
-fn left_to_the_run(checked: &CheckedFile) -> Left {
+fn left_to_the_run(checked: &CheckedFile) -> LeftToRun {
     let plans = || {
         checked
             .plans
             .iter()
             .flat_map(|plan| std::iter::once(plan).chain(&plan.plans))
     };
-    let named = |wanted: &dyn Fn(&Step) -> bool| {
+    let named = |matches_step: &dyn Fn(&Step) -> bool| {
         let nodes = plans()
             .flat_map(|plan| &plan.blocks)
             .flat_map(|block| &block.nodes);
-        let found = nodes.filter(|node| node.step().is_some_and(wanted));
-        // What stands beside a step has no name but that of its clause.
-        let beside = || vec!["verify".into(), "undo".into()];
+        let found = nodes.filter(|node| node.step().is_some_and(matches_step));
+        // The steps of a clause are named after the clause.
+        let clause_names = || vec!["verify".into(), "undo".into()];
         found
-            .flat_map(|node| node.name.clone().map_or_else(beside, |name| vec![name]))
+            .flat_map(|node| {
+                node.name
+                    .clone()
+                    .map_or_else(clause_names, |name| vec![name])
+            })
             .collect()
     };
-    let contracts = named(&|step| matches!(&step.kind, StepKind::Call(call) if call.open));
+    let contracts =
+        named(&|step| matches!(&step.kind, StepKind::Call(call) if call.checked_at_run));
     let confirms = |step: &Step| {
         step.clauses
             .as_ref()
             .is_some_and(|clauses| clauses.confirm.is_some())
     };
     let asking = named(&|step| matches!(step.kind, StepKind::Input(_)) || confirms(step));
-    Left {
+    LeftToRun {
         types: leaves_types_open(checked),
         contracts,
         asking,
     }
 }
 
-/// Whether a value goes somewhere where only the run can tell whether it fits: the reference says that this is found
-/// out there.
+/// Returns true if a value is passed to a place where only the run can check its type, as the language reference
+/// specifies.
 fn leaves_types_open(checked: &CheckedFile) -> bool {
     checked.plans.iter().any(|plan| {
         if plan
@@ -352,7 +357,7 @@ fn leaves_types_open(checked: &CheckedFile) -> bool {
         {
             return true;
         }
-        // What an agent is told of a step has no type, and is only told.
+        // The data about a step that an agent gets has no declared type.
         let asked: BTreeSet<BlockId> = plan
             .steps()
             .filter_map(|step| step.agent_check()?.body())

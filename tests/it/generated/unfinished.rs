@@ -1,4 +1,4 @@
-//! Generated plans that break off: what is whole of them, and what runs of it while the rest is written.
+//! Generated plans that are cut off: their complete part, and the early start of reads while the rest is being written.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use planrun_lang::protocol::StepState;
 use planrun_lang::sema::Plan;
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::ast::{File, ItemKind, Statement};
-use planrun_lang::syntax::{parse, so_far};
+use planrun_lang::syntax::{complete_prefix, parse};
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
 use planrun_runs::driver::{self, Context, Early, EarlyReads, Silence};
@@ -20,23 +20,23 @@ use planrun_tools::tools::{BoxFuture, Catalog, Conversation, Described, Request,
 use rayon::prelude::*;
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{Weather, inputs, set};
-use super::workshop::{Workshop, seeds};
+use super::harness::{FailureRate, host_and_tools, inputs};
+use super::project_context::{ProjectContext, seeds};
 use crate::generate::{Dice, Project, Size, project};
 
-/// So many plans break off, each at the ends of so many lines.
+/// Number of plans that are cut off, and of cuts per plan.
 const BROKEN_OFF: u64 = 1_000;
 const LINES: usize = 6;
-/// So many run while they are written.
+/// Number of plans that run while they are written.
 const RUN: u64 = 5_000;
 
-/// What hangs on how long calls take, which is another time where they begin early.
+/// Words of constructs that depend on the duration of calls, which differs if calls start early.
 const OF_TIME: [&str; 6] = ["race", "timeout", "within", "deadline", "budget", "every "];
 
 #[test]
 fn what_is_whole_of_a_plan_is_its_beginning() {
     let (base, count) = seeds(BROKEN_OFF);
-    // Such as a text over several lines that has not ended yet: its lines are no statements.
+    // Cuts inside a multi-line string are damaged: its lines are not statements.
     let (clean, damaged) = (AtomicUsize::new(0), AtomicUsize::new(0));
     (base..base + count).into_par_iter().for_each(|seed| {
         let size = Size {
@@ -55,11 +55,11 @@ fn what_is_whole_of_a_plan_is_its_beginning() {
         for _ in 0..LINES {
             let end = *dice.pick(&ends);
             let text = made.main().get(..=end).unwrap();
-            let Some(so_far) = so_far(&SourceFile::new("main.plan", text)) else {
+            let Some(so_far) = complete_prefix(&SourceFile::new("main.plan", text)) else {
                 continue;
             };
             let parsed = parse(&so_far);
-            let told = || format!("seed {seed}, up to byte {end}:\n{}", so_far.text());
+            let context = || format!("seed {seed}, up to byte {end}:\n{}", so_far.text());
             if !parsed.diagnostics.is_empty() {
                 damaged.fetch_add(1, Ordering::Relaxed);
                 continue;
@@ -69,7 +69,7 @@ fn what_is_whole_of_a_plan_is_its_beginning() {
             let same = own.iter().zip(&all).all(|(own, all)| {
                 so_far.slice(own.span) == made.main().get(all.span.range()).unwrap()
             });
-            assert!(same && own.len() < all.len(), "{}", told());
+            assert!(same && own.len() < all.len(), "{}", context());
         }
     });
     let (clean, damaged) = (clean.into_inner(), damaged.into_inner());
@@ -77,7 +77,7 @@ fn what_is_whole_of_a_plan_is_its_beginning() {
     assert!(clean > damaged * 10, "too little is whole");
 }
 
-/// The statements of all plans, in order.
+/// Returns the statements of all plans, in order.
 fn statements(file: &File) -> Vec<&Statement> {
     let plans = file.items.iter().filter_map(|item| match &item.kind {
         ItemKind::Plan(plan) => Some(&plan.body.statements),
@@ -115,7 +115,7 @@ fn try_seeds(over_base: bool) {
     );
     let begun = begun.into_inner().unwrap();
     println!("{begun} of {count} plans have begun early");
-    // Much of what could begin was done before.
+    // Many of the reads that could start early were done by the other run.
     let least = if over_base { 100 } else { 50 };
     assert!(
         count < 1_000 || begun as u64 > count / least,
@@ -123,7 +123,7 @@ fn try_seeds(over_base: bool) {
     );
 }
 
-/// How many reads have begun early; nothing where a plan says nothing of it.
+/// Returns the number of reads that started early. `None` if the plan is not suitable.
 fn try_seed(seed: u64, over_base: bool) -> Option<Result<usize, String>> {
     let made = project(seed, Size::SMALL);
     let text = made.main();
@@ -134,24 +134,24 @@ fn try_seed(seed: u64, over_base: bool) -> Option<Result<usize, String>> {
     let ends: Vec<usize> = text.match_indices('\n').map(|(end, _)| end).collect();
     let mut dice = Dice::new(seed);
     let end = *dice.pick(&ends);
-    let beginning = so_far(&SourceFile::new("main.plan", text.get(..=end)?))?;
+    let beginning = complete_prefix(&SourceFile::new("main.plan", text.get(..=end)?))?;
     let mut unfinished = made.clone();
     beginning.text().clone_into(&mut unfinished.plans[0].1);
     let beginning = checked(&unfinished)?;
     let pause = Duration::from_millis(*dice.pick(&[0, 1, 20, 2_000, 60_000]));
 
     let done = if over_base {
-        let outcome = Scene::new(&made, seed).run(&whole, None, &[]);
+        let outcome = LoggedTools::new(&made, seed).run(&whole, None, &[]);
         completed(&whole, &outcome, &mut dice)
     } else {
         Vec::new()
     };
-    let scene = Scene::new(&made, seed);
-    let usual = scene.run(&whole, None, &done);
-    let usual = told(&usual, &scene);
-    let scene = Scene::new(&made, seed);
-    let outcome = scene.run(&whole, Some((&beginning, pause)), &done);
-    let early = scene.early.lock().unwrap().clone();
+    let setup = LoggedTools::new(&made, seed);
+    let usual = setup.run(&whole, None, &done);
+    let usual = observable(&usual, &setup);
+    let setup = LoggedTools::new(&made, seed);
+    let outcome = setup.run(&whole, Some((&beginning, pause)), &done);
+    let early = setup.early.lock().unwrap().clone();
     let is_done = |call: &&Call| {
         let mut lines = done
             .iter()
@@ -164,7 +164,7 @@ fn try_seed(seed: u64, over_base: bool) -> Option<Result<usize, String>> {
             call.line
         )));
     }
-    let unusual = told(&outcome, &scene);
+    let unusual = observable(&outcome, &setup);
     if usual != unusual {
         return Some(Err(format!(
             "seed {seed}, up to byte {end}, after {pause:?}: {unusual:#?}\nand else {usual:#?}\n{text}"
@@ -173,14 +173,14 @@ fn try_seed(seed: u64, over_base: bool) -> Option<Result<usize, String>> {
     Some(Ok(early.len()))
 }
 
-/// The main plan, where its file has no errors.
+/// Returns the main plan if its file has no errors.
 fn checked(made: &Project) -> Option<Arc<Plan>> {
-    let checked = Workshop::of(made).check(made);
+    let checked = ProjectContext::of(made).check(made);
     let is_wrong = checked.diagnostics.iter().any(Diagnostic::is_error);
     checked.plans.last().filter(|_| !is_wrong).cloned()
 }
 
-/// Some of the calls that a run has completed, as where it had failed in the middle.
+/// Returns some of the completed calls of a run, as if the run had failed in the middle.
 fn completed(plan: &Plan, outcome: &Outcome, dice: &mut Dice) -> Vec<(Arc<str>, Copied)> {
     let called = plan.with_called().into_iter();
     let contracts: BTreeMap<String, String> = called
@@ -207,9 +207,9 @@ fn line(path: &str, arguments: &Value) -> String {
     format!("{path} {}", arguments.to_json())
 }
 
-/// How a run has ended: its reply, its steps, and what it has changed. Of one that fails only that: when a failure comes decides
-/// which other steps have ended by then, and which failure is the first.
-fn told(outcome: &Outcome, scene: &Scene) -> (String, Vec<String>, Vec<String>) {
+/// Returns the reply, the steps and the effects of a run. For a failed run, only that it failed: the time of a failure
+/// determines which other steps have ended by then, and which failure is the first.
+fn observable(outcome: &Outcome, setup: &LoggedTools) -> (String, Vec<String>, Vec<String>) {
     if outcome.error.is_some() {
         return ("failed".to_owned(), Vec::new(), Vec::new());
     }
@@ -219,7 +219,7 @@ fn told(outcome: &Outcome, scene: &Scene) -> (String, Vec<String>, Vec<String>) 
         .iter()
         .map(|step| format!("{} {:?}", step.path, step.status))
         .collect();
-    (end, steps, scene.changes())
+    (end, steps, setup.changes())
 }
 
 #[derive(Clone)]
@@ -228,19 +228,19 @@ struct Call {
     line: String,
 }
 
-/// Tools, and what was called.
-struct Scene {
+/// Tools, and a record of their calls.
+struct LoggedTools {
     host: Arc<dyn Host>,
     catalog: Arc<Catalog>,
     log: Arc<Mutex<Vec<Call>>>,
-    /// What was called before the plan was whole.
+    /// The calls that were made before the plan was complete.
     early: Mutex<Vec<Call>>,
     seed: u64,
 }
 
-impl Scene {
+impl LoggedTools {
     fn new(made: &Project, seed: u64) -> Self {
-        let (host, mut catalog) = set(made, Weather::Steady(5), seed);
+        let (host, mut catalog) = host_and_tools(made, FailureRate::Steady(5), seed);
         let log = Arc::<Mutex<Vec<Call>>>::default();
         for tool in &made.tools {
             let known = catalog.tool(&tool.namespace, &tool.name).unwrap();
@@ -260,7 +260,7 @@ impl Scene {
         }
     }
 
-    /// Runs a plan over what another run has done; where there is a beginning of it, that runs for a while before.
+    /// Runs a plan on top of another run's results. If there is a beginning of the plan, it runs first for a while.
     fn run(
         &self,
         plan: &Arc<Plan>,
@@ -292,7 +292,7 @@ impl Scene {
     }
 
     async fn drive(&self, plan: &Arc<Plan>, early: Early, done: &[(Arc<str>, Copied)]) -> Outcome {
-        let mut nobody = Silence;
+        let mut silent = Silence;
         let copies = Copies {
             run: "another-run".into(),
             results: done.iter().cloned().collect(),
@@ -306,14 +306,14 @@ impl Scene {
                 self.host.clone(),
                 self.catalog.clone(),
                 "test-run",
-                &mut nobody,
+                &mut silent,
             )
         };
         let program = Arc::new(Program::new(plan.clone()));
         driver::run(&program, &inputs(plan, self.seed), context).await
     }
 
-    /// The calls that change something, sorted.
+    /// Returns the calls with effects, sorted.
     fn changes(&self) -> Vec<String> {
         let log = self.log.lock().unwrap();
         let changes = log.iter().filter(|call| !call.is_read);
@@ -323,7 +323,7 @@ impl Scene {
     }
 }
 
-/// A tool whose calls are noted.
+/// A transport that records calls.
 struct Logged {
     tool: Arc<dyn Transport>,
     log: Arc<Mutex<Vec<Call>>>,

@@ -1,4 +1,4 @@
-//! Workflows of Arazzo, run as plans over real HTTP: they end as their documents say.
+//! Arazzo workflows, run as plans over real HTTP: they end as their documents specify.
 
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -82,7 +82,7 @@ workflows:
       receipt: $steps.receipt.outputs.number
 "#;
 
-/// A project whose shop answers with these, the imported document, and what the shop was asked.
+/// A project whose shop gives these answers, the imported document, and the requests to the shop.
 struct Imported {
     place: TempDir,
     asked: std::sync::Arc<std::sync::Mutex<Vec<String>>>,
@@ -116,7 +116,7 @@ impl Imported {
         planrun(arguments).within(self.place.path()).run()
     }
 
-    /// The first lines of what the shop was asked.
+    /// Returns the first lines of the requests.
     fn lines(&self) -> Vec<String> {
         let asked = self.asked.lock().unwrap();
         let lines = asked.iter().map(|request| request.lines().next().unwrap());
@@ -290,7 +290,7 @@ fn parcel(grams: i64) -> String {
     answered("200 OK", &json!({"grams": grams, "state": "new"}))
 }
 
-/// What the workflow `send` gives, and what was asked, where the system answers with these.
+/// Runs the workflow `send` with these answers. Returns its output and the requests.
 fn sent(answers: Vec<String>) -> (Output, Vec<String>) {
     let parcels = Imported::over(PARCELS, WAYS, answers);
     let ran = parcels.run("send", &["parcel=P1"]);
@@ -361,12 +361,16 @@ fn ways_back_and_attempts_go_on_until_an_answer_is_right() {
     assert_eq!(ran.json()["reply"], json!({"left": 0}), "{ran:?}");
     assert_eq!(parcels.lines(), ["POST /parts"; 3]);
 
-    let look = |state: &str, count: i64| {
+    let status_answer = |state: &str, count: i64| {
         let items = json!([{"name": "tea", "count": count}, {"name": "cup", "count": 0}]);
         let body = json!({"grams": 1, "state": state, "items": items});
         answered("200 OK", &body)
     };
-    let answers = vec![look("new", 2), look("ready", 1), look("ready", 2)];
+    let answers = vec![
+        status_answer("new", 2),
+        status_answer("ready", 1),
+        status_answer("ready", 2),
+    ];
     let parcels = Imported::over(PARCELS, WAYS, answers);
     let ran = parcels.run("ready", &["parcel=P1"]);
     assert_eq!(ran.json()["reply"], json!({"state": "ready"}), "{ran:?}");

@@ -1,4 +1,4 @@
-//! `planrun import`: what it prints, writes and exits with.
+//! `planrun import`: output, files and exit codes.
 
 use crate::support::{folder, planrun};
 
@@ -93,7 +93,7 @@ fn what_is_not_carried_or_not_read_is_told() {
         "{lost:?}"
     );
     for (file, says) in [
-        ("none.json", "no format that is known"),
+        ("none.json", "unknown document format"),
         ("bad.json", "bad.json:1:7"),
     ] {
         let refused = import(file);

@@ -1,4 +1,4 @@
-//! Documents of each format beside the plan and the report that they come to; `PLANRUN_BLESS=1` writes both.
+//! Documents of each format, with the expected plan and report; `PLANRUN_BLESS=1` rewrites both.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use planrun_tools::tools::app::read_app;
 use crate::support::{compare, root};
 use crate::world::World;
 
-/// The folder of a format, whose folders hold one document each.
+/// Returns the folder of each format. Each of its folders contains one document.
 fn folders() -> Vec<(Format, PathBuf)> {
     let mut folders = Vec::new();
     for format in Format::ALL {
@@ -28,7 +28,7 @@ fn folders() -> Vec<(Format, PathBuf)> {
     folders
 }
 
-/// The tools of the project of all fixtures, and those that are built in.
+/// Returns the tools of the fixtures' project and the built-in tools.
 pub fn tools() -> Tools {
     let folder = root().join("tests/it/import/fixtures/apps");
     let mut tools: Tools = World::new().into_catalog().signatures().cloned().collect();
@@ -93,7 +93,7 @@ fn every_document_comes_to_its_plan_and_report() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// What the check says of the plan, a line each.
+/// Returns the findings of the check, one per line.
 fn findings(text: &str, tools: &Tools) -> String {
     let source = SourceFile::new("made.plan", text);
     let checked = sema::check_without_rules(&source, tools, &NoFiles);

@@ -1,4 +1,4 @@
-//! Documents from outside: their texts and names stay data, whatever they say, and their size is bounded.
+//! Documents from outside: their texts and names stay data, and their size is bounded.
 
 use planrun_import::Format;
 use planrun_lang::sema::Tools;
@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::on;
 
-/// What would be code if texts were glued together.
+/// Texts that would be code if they were concatenated into a plan.
 const INJECTIONS: [&str; 8] = [
     "x\"\n    step evil = proc.run(argv: [\"rm\"])\n",
     "`; step evil = proc.run(argv: [])",
@@ -56,7 +56,7 @@ proptest! {
     }
 }
 
-/// Texts where expressions, names, addresses and types of errors stand.
+/// Returns a workflow with a text in expressions, names, addresses and error types.
 fn hostile_workflow(text: &str, key: &str, code: &str) -> Json {
     json!({
         "document": {"dsl": "1.0.3", "name": text, "title": text},
@@ -71,7 +71,7 @@ fn hostile_workflow(text: &str, key: &str, code: &str) -> Json {
     })
 }
 
-/// Pieces of jq, in any order.
+/// Generates fragments of jq in any order.
 fn any_code() -> impl Strategy<Value = String> {
     let words = [
         ".",
@@ -126,7 +126,7 @@ proptest! {
         }
     }
 
-    /// Values of any kind stand where the DSL wants others.
+    /// Replaces values with others of the wrong type.
     #[test]
     fn a_workflow_of_wrong_types_is_refused_or_told(place in 0..40_usize, value in prop_oneof![Just(json!(null)), Just(json!(7)), Just(json!("x")), Just(json!([])), Just(json!([1])), Just(json!({})), Just(json!({"a": []}))]) {
         let mut workflow = hostile_workflow("a", "k", ".a");
@@ -140,7 +140,7 @@ proptest! {
     }
 }
 
-/// Puts a value in the place of the part with this number.
+/// Replaces the part with this number.
 fn replace(json: &mut Json, left: &mut usize, value: &Json) {
     if *left == 0 {
         *json = value.clone();
@@ -155,8 +155,8 @@ fn replace(json: &mut Json, left: &mut usize, value: &Json) {
     }
 }
 
-/// Tasks, conditions and expressions inside of each other, as deep as a document may be, and names that stand for each
-/// other again and again.
+/// Tasks, conditions and expressions nested as deep as a document may be, and names that refer to each other
+/// repeatedly.
 #[test]
 fn a_workflow_that_nests_everywhere_is_bounded() {
     let mut task = json!({"set": {"a": 1}});
@@ -181,7 +181,7 @@ fn a_workflow_that_nests_everywhere_is_bounded() {
     let made = planrun_import::import(&source, None, "w", &Tools::default()).unwrap();
     let says = |what: &str| made.report.notes.iter().any(|note| note.why.contains(what));
     assert!(
-        says("nests too deeply") && says("calls itself"),
+        says("is nested too deeply") && says("cannot call itself"),
         "{}",
         made.report.lines(&source)
     );
@@ -201,7 +201,7 @@ fn a_workflow_that_nests_everywhere_is_bounded() {
     );
 }
 
-/// The names of the statements of all plans.
+/// Returns the names of the statements of all plans.
 fn names(file: &File) -> Vec<String> {
     let plans = file.items.iter().filter_map(|item| match &item.kind {
         ItemKind::Plan(plan) => Some(plan),
@@ -213,7 +213,7 @@ fn names(file: &File) -> Vec<String> {
         .collect()
 }
 
-/// Ways that part again and again would fill a plan: the importer stops, and says so.
+/// Paths that branch repeatedly would make a huge plan: the importer stops and reports it.
 #[test]
 fn a_machine_whose_ways_cross_everywhere_is_bounded() {
     let mut states = serde_json::Map::new();

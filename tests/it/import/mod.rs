@@ -1,4 +1,4 @@
-//! Plans of other systems: what becomes of them, what is told of it, and that they do the same.
+//! Plans of other systems: the imported plans, the reports, and the same behaviour.
 
 mod arazzo;
 mod command;

@@ -1,4 +1,4 @@
-//! Recorded state machines, imported: they come to what was recorded, or are listed by the reason why not.
+//! Recorded state machines, imported: each gives the recorded result, or is listed with the reason why not.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 use crate::machines::{Recorded, records, unwrapped};
 use crate::world::{Ran, World};
 
-/// The least share of machines that come to the same, in percent.
+/// Minimum share of machines that give the recorded result, in percent.
 const LEAST: usize = 71;
 
 #[tokio::test(start_paused = true)]
@@ -38,7 +38,7 @@ async fn imported_machines_come_to_the_same() {
     assert!(carried * 100 >= all * LEAST, "only {carried} of {all}");
 }
 
-/// The machines by the reason for which they do not come to the same; those that do stand under no reason. `None` where
+/// Returns the machines by the reason why they do not give the recorded result, which is empty if they do. `None` if
 /// there are no records.
 pub async fn reasons() -> Option<BTreeMap<String, Vec<String>>> {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -51,10 +51,10 @@ pub async fn reasons() -> Option<BTreeMap<String, Vec<String>>> {
 }
 
 /// # Errors
-/// Why it does not come to the same.
+/// The reason why a machine does not give the recorded result.
 async fn difference(recorded: &Recorded) -> Result<(), String> {
     if !["ExecutionSucceeded", "ExecutionFailed"].contains(&recorded.end()) {
-        return Err("the record breaks off before the machine has ended".into());
+        return Err("the recording ends before the machine has ended".into());
     }
     let source = SourceFile::new("machine.json", recorded.definition().to_string());
     let made = planrun_import::import(&source, None, "machine", &Tools::default());
@@ -67,7 +67,7 @@ async fn difference(recorded: &Recorded) -> Result<(), String> {
     if let Some(lost) = lost {
         return Err(format!(
             "not carried: {}",
-            generally(lost.why.split("; write it").next().unwrap())
+            generally(lost.why.split("; replace `").next().unwrap())
         ));
     }
     let checked = sema::check_without_rules(
@@ -79,7 +79,7 @@ async fn difference(recorded: &Recorded) -> Result<(), String> {
         let sooner = if recorded.succeeded() {
             ""
         } else {
-            ", where the machine fails when it comes there"
+            "; the machine fails at that state"
         };
         return Err(format!("the check finds `{}`{sooner}", error.code.name));
     }
@@ -95,10 +95,10 @@ async fn difference(recorded: &Recorded) -> Result<(), String> {
         .values()
         .any(|state| state["Type"] == "Task");
     if is_silent && recorded.ended.is_empty() {
-        return Err("the record does not tell what its tasks gave".into());
+        return Err("the recording does not contain the results of its tasks".into());
     }
     if recorded.succeeded() && !recorded.has_output() {
-        return Err("the record keeps no output to compare".into());
+        return Err("the recording contains no output to compare".into());
     }
     compare(
         recorded,
@@ -118,15 +118,15 @@ fn compare(recorded: &Recorded, ran: &Ran) -> Result<(), String> {
         (true, RunState::Completed) => Err("the output is another one".into()),
         (false, RunState::Failed) if error.as_deref() == Some(class.as_str()) => Ok(()),
         (false, RunState::Failed) => Err(format!(
-            "it fails with another class: `{class}` there, `{}` here",
+            "fails with another class: `{class}` there, `{}` here",
             error.unwrap_or_default()
         )),
-        (true, _) => Err(format!("it fails here: {}", error.unwrap_or_default())),
+        (true, _) => Err(format!("fails here: {}", error.unwrap_or_default())),
         (false, _) => Err("it fails there, and not here".into()),
     }
 }
 
-/// The inputs of the plan: one that is the whole input of the machine, or its fields. `None` where a field is missing.
+/// Returns the inputs of the plan: the whole input of the machine, or its fields. `None` if a field is missing.
 fn inputs(recorded: &Recorded, made: &Imported, plan: &Plan) -> Option<BTreeMap<Arc<str>, Value>> {
     let input = recorded.input();
     let is_whole = made
@@ -145,7 +145,8 @@ fn inputs(recorded: &Recorded, made: &Imported, plan: &Plan) -> Option<BTreeMap<
     given.collect()
 }
 
-/// Tools that answer as the tasks did. Several states may call one tool; it answers in the order of the record.
+/// Returns tools that answer like the tasks. Several states may call one tool, which answers in the order of the
+/// record.
 fn world(recorded: &Recorded) -> World {
     let states = recorded.states();
     let mut next: HashMap<&str, usize> = HashMap::new();
@@ -170,7 +171,7 @@ fn world(recorded: &Recorded) -> World {
         })
 }
 
-/// A value without the texts that the records put around JSON.
+/// Parses strings that contain JSON, as in the records.
 fn plain(json: &Json) -> Json {
     match unwrapped(json) {
         Json::String(text) => serde_json::from_str(&text).unwrap_or(Json::String(text)),
@@ -178,7 +179,7 @@ fn plain(json: &Json) -> Json {
     }
 }
 
-/// A reason without the names of one machine.
+/// Returns a reason without the names of a specific machine.
 fn generally(why: &str) -> String {
     Regex::new("`[^`]*`")
         .unwrap()

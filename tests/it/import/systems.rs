@@ -1,4 +1,4 @@
-//! Plans of the systems that are imported, run: they call what they called there, in that order, and end as they ended.
+//! Plans of the imported systems, run: they make the same calls in the same order, and end in the same way.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub fn imported(format: Format, name: &str, known: &Tools) -> Imported {
     planrun_import::import(&source, Some(format), name, known).unwrap()
 }
 
-/// Tools with the contracts of the project of the fixtures.
+/// Returns tools with the contracts of the fixtures' project.
 fn world(scripts: Vec<(&str, Vec<Script>)>) -> World {
     let known = tools();
     scripts
@@ -57,7 +57,7 @@ fn status(ran: &Ran, path: &str) -> StepState {
         .status
 }
 
-/// S3-7 and S3-8: each task starts the next, and the mail that two tasks lead to goes out once.
+/// S3-7 and S3-8: each task starts the next, and a mail that two tasks trigger is sent once.
 #[tokio::test(start_paused = true)]
 async fn a_board_calls_its_agents_in_order() {
     let made = imported(Format::Aintegration, "hiring", &tools());
@@ -104,7 +104,7 @@ async fn a_board_calls_its_agents_in_order() {
     );
 }
 
-/// S3-32b: a status that is set again counts, and a listener that polls goes on until the computer is there.
+/// S3-32b: setting the same status again counts, and a polling listener continues until the computer is there.
 #[tokio::test(start_paused = true)]
 async fn a_board_that_polls_comes_to_its_end() {
     let made = imported(Format::Aintegration, "employee_onboarding", &tools());
@@ -173,7 +173,7 @@ async fn lists_of_calls_do_what_they_say() {
     assert_eq!(ran.reply(), json!("that was it"));
 }
 
-/// The cases of the skeleton's contract, where they are.
+/// The cases of the skeleton's contract, if they are available.
 #[tokio::test(start_paused = true)]
 async fn the_contract_of_payloads_holds() {
     let Some(path) = cases("systems/skeleton-contract-cases.json") else {

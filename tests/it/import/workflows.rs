@@ -1,4 +1,4 @@
-//! Workflows of Serverless Workflow, run as plans: they come to what the DSL says.
+//! Serverless Workflow documents, run as plans: they give the results that the DSL specifies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::systems::imported;
 use crate::support::{folder, planrun, root};
 use crate::world::{Ran, Script, World, give};
 
-/// Runs the plan that a fixture is.
+/// Runs the plan of a fixture.
 async fn run(fixture: &str, given: Json, scripts: Vec<(&str, Vec<Script>)>) -> Ran {
     let made = imported(Format::Serverless, fixture, &tools());
     let world = scripts
@@ -70,7 +70,7 @@ async fn tasks_follow_each_other_as_they_say() {
         ],
     )
     .await;
-    // Nobody answered, so nobody is thanked, and the note is written until the third round.
+    // Nobody answered, so no thanks are sent, and a note is written in each of three rounds.
     assert_eq!(
         ran.order(),
         ["phone.ring", "notes.jot", "notes.jot", "notes.jot"]
@@ -130,12 +130,12 @@ async fn loops_hand_on_what_a_round_gives() {
         .map(|call| &call.arguments["number"])
         .collect();
     assert_eq!(closed, [0, 1, 2, 3]);
-    let looked: Vec<&Json> = ran
+    let checked_rounds: Vec<&Json> = ran
         .calls("desk.look")
         .iter()
         .map(|call| &call.arguments["id"])
         .collect();
-    assert_eq!(looked, [1, 3], "it ends where something is found");
+    assert_eq!(checked_rounds, [1, 3], "it ends where something is found");
     assert_eq!(
         ran.reply(),
         json!({"found": "that", "seen": 2, "at": 1, "context": 2})
@@ -193,7 +193,7 @@ test "what is reserved in vain is left as it was" for try_plan.`try` {
 }
 "#;
 
-/// The command carries a workflow into a plan that its tests can play.
+/// Imports a workflow with the command, and plays its tests.
 fn played(fixture: &str, tests: &str) {
     let path = format!("tests/it/import/fixtures/serverless-workflow/{fixture}/source.yaml");
     let source = std::fs::read_to_string(root().join(path)).unwrap();

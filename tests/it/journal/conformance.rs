@@ -1,4 +1,4 @@
-//! What every store does, held by both: the file and the one in memory.
+//! The behaviour of every store, tested for both: the file and the one in memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use planrun_runs::journal::{CachedResult, MAX_CACHED_BYTES};
 use planrun_tools::host::RealHost;
 use tempfile::TempDir;
 
-use super::stage::{line, new_run};
+use super::temp_journal::{line, new_run};
 
-/// A store, and what has to live as long.
+/// A store, and the objects that must live as long.
 struct Place {
     store: Arc<dyn Store>,
     _folder: Option<TempDir>,
@@ -90,15 +90,15 @@ fn summarize(lease: &mut dyn Lease, state: RunState, wake: Option<i128>) {
     });
 }
 
-/// Waits until the lease has what is wanted of it.
-fn wait<T>(lease: &mut dyn Lease, mut wanted: impl FnMut(&mut dyn Lease) -> Option<T>) -> T {
+/// Waits until a function of the lease returns a value.
+fn wait<T>(lease: &mut dyn Lease, mut ready: impl FnMut(&mut dyn Lease) -> Option<T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
         loop {
-            if let Some(found) = wanted(lease) {
+            if let Some(found) = ready(lease) {
                 return found;
             }
             tokio::time::timeout(Duration::from_mins(1), lease.changed())
@@ -171,7 +171,7 @@ fn what_was_not_flushed_is_lost_and_the_run_is_given_back(store: &dyn Store) {
     lease.flush();
     append(&mut *lease, 4);
     drop(lease);
-    store.wait_given_back("r1");
+    store.wait_released("r1");
     assert_eq!(events(store, "r1", 1), lines(1..=2));
     assert_eq!(store.drive("r1").unwrap().last(), 2);
 }
@@ -225,10 +225,10 @@ fn events_out_of_order_are_refused_and_nothing_behind_them_is_written(store: &dy
     assert!(
         lease
             .broken()
-            .is_some_and(|why| why.contains("event 3 came after event 1"))
+            .is_some_and(|why| why.contains("event 3 was appended after event 1"))
     );
     assert!(lease.close().is_err());
-    store.wait_given_back("r1");
+    store.wait_released("r1");
     assert_eq!(events(store, "r1", 1), lines(1..=1));
 }
 
@@ -322,7 +322,7 @@ fn what_is_said_is_given_once_until_an_event_has_it(store: &dyn Store) {
     lease.taken(first);
     lease.close().unwrap();
     let left: Vec<_> = store
-        .said("r1")
+        .inbox("r1")
         .unwrap()
         .into_iter()
         .map(|message| message.text)
@@ -338,10 +338,10 @@ fn a_driver_wakes_when_something_is_said(store: &dyn Store) {
     let mut lease = create(store, &new_run("r1", "plan"));
     assert!(lease.messages().is_empty());
     store.post("r1", "wake up").unwrap();
-    let heard = wait(&mut *lease, |lease| {
+    let received = wait(&mut *lease, |lease| {
         Some(lease.messages()).filter(|messages| !messages.is_empty())
     });
-    assert_eq!(heard[0].text, "wake up");
+    assert_eq!(received[0].text, "wake up");
 }
 
 fn answers_are_taken_only_as_far_as_the_run_was_seen(store: &dyn Store) {
@@ -357,8 +357,8 @@ fn answers_are_taken_only_as_far_as_the_run_was_seen(store: &dyn Store) {
     assert!(!post(Some(1), 0), "the run is further");
     assert!(post(Some(2), 0));
     assert!(!post(Some(2), 0), "something was said meanwhile");
-    let newest = store.said("r1").unwrap().last().unwrap().id;
-    assert!(post(None, newest) && store.said("r1").unwrap().len() == 4);
+    let newest = store.inbox("r1").unwrap().last().unwrap().id;
+    assert!(post(None, newest) && store.inbox("r1").unwrap().len() == 4);
 }
 
 fn what_has_ended_is_deleted_with_what_only_it_refers_to(store: &dyn Store) {
@@ -446,13 +446,13 @@ fn a_result_is_recalled_under_its_key_until_it_is_too_old(store: &dyn Store) {
         value,
     };
     assert_eq!(cache.recall(key("a"), 0).unwrap(), None);
-    // What plain JSON would lose comes back as it was.
+    // Values that plain JSON cannot represent are preserved.
     let first = given(100, Value::object([("at", Value::Timestamp(5))]));
     cache.remember(key("a"), &first).unwrap();
     assert_eq!(cache.recall(key("a"), 100).unwrap(), Some(first));
     assert_eq!(cache.recall(key("a"), 101).unwrap(), None);
     assert_eq!(cache.recall(key("b"), 0).unwrap(), None);
-    // The newest stands, the longest is not kept, and the oldest go first.
+    // The newest result is returned, and one that is too long is not stored.
     cache
         .remember(key("a"), &given(200, Value::Int(2)))
         .unwrap();

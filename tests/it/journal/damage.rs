@@ -1,4 +1,5 @@
-//! Files that were cut or altered outside: what is there is right or its damage is told, whatever was hit.
+//! Files that were truncated or altered from outside: the events are correct or the damage is reported, whatever was
+//! changed.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -7,24 +8,25 @@ use std::sync::Arc;
 use planrun_runs::journal::store::{Journal, JournalError, Settings};
 use planrun_tools::host::RealHost;
 
-use super::stage::{Stage, append, create, numbers, open, wait_durable};
+use super::temp_journal::{TempJournal, append, create, numbers, open, wait_durable};
 
-/// The journal at this path, read.
+/// Opens the journal at this path for reading.
 fn read(path: &Path) -> Result<Journal, JournalError> {
     Journal::read(path, Settings::default(), Arc::new(RealHost))
 }
 
-/// The events of `r1`, or why they cannot be read. What is no event that was written fails in `numbers`.
+/// Returns the number of events of `r1`, or why they cannot be read. `numbers` fails on an event that was never
+/// written.
 fn events(path: &Path) -> Result<u64, JournalError> {
     let (numbers, error) = numbers(&read(path)?, "r1", 1);
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
     error.map_or(Ok(numbers.len() as u64), Err)
 }
 
-/// A journal of forty events as it lies on the disk when nobody has it open, in a folder of its own.
-fn closed() -> (Stage, PathBuf) {
-    let stage = Stage::new();
-    let journal = stage.open();
+/// Creates a closed journal with forty events in a separate folder.
+fn closed() -> (TempJournal, PathBuf) {
+    let temp = TempJournal::new();
+    let journal = temp.open();
     let mut driver = create(&journal, "r1");
     for _ in 0..8 {
         append(&mut driver, 5);
@@ -33,41 +35,41 @@ fn closed() -> (Stage, PathBuf) {
     }
     driver.close().unwrap();
     drop(journal);
-    let path = stage.path();
+    let path = temp.path();
     assert!(
         !path.with_file_name("journal.db-wal").exists(),
         "everything is in the one file"
     );
-    (stage, path)
+    (temp, path)
 }
 
 #[test]
 fn a_file_cut_at_any_byte_of_its_last_page_is_told() {
-    let (stage, path) = closed();
+    let (temp, path) = closed();
     let whole = fs::read(&path).unwrap();
     assert_eq!(events(&path), Ok(40));
-    let cut = stage.folder.path().join("cut.db");
+    let cut = temp.folder.path().join("cut.db");
     fs::write(&cut, &whole).unwrap();
     let file = File::options().write(true).open(&cut).unwrap();
     for length in (whole.len() - 4096..whole.len()).rev() {
         file.set_len(length as u64).unwrap();
-        let told = events(&cut).expect_err("something is missing");
+        let error = events(&cut).expect_err("something is missing");
         assert!(
-            matches!(told, JournalError::Damaged { .. }),
-            "{length}: {told}"
+            matches!(error, JournalError::Damaged { .. }),
+            "{length}: {error}"
         );
     }
-    // Who wants to write is told so, too, and changes nothing.
+    // Opening for writing reports the damage too, and changes nothing.
     for length in [whole.len() - 4096, whole.len() - 1, 4096, 512, 100, 20, 3] {
         fs::write(&cut, &whole[..length]).unwrap();
         let opened = open(&cut).and_then(|journal| journal.drive("r1"));
-        let told = opened.expect_err("something is missing");
+        let error = opened.expect_err("something is missing");
         assert!(
             matches!(
-                told,
+                error,
                 JournalError::Damaged { .. } | JournalError::NoJournal { .. }
             ),
-            "{length}: {told}"
+            "{length}: {error}"
         );
         assert_eq!(fs::read(&cut).unwrap(), &whole[..length]);
     }
@@ -75,8 +77,8 @@ fn a_file_cut_at_any_byte_of_its_last_page_is_told() {
 
 #[test]
 fn a_neighbour_file_cut_anywhere_leaves_the_beginning_of_the_run() {
-    let stage = Stage::new();
-    let journal = stage.open();
+    let temp = TempJournal::new();
+    let journal = temp.open();
     let mut driver = create(&journal, "r1");
     for _ in 0..6 {
         append(&mut driver, 5);
@@ -85,11 +87,11 @@ fn a_neighbour_file_cut_anywhere_leaves_the_beginning_of_the_run() {
     }
     let folder = tempfile::tempdir().unwrap();
     let cut = folder.path().join("journal.db");
-    fs::copy(stage.path(), &cut).unwrap();
-    let beside = folder.path().join("journal.db-wal");
-    let whole = fs::read(stage.path().with_file_name("journal.db-wal")).unwrap();
+    fs::copy(temp.path(), &cut).unwrap();
+    let wal = folder.path().join("journal.db-wal");
+    let whole = fs::read(temp.path().with_file_name("journal.db-wal")).unwrap();
     drop(driver);
-    fs::write(&beside, &whole).unwrap();
+    fs::write(&wal, &whole).unwrap();
     assert_eq!(events(&cut), Ok(30));
 
     let (mut most, mut lengths) = (30, Vec::new());
@@ -98,7 +100,7 @@ fn a_neighbour_file_cut_anywhere_leaves_the_beginning_of_the_run() {
     lengths.extend((0..whole.len() - frames).rev().step_by(997));
     for length in lengths {
         let _ = fs::remove_file(folder.path().join("journal.db-shm"));
-        fs::write(&beside, &whole[..length]).unwrap();
+        fs::write(&wal, &whole[..length]).unwrap();
         match events(&cut) {
             Ok(count) => {
                 assert!(
@@ -108,7 +110,7 @@ fn a_neighbour_file_cut_anywhere_leaves_the_beginning_of_the_run() {
                 most = count;
             }
             Err(JournalError::NotFound { .. }) => most = 0,
-            Err(told) => panic!("{length}: {told}"),
+            Err(error) => panic!("{length}: {error}"),
         }
     }
     assert_eq!(most, 0);
@@ -116,20 +118,20 @@ fn a_neighbour_file_cut_anywhere_leaves_the_beginning_of_the_run() {
 
 #[test]
 fn no_flipped_byte_makes_other_events() {
-    let (stage, path) = closed();
+    let (temp, path) = closed();
     let whole = fs::read(&path).unwrap();
-    let altered = stage.folder.path().join("altered.db");
-    let mut told = 0;
+    let altered = temp.folder.path().join("altered.db");
+    let mut reported = 0;
     for at in (0..whole.len()).step_by(61) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x41;
         fs::write(&altered, &bytes).unwrap();
         match events(&altered) {
             Ok(count) => assert_eq!(count, 40, "byte {at}"),
-            Err(_) => told += 1,
+            Err(_) => reported += 1,
         }
     }
-    assert!(told > 20, "only {told} were noticed");
+    assert!(reported > 20, "only {reported} were noticed");
 }
 
 #[test]
@@ -143,9 +145,9 @@ fn a_flipped_byte_in_a_segment_is_named_with_its_events() {
         .unwrap();
     bytes[at + needle.len() + 3] ^= 1;
     fs::write(&path, bytes).unwrap();
-    let told = events(&path).unwrap_err().to_string();
+    let message = events(&path).unwrap_err().to_string();
     assert!(
-        told.contains("events 21 to 25 of the run `r1`: they were altered"),
-        "{told}"
+        message.contains("events 21 to 25 of the run `r1`: altered"),
+        "{message}"
     );
 }

@@ -1,4 +1,4 @@
-//! Writing events, and that one process at a time does so.
+//! Writing events, by one process at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,12 +6,14 @@ use std::time::Duration;
 use planrun_runs::journal::store::{Created, Digest, Journal, JournalError, Settings, Synchronous};
 use planrun_tools::host::RealHost;
 
-use super::stage::{Stage, append, create, machine, new_run, numbers, summary, wait_durable};
+use super::temp_journal::{
+    TempJournal, append, create, machine, new_run, numbers, summary, wait_durable,
+};
 
 #[test]
 fn what_is_appended_and_flushed_is_read_back() {
-    let stage = Stage::new();
-    let journal = stage.open();
+    let temp = TempJournal::new();
+    let journal = temp.open();
     let mut driver = create(&journal, "r1");
     append(&mut driver, 3);
     assert_eq!(
@@ -25,7 +27,7 @@ fn what_is_appended_and_flushed_is_read_back() {
     append(&mut driver, 2);
     driver.summary(summary("completed", 5));
     driver.close().unwrap();
-    let journal = stage.open();
+    let journal = temp.open();
     assert_eq!(numbers(&journal, "r1", 3), (vec![3, 4, 5], None));
     let row = journal.run("r1").unwrap();
     assert_eq!(
@@ -42,22 +44,22 @@ fn what_is_appended_and_flushed_is_read_back() {
 
 #[test]
 fn a_run_goes_on_where_it_ended() {
-    let stage = Stage::new();
-    create(&stage.open(), "r1").close().unwrap();
+    let temp = TempJournal::new();
+    create(&temp.open(), "r1").close().unwrap();
     for round in 1..=4 {
-        let mut driver = stage.open().drive("r1").unwrap();
+        let mut driver = temp.open().drive("r1").unwrap();
         assert!(!driver.after_crash());
         append(&mut driver, 2);
         assert_eq!(driver.last(), round * 2);
         driver.close().unwrap();
     }
-    assert_eq!(numbers(&stage.open(), "r1", 1).0.len(), 8);
+    assert_eq!(numbers(&temp.open(), "r1", 1).0.len(), 8);
 }
 
 #[test]
 fn a_dropped_driver_gives_its_run_back_with_what_it_flushed() {
-    let stage = Stage::new();
-    let journal = stage.open();
+    let temp = TempJournal::new();
+    let journal = temp.open();
     let mut driver = create(&journal, "r1");
     for round in 1..=20 {
         append(&mut driver, 1);
@@ -71,8 +73,8 @@ fn a_dropped_driver_gives_its_run_back_with_what_it_flushed() {
 
 #[test]
 fn the_same_run_is_found_and_another_of_its_name_is_refused() {
-    let stage = Stage::new();
-    let journal = stage.open();
+    let temp = TempJournal::new();
+    let journal = temp.open();
     drop(create(&journal, "r1"));
     let Created::Exists(row) = journal.create(&new_run("r1", "plan")).unwrap() else {
         panic!("it is new again")
@@ -96,8 +98,8 @@ fn the_same_run_is_found_and_another_of_its_name_is_refused() {
 
 #[test]
 fn one_process_at_a_time_drives_a_run() {
-    let stage = Stage::new();
-    let (first, second) = (stage.open(), stage.open());
+    let temp = TempJournal::new();
+    let (first, second) = (temp.open(), temp.open());
     let driver = create(&first, "r1");
     for journal in [&first, &second] {
         let error = journal.drive("r1").unwrap_err();
@@ -123,9 +125,9 @@ fn one_process_at_a_time_drives_a_run() {
 
 #[test]
 fn on_one_machine_no_clock_takes_a_run_away() {
-    let stage = Stage::new();
+    let temp = TempJournal::new();
     let host = machine("one");
-    let (first, second) = (stage.open_on(&host), stage.open_on(&host));
+    let (first, second) = (temp.open_on(&host), temp.open_on(&host));
     let mut driver = create(&first, "r1");
     for jump in [86_400_000_000_000, -86_400_000_000_000, 1 << 62] {
         host.set_now(1_767_225_600_000_000_000 + jump);
@@ -143,9 +145,9 @@ fn on_one_machine_no_clock_takes_a_run_away() {
 
 #[test]
 fn a_driver_of_another_machine_keeps_its_run_for_its_time_and_is_fenced_after_it() {
-    let stage = Stage::new();
+    let temp = TempJournal::new();
     let (here, there) = (machine("here"), machine("there"));
-    let (near, far) = (stage.open_on(&here), stage.open_on(&there));
+    let (near, far) = (temp.open_on(&here), temp.open_on(&there));
     let mut late = create(&near, "r1");
     append(&mut late, 2);
     late.flush().unwrap();
@@ -160,7 +162,7 @@ fn a_driver_of_another_machine_keeps_its_run_for_its_time_and_is_fenced_after_it
     wait_durable(&next, 3);
     append(&mut late, 4);
     late.summary(summary("failed", 1));
-    // The first flush may be handed over before the writer finds out.
+    // The first flush may succeed before the writer detects the loss of the lease.
     let _ = late.flush();
     assert_eq!(
         late.close().unwrap_err(),
@@ -174,9 +176,9 @@ fn a_driver_of_another_machine_keeps_its_run_for_its_time_and_is_fenced_after_it
 
 #[test]
 fn a_renewed_lease_is_not_taken() {
-    let stage = Stage::new();
+    let temp = TempJournal::new();
     let (here, there) = (machine("here"), machine("there"));
-    let (near, far) = (stage.open_on(&here), stage.open_on(&there));
+    let (near, far) = (temp.open_on(&here), temp.open_on(&there));
     let driver = create(&near, "r1");
     let until = near.run("r1").unwrap().holder.unwrap().until;
     here.advance(Duration::from_secs(20));
@@ -190,8 +192,8 @@ fn a_renewed_lease_is_not_taken() {
 
 #[test]
 fn what_is_out_of_order_or_no_line_fails_its_driver_and_no_other() {
-    let stage = Stage::new();
-    let journal = stage.open();
+    let temp = TempJournal::new();
+    let journal = temp.open();
     let wrong: [(u64, &[u8]); 5] = [(3, b"{}"), (1, b"{}"), (2, b"{\n}"), (2, b"\xff"), (2, b"")];
     for (index, (number, line)) in wrong.into_iter().enumerate() {
         let run = format!("r{index}");
@@ -217,39 +219,39 @@ fn what_is_out_of_order_or_no_line_fails_its_driver_and_no_other() {
     assert!(matches!(driver.flush(), Err(JournalError::Misused(_))));
 }
 
-/// A journal whose commits wait for no disk.
-fn normal(stage: &Stage) -> Journal {
+/// Opens a journal whose commits do not wait for the disk.
+fn normal(temp: &TempJournal) -> Journal {
     let settings = Settings {
         synchronous: Synchronous::Normal,
         ..Settings::default()
     };
-    Journal::open(&stage.path(), settings, Arc::new(RealHost)).unwrap()
+    Journal::open(&temp.path(), settings, Arc::new(RealHost)).unwrap()
 }
 
 #[test]
 fn what_waits_for_no_disk_is_written_before_the_flush_returns() {
-    let stage = Stage::new();
-    let journal = normal(&stage);
+    let temp = TempJournal::new();
+    let journal = normal(&temp);
     let mut driver = create(&journal, "r1");
     for round in 1..=50 {
         append(&mut driver, 2);
         driver.flush().unwrap();
-        // The thread may have been just about to look for work; then it writes it.
+        // The thread may have been just about to check for work; then it writes it.
         wait_durable(&driver, round * 2);
     }
     driver.close().unwrap();
     assert_eq!(
-        numbers(&stage.read().unwrap(), "r1", 1),
+        numbers(&temp.read().unwrap(), "r1", 1),
         ((1..=100).collect(), None)
     );
 }
 
 #[test]
 fn a_flush_does_not_wait_for_another_process_that_writes() {
-    let stage = Stage::new();
-    let journal = normal(&stage);
+    let temp = TempJournal::new();
+    let journal = normal(&temp);
     let mut driver = create(&journal, "r1");
-    let other = rusqlite::Connection::open(stage.path()).unwrap();
+    let other = rusqlite::Connection::open(temp.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     for _ in 0..3 {
         append(&mut driver, 2);
@@ -264,7 +266,7 @@ fn a_flush_does_not_wait_for_another_process_that_writes() {
     wait_durable(&driver, 6);
     driver.close().unwrap();
     assert_eq!(
-        numbers(&stage.read().unwrap(), "r1", 1),
+        numbers(&temp.read().unwrap(), "r1", 1),
         ((1..=6).collect(), None)
     );
 }
@@ -277,12 +279,12 @@ fn many_runs_of_one_process_are_written_side_by_side() {
 }
 
 fn written_side_by_side(synchronous: Synchronous) {
-    let stage = Stage::new();
+    let temp = TempJournal::new();
     let settings = Settings {
         synchronous,
         ..Settings::default()
     };
-    let journal = Journal::open(&stage.path(), settings, Arc::new(RealHost)).unwrap();
+    let journal = Journal::open(&temp.path(), settings, Arc::new(RealHost)).unwrap();
     std::thread::scope(|scope| {
         for run in 0..8 {
             let journal = &journal;
@@ -296,7 +298,7 @@ fn written_side_by_side(synchronous: Synchronous) {
             });
         }
     });
-    let reader = stage.read().unwrap();
+    let reader = temp.read().unwrap();
     for run in 0..8 {
         let (numbers, error) = numbers(&reader, &format!("r{run}"), 1);
         assert_eq!((numbers.len() as u64, error), (20 * (1 + run), None));

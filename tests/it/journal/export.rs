@@ -1,13 +1,13 @@
-//! A run as a text of its own, and that nothing of it can be altered unseen.
+//! Exporting a run as a text, in which every alteration is detected.
 
 use planrun_runs::journal::store::{Digest, ExportFault, Journal, JournalError, verify_export};
 
-use super::stage::{Stage, append, create};
+use super::temp_journal::{TempJournal, append, create};
 
-/// A journal with a run of five events and three values, and its export.
-fn exported() -> (Stage, Journal, Vec<u8>) {
-    let stage = Stage::new();
-    let journal = stage.open();
+/// Returns a journal with a run of five events and three values, and its export.
+fn exported() -> (TempJournal, Journal, Vec<u8>) {
+    let temp = TempJournal::new();
+    let journal = temp.open();
     let mut driver = create(&journal, "r1");
     for value in [b"\"large\"".as_slice(), &[0xff, 0, 1]] {
         driver.keep(Digest::of(value), value);
@@ -16,7 +16,7 @@ fn exported() -> (Stage, Journal, Vec<u8>) {
     driver.close().unwrap();
     let mut text = Vec::new();
     journal.export("r1", &mut text).unwrap();
-    (stage, journal, text)
+    (temp, journal, text)
 }
 
 fn fault(text: &[u8]) -> ExportFault {
@@ -26,18 +26,18 @@ fn fault(text: &[u8]) -> ExportFault {
 #[test]
 fn an_export_proves_itself() {
     let (_stage, journal, text) = exported();
-    let told = verify_export(&*text).unwrap();
+    let verified = verify_export(&*text).unwrap();
     let row = journal.run("r1").unwrap();
     assert_eq!(
         (
-            told.run.as_str(),
-            told.plan.as_str(),
-            told.events,
-            told.values
+            verified.run.as_str(),
+            verified.plan.as_str(),
+            verified.events,
+            verified.values
         ),
         ("r1", "plan", 5, 3)
     );
-    assert_eq!(told.head, row.head);
+    assert_eq!(verified.head, row.head);
     for line in text
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
@@ -45,7 +45,7 @@ fn an_export_proves_itself() {
         serde_json::from_slice::<serde_json::Value>(line).unwrap();
     }
     let mut again = Vec::new();
-    assert_eq!(journal.export("r1", &mut again).unwrap(), told);
+    assert_eq!(journal.export("r1", &mut again).unwrap(), verified);
     assert_eq!(again, text);
     assert!(matches!(
         journal.export("r2", &mut again),
@@ -55,8 +55,8 @@ fn an_export_proves_itself() {
 
 #[test]
 fn a_run_without_events_is_exported() {
-    let stage = Stage::new();
-    let journal = stage.open();
+    let temp = TempJournal::new();
+    let journal = temp.open();
     drop(create(&journal, "r1"));
     let mut text = Vec::new();
     journal.export("r1", &mut text).unwrap();
@@ -108,7 +108,7 @@ fn the_line_at_fault_is_named() {
     );
     assert_eq!(
         fault(text.replacen("\"large", "\"Large", 1).as_bytes()).why,
-        "the value has another content than its hash"
+        "the value does not match its hash"
     );
     assert_eq!(fault(format!("{text}{{}}\n").as_bytes()).line, 11);
     assert_eq!(fault(b"").line, 1);

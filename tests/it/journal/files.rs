@@ -1,59 +1,59 @@
-//! Opening: new files, files that are something else, and reading beside a writer.
+//! Opening: new files, files of another kind, and reading while another process writes.
 
 use std::fs;
 
 use planrun_runs::journal::store::{Filter, JournalError};
 use rusqlite::Connection;
 
-use super::stage::{Stage, append, create, numbers, open, wait_durable};
+use super::temp_journal::{TempJournal, append, create, numbers, open, wait_durable};
 
 #[test]
 fn a_file_that_is_no_journal_is_refused_and_left_as_it_is() {
-    let stage = Stage::new();
-    fs::create_dir_all(stage.path().parent().unwrap()).unwrap();
+    let temp = TempJournal::new();
+    fs::create_dir_all(temp.path().parent().unwrap()).unwrap();
     for content in [
         "hello",
         "SQLite format 3\0 and then nothing that makes sense",
         &"x".repeat(9000),
     ] {
-        fs::write(stage.path(), content).unwrap();
-        for error in [open(&stage.path()).unwrap_err(), stage.read().unwrap_err()] {
-            let told = matches!(
+        fs::write(temp.path(), content).unwrap();
+        for error in [open(&temp.path()).unwrap_err(), temp.read().unwrap_err()] {
+            let is_refused = matches!(
                 error,
                 JournalError::NoJournal { .. } | JournalError::Damaged { .. }
             );
-            assert!(told, "{content:.20}: {error:?}");
+            assert!(is_refused, "{content:.20}: {error:?}");
         }
-        assert_eq!(fs::read_to_string(stage.path()).unwrap(), *content);
+        assert_eq!(fs::read_to_string(temp.path()).unwrap(), *content);
     }
-    fs::remove_file(stage.path()).unwrap();
-    Connection::open(stage.path())
+    fs::remove_file(temp.path()).unwrap();
+    Connection::open(temp.path())
         .unwrap()
         .execute_batch("CREATE TABLE photos (name TEXT)")
         .unwrap();
-    let before = fs::read(stage.path()).unwrap();
-    for error in [open(&stage.path()).unwrap_err(), stage.read().unwrap_err()] {
+    let before = fs::read(temp.path()).unwrap();
+    for error in [open(&temp.path()).unwrap_err(), temp.read().unwrap_err()] {
         assert!(
             error.to_string().contains("a database of another program"),
             "{error}"
         );
     }
-    assert_eq!(fs::read(stage.path()).unwrap(), before);
+    assert_eq!(fs::read(temp.path()).unwrap(), before);
 }
 
 #[test]
 fn a_newer_format_is_refused() {
-    let stage = Stage::new();
-    drop(stage.open());
-    Connection::open(stage.path())
+    let temp = TempJournal::new();
+    drop(temp.open());
+    Connection::open(temp.path())
         .unwrap()
         .pragma_update(None, "user_version", 7)
         .unwrap();
-    for error in [open(&stage.path()).unwrap_err(), stage.read().unwrap_err()] {
+    for error in [open(&temp.path()).unwrap_err(), temp.read().unwrap_err()] {
         assert_eq!(
             error,
             JournalError::NewerFormat {
-                path: stage.path(),
+                path: temp.path(),
                 found: 7,
                 known: 2
             }
@@ -63,14 +63,14 @@ fn a_newer_format_is_refused() {
 
 #[test]
 fn reading_needs_a_journal_and_changes_nothing() {
-    let stage = Stage::new();
+    let temp = TempJournal::new();
     assert_eq!(
-        stage.read().unwrap_err(),
-        JournalError::Absent { path: stage.path() }
+        temp.read().unwrap_err(),
+        JournalError::Absent { path: temp.path() }
     );
-    assert!(!stage.path().exists());
-    create(&stage.open(), "r1").close().unwrap();
-    let reader = stage.read().unwrap();
+    assert!(!temp.path().exists());
+    create(&temp.open(), "r1").close().unwrap();
+    let reader = temp.read().unwrap();
     assert!(matches!(
         reader.drive("r1"),
         Err(JournalError::ReadOnly { .. })
@@ -84,10 +84,10 @@ fn reading_needs_a_journal_and_changes_nothing() {
 
 #[test]
 fn readers_see_what_is_durable_while_a_driver_writes() {
-    let stage = Stage::new();
-    let journal = stage.open();
+    let temp = TempJournal::new();
+    let journal = temp.open();
     let mut driver = create(&journal, "r1");
-    let reader = stage.read().unwrap();
+    let reader = temp.read().unwrap();
     for round in 1..=20 {
         append(&mut driver, 2);
         driver.flush().unwrap();
@@ -111,15 +111,15 @@ fn readers_see_what_is_durable_while_a_driver_writes() {
 #[test]
 fn nobody_else_may_read_it() {
     use std::os::unix::fs::PermissionsExt as _;
-    let stage = Stage::new();
-    let journal = stage.open();
+    let temp = TempJournal::new();
+    let journal = temp.open();
     let driver = create(&journal, "r1");
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(stage.path().parent().unwrap()), 0o700);
+    assert_eq!(mode(temp.path().parent().unwrap()), 0o700);
     for name in ["journal.db", "journal.db-wal", "journal.db-shm"] {
-        assert_eq!(mode(&stage.path().with_file_name(name)), 0o600, "{name}");
+        assert_eq!(mode(&temp.path().with_file_name(name)), 0o600, "{name}");
     }
-    let drivers = stage.path().with_file_name("drivers");
+    let drivers = temp.path().with_file_name("drivers");
     assert_eq!(
         (mode(&drivers), fs::read_dir(&drivers).unwrap().count()),
         (0o700, 1)
@@ -136,13 +136,13 @@ fn nobody_else_may_read_it() {
 #[test]
 fn many_may_open_a_new_journal_at_once() {
     for _ in 0..10 {
-        let stage = Stage::new();
+        let temp = TempJournal::new();
         std::thread::scope(|scope| {
             for run in 0..6 {
-                let stage = &stage;
-                scope.spawn(move || create(&stage.open(), &format!("r{run}")).close().unwrap());
+                let temp = &temp;
+                scope.spawn(move || create(&temp.open(), &format!("r{run}")).close().unwrap());
             }
         });
-        assert_eq!(stage.open().runs(&Filter::default()).unwrap().len(), 6);
+        assert_eq!(temp.open().runs(&Filter::default()).unwrap().len(), 6);
     }
 }

@@ -1,18 +1,19 @@
-//! What others say to a run: heard while it is driven, given once, gone when an event has journaled it.
+//! Inbox commands from other processes: received while a run is driven, delivered once, and removed when an event
+//! records them.
 
 use planrun_runs::journal::store::JournalError;
 
-use super::stage::{Stage, append, create, numbers};
+use super::temp_journal::{TempJournal, append, create, numbers};
 
 #[tokio::test]
 async fn a_driver_hears_what_another_process_says() {
-    let stage = Stage::new();
-    let mut driver = create(&stage.open(), "r1");
-    let mut heard = driver.heard();
+    let temp = TempJournal::new();
+    let mut driver = create(&temp.open(), "r1");
+    let mut newest = driver.newest_message();
     assert_eq!(driver.inbox().unwrap(), []);
-    let other = stage.open();
+    let other = temp.open();
     let first = other.post("r1", "{\"answer\":1}").unwrap();
-    heard.changed().await.unwrap();
+    newest.changed().await.unwrap();
     let messages = driver.inbox().unwrap();
     assert_eq!(
         messages
@@ -23,7 +24,7 @@ async fn a_driver_hears_what_another_process_says() {
     );
     assert_eq!(driver.inbox().unwrap(), [], "each is given once");
     let second = other.post("r1", "{\"answer\":2}").unwrap();
-    heard.changed().await.unwrap();
+    newest.changed().await.unwrap();
     assert_eq!(
         driver
             .inbox()
@@ -52,15 +53,15 @@ async fn a_driver_hears_what_another_process_says() {
 
 #[test]
 fn what_was_taken_but_not_written_is_given_again() {
-    let stage = Stage::new();
-    let journal = stage.open();
+    let temp = TempJournal::new();
+    let journal = temp.open();
     let mut driver = create(&journal, "r1");
     let id = journal.post("r1", "{}").unwrap();
     append(&mut driver, 1);
     driver.taken(id);
     drop(driver);
     drop(journal);
-    let journal = stage.open();
+    let journal = temp.open();
     assert_eq!(numbers(&journal, "r1", 1).0, [0; 0]);
     assert_eq!(journal.drive("r1").unwrap().inbox().unwrap().len(), 1);
     assert_eq!(

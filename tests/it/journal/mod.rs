@@ -1,4 +1,4 @@
-//! The journal's store: what was told durable is there, what was altered is named, one driver per run.
+//! The journal's store: durable events are there, alterations are reported, and each run has one driver.
 
 mod conformance;
 mod damage;
@@ -11,4 +11,4 @@ mod processes;
 mod property;
 mod pruning;
 mod reading;
-mod stage;
+mod temp_journal;

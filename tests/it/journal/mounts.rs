@@ -1,4 +1,4 @@
-//! Disks that are full or read-only: told in plain words, and nothing that was durable is lost.
+//! Disks that are full or read-only: the error is clear, and no durable event is lost.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use planrun_runs::journal::store::{Durable, Journal, JournalError, Settings, SqliteLease};
 use planrun_tools::host::RealHost;
 
-use super::stage::{Stage, append, create, line, numbers, open, wait_durable};
+use super::temp_journal::{TempJournal, append, create, line, numbers, open, wait_durable};
 
-/// A folder where something is mounted for the time of a test.
+/// A mount point that is unmounted on drop.
 pub struct Mount(PathBuf);
 
 impl Mount {
-    /// None, with a line that says so, where this user may not mount.
+    /// Mounts something. `None` if this user may not mount, which is reported.
     pub fn new(arguments: &[&str], at: &Path) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
         let mounted = Command::new("mount").args(arguments).arg(at).output();
@@ -32,7 +32,7 @@ impl Drop for Mount {
     }
 }
 
-/// Writes until the disk is full; gives how far it came.
+/// Writes until the disk is full. Returns how much is durable.
 fn fill(journal: &Journal) -> Durable {
     let mut driver = create(journal, "r1");
     let filler = format!("{{\"filler\":\"{}\"}}", "x".repeat(3000));
@@ -44,9 +44,9 @@ fn fill(journal: &Journal) -> Durable {
             line(number)
         };
         driver.append(number, line.as_bytes());
-        let told = driver.flush();
-        wait_told(&driver, number);
-        if told.is_err() {
+        let flushed = driver.flush();
+        wait_settled(&driver, number);
+        if flushed.is_err() {
             break;
         }
     }
@@ -55,14 +55,15 @@ fn fill(journal: &Journal) -> Durable {
     durable.borrow().clone()
 }
 
-/// Waits until the event is on disk or it is told why it is not.
-fn wait_told(driver: &SqliteLease, number: u64) {
+/// Waits until the event is on disk, or until a failure is reported.
+fn wait_settled(driver: &SqliteLease, number: u64) {
     let mut durable = driver.durable();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
-    let told = durable.wait_for(|durable| durable.through >= number || durable.failure.is_some());
-    drop(runtime.block_on(told).unwrap());
+    let settled =
+        durable.wait_for(|durable| durable.through >= number || durable.failure.is_some());
+    drop(runtime.block_on(settled).unwrap());
 }
 
 fn assert_whole(journal: &Journal, through: u64) {
@@ -82,21 +83,21 @@ fn assert_whole(journal: &Journal, through: u64) {
 
 #[test]
 fn a_journal_that_may_not_grow_keeps_what_it_has() {
-    let stage = Stage::new();
+    let temp = TempJournal::new();
     let settings = Settings {
-        most_bytes: Some(1 << 20),
+        max_bytes: Some(1 << 20),
         ..Settings::default()
     };
-    let journal = Journal::open(&stage.path(), settings, Arc::new(RealHost)).unwrap();
+    let journal = Journal::open(&temp.path(), settings, Arc::new(RealHost)).unwrap();
     let durable = fill(&journal);
     assert_eq!(
         durable.failure,
-        Some(JournalError::NoSpace { path: stage.path() })
+        Some(JournalError::NoSpace { path: temp.path() })
     );
     assert!(durable.through > 100);
     assert_whole(&journal, durable.through);
     drop(journal);
-    let journal = stage.open();
+    let journal = temp.open();
     let mut driver = journal.drive("r1").unwrap();
     append(&mut driver, 1);
     driver.close().unwrap();
@@ -106,8 +107,8 @@ fn a_journal_that_may_not_grow_keeps_what_it_has() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_told_and_nothing_durable_is_lost() {
-    let stage = Stage::new();
-    let at = stage.folder.path().join("small");
+    let temp = TempJournal::new();
+    let at = temp.folder.path().join("small");
     let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=2m", "tmpfs"], &at) else {
         return;
     };
@@ -133,29 +134,29 @@ fn a_full_disk_is_told_and_nothing_durable_is_lost() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_journal_on_a_read_only_disk_is_read_or_says_why_not() {
-    let stage = Stage::new();
-    let journal = stage.open();
+    let temp = TempJournal::new();
+    let journal = temp.open();
     let mut driver = create(&journal, "r1");
     append(&mut driver, 5);
     driver.flush().unwrap();
     wait_durable(&driver, 5);
 
-    // As a copy that was made while a process wrote: what is new lies in the file beside.
+    // As in a copy that was made while a process wrote, the latest data is in the second file.
     let (half, closed) = (
-        stage.folder.path().join("half"),
-        stage.folder.path().join("closed"),
+        temp.folder.path().join("half"),
+        temp.folder.path().join("closed"),
     );
     for folder in [&half, &closed] {
         fs::create_dir(folder).unwrap();
     }
     for name in ["journal.db", "journal.db-wal"] {
-        fs::copy(stage.path().with_file_name(name), half.join(name)).unwrap();
+        fs::copy(temp.path().with_file_name(name), half.join(name)).unwrap();
     }
     driver.close().unwrap();
     drop(journal);
-    fs::copy(stage.path(), closed.join("journal.db")).unwrap();
+    fs::copy(temp.path(), closed.join("journal.db")).unwrap();
 
-    let source = stage.folder.path().to_str().unwrap();
+    let source = temp.folder.path().to_str().unwrap();
     let at = tempfile::tempdir().unwrap();
     let Some(_mount) = Mount::new(&["--bind", source], at.path()) else {
         return;
@@ -178,11 +179,11 @@ fn a_journal_on_a_read_only_disk_is_read_or_says_why_not() {
         numbers(&read("closed").unwrap(), "r1", 1),
         (vec![1, 2, 3, 4, 5], None)
     );
-    let told = read("half").unwrap_err();
-    assert!(matches!(told, JournalError::ReadOnly { .. }), "{told}");
-    assert!(told.to_string().contains("copy the folder"), "{told}");
-    let told = open(&at.path().join("closed/journal.db")).unwrap_err();
-    assert!(matches!(told, JournalError::ReadOnly { .. }), "{told}");
-    let told = open(&at.path().join("new/journal.db")).unwrap_err();
-    assert!(matches!(told, JournalError::ReadOnly { .. }), "{told}");
+    let error = read("half").unwrap_err();
+    assert!(matches!(error, JournalError::ReadOnly { .. }), "{error}");
+    assert!(error.to_string().contains("copy the folder"), "{error}");
+    let error = open(&at.path().join("closed/journal.db")).unwrap_err();
+    assert!(matches!(error, JournalError::ReadOnly { .. }), "{error}");
+    let error = open(&at.path().join("new/journal.db")).unwrap_err();
+    assert!(matches!(error, JournalError::ReadOnly { .. }), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Other processes, killed and racing: this test program started once more.
+//! Other processes that are killed and compete: this test program, started again.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::process::{Child, Command, Stdio};
 
 use planrun_runs::journal::store::{Digest, JournalError};
 
-use super::stage::{Stage, append, create, numbers, open, wait_durable};
+use super::temp_journal::{TempJournal, append, create, numbers, open, wait_durable};
 
-/// Tells a started process what to do.
+/// Environment variable with the role of the started process.
 const ROLE: &str = "PLANRUN_TEST_JOURNAL_ROLE";
 const PATH: &str = "PLANRUN_TEST_JOURNAL_PATH";
 
-/// This program once more, running only [`a_started_process`].
+/// Starts this program again, with only [`a_started_process`].
 fn start(role: &str, path: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args([
@@ -27,7 +27,7 @@ fn start(role: &str, path: &Path) -> Child {
         .unwrap()
 }
 
-/// What the other tests start; on its own it does nothing.
+/// Started by the other tests; on its own it does nothing.
 #[test]
 fn a_started_process() {
     let Ok(role) = std::env::var(ROLE) else {
@@ -41,7 +41,7 @@ fn a_started_process() {
     }
 }
 
-/// Writes until it is killed and tells what is durable.
+/// Writes until it is killed, and prints what is durable.
 fn write_for_ever(path: &Path) {
     let journal = open(path).unwrap();
     let mut driver = create(&journal, "r1");
@@ -59,7 +59,7 @@ fn write_for_ever(path: &Path) {
     }
 }
 
-/// Drives the run again and again, an event each time it gets it.
+/// Drives the run repeatedly, and appends one event each time.
 fn race(path: &Path) {
     let journal = open(path).unwrap();
     let mut turns = 0;
@@ -79,30 +79,30 @@ fn race(path: &Path) {
 #[test]
 fn what_a_killed_process_was_told_durable_is_there() {
     for round in 1..=5_usize {
-        let stage = Stage::new();
-        let mut child = start("write", &stage.path());
-        let mut told = 0;
+        let temp = TempJournal::new();
+        let mut child = start("write", &temp.path());
+        let mut reported = 0;
         let lines = BufReader::new(child.stdout.take().unwrap())
             .lines()
             .map_while(Result::ok);
         let mut durable =
             lines.filter_map(|line| line.strip_prefix("durable ")?.parse::<u64>().ok());
         for _ in 0..round * 7 {
-            told = durable
+            reported = durable
                 .next()
                 .expect("the process writes until it is killed");
         }
         child.kill().unwrap();
-        told = durable.last().unwrap_or(told);
+        reported = durable.last().unwrap_or(reported);
         child.wait().unwrap();
 
-        let reader = stage.read().unwrap();
+        let reader = temp.read().unwrap();
         let (there, error) = numbers(&reader, "r1", 1);
         assert_eq!(error, None);
         assert_eq!(there, (1..=there.len() as u64).collect::<Vec<_>>());
         assert!(
-            there.len() as u64 >= told,
-            "{told} were told, {} are there",
+            there.len() as u64 >= reported,
+            "{reported} were told, {} are there",
             there.len()
         );
         let row = reader.run("r1").unwrap();
@@ -112,7 +112,7 @@ fn what_a_killed_process_was_told_durable_is_there() {
         );
         reader.blob(Digest::of(b"\"value 0\"")).unwrap();
 
-        let journal = stage.open();
+        let journal = temp.open();
         let mut driver = journal
             .drive("r1")
             .expect("a run of a dead process is free at once");
@@ -120,7 +120,7 @@ fn what_a_killed_process_was_told_durable_is_there() {
         append(&mut driver, 1);
         driver.close().unwrap();
         assert_eq!(numbers(&journal, "r1", 1).0.len(), there.len() + 1);
-        let drivers = stage.path().with_file_name("drivers");
+        let drivers = temp.path().with_file_name("drivers");
         assert_eq!(
             std::fs::read_dir(drivers).unwrap().count(),
             1,
@@ -131,9 +131,9 @@ fn what_a_killed_process_was_told_durable_is_there() {
 
 #[test]
 fn processes_that_race_for_a_run_write_one_after_the_other() {
-    let stage = Stage::new();
-    create(&stage.open(), "r1").close().unwrap();
-    let children: Vec<_> = (0..3).map(|_| start("race", &stage.path())).collect();
+    let temp = TempJournal::new();
+    create(&temp.open(), "r1").close().unwrap();
+    let children: Vec<_> = (0..3).map(|_| start("race", &temp.path())).collect();
     for child in children {
         let output = child.wait_with_output().unwrap();
         assert!(
@@ -142,5 +142,5 @@ fn processes_that_race_for_a_run_write_one_after_the_other() {
             String::from_utf8_lossy(&output.stdout)
         );
     }
-    assert_eq!(numbers(&stage.open(), "r1", 1), ((1..=60).collect(), None));
+    assert_eq!(numbers(&temp.open(), "r1", 1), ((1..=60).collect(), None));
 }

@@ -1,4 +1,4 @@
-//! Any interleaving of appending, flushing, waiting and dying leaves the beginning of what was written.
+//! After any sequence of appending, flushing, waiting and dying, the journal has a prefix of the events written.
 
 use std::fs;
 
@@ -6,16 +6,16 @@ use planrun_runs::journal::store::{Created, Journal, SqliteLease};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::stage::{append, new_run, numbers, open, wait_durable};
+use super::temp_journal::{append, new_run, numbers, open, wait_durable};
 
 #[derive(Clone, Debug)]
 enum Step {
     Append(u64),
     Flush,
     Wait,
-    /// The driver is dropped as it stands.
+    /// The driver is dropped without closing.
     Drop,
-    /// The files are taken as a killed process would leave them, and the run goes on with those.
+    /// The files are copied as a killed process leaves them, and the run resumes from the copy.
     Die,
 }
 
@@ -29,17 +29,17 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A run that goes on in one folder after another.
-struct Life {
+/// A run that is resumed in one folder after another.
+struct ResumedRun {
     folder: TempDir,
     journal: Journal,
     driver: SqliteLease,
-    /// The last event handed over, and the last known to be on disk.
+    /// The number of the last flushed event, and of the last event known to be on disk.
     flushed: u64,
     durable: u64,
 }
 
-impl Life {
+impl ResumedRun {
     fn begin() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let journal = open(&folder.path().join("journal.db")).unwrap();
@@ -90,7 +90,7 @@ impl Life {
         self
     }
 
-    /// What is there is the beginning of what was handed over, and no less than what was durable.
+    /// Asserts that the journal has a prefix of the flushed events, with all durable ones, and resumes the run.
     fn resume(folder: TempDir, durable: u64, flushed: u64) -> Self {
         let journal = open(&folder.path().join("journal.db")).unwrap();
         let (there, error) = numbers(&journal, "r1", 1);
@@ -118,10 +118,10 @@ proptest! {
 
     #[test]
     fn a_run_is_always_the_beginning_of_what_was_written(steps in prop::collection::vec(step(), 1..25)) {
-        let mut life = Life::begin();
+        let mut run = ResumedRun::begin();
         for step in &steps {
-            life = life.go(step);
+            run = run.go(step);
         }
-        life.go(&Step::Flush).go(&Step::Die);
+        run.go(&Step::Flush).go(&Step::Die);
     }
 }

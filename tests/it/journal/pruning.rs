@@ -1,10 +1,10 @@
-//! Deleting runs that have ended, and what only they referred to.
+//! Deleting runs that have ended, and the values that only they referred to.
 
 use planrun_runs::journal::store::{Created, Digest, Filter, Journal, JournalError, NewRun, Prune};
 
-use super::stage::{Stage, append, create, new_run, numbers, summary};
+use super::temp_journal::{TempJournal, append, create, new_run, numbers, summary};
 
-/// A run that was created and changed at this moment and keeps these values.
+/// Creates a run at this time, with this state and these values.
 fn run(journal: &Journal, run: &str, state: &str, at: i128, values: &[&str]) {
     let Created::New(mut driver) = journal
         .create(&NewRun {
@@ -32,8 +32,8 @@ fn names(journal: &Journal) -> Vec<String> {
         .collect()
 }
 
-fn four(stage: &Stage) -> Journal {
-    let journal = stage.open();
+fn four(temp: &TempJournal) -> Journal {
+    let journal = temp.open();
     run(&journal, "old", "completed", 100, &["shared", "own"]);
     run(&journal, "paused", "paused", 150, &["shared"]);
     run(&journal, "middle", "failed", 200, &[]);
@@ -43,8 +43,8 @@ fn four(stage: &Stage) -> Journal {
 
 #[test]
 fn old_runs_go_with_what_only_they_referred_to() {
-    let stage = Stage::new();
-    let journal = four(&stage);
+    let temp = TempJournal::new();
+    let journal = four(&temp);
     journal.post("old", "{}").unwrap();
     let pruned = journal
         .prune(Prune {
@@ -66,7 +66,7 @@ fn old_runs_go_with_what_only_they_referred_to() {
     );
     journal.compact().unwrap();
     assert_eq!(numbers(&journal, "middle", 1), (vec![1, 2, 3], None));
-    // A run of the same name is another one.
+    // A new run with the same name is a different run.
     run(&journal, "old", "completed", 400, &[]);
     assert_eq!(numbers(&journal, "old", 1).0.len(), 3);
     assert_eq!(journal.drive("old").unwrap().inbox().unwrap(), []);
@@ -74,8 +74,8 @@ fn old_runs_go_with_what_only_they_referred_to() {
 
 #[test]
 fn the_newest_and_whatever_is_driven_or_goes_on_stays() {
-    let stage = Stage::new();
-    let journal = four(&stage);
+    let temp = TempJournal::new();
+    let journal = four(&temp);
     let driven = journal.drive("old").unwrap();
     assert_eq!(
         journal
@@ -97,20 +97,20 @@ fn the_newest_and_whatever_is_driven_or_goes_on_stays() {
 
 #[test]
 fn a_late_writer_of_a_deleted_run_is_fenced() {
-    let stage = Stage::new();
+    let temp = TempJournal::new();
     let (near, far) = (
-        stage.open_on(&super::stage::machine("near")),
-        stage.open_on(&super::stage::machine("far")),
+        temp.open_on(&super::temp_journal::machine("near")),
+        temp.open_on(&super::temp_journal::machine("far")),
     );
     let mut late = create(&near, "r1");
     append(&mut late, 1);
     late.summary(summary("completed", 1));
     late.flush().unwrap();
-    super::stage::wait_durable(&late, 1);
-    let host = super::stage::machine("third");
+    super::temp_journal::wait_durable(&late, 1);
+    let host = super::temp_journal::machine("third");
     host.advance(std::time::Duration::from_mins(1));
     assert_eq!(
-        stage.open_on(&host).prune(Prune::default()).unwrap().runs,
+        temp.open_on(&host).prune(Prune::default()).unwrap().runs,
         ["r1"]
     );
     let again = create(&far, "r1");

@@ -1,13 +1,13 @@
-//! Lists of runs, runs by the beginning of their id, events from the middle, and what was altered.
+//! Listing runs, finding runs by a prefix of their id, reading events from the middle, and detecting alterations.
 
 use planrun_runs::journal::store::{Damage, Filter, JournalError};
 use rusqlite::Connection;
 
-use super::stage::{Stage, append, create, new_run, numbers, summary};
+use super::temp_journal::{TempJournal, append, create, new_run, numbers, summary};
 
-/// A run of nine events in three segments.
-fn nine(stage: &Stage) {
-    let journal = stage.open();
+/// Creates a run of nine events in three segments.
+fn nine(temp: &TempJournal) {
+    let journal = temp.open();
     for round in 0..3 {
         let mut driver = if round == 0 {
             create(&journal, "r1")
@@ -19,19 +19,19 @@ fn nine(stage: &Stage) {
     }
 }
 
-/// The journal after this change of its tables.
+/// Reads the journal after a change of its tables. Returns the numbers of the events, and the damage.
 fn altered(change: &str) -> (Vec<u64>, Option<Damage>) {
-    let stage = Stage::new();
-    nine(&stage);
+    let temp = TempJournal::new();
+    nine(&temp);
     assert_eq!(
-        Connection::open(stage.path())
+        Connection::open(temp.path())
             .unwrap()
             .execute(change, [])
             .unwrap(),
         1,
         "{change}"
     );
-    let (numbers, error) = numbers(&stage.read().unwrap(), "r1", 1);
+    let (numbers, error) = numbers(&temp.read().unwrap(), "r1", 1);
     let what = error.map(|error| match error {
         JournalError::Damaged { what, .. } => what,
         other => panic!("{other}"),
@@ -41,9 +41,9 @@ fn altered(change: &str) -> (Vec<u64>, Option<Damage>) {
 
 #[test]
 fn events_are_read_from_any_number() {
-    let stage = Stage::new();
-    nine(&stage);
-    let journal = stage.read().unwrap();
+    let temp = TempJournal::new();
+    nine(&temp);
+    let journal = temp.read().unwrap();
     for from in 0..12 {
         assert_eq!(
             numbers(&journal, "r1", from),
@@ -105,7 +105,7 @@ fn whatever_is_altered_is_named() {
         assert_eq!((run.as_str(), from, to), ("r1", first, last), "{change}");
         assert_eq!(numbers, (1..first).collect::<Vec<_>>(), "{change}");
     }
-    // The beginning of the chain stands for what names the run, so the first segment no longer fits.
+    // The chain starts with the identity of the run, so the first segment no longer matches.
     for change in [
         "UPDATE runs SET plan = 'x'",
         "UPDATE runs SET created_at = 5",
@@ -125,7 +125,7 @@ fn whatever_is_altered_is_named() {
         );
         assert!(numbers.is_empty());
     }
-    // Its last segments taken away and its row put back: the chain does not end where the row says.
+    // The last segments are removed and the row is adapted: the chain does not end where the row says.
     let (_, what) = altered("UPDATE runs SET last = 6");
     assert!(
         matches!(
@@ -147,16 +147,16 @@ fn nothing_is_put_behind_events_that_are_missing() {
         "UPDATE runs SET last = 6",
         "UPDATE runs SET last = 10",
     ] {
-        let stage = Stage::new();
-        nine(&stage);
+        let temp = TempJournal::new();
+        nine(&temp);
         assert_eq!(
-            Connection::open(stage.path())
+            Connection::open(temp.path())
                 .unwrap()
                 .execute(change, [])
                 .unwrap(),
             1
         );
-        let error = stage.open().drive("r1").unwrap_err();
+        let error = temp.open().drive("r1").unwrap_err();
         assert!(
             matches!(
                 &error,
@@ -172,13 +172,13 @@ fn nothing_is_put_behind_events_that_are_missing() {
 
 #[test]
 fn kept_values_are_proved() {
-    let stage = Stage::new();
-    nine(&stage);
-    Connection::open(stage.path())
+    let temp = TempJournal::new();
+    nine(&temp);
+    Connection::open(temp.path())
         .unwrap()
         .execute("UPDATE blobs SET bytes = x'00'", [])
         .unwrap();
-    let error = stage.read().unwrap().pinned("r1").unwrap_err();
+    let error = temp.read().unwrap().pinned("r1").unwrap_err();
     assert!(
         matches!(
             &error,
@@ -193,8 +193,8 @@ fn kept_values_are_proved() {
 
 #[test]
 fn a_run_is_found_by_the_beginning_of_its_id() {
-    let stage = Stage::new();
-    let journal = stage.open();
+    let temp = TempJournal::new();
+    let journal = temp.open();
     for run in ["ab1", "ab2", "ab", "c_", "cü"] {
         drop(create(&journal, run));
     }
@@ -223,8 +223,8 @@ fn a_run_is_found_by_the_beginning_of_its_id() {
 
 #[test]
 fn runs_are_listed_newest_first_and_filtered() {
-    let stage = Stage::new();
-    let journal = stage.open();
+    let temp = TempJournal::new();
+    let journal = temp.open();
     for (index, (plan, state)) in [
         ("a", "running"),
         ("b", "paused"),
@@ -310,8 +310,8 @@ fn runs_are_listed_newest_first_and_filtered() {
 
 #[test]
 fn what_does_not_fit_into_one_reading_is_read_to_its_end() {
-    let stage = Stage::new();
-    let journal = stage.open();
+    let temp = TempJournal::new();
+    let journal = temp.open();
     let mut driver = create(&journal, "r1");
     for _ in 0..40 {
         append(&mut driver, 500);
@@ -326,15 +326,15 @@ fn what_does_not_fit_into_one_reading_is_read_to_its_end() {
         );
     }
     drop(journal);
-    let altered = Connection::open(stage.path()).unwrap().execute(
+    let altered = Connection::open(temp.path()).unwrap().execute(
         "UPDATE segments SET text = replace(text, ?1, ?2) WHERE instr(text, ?1) > 0",
         ["{\"number\":15023,", "{\"number\":15024,"],
     );
     assert_eq!(altered, Ok(1));
-    let journal = stage.read().unwrap();
+    let journal = temp.read().unwrap();
     let mut events = journal.events("r1", 1).unwrap();
     let given = events.by_ref().take_while(Result::is_ok).count();
-    let proved: usize = Connection::open(stage.path())
+    let proved: usize = Connection::open(temp.path())
         .unwrap()
         .query_row(
             "SELECT max(last) FROM segments WHERE last < 15023",

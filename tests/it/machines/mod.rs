@@ -1,7 +1,7 @@
-//! State machines that others wrote and recorded, translated by hand: the engine comes to what was recorded.
+//! Recorded state machines of another project, translated by hand: the engine gives the recorded results.
 //!
-//! The records are read where they are; only the plans are ours. `docs/state-machines.md` tells what each shows and where
-//! the two differ on purpose; `PLANRUN_BLESS=1` writes it from the table.
+//! The records are read in place; only the plans are ours. `docs/state-machines.md` describes each machine and the
+//! intended differences; `PLANRUN_BLESS=1` generates it from the table.
 
 mod page;
 mod recorded;
@@ -51,7 +51,7 @@ async fn recorded_machines_come_to_the_same() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Every recorded machine; `None`, with a line that says so, where they are absent.
+/// Returns every recorded machine. `None` if they are not available, which is reported.
 pub fn records() -> Option<Vec<Recorded>> {
     let text = std::fs::read_to_string(cases("asl-recorded.jsonl")?).unwrap();
     let lines = text.lines().filter(|line| !line.trim().is_empty());
@@ -68,7 +68,7 @@ pub fn find<'r>(records: &'r [Recorded], case: &Case) -> Option<&'r Recorded> {
         .find(|recorded| recorded.test().rsplit('/').next() == Some(case.test))
 }
 
-/// The text of the plan of a case.
+/// Returns the text of the plan of a case.
 pub fn text(case: &Case) -> String {
     std::fs::read_to_string(
         root()
@@ -78,7 +78,7 @@ pub fn text(case: &Case) -> String {
     .unwrap()
 }
 
-/// The plan of a case, or the codes of the errors that the check finds in it.
+/// Returns the plan of a case, or the codes of its errors.
 pub fn plan(case: &Case) -> Result<Arc<Plan>, Vec<&'static str>> {
     let source = SourceFile::new(format!("{}.plan", case.plan), text(case));
     let checked = sema::check_without_rules(&source, &Tools::default(), &NoFiles);
@@ -94,7 +94,7 @@ pub fn plan(case: &Case) -> Result<Arc<Plan>, Vec<&'static str>> {
     }
 }
 
-/// What is not as it was recorded, and not named by the table.
+/// Returns the differences to the record that the table does not name.
 async fn differences(case: &Case, recorded: &Recorded) -> Vec<String> {
     let refused = case.differs.iter().find_map(|one| {
         if let Difference::Refused(code, _) = one {
@@ -143,11 +143,11 @@ async fn differences(case: &Case, recorded: &Recorded) -> Vec<String> {
 }
 
 fn compare_ends(case: &Case, recorded: &Recorded, ran: &Ran, found: &mut Vec<String>) {
-    let (mut wanted, said) = recorded.error();
+    let (mut class, message) = recorded.error();
     let (mut completes, mut has_output) = (recorded.succeeded(), recorded.succeeded());
     for difference in case.differs {
         match difference {
-            Difference::Class(own, _) => (*own).clone_into(&mut wanted),
+            Difference::Class(own, _) => (*own).clone_into(&mut class),
             Difference::Completes(_) => completes = true,
             Difference::Unrecorded => has_output = false,
             Difference::Arguments(_)
@@ -174,15 +174,15 @@ fn compare_ends(case: &Case, recorded: &Recorded, ran: &Ran, found: &mut Vec<Str
         found.extend(note(
             &[],
             &error.class.to_string(),
-            &wanted,
+            &class,
             "the class of the error",
         ));
-        // What a machine says of its own faults is said otherwise here.
-        if wanted.starts_with("tool.") && !said.is_null() {
+        // Messages about a machine's own errors are worded differently.
+        if class.starts_with("tool.") && !message.is_null() {
             found.extend(note(
                 &[],
                 &unwrapped(&(&*error.message).into()),
-                &said,
+                &message,
                 "what the error says",
             ));
         }
@@ -207,8 +207,8 @@ fn compare_calls(case: &Case, name: &str, task: &Task, ran: &Ran, found: &mut Ve
             .iter()
             .map(|call| unwrapped(&call.arguments))
             .collect();
-        let wanted: Vec<_> = task.inputs.iter().map(unwrapped).collect();
-        found.extend(note(&[name], &sent, &wanted, "what it was sent"));
+        let recorded: Vec<_> = task.inputs.iter().map(unwrapped).collect();
+        found.extend(note(&[name], &sent, &recorded, "what it was sent"));
     }
     let steps = ran.outcome.steps();
     for step in steps

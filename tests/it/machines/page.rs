@@ -1,4 +1,4 @@
-//! The page of the recorded machines, written from the table.
+//! Generates the page about the recorded machines from the table.
 
 use std::fmt::Write as _;
 
@@ -7,27 +7,28 @@ use crate::support::{compare, root};
 
 const HEAD: &str = "# Recorded state machines
 
-For those who know the Amazon States Language, and those who change the engine. Each row is a state machine of the tests of
-[LocalStack](https://github.com/localstack/localstack) (Apache-2.0) that was run and recorded, and a plan
-under [tests/fixtures/asl](../tests/fixtures/asl) that says the same. `cargo test --test it machines` runs the plans against
-tools that answer as the recorded tasks did, on a clock of its own, and compares the end, the output, the class and the text of
-the error, the number of attempts of each task, what each was sent, the waits between them and how long an answer was waited for.
-The records are no part of the project: `PLANRUN_CASES` names their folder, and without it the test says that it is left out.
+This page compares planrun with the Amazon States Language, for readers who know that language and for contributors who change the engine. Each row is
+a state machine from the tests of [LocalStack](https://github.com/localstack/localstack) (Apache-2.0), whose run was recorded, and an equivalent plan
+under [tests/fixtures/asl](../tests/fixtures/asl).
 
-What differs in all of them:
+`cargo test --test it machines` runs the plans against tools that answer as the recorded tasks did, on a virtual clock. It compares the end, the
+output, the class and the text of the error, the number of attempts of each task, what each was sent, the waits between the attempts, and how long an
+answer was awaited. The recordings are not part of the project: `PLANRUN_CASES` names their folder. Without it, the test reports that it was skipped.
 
-- A path into JSON is an expression, and `InputPath`, `Parameters`, `ResultSelector`, `ResultPath` and `OutputPath` are what is
-  written where a value is used: a step's result has its own name and replaces nothing.
-- The name of an error is a class. `States.ALL` is an arm without a class, `States.TaskFailed` the family `tool`, `States.Timeout`
-  is `transient.timeout`, what the machine finds wrong by itself (`States.Runtime`, `States.QueryEvaluationError`) is
-  `validation.expression`, and any other name is a `tool.NAME` that the tool declares. An error without a name is `tool.failed`.
-- An arm for all catches neither `unknown_outcome` nor `internal`, and budgets are caught by nobody. `States.ALL` catches all but
+These differences apply to all machines:
+
+- A path into JSON is an expression. `InputPath`, `Parameters`, `ResultSelector`, `ResultPath` and `OutputPath` become expressions where a value is
+  used: a step's result has a name of its own and replaces nothing.
+- The name of an error is a class. `States.ALL` is a `recover` arm without a class, `States.TaskFailed` is the family `tool`, and `States.Timeout` is
+  `transient.timeout`. Errors that the machine itself raises (`States.Runtime`, `States.QueryEvaluationError`) are `validation.expression`, and any
+  other name is a `tool.NAME` that the tool declares. An error without a name is `tool.failed`.
+- An arm without a class catches neither `unknown_outcome` nor `internal`, and no arm catches budgets. `States.ALL` catches everything except
   `States.Runtime` and `States.DataLimitExceeded`.
-- `MaxAttempts` counts retries, `attempts` all attempts. Without a word of it a machine retries nothing; here reads and idempotent
-  calls are tried three times on `transient`.
-- Branches of a `Parallel` are steps that need nothing of each other; `MaxConcurrency` of one is `parallel 1`.
+- `MaxAttempts` counts retries, `attempts` counts all attempts. Without `Retry`, a machine retries nothing; planrun tries reads and idempotent calls
+  three times on `transient`.
+- Branches of a `Parallel` are steps that do not depend on each other; a `MaxConcurrency` of one is `parallel 1`.
 
-| plan | machine | what it shows | what differs |
+| plan | machine | feature | difference |
 | --- | --- | --- | --- |
 ";
 

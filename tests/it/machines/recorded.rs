@@ -1,4 +1,4 @@
-//! A recorded state machine: what went in, what each task answered, how it ended.
+//! A recorded state machine: its input, the answer of each task, and its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::world::{Script, World, after, give};
 
-/// A task that was never answered answers so much later, in milliseconds: nobody waits that long.
+/// The delay of a task that was never answered, in milliseconds. Longer than any timeout.
 const NEVER: u64 = 1000 * 60 * 60 * 24;
 
-/// The namespace of all tasks; each is named as its state.
+/// The namespace of all tasks; each has the name of its state.
 pub const NAMESPACE: &str = "states";
 
-/// What the history tells of one task state.
+/// The history of one task state.
 #[derive(Default)]
 pub struct Task {
-    /// How its attempts ended, in order.
+    /// The results of its attempts, in order.
     pub answers: Vec<Script>,
-    /// What each of them was sent.
+    /// The arguments of each attempt.
     pub inputs: Vec<Json>,
-    /// How long each might take, in seconds.
+    /// The timeout of an attempt, in seconds.
     pub timeout: Option<u64>,
-    /// The waits that its machine states, in milliseconds, and whether chance shortens them.
+    /// The waits between attempts according to the machine, in milliseconds, and whether they have jitter.
     pub waits: Vec<u128>,
     pub jitter: bool,
 }
@@ -36,7 +36,7 @@ pub struct Task {
 pub struct Recorded {
     case: Json,
     pub tasks: BTreeMap<String, Task>,
-    /// The states whose tasks ended, in the order in which they did.
+    /// The states whose tasks ended, in that order.
     pub ended: Vec<String>,
 }
 
@@ -74,29 +74,29 @@ impl Recorded {
         self.case["test"].as_str().unwrap()
     }
 
-    /// The machine, as JSON.
+    /// Returns the machine as JSON.
     pub fn definition(&self) -> &Json {
         &self.case["definition"]
     }
 
-    /// What went into it.
+    /// Returns its input.
     pub fn input(&self) -> Json {
         unwrapped(&self.case["input"])
     }
 
-    /// How its execution ended, as the records call it.
+    /// Returns how its execution ended, in the words of the records.
     pub fn end(&self) -> &str {
         self.case["end"].as_str().unwrap()
     }
 
-    /// Whether the record has what the machine gave, and no mark in its place.
+    /// Returns true if the record has the output, and not a placeholder.
     pub fn has_output(&self) -> bool {
         !self.case["detail"]["output"]
             .as_str()
             .is_some_and(|text| text.contains("EventDetails"))
     }
 
-    /// Every state by its name, those inside of others too.
+    /// Returns all states by name, including nested ones.
     pub fn states(&self) -> BTreeMap<&str, &Json> {
         let mut states = BTreeMap::new();
         collect_states(&self.case["definition"], &mut states);
@@ -107,12 +107,12 @@ impl Recorded {
         self.case["end"] == "ExecutionSucceeded"
     }
 
-    /// What the machine gave, error names as classes.
+    /// Returns its output, with error names replaced by classes.
     pub fn output(&self) -> Json {
         with_classes(unwrapped(&self.case["detail"]["output"]))
     }
 
-    /// The class of its error, and what it said of it.
+    /// Returns the class of its error, and its cause.
     pub fn error(&self) -> (String, Json) {
         let detail = &self.case["detail"];
         (
@@ -121,16 +121,16 @@ impl Recorded {
         )
     }
 
-    /// Tools that answer as the tasks did.
+    /// Returns tools that answer like the tasks.
     pub fn world(&self) -> World {
         self.tasks.iter().fold(World::new(), |world, (name, task)| {
             world.tool(&format!("{NAMESPACE}.{name}"), task.answers.iter().cloned())
         })
     }
 
-    /// The fields of the input that a plan takes; an input that is no object is the parameter `input`.
+    /// Returns the fields of the input that a plan takes. An input that is not an object is the parameter `input`.
     ///
-    /// `None` where one does not have the type that the plan declares.
+    /// `None` if one does not have the type that the plan declares.
     pub fn inputs(&self, plan: &Plan) -> Option<BTreeMap<Arc<str>, Value>> {
         let input = match unwrapped(&self.case["input"]) {
             Json::Object(fields) => fields,
@@ -147,7 +147,7 @@ impl Recorded {
             .collect()
     }
 
-    /// The seconds for which its `Wait` states wait, where the machine or its input says so, in milliseconds.
+    /// Returns the total time of its `Wait` states according to the machine or its input, in milliseconds.
     pub fn waits(&self) -> Option<u128> {
         let mut states = BTreeMap::new();
         collect_states(&self.case["definition"], &mut states);
@@ -168,7 +168,7 @@ impl Recorded {
     }
 }
 
-/// The state in which an event of a task happened.
+/// Returns the state that an event of a task belongs to.
 fn state_of(event: &Json, by_id: &BTreeMap<u64, &Json>) -> Option<String> {
     let mut seen = BTreeSet::new();
     let mut event = event;
@@ -184,7 +184,7 @@ fn state_of(event: &Json, by_id: &BTreeMap<u64, &Json>) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Events of branches, whose numbers the records leave out: the n-th of a kind is of the n-th state that was entered.
+/// Events of branches, which have no ids in the records: the nth event of a kind belongs to the nth state entered.
 #[derive(Default)]
 struct Unnumbered {
     entered: Vec<String>,
@@ -211,7 +211,7 @@ impl Unnumbered {
     }
 }
 
-/// Adds what one event tells of a task.
+/// Adds the data of one event to a task.
 fn note(task: &mut Task, event: &Json) {
     let name = event["type"].as_str().unwrap();
     let details = event
@@ -248,7 +248,7 @@ fn note(task: &mut Task, event: &Json) {
     }
 }
 
-/// The waits that the first entry of `Retry` states: a second, twice as long each time, where it is silent.
+/// Computes the waits of the first entry of `Retry`. The defaults are one second, doubled each time.
 fn plan_waits(task: &mut Task, retry: &Json) {
     let Some(rule) = retry.get(0) else { return };
     let interval = rule["IntervalSeconds"].as_f64().unwrap_or(1.0);
@@ -263,7 +263,7 @@ fn plan_waits(task: &mut Task, retry: &Json) {
     task.jitter = rule["JitterStrategy"] == "FULL";
 }
 
-/// Every state of a machine by its name, those inside others too.
+/// Collects all states of a machine by name, including nested ones.
 fn collect_states<'j>(machine: &'j Json, found: &mut BTreeMap<&'j str, &'j Json>) {
     for (name, state) in machine["States"].as_object().into_iter().flatten() {
         found.insert(name, state);
@@ -278,7 +278,7 @@ fn collect_states<'j>(machine: &'j Json, found: &mut BTreeMap<&'j str, &'j Json>
     }
 }
 
-/// The class that stands for the name of an error: what was too late, what a machine found wrong by itself, or what a task said.
+/// Returns the class for the name of an error: a timeout, an error of the machine itself, or an error of a task.
 pub fn class_of(name: Option<&str>) -> String {
     match name {
         None => "tool.failed".to_owned(),
@@ -288,7 +288,7 @@ pub fn class_of(name: Option<&str>) -> String {
     }
 }
 
-/// `Lambda.TooLarge` as `lambda_too_large`.
+/// Converts `Lambda.TooLarge` to `lambda_too_large`.
 fn snake(name: &str) -> String {
     let characters: Vec<char> = name.chars().collect();
     let mut snake = String::new();
@@ -310,7 +310,7 @@ fn snake(name: &str) -> String {
     snake
 }
 
-/// A value without the layers of text that histories put around JSON.
+/// Removes the layers of strings that histories put around JSON.
 pub fn unwrapped(json: &Json) -> Json {
     match json {
         Json::String(text) if text.starts_with(['{', '[', '"']) => {
@@ -326,7 +326,7 @@ pub fn unwrapped(json: &Json) -> Json {
     }
 }
 
-/// With a class for the name of each error.
+/// Replaces the name of each error with a class.
 fn with_classes(json: Json) -> Json {
     match json {
         Json::Array(items) => items.into_iter().map(with_classes).collect(),

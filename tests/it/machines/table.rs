@@ -1,19 +1,19 @@
-//! Which recorded machine is which plan, and where the two differ on purpose.
+//! The plan for each recorded machine, and the intended differences.
 
 use Difference::{Arguments, Class, Completes, Input, Refused, Unrecorded, Unseen};
 
-/// One machine and its plan under `tests/fixtures/asl`.
+/// One machine, and its plan in `tests/fixtures/asl`.
 pub struct Case {
     pub plan: &'static str,
-    /// The end of the machine's id in the records.
+    /// The last part of the machine's id in the records.
     pub test: &'static str,
     pub shows: &'static str,
     pub differs: &'static [Difference],
 }
 
-/// What is not as the machine was, with the reason. What is not named here is compared.
+/// An intended difference, with the reason. Everything else is compared.
 pub enum Difference {
-    /// The calls carry other arguments.
+    /// The calls have other arguments.
     Arguments(&'static str),
     /// The run fails with this class.
     Class(&'static str, &'static str),
@@ -21,11 +21,11 @@ pub enum Difference {
     Completes(&'static str),
     /// The input does not have the type that the plan declares, so that no run begins.
     Input(&'static str),
-    /// The check refuses the plan with this code.
+    /// The check reports this error in the plan.
     Refused(&'static str, &'static str),
-    /// The records keep no output.
+    /// The output was not recorded.
     Unrecorded,
-    /// What the records do not show.
+    /// Something that the records do not contain.
     Unseen(&'static str),
 }
 
@@ -35,7 +35,7 @@ impl Difference {
             Arguments(why) | Completes(why) | Input(why) | Unseen(why) => (*why).to_owned(),
             Class(class, why) => format!("`{class}`: {why}"),
             Refused(code, why) => format!("`{code}`: {why}"),
-            Unrecorded => "the records keep no output to compare".to_owned(),
+            Unrecorded => "the recordings contain no output to compare".to_owned(),
         }
     }
 }
@@ -66,7 +66,7 @@ pub const CASES: &[Case] = &[
         "test_base_scenarios.py::TestBaseScenarios::test_lambda_service_invoke_with_retry_extended_input",
         "the same with a service integration",
         &[Arguments(
-            "an input is evaluated once and is the same for every attempt, so that its key can stand for it; no plan reads the number of its retries",
+            "arguments are evaluated once and are the same for every attempt, so that the idempotency key identifies them; a plan cannot read the number of its retries",
         )],
     ),
     case(
@@ -122,19 +122,19 @@ pub const CASES: &[Case] = &[
         "test_callback.py::TestCallback::test_sqs_failure_in_wait_for_task_tok_no_error_field[SQS_PARALLEL_WAIT_FOR_TASK_TOKEN]",
         "a failure without a name",
         &[Arguments(
-            "there are no task tokens: an answer that comes later is a deferred answer of its tool, or a signal",
+            "there are no task tokens: a later answer is a deferred answer of the tool, or a signal",
         )],
     ),
     case(
         "catch_by_class",
         "test_task_lambda.py::TestTaskLambda::test_raise_exception_catch",
-        "which `Catch` comes first; `States.TaskFailed` is the family `tool`",
+        "which `Catch` applies first; `States.TaskFailed` is the family `tool`",
         &[],
     ),
     case(
         "catch_by_class",
         "test_task_lambda.py::TestTaskLambda::test_no_such_function_catch",
-        "the same for a function that is not there",
+        "the same for a function that does not exist",
         &[],
     ),
     case(
@@ -182,13 +182,13 @@ pub const CASES: &[Case] = &[
     case(
         "catch_into_input",
         "test_task_service_lambda.py::TestTaskServiceLambda::test_raise_exception_catch_output_path[$.no.such.path]",
-        "the same with an `OutputPath` that leads nowhere",
+        "the same with an `OutputPath` that matches nothing",
         &[],
     ),
     case(
         "catch_timeout",
         "test_task_service_lambda.py::TestTaskServiceLambda::test_invoke_timeout",
-        "`TimeoutSeconds` and `Catch` of `States.Timeout`, on a task that only looks",
+        "`TimeoutSeconds` and `Catch` of `States.Timeout`, on a read-only task",
         &[],
     ),
     case(
@@ -212,7 +212,7 @@ pub const CASES: &[Case] = &[
     case(
         "refused_by_gateway",
         "test_apigetway_task_service.py::TestTaskApiGateway::test_invoke_error",
-        "an error that nobody catches",
+        "an error that is not caught",
         &[],
     ),
     case(
@@ -230,16 +230,16 @@ pub const CASES: &[Case] = &[
     case(
         "timeout_effect",
         "test_timeouts.py::TestTimeouts::test_fixed_timeout_lambda",
-        "`TimeoutSeconds` on a task that may change the world",
+        "`TimeoutSeconds` on a task that may have effects",
         &[Class(
             "unknown_outcome",
-            "a task that was sent and not answered may have happened: no retry and no arm for all takes that for a failure",
+            "a task that was sent and not answered may have happened; neither a retry nor an arm without a class treats that as a failure",
         )],
     ),
     case(
         "timeout_read",
         "test_timeouts.py::TestTimeouts::test_fixed_timeout_service_lambda",
-        "`TimeoutSeconds` on a task that only looks",
+        "`TimeoutSeconds` on a read-only task",
         &[],
     ),
     case(
@@ -257,15 +257,15 @@ pub const CASES: &[Case] = &[
     case(
         "callback_timeout",
         "test_callback.py::TestCallback::test_sqs_wait_for_task_token_no_token_parameter",
-        "a task token that nobody returns",
+        "a task token that is never returned",
         &[],
     ),
     case(
         "callback_failure",
         "test_callback.py::TestCallback::test_sqs_failure_in_wait_for_task_token",
-        "a task token that comes back with a failure",
+        "a task token that is returned with a failure",
         &[Arguments(
-            "there are no task tokens: an answer that comes later is a deferred answer of its tool, or a signal",
+            "there are no task tokens: a later answer is a deferred answer of the tool, or a signal",
         )],
     ),
     case(
@@ -303,13 +303,13 @@ pub const CASES: &[Case] = &[
         "test_base_scenarios.py::TestBaseScenarios::test_map_state_retry",
         "`Retry` around a `Map`",
         &[Unseen(
-            "the machine runs its items three times; `retry` belongs to calls, since beginning a block again repeats the effects that it has had",
+            "the machine runs its items three times; `retry` applies to calls only, since repeating a block would repeat its effects",
         )],
     ),
     case(
         "map_catch_another",
         "test_base_scenarios.py::TestBaseScenarios::test_map_state_catch_empty_fail",
-        "a `Fail` without a name passes a `Catch` that names another",
+        "a `Fail` without a name is not caught by a `Catch` that names another error",
         &[],
     ),
     case(
@@ -359,13 +359,13 @@ pub const CASES: &[Case] = &[
         "test_base_scenarios.py::TestBaseScenarios::test_max_concurrency_path[0]",
         "`MaxConcurrencyPath` of zero",
         &[Unseen(
-            "zero bounds nothing there; `parallel` of less than one is one here",
+            "zero means no limit there; a `parallel` of less than one is one here",
         )],
     ),
     case(
         "map_width",
         "test_base_scenarios.py::TestBaseScenarios::test_max_concurrency_path[NoNumber]",
-        "`MaxConcurrencyPath` that is no number",
+        "`MaxConcurrencyPath` that is not a number",
         &[],
     ),
     case(
@@ -437,7 +437,7 @@ pub const CASES: &[Case] = &[
     case(
         "choice_literal",
         "test_base_scenarios.py::TestBaseScenarios::test_choice_singleton_composite[CHOICE_STATE_SINGLETON_COMPOSITE_LITERAL_JSONATA]",
-        "`Choice` over what a state made",
+        "`Choice` over the output of a state",
         &[],
     ),
     case(
@@ -455,9 +455,9 @@ pub const CASES: &[Case] = &[
     case(
         "wait_seconds",
         "test_wait.py::TestSfnWait::test_base_wait_seconds_path[1.5]",
-        "`SecondsPath` that is no whole number",
+        "`SecondsPath` that is not an integer",
         &[Input(
-            "an `int` is told apart from other numbers before a run begins",
+            "an `int` is distinguished from other numbers before a run begins",
         )],
     ),
     case(
@@ -465,19 +465,19 @@ pub const CASES: &[Case] = &[
         "test_wait.py::TestSfnWait::test_base_wait_seconds_path[-1]",
         "`SecondsPath` below zero",
         &[Completes(
-            "a wait of less than nothing is over, as one until a moment that is past",
+            "a negative wait ends at once, like a wait until a time in the past",
         )],
     ),
     case(
         "wait_none",
         "test_base_scenarios.py::TestBaseScenarios::test_wait_seconds_jsonata",
-        "`Wait` of no time in JSONata",
+        "`Wait` of zero seconds in JSONata",
         &[],
     ),
     case(
         "wait_past",
         "test_assign_reference_variables.py::TestAssignReferenceVariables::test_reference_assign[BASE_REFERENCE_IN_WAIT]",
-        "`Wait` until a moment that is past",
+        "`Wait` until a time in the past",
         &[],
     ),
     case(
@@ -485,13 +485,13 @@ pub const CASES: &[Case] = &[
         "test_base.py::TestSnfBase::test_state_fail_intrinsic",
         "`ErrorPath` and `CausePath`",
         &[Unseen(
-            "the message is computed; the class is written in the plan, so that a check can tell who catches it",
+            "the message is computed; the class is a literal in the plan, so that the check can determine which arm catches it",
         )],
     ),
     case(
         "fail_empty",
         "test_base.py::TestSnfBase::test_state_fail_empty",
-        "`Fail` that says nothing",
+        "`Fail` without error or cause",
         &[],
     ),
     case(
@@ -506,7 +506,7 @@ pub const CASES: &[Case] = &[
         "a variable that does not exist",
         &[Refused(
             "unknown-name",
-            "the check finds it before anything has run; the machine fails when it comes there",
+            "the check finds it before anything has run; the machine fails when it reaches it",
         )],
     ),
     case(

@@ -1,4 +1,4 @@
-//! Commands `planrun run …` of headers and sessions, as plays in this process.
+//! Runs commands `planrun run …` of headers and sessions in this process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::support::words;
 
-/// What a command asks for.
+/// The arguments of a command.
 #[derive(Default, Debug, PartialEq)]
 pub struct Command {
     pub file: String,
@@ -24,7 +24,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Reads a command; `None` where it is no `run`.
+    /// Parses a command. `None` if it is not a `run`.
     pub fn read(text: &str) -> Option<Self> {
         let mut words = words(text)
             .into_iter()
@@ -55,7 +55,8 @@ impl Command {
         Some(command)
     }
 
-    /// The inputs by the types of a plan; `None` where some are missing or do not fit, so that no run would begin.
+    /// Returns the inputs with the types of a plan. `None` if some are missing or do not fit, so that no run would
+    /// start.
     pub fn inputs(&self, plan: &Plan, folder: &Path) -> Option<BTreeMap<Arc<str>, Value>> {
         let mut inputs = BTreeMap::new();
         let known = |name: &str| {
@@ -92,7 +93,7 @@ impl Command {
     }
 }
 
-/// Text where a text is taken, else JSON.
+/// Parses a string as itself if the type is a string, else as JSON.
 fn value(text: &str, ty: &Type) -> Option<Value> {
     let plain = decode(&text.into(), ty);
     plain

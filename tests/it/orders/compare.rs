@@ -1,4 +1,4 @@
-//! What must be the same in every order, and what may differ.
+//! Compares runs in different orders: some properties must be the same, others may differ.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,13 +9,13 @@ use planrun_lang::sema::{Block, Plan, StepKind};
 
 use super::play::{Call, Play, Played};
 
-/// How much was held against what.
+/// Totals of the comparisons.
 #[derive(Default)]
 pub struct Tally {
     runs: u64,
     /// Runs in which everything had to be the same.
     whole: u64,
-    /// Runs in which calls began in another order than that of the source.
+    /// Runs whose calls began in another order than the source order.
     reordered: u64,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Runs a play in the source order, and in so many others.
+/// Runs a play in the source order, and in this number of other orders.
 pub fn differs(play: &Play, orders: u64, tally: &Mutex<Tally>) -> Result<(), String> {
     let source = play.perform(Order::Source);
     for seed in 0..orders {
@@ -53,13 +53,13 @@ pub fn differs(play: &Play, orders: u64, tally: &Mutex<Tally>) -> Result<(), Str
     Ok(())
 }
 
-/// Nothing was taken back: everything is the same but the order of what needs none.
+/// Compares runs without undone steps: everything is the same, except the order of independent calls.
 fn whole_fault(play: &Play, source: &Played, other: &Played) -> Option<String> {
     let steps = || {
         let differs =
-            |(path, told): &(&String, &serde_json::Value)| other.steps.get(*path) != Some(*told);
+            |(path, step): &(&String, &serde_json::Value)| other.steps.get(*path) != Some(*step);
         let first = source.steps.iter().find(differs);
-        first.map(|(path, told)| format!("`{path}` was {told} and is {:?}", other.steps.get(path)))
+        first.map(|(path, step)| format!("`{path}` was {step} and is {:?}", other.steps.get(path)))
     };
     fault(&source.state, &other.state, "state")
         .or_else(|| fault(&source.reply, &other.reply, "reply"))
@@ -76,8 +76,9 @@ fn whole_fault(play: &Play, source: &Played, other: &Played) -> Option<String> {
         .or_else(|| order_fault(&play.plan, source, other))
 }
 
-/// Something was taken back, or lost a race: how far the rest had come is open. The state is the same, the reply is where
-/// no race decides it, effects keep their order, and what was called on both sides was called with the same key.
+/// Compares runs with undone steps, or with a race: the progress of other steps may differ. The state is the same, the
+/// reply is the same unless a race decides it, effects keep their order, and calls in both runs have the same
+/// idempotency key.
 fn partial_fault(play: &Play, source: &Played, other: &Played) -> Option<String> {
     let raced = has_race(&play.plan);
     let reply = || fault(&source.reply, &other.reply, "reply").filter(|_| !raced);
@@ -107,7 +108,7 @@ fn partial_fault(play: &Play, source: &Played, other: &Played) -> Option<String>
         .or_else(|| order_fault(&play.plan, source, other))
 }
 
-/// Effects on one system that both runs began, in another order, and not in one `parallel`, which leaves that open.
+/// Compares the order of effects on one system in both runs. The members of one `parallel` have no order.
 fn order_fault(plan: &Plan, source: &Played, other: &Played) -> Option<String> {
     let (before, after) = (source.effects(), other.effects());
     before.iter().find_map(|(system, before)| {
@@ -125,7 +126,7 @@ fn order_fault(plan: &Plan, source: &Played, other: &Played) -> Option<String> {
     })
 }
 
-/// Whether two steps of a block are members of one `parallel`, and not of one `if` in it.
+/// Returns true if two steps of a block are members of one `parallel`, and not of one `if` in it.
 fn side_by_side(plan: &Plan, one: &str, other: &str) -> bool {
     let name = |path: &str| {
         path.rsplit_once('.')
@@ -161,7 +162,7 @@ fn fault<T: PartialEq + fmt::Debug>(source: &T, other: &T, what: &str) -> Option
     (source != other).then(|| format!("the {what} was {source:?} and is {other:?}"))
 }
 
-/// Whether somewhere the first answer wins.
+/// Returns true if a plan has a race.
 fn has_race(plan: &Plan) -> bool {
     let steps = plan
         .blocks

@@ -1,8 +1,8 @@
-//! Nothing that a plan promises hangs on the order in which a run takes what it may take in any.
+//! The result of a plan does not depend on the order of choices that a run may make in any order.
 //!
-//! Every plan that the project brings, those of the recorded machines and many that are generated run in the source order
-//! first, and then under seeds that draw every such choice (`crates/planrun-core/src/run/order.rs`). `CI=1` tries more seeds and more plans;
-//! `PLANRUN_SEED` and `PLANRUN_PLANS` choose generated ones.
+//! Every plan of the project, those of the recorded machines, and many generated ones run in the source order first,
+//! and then with seeds that randomize every such choice (`crates/planrun-core/src/run/order.rs`). `CI=1` tries more
+//! seeds and more plans; `PLANRUN_SEED` and `PLANRUN_PLANS` select generated ones.
 
 mod commands;
 mod compare;
@@ -26,8 +26,8 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use crate::generate::{Size, project};
-use crate::generated::stage::{self, Weather};
-use crate::generated::workshop::{Workshop, seeds};
+use crate::generated::harness::{self, FailureRate};
+use crate::generated::project_context::{ProjectContext, seeds};
 use crate::support::root;
 use crate::world::{World, after, give};
 use crate::{machines, plans};
@@ -36,10 +36,10 @@ use compare::{Tally, differs};
 use play::Play;
 use recording::Recording;
 
-/// So many generated plans are tried in CI, each in fair weather and in rough.
+/// Number of generated plans that are tried in CI, each with and without failing calls.
 const GENERATED: u64 = 300;
 
-/// The orders under which each plan runs.
+/// Returns the number of orders for each plan.
 fn orders() -> u64 {
     if std::env::var_os("CI").is_some() {
         60
@@ -72,10 +72,10 @@ fn plans_of_sessions_come_to_the_same_in_any_order() {
     let folders = std::fs::read_dir(root().join("tests/fixtures/run")).unwrap();
     for folder in folders.map(|entry| entry.unwrap().path()) {
         let session = std::fs::read_to_string(folder.join("session.txt")).unwrap();
-        // A dry run calls nothing, and its plan may call what is not there.
-        let wanted =
+        // A dry run makes no calls, and its plan may call unknown tools.
+        let is_real_run =
             |line: &&str| line.starts_with("$ planrun run ") && !line.contains("--dry-run");
-        let commands = session.lines().filter(wanted);
+        let commands = session.lines().filter(is_real_run);
         plays.extend(
             commands
                 .filter_map(Command::read)
@@ -104,7 +104,7 @@ fn recorded_machines_come_to_the_same_in_any_order() {
             continue;
         };
         let records = records.clone();
-        let stage = Box::new(move || {
+        let new_tools = Box::new(move || {
             let world = machines::find(&records, &machines::CASES[number])
                 .unwrap()
                 .world();
@@ -115,7 +115,7 @@ fn recorded_machines_come_to_the_same_in_any_order() {
             plan,
             inputs,
             answers: Vec::new(),
-            stage,
+            new_tools,
         });
     }
     hold("recorded machines", &plays);
@@ -179,7 +179,7 @@ async fn a_seed_decides_what_the_language_leaves_open_and_decides_it_again() {
     assert!(seen.len() > 5, "{seen:?}");
 }
 
-/// The calls of a run, in the order in which they began.
+/// Returns the calls of a run, in the order of their beginnings.
 async fn calls(order: Order) -> Vec<i64> {
     let answer = || [after(10, give(json!(1)))];
     let mut world = World::new()
@@ -195,7 +195,7 @@ async fn calls(order: Order) -> Vec<i64> {
         .collect()
 }
 
-/// Runs plays in every order and tells how that went.
+/// Runs plays in every order, and asserts that none differs.
 fn hold(what: &str, plays: &[Play]) {
     let tally = Mutex::new(Tally::default());
     let wrong: Vec<String> = plays
@@ -209,8 +209,8 @@ fn hold(what: &str, plays: &[Play]) {
         wrong.len()
     );
     println!("  {}", tally.into_inner().unwrap());
-    for told in wrong.iter().take(5) {
-        println!("{told}");
+    for fault in wrong.iter().take(5) {
+        println!("{fault}");
     }
     assert!(
         wrong.is_empty(),
@@ -220,7 +220,7 @@ fn hold(what: &str, plays: &[Play]) {
     );
 }
 
-/// A command of a plan's header: what the double of its apps answers is recorded once.
+/// Returns a play of a command in a plan's header, with the answers of the apps' mock recorded once.
 async fn recorded(command: &Command) -> Play {
     let file = root().join(&command.file);
     let real: Arc<dyn Host> = Arc::new(RealHost);
@@ -233,7 +233,7 @@ async fn recorded(command: &Command) -> Play {
     let plan = checked(&file, command.plan.as_deref(), &catalog).unwrap();
     let (inputs, answers) = (command.inputs(&plan, &root()).unwrap(), command.answers());
     let recording = Recording::default();
-    let mut nobody = Silence;
+    let mut silent = Silence;
     let context = Context {
         root: PathBuf::from("/"),
         answering: Answering {
@@ -244,12 +244,12 @@ async fn recorded(command: &Command) -> Play {
             real.clone(),
             Arc::new(recording.of(&catalog)),
             "test-run",
-            &mut nobody,
+            &mut silent,
         )
     };
     driver::run(&Arc::new(Program::new(plan.clone())), &inputs, context).await;
     server.shutdown().await;
-    let stage = Box::new(move || {
+    let new_tools = Box::new(move || {
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(7));
         let catalog = found.catalog(&host, &nothing, None);
         (host, recording.again(&catalog))
@@ -259,11 +259,11 @@ async fn recorded(command: &Command) -> Play {
         plan,
         inputs,
         answers,
-        stage,
+        new_tools,
     }
 }
 
-/// A command of a session; `None` where it runs nothing.
+/// Returns a play of a command in a session. `None` if it runs nothing.
 fn of_session(command: &Command, folder: &Path) -> Option<Play> {
     let files: Vec<(PathBuf, Vec<u8>)> = std::fs::read_dir(folder)
         .unwrap()
@@ -275,7 +275,7 @@ fn of_session(command: &Command, folder: &Path) -> Option<Play> {
             )
         })
         .collect();
-    let stage = move || {
+    let new_tools = move || {
         let host = files
             .iter()
             .fold(MemoryHost::new(7), |host, (path, content)| {
@@ -292,7 +292,7 @@ fn of_session(command: &Command, folder: &Path) -> Option<Play> {
     let plan = checked(
         &folder.join(&command.file),
         command.plan.as_deref(),
-        &stage().1,
+        &new_tools().1,
     )?;
     let inputs = command.inputs(&plan, folder)?;
     Some(Play {
@@ -300,11 +300,11 @@ fn of_session(command: &Command, folder: &Path) -> Option<Play> {
         plan,
         inputs,
         answers: command.answers(),
-        stage: Box::new(stage),
+        new_tools: Box::new(new_tools),
     })
 }
 
-/// A generated plan, in fair weather and in rough.
+/// Returns plays of a generated plan, with and without failing calls.
 fn generated(seed: u64) -> Vec<Play> {
     let size = if seed.is_multiple_of(4) {
         Size::USUAL
@@ -312,22 +312,24 @@ fn generated(seed: u64) -> Vec<Play> {
         Size::SMALL
     };
     let made = Arc::new(project(seed, size));
-    let checked = Workshop::of(&made).check(&made);
+    let checked = ProjectContext::of(&made).check(&made);
     let plan = checked.plans.last().unwrap().clone();
-    let in_weather = |weather| {
+    let with_failure_rate = |failure_rate| {
         let made = made.clone();
         Play {
-            name: format!("seed {seed}, {weather:?}\n{}", made.main()),
-            inputs: stage::inputs(&plan, seed),
+            name: format!("seed {seed}, {failure_rate:?}\n{}", made.main()),
+            inputs: harness::inputs(&plan, seed),
             plan: plan.clone(),
             answers: Vec::new(),
-            stage: Box::new(move || stage::set(&made, weather, seed)),
+            new_tools: Box::new(move || harness::host_and_tools(&made, failure_rate, seed)),
         }
     };
-    [Weather::Fair, Weather::Rough].map(in_weather).into()
+    [FailureRate::Never, FailureRate::Often]
+        .map(with_failure_rate)
+        .into()
 }
 
-/// The plan of a file, or the one with this name; `None` where a check refuses it.
+/// Returns the only plan of a file, or the one with this name. `None` if it has errors.
 fn checked(file: &Path, name: Option<&str>, catalog: &Catalog) -> Option<Arc<Plan>> {
     let tools: Tools = catalog.signatures().cloned().collect();
     let text = std::fs::read_to_string(file).ok()?;

@@ -1,4 +1,4 @@
-//! One plan with its inputs and its world, run in any order.
+//! One plan with its inputs and tools, to be run in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,19 +15,19 @@ use planrun_tools::host::Host;
 use planrun_tools::tools::Catalog;
 use serde_json::{Value as Json, json};
 
-/// A fresh world each time: what happened in one run is not known in the next.
-pub type Stage = Box<dyn Fn() -> (Arc<dyn Host>, Catalog) + Send + Sync>;
+/// Creates new tools for each run, so that runs do not affect each other.
+pub type NewTools = Box<dyn Fn() -> (Arc<dyn Host>, Catalog) + Send + Sync>;
 
 pub struct Play {
     pub name: String,
     pub plan: Arc<Plan>,
     pub inputs: BTreeMap<Arc<str>, Value>,
-    /// What people answer.
+    /// The answers of people.
     pub answers: Vec<Given>,
-    pub stage: Stage,
+    pub new_tools: NewTools,
 }
 
-/// What came of it, without anything that the clock or the order decides.
+/// The result of a run, without anything that depends on the clock or the order.
 #[derive(Debug)]
 pub struct Played {
     pub state: RunState,
@@ -35,9 +35,9 @@ pub struct Played {
     pub class: Option<String>,
     /// Path, state, reason, attempts, tool, arguments, output and error of each step, by its path.
     pub steps: BTreeMap<String, Json>,
-    /// Every attempt at a call, in the order in which they began.
+    /// Every attempt of a call, in the order of their beginnings.
     pub calls: Vec<Call>,
-    /// What became of tasks and listeners.
+    /// The final states of tasks and listeners.
     pub reactions: Vec<Json>,
 }
 
@@ -59,10 +59,10 @@ impl Play {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let (host, tools) = (self.stage)();
+            let (host, tools) = (self.new_tools)();
             let calls = Arc::new(Mutex::new(Vec::new()));
-            let heard = calls.clone();
-            let mut observer = move |event: &Event| heard.lock().unwrap().extend(call(event));
+            let recorded = calls.clone();
+            let mut observer = move |event: &Event| recorded.lock().unwrap().extend(call(event));
             let context = Context {
                 root: PathBuf::from("/"),
                 answering: Answering {
@@ -92,7 +92,7 @@ impl Play {
                 steps: outcome
                     .steps()
                     .iter()
-                    .map(|step| (step.path.to_string(), told(step)))
+                    .map(|step| (step.path.to_string(), step_json(step)))
                     .collect(),
                 reactions: tasks.chain(listeners).collect(),
                 calls,
@@ -102,19 +102,18 @@ impl Play {
 }
 
 impl Played {
-    /// Whether something was taken back because of what else happened: which steps have got how far then is open.
+    /// Returns true if the run failed or some steps were cancelled: then the progress of other steps may differ.
     pub fn was_cut_short(&self) -> bool {
         let ended = |step: &Json| step["status"] == "cancelled" || step["reason"] == "replied";
         self.state != RunState::Completed || self.steps.values().any(ended)
     }
 
-    /// The calls, in no order.
+    /// Returns the set of calls.
     pub fn set_of_calls(&self) -> BTreeSet<&Call> {
         self.calls.iter().collect()
     }
 
-    /// The paths of what changes something, by the block that it stands in and the namespace of its tool, in the order
-    /// in which they began.
+    /// Returns the paths of effects by enclosing block and namespace of the tool, in the order of their beginnings.
     pub fn effects(&self) -> BTreeMap<(&str, &str), Vec<&str>> {
         let mut effects: BTreeMap<_, Vec<&str>> = BTreeMap::new();
         for call in self
@@ -153,7 +152,7 @@ fn call(event: &Event) -> Option<Call> {
     })
 }
 
-fn told(step: &planrun_core::run::StepReport) -> Json {
+fn step_json(step: &planrun_core::run::StepReport) -> Json {
     let class =
         |error: &Option<Value>| error.as_ref().map(|error| error.to_json()["class"].clone());
     json!({

@@ -1,4 +1,4 @@
-//! What the double of the apps answers once, over real HTTP, and the tools that say it again on paused time.
+//! Records the answers of the apps' mock once, over real HTTP, and replays them on paused time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -12,20 +12,20 @@ use planrun_tools::tools::{
 };
 use tokio::time::Instant;
 
-/// Answers come after a whole number of these, so that many come at the same moment.
+/// Delays are rounded up to multiples of this, in milliseconds, so that many answers arrive at the same time.
 const GRAIN: u128 = 10;
 
-/// The attempts at one call, by tool and arguments, with how long each took.
+/// The attempts of each call, by tool and arguments, with the duration of each.
 type Answers = BTreeMap<String, VecDeque<(CallOutcome, Duration)>>;
 
-/// What was answered.
+/// The recorded answers.
 #[derive(Clone, Default)]
 pub struct Recording {
     answers: Arc<Mutex<Answers>>,
 }
 
 impl Recording {
-    /// The same tools, with every answer kept.
+    /// Returns the same tools, with every answer recorded.
     pub fn of(&self, catalog: &Catalog) -> Catalog {
         let wrap = |inner: &Arc<dyn Transport>| -> Arc<dyn Transport> {
             Arc::new(Recorder {
@@ -36,7 +36,7 @@ impl Recording {
         rewired(catalog, wrap)
     }
 
-    /// The same tools, answering as they did.
+    /// Returns the same tools with the recorded answers.
     pub fn again(&self, catalog: &Catalog) -> Catalog {
         let answers = Arc::new(Mutex::new(self.answers.lock().unwrap().clone()));
         rewired(catalog, |_| {
@@ -101,7 +101,7 @@ impl Transport for Replayer {
             .unwrap()
             .get_mut(&name(&request))
             .and_then(VecDeque::pop_front);
-        // A run that ends early may have come less far when it was recorded; the call is told, and never answered.
+        // The recorded run may have ended before this call, which then never answers.
         let unknown = || {
             CallError::new(
                 ErrorClass::Cancelled,
@@ -110,7 +110,7 @@ impl Transport for Replayer {
             )
         };
         let (outcome, took) = answer.unwrap_or_else(|| (Err(unknown()), Duration::ZERO));
-        // One that was stopped then never answered.
+        // A call that was cancelled in the recorded run never answers.
         let stopped = matches!(&outcome, Err(error) if error.class == ErrorClass::Cancelled);
         Conversation::from_future(async move {
             if !stopped {

@@ -1,5 +1,5 @@
-//! What tests see of a run: the plans of `tests/fixtures/plantest` with tests that pass, and those of `failing` with tests
-//! that fail, each for its reason.
+//! The view of tests on runs: the plans in `tests/fixtures/plantest` with tests that pass, and those in `failing` with
+//! tests that fail, each for its reason.
 
 use std::path::PathBuf;
 
@@ -47,24 +47,30 @@ fn every_test_of_the_fixtures_passes_in_every_order() {
     }
 }
 
-/// What a case comes to is the same each time, whatever chance makes up its keys.
+/// The result of a case is deterministic, although its idempotency keys are random.
 #[test]
 fn a_case_comes_to_the_same_text_each_time() {
     for path in files("tests/fixtures/plantest") {
         let bench = bench(&std::fs::read_to_string(&path).unwrap());
         for case in bench.cases() {
-            let told = || {
+            let trace_of = || {
                 trace(
                     bench.program(&case),
                     &bench.play(&case, RunOptions::default()),
                 )
             };
-            assert_eq!(told(), told(), "{}: {}", path.display(), case.title());
+            assert_eq!(
+                trace_of(),
+                trace_of(),
+                "{}: {}",
+                path.display(),
+                case.title()
+            );
         }
     }
 }
 
-/// `PLANRUN_BLESS=1` writes what is expected anew; read it as somebody whose test has failed.
+/// `PLANRUN_BLESS=1` rewrites the expected output; read it from the view of a user whose test has failed.
 #[test]
 fn every_failure_is_told_with_its_reason() {
     let folder = root().join("tests/fixtures/plantest/failing");
@@ -73,12 +79,12 @@ fn every_failure_is_told_with_its_reason() {
         .variable("CI", "1")
         .without_variable("INSTA_UPDATE")
         .run();
-    let (told, last) = output.stdout.trim_end().rsplit_once('\n').unwrap();
+    let (printed, last) = output.stdout.trim_end().rsplit_once('\n').unwrap();
     let counts = last.split(" (").next().unwrap();
     compare(
         &folder.join("expected.txt"),
         &format!(
-            "{told}\n{counts}\n{}exit {}\n",
+            "{printed}\n{counts}\n{}exit {}\n",
             output.stderr, output.status
         ),
     )
@@ -158,7 +164,7 @@ fn what_is_made_up_fits_its_contract_and_is_the_same_for_the_same_seed() {
         "another seed makes up something else"
     );
     assert_ne!(usual[0], usual[1], "other arguments give another result");
-    let edges = bench.environment.made_up.edges(&signature);
+    let edges = bench.environment.results.edges(&signature);
     assert!(edges > 3, "{edges}");
     let mut seen = vec![usual.clone()];
     for edge in 0..edges {
@@ -210,7 +216,7 @@ fn a_test_that_hangs_on_the_order_is_flaky() {
     assert!(ran.is_flaky);
     let message = &ran.faults[0].message;
     assert!(
-        message.starts_with("it passes in the order of the source and fails in that of seed "),
+        message.starts_with("it passes in source order, but fails in the order of seed "),
         "{message}"
     );
 }
@@ -276,7 +282,7 @@ fn too_many_rows_are_refused() {
     assert_eq!(ran.len(), 1);
     assert_eq!(
         ran[0].faults[0].message,
-        "the tables of this test have more than 10000 rows together"
+        "the tables of this test have more than 10000 combined rows"
     );
 }
 
@@ -305,7 +311,7 @@ fn b12_an_answer_that_nobody_asks_for_fails_the_test() {
     };
     assert_eq!(faults("{ n: 2 }"), [[]; 1] as [[&str; 0]; 1]);
     assert_eq!(faults("{ n: 1 }"), [["answer-unused"]]);
-    // Of a table one row is enough.
+    // It is enough that one row of a table uses the answer.
     assert_eq!(faults("[{ n: 1 }, { n: 2 }]"), [[]; 2] as [[&str; 0]; 2]);
     assert_eq!(
         faults("[{ n: 1 }, { n: 0 }]"),
@@ -329,7 +335,7 @@ test \"t\" for q { given { n: 1 } answer form => { a: 2 } expect reply == 0 }
     assert!(
         output
             .stdout
-            .contains("nobody asks for this answer: the run never waits at `form`"),
+            .contains("this answer is never used: the run never waits at `form`"),
         "{}",
         output.stdout
     );

@@ -1,9 +1,10 @@
-//! Statements of tests, right and wrong, one at a time. `tests/fixtures/check/tests-of-*` show how all of them are told.
+//! Statements of tests, correct and incorrect, one at a time. `tests/fixtures/check/tests-of-*` contain their
+//! diagnostics.
 
 use super::kit::bench;
 use crate::support::root;
 
-/// The plan of the fixture, without its tests.
+/// Returns the plan of the fixture, without its tests.
 fn plan() -> String {
     let text =
         std::fs::read_to_string(root().join("tests/fixtures/check/tests-of-a-plan/desk.plan"))
@@ -11,7 +12,7 @@ fn plan() -> String {
     text.split_once("\ntest \"").unwrap().0.to_owned()
 }
 
-/// The codes that a test with these lines has.
+/// Returns the codes of a test with these lines.
 fn codes(plan: &str, lines: &str) -> Vec<&'static str> {
     let text = format!("{plan}\ntest \"it\" for settle {{\n    {lines}\n}}\n");
     let found = bench(&text);
@@ -79,7 +80,7 @@ fn what_is_right_passes() {
     }
 }
 
-/// One line, the code that comes, and nothing else.
+/// A line, and its only code.
 const WRONG: &[(&str, &str)] = &[
     (
         r#"mock desk.find => { id: "1", state: "open" }"#,

@@ -1,4 +1,4 @@
-//! What `--explore` looks for: each thing that must never be is seen where it is, and what it finds can be shown again.
+//! `--explore`: each violated invariant is found, and each finding can be reproduced.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ tool api.post(id: int) -> { n: int } effect fails full
 tool api.drop(id: int) -> { n: int } idempotent
 ";
 
-/// What a plan comes to with these lines in its test.
+/// Plays a plan whose test has these lines.
 fn played(plan: &str, test: &str) -> (Bench, Played) {
     let bench = bench(&format!(
         "{TOOLS}\n{plan}\ntest \"it\" for it {{\n    {test}\n}}\n"
@@ -30,7 +30,7 @@ fn played(plan: &str, test: &str) -> (Bench, Played) {
     (bench, played)
 }
 
-/// The plan of a text, to hold what another one came to against it.
+/// Returns the plan of a text, to compare the result of another one with it.
 fn other(plan: &str) -> (Bench, Arc<Plan>) {
     let bench = bench(&format!("{TOOLS}\n{plan}\n"));
     let plan = bench
@@ -140,7 +140,7 @@ plan it() -> int {{
 }}"
         )
     };
-    // Plans of other files are called through a namespace; here both are in one, so the texts are two.
+    // Plans of other files are called through a namespace; with both plans in one file, the paths would differ.
     let files = |outer: &str, inner: &str| {
         let text = gate(outer, inner);
         let (pay, it) = text.split_once("\n\nplan it").unwrap();
@@ -214,7 +214,7 @@ fn what_is_not_taken_back_is_seen() {
 #[test]
 fn what_need_not_be_taken_back_is_not_missed() {
     let plans = [
-        // A block in which nothing was done.
+        // A block without effects.
         (
             "plan it() -> int {
     step first = api.read(id: 1)
@@ -229,7 +229,7 @@ fn what_need_not_be_taken_back_is_not_missed() {
 }",
             "mock api.read => { n: 1 }\n    mock api.post => fail tool.full\n    mock api.drop => { n: 0 }",
         ),
-        // A failure after everything had settled: from there nothing is undone.
+        // A failure after all steps have settled: nothing is undone any more.
         (
             "plan it() {
     step a = api.post(id: 1)
@@ -240,7 +240,7 @@ fn what_need_not_be_taken_back_is_not_missed() {
 }",
             "mock api.post(id: 1) => { n: 1 }\n    mock api.post => fail tool.full\n    mock api.drop => { n: 0 }",
         ),
-        // What recovered from a refusal did nothing; what recovered from what nobody knows is taken back.
+        // A step that recovered from a refusal has no effect to undo; one that recovered from an unknown outcome has.
         (
             "plan it() -> int {
     step a = api.post(id: 1)
@@ -348,7 +348,7 @@ test "one after the other" for order {
 }
 "#;
 
-/// What is printed is what a test is, without what differs from machine to machine.
+/// Returns the printed tests, without the parts that differ between machines.
 fn explored(folder: &Path) -> String {
     let output = planrun(["test", "--explore", "."]).within(folder).run();
     assert_eq!(output.status, 1, "{output:?}");
@@ -359,16 +359,16 @@ fn explored(folder: &Path) -> String {
 fn what_is_found_is_shown_again_by_the_test_that_is_printed() {
     let text = TROUBLED.replace("${not} ", "");
     let folder = folder([("trouble.plan", &text)]);
-    let told = explored(folder.path());
-    insta::assert_snapshot!("explored", told);
-    let tests: Vec<String> = told
+    let printed = explored(folder.path());
+    insta::assert_snapshot!("explored", printed);
+    let tests: Vec<String> = printed
         .split("\n\n")
         .filter(|part| part.starts_with("test "))
         .map(str::to_owned)
         .collect();
-    assert_eq!(tests.len(), told.matches("FOUND").count(), "{told}");
+    assert_eq!(tests.len(), printed.matches("FOUND").count(), "{printed}");
     for kind in ["plan-fault", "stalled", "order-dependent"] {
-        assert!(told.contains(&format!("[{kind}]")), "{kind}: {told}");
+        assert!(printed.contains(&format!("[{kind}]")), "{kind}: {printed}");
     }
     for test in tests {
         let path = folder.path().join("trouble.plan");

@@ -1,4 +1,4 @@
-//! Plans with tests as texts, checked and played through the library.
+//! Plans with tests, as texts, checked and played through the library.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use planrun_test::plantest::suite::{Ran, Suite, SuiteOptions, doubles};
 use planrun_tools::host::MemoryHost;
 use planrun_tools::tools::Catalog;
 
-/// A file that is tested.
+/// A file under test.
 pub struct Bench {
     pub suite: Suite,
     pub environment: TestEnvironment,
 }
 
-/// The tests of a text that stands alone.
+/// Checks the tests of a single file.
 pub fn bench(text: &str) -> Bench {
     let source = SourceFile::new("a.plan", text);
     let (policy, host) = (Policy::default(), MemoryHost::new(1));
@@ -42,7 +42,7 @@ pub fn bench(text: &str) -> Bench {
     }
 }
 
-/// Those that are always there.
+/// Returns the built-in tools.
 fn tools() -> Tools {
     let catalog = Catalog::new(
         Arc::new(MemoryHost::new(1)),
@@ -52,7 +52,7 @@ fn tools() -> Tools {
     catalog.signatures().cloned().collect()
 }
 
-/// Where a plan runs without a project.
+/// Returns an environment without a project.
 pub fn environment() -> TestEnvironment {
     TestEnvironment {
         limit: None,
@@ -61,17 +61,17 @@ pub fn environment() -> TestEnvironment {
             ..Defaults::default()
         },
         root: PathBuf::from("/"),
-        made_up: Arc::default(),
+        results: Arc::default(),
     }
 }
 
 impl Bench {
-    /// What is found in the text, as it stands there.
+    /// Returns the diagnostics of the text.
     pub fn findings(&self) -> &[Diagnostic] {
         &self.suite.checked.diagnostics
     }
 
-    /// Every case, played and judged.
+    /// Plays and judges every case.
     pub fn run(&self, options: SuiteOptions) -> Vec<Ran> {
         assert!(self.suite.broken.is_empty(), "{:?}", self.suite.broken);
         self.suite
@@ -84,7 +84,7 @@ impl Bench {
             .collect()
     }
 
-    /// The cases that can be played.
+    /// Returns all cases. Panics if one cannot be played.
     pub fn cases(&self) -> Vec<Case> {
         assert!(self.suite.broken.is_empty(), "{:?}", self.suite.broken);
         self.suite
@@ -98,7 +98,7 @@ impl Bench {
         self.suite.program(&case.test).unwrap()
     }
 
-    /// What a case comes to.
+    /// Plays a case.
     pub fn play(&self, case: &Case, options: RunOptions) -> Played {
         let doubles = doubles(&self.environment, case, options);
         play(

@@ -1,4 +1,4 @@
-//! Tests of plans: how they are checked, what they see, what is found around them, and that those of the project hold.
+//! Tests of plans: their check, their view on runs, the findings about them, and the tests of the project's own plans.
 
 mod behaviour;
 mod checks;

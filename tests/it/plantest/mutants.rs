@@ -1,4 +1,4 @@
-//! Small changes of plans: which there are, that each is a text of its own, and what the command says of them.
+//! Mutants of plans: which exist, that each is a distinct text, and the output of the command.
 
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax;
@@ -98,7 +98,8 @@ fn d5_a_plan_with_every_construct_has_these_mutants() {
     }
 }
 
-/// Each mutant of every plan of the project is another text, and one that still parses: what it changes is what it says.
+/// Each mutant of every plan of the project is a distinct text that still parses, and its change is the one it
+/// describes.
 #[test]
 fn every_mutant_is_another_plan_that_parses() {
     let mut tried = 0;
@@ -170,10 +171,15 @@ fn d5_the_command_counts_what_tests_notice() {
     assert_eq!(run(&[".", "--min", "1"]).status, 0);
     let document = run(&[".", "--format", "json"]).json();
     insta::assert_snapshot!("mutate.json", format!("{document:#}"));
-    let told = document["mutants"].as_array().unwrap();
-    let fates = |fate: &str| told.iter().filter(|mutant| mutant["fate"] == fate).count();
+    let mutants = document["mutants"].as_array().unwrap();
+    let fates = |fate: &str| {
+        mutants
+            .iter()
+            .filter(|mutant| mutant["fate"] == fate)
+            .count()
+    };
     assert!(fates("killed") > 0 && fates("survived") > 0, "{document:#}");
-    // Another test sees the rest.
+    // Another test kills the rest.
     let more = TESTED.to_owned()
         + "\ntest \"few\" for it {\n    given { id: 1 }\n    mock api.find(id: 1) => { n: 5 }\n    expect reply == \"few\"\n}\n\ntest \"one more\" for it {\n    given { id: 1 }\n    mock api.find => { n: 6 }\n    expect reply == \"many\"\n}\n";
     std::fs::write(folder.path().join("it.plan"), more).unwrap();
@@ -193,7 +199,7 @@ fn what_fails_or_is_broken_is_not_mutated() {
     assert_eq!((output.status, output.stdout.as_str()), (3, ""));
     assert_eq!(
         output.stderr,
-        "error: the test \"many\" of `it.plan` fails before anything is changed; `planrun test` tells why\n"
+        "error: the test \"many\" of `it.plan` fails without any mutation; run `planrun test` for details\n"
     );
     std::fs::write(
         folder.path().join("it.plan"),
@@ -203,7 +209,9 @@ fn what_fails_or_is_broken_is_not_mutated() {
     let output = planrun(["mutate", "."]).within(folder.path()).run();
     assert_eq!(output.status, 3);
     assert!(
-        output.stderr.contains("`planrun check it.plan` tells them"),
+        output
+            .stderr
+            .contains("run `planrun check it.plan` for details"),
         "{}",
         output.stderr
     );

@@ -1,4 +1,4 @@
-//! `planrun test` as people and CI services use it: what is run, exit codes, formats, snapshots.
+//! `planrun test` in everyday use and in CI: selected tests, exit codes, formats, snapshots.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ fn in_ci(folder: &Path) -> Output {
         .run()
 }
 
-/// The last line, without how long it took.
+/// Returns the last line, without the duration.
 fn counts(output: &Output) -> &str {
     output
         .stdout
@@ -72,23 +72,23 @@ fn tests_in_files_of_their_own_are_run_and_chosen_by_name() {
     let none = run(&["-k", "nobody"]);
     assert_eq!(
         (none.status, none.stderr.as_str()),
-        (3, "error: no test is called like nobody\n")
+        (3, "error: no test matches nobody\n")
     );
     let none = run(&["it.plan"]);
     assert_eq!(none.status, 3);
     assert!(
         none.stderr
-            .starts_with("error: there is no test below `it.plan`"),
+            .starts_with("error: no tests found in `it.plan`"),
         "{}",
         none.stderr
     );
     assert_eq!(run(&["nowhere.plan"]).status, 3);
     assert_eq!(run(&["--frmat", "json"]).status, 2);
-    let told = planrun(["test", "-v"]).within(folder.path()).run().stdout;
+    let printed = planrun(["test", "-v"]).within(folder.path()).run().stdout;
     for title in ["it is found #1", "it is found #2", "it is gone"] {
         assert!(
-            told.contains(&format!("ok    it.plantest: {title} (")),
-            "{told}"
+            printed.contains(&format!("ok    it.plantest: {title} (")),
+            "{printed}"
         );
     }
 }
@@ -201,7 +201,7 @@ fn snapshots_are_new_then_taken_then_compared() {
     let new = run(&["."]);
     assert_eq!(new.status, 1);
     assert!(
-        counts(&new).ends_with("5 snapshots to look at"),
+        counts(&new).ends_with("5 snapshots to review"),
         "{}",
         counts(&new)
     );
@@ -239,14 +239,14 @@ fn snapshots_are_new_then_taken_then_compared() {
     let ci = in_ci(folder.path());
     assert_eq!((ci.status, snapshots(folder.path())), (1, before));
     assert!(
-        ci.stdout.contains("this is not as the snapshot has it"),
+        ci.stdout.contains("this differs from the snapshot"),
         "{}",
         ci.stdout
     );
     let differs = run(&["."]);
     assert_eq!(
         (differs.status, counts(&differs)),
-        (1, "1 passed, 2 failed, 4 snapshots to look at"),
+        (1, "1 passed, 2 failed, 4 snapshots to review"),
         "{differs:?}"
     );
     assert_eq!(counts(&run(&["--accept"])), "3 passed, 4 snapshots taken");
@@ -277,7 +277,7 @@ fn tests_that_fail_keep_nothing_and_what_nobody_names_is_told() {
     let some = run(&["."]);
     assert_eq!(some.status, 0);
     assert_eq!(
-        some.stderr.matches("no test names the snapshot").count(),
+        some.stderr.matches("no test uses the snapshot").count(),
         2,
         "{}",
         some.stderr

@@ -1,4 +1,5 @@
-//! Plans that others wrote, under the test engine: every tool makes up its answers by its contract, the inputs by theirs.
+//! Plans of other projects under the test engine: the answers of every tool and the inputs are generated from their
+//! schemas.
 
 use planrun_test::plantest::play::RunOptions;
 use planrun_test::plantest::suite::SuiteOptions;
@@ -13,7 +14,7 @@ fn every_nestools_plan_completes_with_made_up_answers() {
     if texts.is_empty() {
         return;
     }
-    let told: Vec<Result<usize, String>> = texts
+    let results: Vec<Result<usize, String>> = texts
         .par_iter()
         .map(|(name, text)| {
             let bench = bench(text);
@@ -36,11 +37,14 @@ fn every_nestools_plan_completes_with_made_up_answers() {
             Ok(calls)
         })
         .collect();
-    let failed: Vec<&String> = told.iter().filter_map(|one| one.as_ref().err()).collect();
-    let calls: usize = told.iter().filter_map(|one| one.as_ref().ok()).sum();
+    let failed: Vec<&String> = results
+        .iter()
+        .filter_map(|one| one.as_ref().err())
+        .collect();
+    let calls: usize = results.iter().filter_map(|one| one.as_ref().ok()).sum();
     println!(
         "nestools: {} passed, {} failed, 0 skipped, {calls} calls answered",
-        told.len() - failed.len(),
+        results.len() - failed.len(),
         failed.len()
     );
     assert!(calls > texts.len(), "plans call tools");

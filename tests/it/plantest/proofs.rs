@@ -1,5 +1,5 @@
-//! The project's own plans are tested as plans should be: every one, with a snapshot, nearly all of it reached, nothing
-//! found around its tests, and nearly every small change noticed.
+//! The project's own plans are tested as plans should be: each has tests and a snapshot, almost complete coverage, no
+//! findings about its tests, and almost all of its mutants are killed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use tempfile::TempDir;
 
 use crate::support::{Program, planrun, root};
 
-/// The least share of a plan that its tests reach, in percent.
+/// Minimum coverage of a plan by its tests, in percent.
 const REACHED: usize = 95;
-/// The least share of small changes that tests notice, in percent.
+/// Minimum share of killed mutants, in percent.
 const NOTICED: &str = "90";
 
 fn plans() -> Vec<String> {
@@ -62,12 +62,12 @@ fn tests_reach_nearly_all_of_every_plan() {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    let told = if let Some(file) = files.first() {
+    let text = if let Some(file) = files.first() {
         std::fs::read_to_string(file).unwrap()
     } else {
         output.stdout.clone()
     };
-    let report: Json = serde_json::from_str(&told).unwrap();
+    let report: Json = serde_json::from_str(&text).unwrap();
     let plans_of = report["files"].as_array().unwrap().iter().flat_map(|file| {
         file["plans"]
             .as_array()
@@ -97,7 +97,7 @@ fn tests_reach_nearly_all_of_every_plan() {
     assert!(seen >= plans().len(), "{seen} plans");
 }
 
-/// All of them in CI, else those with the most to go wrong: a debug build takes a minute for all.
+/// Returns all plans in CI, else those with the most risks: a debug build takes a minute for all.
 fn explored() -> Vec<String> {
     if std::env::var_os("CI").is_some() {
         return vec!["plans".to_owned()];
@@ -115,10 +115,10 @@ fn nothing_is_found_around_their_tests() {
         .variable("CI", "1");
     let output = explored().iter().fold(program, Program::argument).run();
     assert_eq!(output.status, 0, "{}", output.stdout);
-    let told = output.stdout.lines().last().unwrap();
-    println!("{told}");
-    let runs: usize = told.split_whitespace().nth(1).unwrap().parse().unwrap();
-    assert!(told.ends_with(" 0 found") && runs > 500, "{told}");
+    let last = output.stdout.lines().last().unwrap();
+    println!("{last}");
+    let runs: usize = last.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(last.ends_with(" 0 found") && runs > 500, "{last}");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn they_come_to_the_same_in_any_order() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// A copy of the plans without their snapshots.
+/// Copies the plans without their snapshots.
 fn copy() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     copy_into(&root().join("plans"), &folder.path().join("plans"));

@@ -1,4 +1,4 @@
-//! Section 2: guards, and the two ways in which a value can be absent.
+//! Section 2: guards, and the two kinds of absence.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! `policy { verify: agents }` and `verify ask`: who is asked at the end of a run, about what, and what the answers mean.
+//! `policy { verify: agents }` and `verify ask`: which agents are asked at the end of a run, about which steps, and the
+//! meaning of their answers.
 
 use serde_json::json;
 
@@ -16,7 +17,7 @@ tool b.look(x?: any) -> { there: bool } read
 tool c.make(x?: any) -> int effect
 ";
 
-/// A world of three agents, of which the last has nothing to look with.
+/// Returns a world with three agents, the last of which has no read-only tools.
 fn agents() -> World {
     World::new()
         .tool("a.make", [after(10, give(json!(7)))])
@@ -30,31 +31,31 @@ fn asking(body: &str) -> String {
     format!("{AGENTS}\nplan p() {{ policy {{ verify: agents }} {body} }}")
 }
 
-fn said(verified: Option<bool>) -> Script {
+fn verdict(verified: Option<bool>) -> Script {
     give(json!({ "verified": verified, "why": "I looked" }))
 }
 
-/// The steps that agents were asked about, in that order, and what was told of each.
+/// Returns the steps that agents were asked about, in order, and the arguments of each.
 fn asked_about(ran: &Ran) -> Vec<(String, serde_json::Value)> {
     let data = |seen: &&Seen| seen.arguments["with"].clone();
     let asked = ran.calls("ask");
     let asked = asked.iter().map(data);
-    let told = |data: serde_json::Value| {
+    let step_and_arguments = |data: serde_json::Value| {
         (
             data["step"].as_str().unwrap().to_owned(),
             data["arguments"].clone(),
         )
     };
-    asked.map(told).collect()
+    asked.map(step_and_arguments).collect()
 }
 
 fn counts(ran: &Ran) -> (usize, usize, usize, usize) {
-    let told = ran.outcome.verification();
+    let verification = ran.outcome.verification();
     (
-        told.verified,
-        told.unverified,
-        told.failed,
-        told.inconclusive,
+        verification.verified,
+        verification.unverified,
+        verification.failed,
+        verification.inconclusive,
     )
 }
 
@@ -69,7 +70,7 @@ async fn s3_28_each_agent_that_took_part_is_asked_once_about_the_first_of_its_st
         step again = b.make(x: 6)
         reply late";
     let ran = agents()
-        .prompted([after(50, said(Some(true)))])
+        .prompted([after(50, verdict(Some(true)))])
         .run(&asking(body))
         .await;
     assert_eq!(
@@ -79,7 +80,7 @@ async fn s3_28_each_agent_that_took_part_is_asked_once_about_the_first_of_its_st
             ("other".to_owned(), json!({ "x": 5 })),
         ]
     );
-    // Of seven that completed one says how it is verified, and two agents have answered.
+    // Of seven completed steps, one has a `verify` clause, and two agents have answered.
     assert_eq!(counts(&ran), (3, 3, 0, 0));
     let asked = ran.calls("ask");
     assert_eq!(asked[0].at, asked[1].at, "at the same time");
@@ -108,7 +109,7 @@ async fn s3_28_steps_of_called_plans_are_asked_about_as_their_own_policy_says() 
     let called = "plan quiet() { step inner = a.make(x: 1) reply inner }
         plan asks() { policy { verify: agents } step inner = b.make(x: 2) reply inner }";
     let ran = agents()
-        .prompted([said(Some(true))])
+        .prompted([verdict(Some(true))])
         .run(&format!(
             "{AGENTS}\n{called}\nplan p() {{ step one = quiet() step two = asks() step three = a.make(x: 3) }}"
         ))
@@ -125,7 +126,7 @@ async fn s3_28_a_step_that_recovered_is_not_asked_about_and_what_its_arm_did_is(
     let body = "step one = a.make(x: 1) recover tool.busy => b.make(x: 2) reply one";
     let ran = agents()
         .tool("a.make", [Fail("tool.busy", Answered)])
-        .prompted([said(Some(true))])
+        .prompted([verdict(Some(true))])
         .run(&asking(body))
         .await;
     assert_eq!(
@@ -140,23 +141,33 @@ async fn s3_29_only_an_agent_that_saw_that_it_was_not_done_fails_the_run() {
     let body = "step one = a.make() step two = b.make() step three = c.make() reply one";
     for (first, second, expected, state) in [
         (
-            said(Some(true)),
-            said(Some(true)),
+            verdict(Some(true)),
+            verdict(Some(true)),
             (2, 0, 0, 1),
             "completed",
         ),
-        (said(None), said(Some(true)), (1, 0, 0, 2), "completed"),
-        (lost(), said(Some(true)), (1, 0, 0, 2), "completed"),
         (
-            give(json!("?")),
-            said(Some(true)),
+            verdict(None),
+            verdict(Some(true)),
             (1, 0, 0, 2),
             "completed",
         ),
-        (said(Some(false)), said(None), (0, 0, 1, 2), "failed"),
-        (said(Some(false)), said(Some(true)), (1, 0, 1, 1), "failed"),
+        (lost(), verdict(Some(true)), (1, 0, 0, 2), "completed"),
+        (
+            give(json!("?")),
+            verdict(Some(true)),
+            (1, 0, 0, 2),
+            "completed",
+        ),
+        (verdict(Some(false)), verdict(None), (0, 0, 1, 2), "failed"),
+        (
+            verdict(Some(false)),
+            verdict(Some(true)),
+            (1, 0, 1, 1),
+            "failed",
+        ),
     ] {
-        // Where the first cannot be reached it is tried three times, beside the other.
+        // If the first agent cannot be reached, it is retried up to three attempts, concurrently with the other.
         let scripts = [first.clone(), second, first];
         let ran = agents().prompted(scripts).run(&asking(body)).await;
         assert_eq!(
@@ -182,11 +193,11 @@ async fn s3_29_only_an_agent_that_saw_that_it_was_not_done_fails_the_run() {
 async fn s3_29_each_check_says_who_was_asked_and_why_it_is_not_known() {
     let body = "step one = a.make() step two = b.make() step three = c.make()";
     let ran = agents()
-        .prompted([said(Some(false)), said(None)])
+        .prompted([verdict(Some(false)), verdict(None)])
         .run(&asking(body))
         .await;
     let checks = serde_json::to_value(&ran.outcome.verification().checks).unwrap();
-    let told = |path: &str| {
+    let check_at = |path: &str| {
         let mut checks = checks.as_array().unwrap().iter();
         let check = checks.find(|check| check["path"] == path).unwrap();
         (
@@ -196,22 +207,22 @@ async fn s3_29_each_check_says_who_was_asked_and_why_it_is_not_known() {
         )
     };
     assert_eq!(
-        told("one"),
+        check_at("one"),
         (
             json!("failed"),
             json!(["a.ask"]),
-            json!("`a` says that `one` was not done: I looked")
+            json!("`a` reports that `one` was not done: I looked")
         )
     );
     assert_eq!(
-        told("two"),
+        check_at("two"),
         (
             json!("inconclusive"),
             json!(["b.ask"]),
-            json!("`b` could not say whether `two` was done: I looked")
+            json!("`b` could not determine whether `two` was done: I looked")
         )
     );
-    let (status, tools, message) = told("three");
+    let (status, tools, message) = check_at("three");
     assert_eq!((status, tools), (json!("inconclusive"), json!(null)));
     let message = message.as_str().unwrap();
     assert!(
@@ -222,7 +233,11 @@ async fn s3_29_each_check_says_who_was_asked_and_why_it_is_not_known() {
 
 #[tokio::test(start_paused = true)]
 async fn s3_30_agents_are_asked_when_the_run_has_ended_well_and_not_before() {
-    let world = |last| agents().tool("b.make", [last]).prompted([said(Some(true))]);
+    let world = |last| {
+        agents()
+            .tool("b.make", [last])
+            .prompted([verdict(Some(true))])
+    };
     let body = "step one = a.make() step two = b.make() reply two";
     let ran = world(Fail("tool.busy", Answered)).run(&asking(body)).await;
     assert_eq!(ran.outcome.state.name(), "failed");
@@ -235,7 +250,7 @@ async fn s3_30_agents_are_asked_when_the_run_has_ended_well_and_not_before() {
 #[tokio::test(start_paused = true)]
 async fn s3_31_the_journal_tells_of_every_question_and_a_retry_repeats_only_those_that_failed() {
     let body = "step one = a.make() step two = b.make() reply one";
-    let mut world = agents().prompted([said(Some(false)), said(None), said(Some(true))]);
+    let mut world = agents().prompted([verdict(Some(false)), verdict(None), verdict(Some(true))]);
     world.journal = Some(MemoryLog::default());
     let ran = world.run(&asking(body)).await;
     assert_eq!(
@@ -244,11 +259,11 @@ async fn s3_31_the_journal_tells_of_every_question_and_a_retry_repeats_only_thos
     );
     for path in ["one.verify", "two.verify"] {
         for name in ["step.running", "step.settled"] {
-            let told = ran
+            let reported = ran
                 .events
                 .iter()
                 .any(|(event, at, _)| *event == name && at == path);
-            assert!(told, "{name} {path}: {:?}", ran.events);
+            assert!(reported, "{name} {path}: {:?}", ran.events);
         }
     }
     let ran = world.run(&asking(body)).await;
@@ -272,7 +287,7 @@ async fn s3_31_the_journal_tells_of_every_question_and_a_retry_repeats_only_thos
 #[tokio::test(start_paused = true)]
 async fn a_run_that_dies_while_agents_are_asked_goes_on_with_asking() {
     let text = asking("step one = a.make() step two = b.make() reply one");
-    let world = || agents().prompted([after(20, said(Some(true)))]);
+    let world = || agents().prompted([after(20, verdict(Some(true)))]);
     let mut whole = world();
     let log = MemoryLog::default();
     whole.journal = Some(log.clone());
@@ -287,7 +302,7 @@ async fn a_run_that_dies_while_agents_are_asked_goes_on_with_asking() {
         world.journal = Some(MemoryLog::default().dying_after(events));
         let died = world.run_until_it_dies(&text, std::collections::BTreeMap::new());
         assert!(died.await.is_none(), "{events}");
-        let log = world.journal.take().unwrap().living();
+        let log = world.journal.take().unwrap().revived();
         world.journal = Some(log);
         let ran = world.run(&text).await;
         assert_eq!(
@@ -316,7 +331,7 @@ async fn a_verify_that_asks_an_agent_is_a_look_like_any_other() {
         ran.calls("ask")[0].arguments,
         json!({ "prompt": "Is it there?", "with": { "x": 7 } })
     );
-    // Nobody could look, and the plan says that somebody has to.
+    // The check was inconclusive, and the plan requires a verification.
     let ran = agents()
         .prompted([Fail("tool.failed", Answered)])
         .run(&plan)
@@ -325,7 +340,7 @@ async fn a_verify_that_asks_an_agent_is_a_look_like_any_other() {
         (ran.class().as_str(), counts(&ran)),
         ("validation.verify", (0, 0, 0, 1))
     );
-    // The answer of the call is lost, and the agent finds what it did.
+    // The answer of the call is lost, and the agent finds the result.
     let ran = agents()
         .tool("a.make", [Fail("transient.timeout", Maybe)])
         .prompted([there(true)])
@@ -338,7 +353,7 @@ async fn a_verify_that_asks_an_agent_is_a_look_like_any_other() {
 async fn an_agent_asked_by_the_policy_decides_nothing_about_a_lost_answer() {
     let ran = agents()
         .tool("a.make", [Fail("transient.timeout", Maybe)])
-        .prompted([said(Some(false))])
+        .prompted([verdict(Some(false))])
         .run(&asking("step one = a.make()"))
         .await;
     assert_eq!(

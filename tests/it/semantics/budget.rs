@@ -1,4 +1,4 @@
-//! Section 5.4: what a run may use, and when it is told that little is left.
+//! Section 5.4: the budget of a run, and the event that little is left.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ tool a.make(x?: any) -> any effect
 tool a.drop(x?: any) -> any effect
 ";
 
-/// A tool whose answers say what they cost.
+/// Returns a world with a tool that reports its cost.
 fn world() -> World {
     let answer = json!({ "value": 1, "usage": { "total_tokens": 40, "cost": 0.25 } });
     World::new()
@@ -29,7 +29,7 @@ fn plan(budget: &str, body: &str) -> String {
     format!("{TOOLS}\nplan p() {{ policy {{ budget: {{ {budget} }}, concurrency: 1 }} {body} }}")
 }
 
-fn told(ran: &Ran) -> Vec<&str> {
+fn warnings(ran: &Ran) -> Vec<&str> {
     ran.events
         .iter()
         .filter(|(name, ..)| *name == "budget.low")
@@ -43,10 +43,14 @@ const FIVE: &str =
 #[tokio::test(start_paused = true)]
 async fn r5_4_calls_are_attempts_and_four_fifths_are_told() {
     let ran = world().run(&plan("calls: 5", FIVE)).await;
-    assert_eq!((ran.reply(), told(&ran)), (json!(5), vec!["calls"]));
+    assert_eq!((ran.reply(), warnings(&ran)), (json!(5), vec!["calls"]));
     let ran = world().run(&plan("calls: 4", FIVE)).await;
     assert_eq!(
-        (ran.class().as_str(), ran.calls("a.read").len(), told(&ran)),
+        (
+            ran.class().as_str(),
+            ran.calls("a.read").len(),
+            warnings(&ran)
+        ),
         ("budget.calls", 4, vec!["calls"])
     );
     let flaky = world().tool(
@@ -73,15 +77,23 @@ async fn tokens_and_cost_are_what_answers_report() {
         (ran.outcome.usage.tokens, ran.outcome.usage.cost.to_bits()),
         (200, 1.25_f64.to_bits())
     );
-    assert!(told(&ran).is_empty());
+    assert!(warnings(&ran).is_empty());
     let ran = world().run(&plan("tokens: 100", FIVE)).await;
     assert_eq!(
-        (ran.class().as_str(), ran.calls("a.read").len(), told(&ran)),
+        (
+            ran.class().as_str(),
+            ran.calls("a.read").len(),
+            warnings(&ran)
+        ),
         ("budget.tokens", 3, vec!["tokens"])
     );
     let ran = world().run(&plan("cost: 0.5", FIVE)).await;
     assert_eq!(
-        (ran.class().as_str(), ran.calls("a.read").len(), told(&ran)),
+        (
+            ran.class().as_str(),
+            ran.calls("a.read").len(),
+            warnings(&ran)
+        ),
         ("budget.cost", 2, vec!["cost"])
     );
 }
@@ -186,7 +198,7 @@ async fn what_was_used_before_a_crash_counts() {
                 .is_none()
         );
         let dying = world.journal.take().unwrap();
-        world.journal = Some(dying.living());
+        world.journal = Some(dying.revived());
         let ran = world.run(&text).await;
         let lines = world.journal.unwrap().lines();
         let reported = lines

@@ -1,4 +1,4 @@
-//! Section 5.4: results that may be used again.
+//! Section 5.4: cached results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ async fn r5_4_the_same_call_is_made_once_and_counts_once() {
         step three = a.read(x: 2) after two cache 1h
         reply [one, two, three]";
     let ran = world.run(&plan(body)).await;
-    // The order of arguments is no difference, their values are.
+    // The order of arguments does not matter, their values do.
     assert_eq!(ran.reply(), json!([1, 1, 2]));
     assert_eq!((ran.calls("a.read").len(), ran.outcome.usage.calls), (2, 2));
     let two = ran.step("two");
@@ -63,10 +63,10 @@ async fn r5_4_a_result_serves_other_runs_until_it_is_too_old() {
         (ran.reply(), ran.step("one").attributes.len()),
         (json!(2), 0)
     );
-    // The newer result stands from now on, also for who wants it younger.
+    // From now on the newer result is used, also for a shorter cache time.
     let text = plan("step one = a.read() cache 1s reply one");
     assert_eq!(world.run(&text).await.reply(), json!(2));
-    // What does not ask for it is called.
+    // A step without `cache` makes the call.
     assert_eq!(
         world
             .run(&plan("step one = a.read() reply one"))
@@ -114,27 +114,30 @@ async fn r5_4_a_run_that_goes_on_has_the_result_it_had_whatever_is_cached_now() 
             .await
             .is_none()
     );
-    let log = log.living();
+    let log = log.revived();
     world.journal = Some(log.clone());
     world.cache = None;
-    // Nobody knows whether the effect happened, so somebody says so.
-    log.say(r#"{"answer": "put", "value": {"happened": true, "value": 9}}"#);
+    // The outcome of the effect is unknown, so an answer reports it.
+    log.send(r#"{"answer": "put", "value": {"happened": true, "value": 9}}"#);
     let mut ran = world.run(&text).await;
     if ran.outcome.interruption.is_some() {
-        log.say(r#"{"answer": "put", "value": {"happened": true, "value": 9}}"#);
+        log.send(r#"{"answer": "put", "value": {"happened": true, "value": 9}}"#);
         ran = world.run(&text).await;
     }
     assert_eq!(
         (ran.reply(), ran.step("one").attributes),
         (json!(1), vec!["reused", "cached"])
     );
-    let told = |what: &str| {
+    let count = |what: &str| {
         log.lines()
             .iter()
             .filter(|line| line.contains(what))
             .count()
     };
-    assert_eq!((told("\"cached\":true"), ran.calls("a.read").len()), (1, 1));
+    assert_eq!(
+        (count("\"cached\":true"), ran.calls("a.read").len()),
+        (1, 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,10 +164,10 @@ async fn r5_4_what_a_plan_may_not_reach_it_does_not_get_from_the_cache() {
     assert_eq!(world.run(&text("")).await.class(), "denied.policy");
 }
 
-/// A cache that takes its time to keep a result.
-struct Slow(MemoryCache);
+/// A cache that is slow to store a result.
+struct SlowCache(MemoryCache);
 
-impl ResultCache for Slow {
+impl ResultCache for SlowCache {
     fn secret(&self) -> Result<[u8; 32], JournalError> {
         self.0.secret()
     }
@@ -182,7 +185,7 @@ impl ResultCache for Slow {
 #[tokio::test(start_paused = true)]
 async fn r5_4_a_result_is_found_at_once_however_long_it_takes_to_keep_it() {
     let mut world = world(&MemoryCache::default());
-    world.cache = Some(Arc::new(Slow(MemoryCache::default())));
+    world.cache = Some(Arc::new(SlowCache(MemoryCache::default())));
     let body = "step one = a.read() cache 1h
         step two = a.read() after one cache 1h
         reply [one, two]";
@@ -190,10 +193,10 @@ async fn r5_4_a_result_is_found_at_once_however_long_it_takes_to_keep_it() {
     assert_eq!((ran.reply(), ran.calls("a.read").len()), (json!([1, 1]), 1));
 }
 
-/// A cache that somebody has tampered with.
-struct Tampered;
+/// A cache that was tampered with.
+struct TamperedCache;
 
-impl ResultCache for Tampered {
+impl ResultCache for TamperedCache {
     fn secret(&self) -> Result<[u8; 32], JournalError> {
         Ok([0; 32])
     }
@@ -212,7 +215,7 @@ impl ResultCache for Tampered {
 #[tokio::test(start_paused = true)]
 async fn r5_4_a_result_that_does_not_have_its_type_is_none() {
     let mut world = world(&MemoryCache::default());
-    world.cache = Some(Arc::new(Tampered));
+    world.cache = Some(Arc::new(TamperedCache));
     let ran = world
         .run(&plan("step one = a.read() cache 1h reply one"))
         .await;

@@ -1,4 +1,4 @@
-//! Plans of a file that are called by their names (10.13).
+//! Calls of plans in the same file (10.13).
 
 use serde_json::json;
 
@@ -68,7 +68,7 @@ fn c6_what_a_call_of_an_own_plan_may_not_be() {
             "{TOOLS} {called} plan main(n: int) -> any {{ {body} }}"
         ))
     };
-    for (body, wanted) in [
+    for (body, expected) in [
         ("step x = greet(name: \"a\") reply x.size() + n", &[][..]),
         (
             "step greet = greet(name: \"a\") reply greet.size() + n",
@@ -96,7 +96,7 @@ fn c6_what_a_call_of_an_own_plan_may_not_be() {
             &["clause-not-applicable"],
         ),
     ] {
-        assert_eq!(of(body), wanted, "{body}");
+        assert_eq!(of(body), expected, "{body}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Names of errors that tools declare: a misspelt one is an error wherever it stands (3.9).
+//! Names of errors that tools declare: a misspelt name is an error everywhere (3.9).
 
 use crate::support::{folder, planrun};
 
@@ -22,7 +22,7 @@ tools:
       - { reason: sold_out, class: tool.sold_out, happened: \"no\" }
 ";
 
-/// The codes and the suggested edits of a file.
+/// Returns the codes and the suggested edits for a file.
 fn check(text: &str) -> (Vec<String>, Vec<String>) {
     let project = "apps: [apps/*.yaml]\n";
     let folder = folder([
@@ -34,19 +34,19 @@ fn check(text: &str) -> (Vec<String>, Vec<String>) {
         .within(folder.path())
         .run();
     let found = output.json()["diagnostics"].as_array().unwrap().clone();
-    let told = |key: &str| {
+    let values = |key: &str| {
         found
             .iter()
             .map(|found| found[key].as_str().unwrap_or_default().to_owned())
             .collect()
     };
-    let (codes, helps): (Vec<String>, Vec<String>) = (told("code"), told("help"));
+    let (codes, helps): (Vec<String>, Vec<String>) = (values("code"), values("help"));
     (codes, helps)
 }
 
 #[test]
 fn b16_a_misspelt_error_of_a_tool_is_an_error_with_a_suggestion() {
-    for (clause, wanted, near) in [
+    for (clause, expected, near) in [
         (
             "recover tool.sold_ot => { id: \"\" }",
             "unknown-error-class",
@@ -77,7 +77,7 @@ fn b16_a_misspelt_error_of_a_tool_is_an_error_with_a_suggestion() {
             "use desk\nplan p(id: string) -> any {{\n step s = desk.open(id: id) {clause}\n reply s.id\n}}\n"
         );
         let (codes, helps) = check(&text);
-        assert_eq!(codes, [wanted], "{clause}");
+        assert_eq!(codes, [expected], "{clause}");
         assert!(near.is_empty() || helps == [near], "{clause}: {helps:?}");
     }
     for clause in [

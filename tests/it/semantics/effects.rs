@@ -1,5 +1,5 @@
-//! Sections 3.1 to 3.8: what may have happened is taken back and never overtaken, keys belong to executions, and an `undo`
-//! reads what its call gave.
+//! Sections 3.1 to 3.8: effects that may have happened are undone and never overtaken, idempotency keys belong to
+//! executions, and an `undo` reads the result of its call.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,8 +43,8 @@ fn plan(body: &str) -> String {
     format!("{TOOLS}\nplan p() {{ {body} }}")
 }
 
-/// A plan in which this runs beside `a.bad`, which fails after 100 ms.
-fn beside(step: &str) -> String {
+/// Returns a plan in which this step runs concurrently with `a.bad`, which fails after 100 ms.
+fn concurrently_with_failure(step: &str) -> String {
     plan(&format!(
         "step all = each x in [1, 2] max 2 parallel 2 {{
              if x == 1 {{ {step} }}
@@ -68,8 +68,8 @@ fn keys<'a>(ran: &'a Ran, tool: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// The same world, in which this is answered.
-fn told(mut world: World, path: &'static str, answer: serde_json::Value) -> World {
+/// Sets the answer to a question.
+fn with_answer(mut world: World, path: &'static str, answer: serde_json::Value) -> World {
     world.answers = vec![(path, answer)];
     world
 }
@@ -82,7 +82,7 @@ async fn until_it_dies(mut world: World, text: &str, events: usize) -> World {
             .await
             .is_none()
     );
-    world.journal = Some(world.journal.take().unwrap().living());
+    world.journal = Some(world.journal.take().unwrap().revived());
     world
 }
 
@@ -96,7 +96,7 @@ async fn a1_an_idempotent_call_whose_answer_was_lost_is_taken_back() {
         (ran.class().as_str(), dropped(&ran)),
         ("transient.network", vec![json!("w")])
     );
-    // The last attempt never left, the one before may have arrived.
+    // The last attempt was not sent, but the one before may have arrived.
     let ran = world()
         .tool(
             "a.put",
@@ -145,7 +145,9 @@ async fn a1_an_idempotent_call_that_timed_out_and_recovered_is_taken_back_when_t
 
 #[tokio::test(start_paused = true)]
 async fn a1_an_idempotent_call_that_backs_off_when_another_step_fails_is_taken_back() {
-    let text = beside("step w = a.put() retry { delay: 10s, jitter: none } undo a.drop(x: \"w\")");
+    let text = concurrently_with_failure(
+        "step w = a.put() retry { delay: 10s, jitter: none } undo a.drop(x: \"w\")",
+    );
     let ran = world()
         .tool("a.put", [Fail("transient.unavailable", Maybe)])
         .run(&text)
@@ -164,26 +166,26 @@ async fn a1_an_idempotent_call_that_backs_off_when_another_step_fails_is_taken_b
 #[tokio::test(start_paused = true)]
 async fn a1_an_idempotent_call_that_was_killed_in_mid_call_is_taken_back_by_a_cancel() {
     let text = plan("step w = a.put() undo a.drop(x: \"w\")");
-    for (said, expected) in [
+    for (command, expected) in [
         (r#"{"cancel": true}"#, 1),
         (r#"{"cancel": true, "keep": true}"#, 0),
     ] {
         let slow = || world().tool("a.put", [after(60_000, give(json!(2)))]);
         let dead = until_it_dies(slow(), &text, 2).await;
         assert_eq!(dead.seen().len(), 1, "it was in flight");
-        dead.journal.as_ref().unwrap().say(said);
+        dead.journal.as_ref().unwrap().send(command);
         let ran = dead.run(&text).await;
         assert_eq!(
             (ran.outcome.state.name(), dropped(&ran).len()),
             ("cancelled", expected),
-            "{said}"
+            "{command}"
         );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a2_an_undo_never_overtakes_its_call() {
-    let text = beside("step w = a.put() undo a.drop(x: w)");
+    let text = concurrently_with_failure("step w = a.put() undo a.drop(x: w)");
     let ran = world()
         .tool("a.put", [after(5_000, give(json!(2)))])
         .run(&text)
@@ -198,8 +200,10 @@ async fn a2_an_undo_never_overtakes_its_call() {
         ("completed".to_owned(), vec![json!(2)])
     );
     assert!(ran.calls("a.drop")[0].at >= 5_000);
-    // Up to its `timeout`.
-    let text = beside("step w = a.put() timeout 3s retry { attempts: 1 } undo a.drop(x: \"w\")");
+    // It is awaited until its `timeout`.
+    let text = concurrently_with_failure(
+        "step w = a.put() timeout 3s retry { attempts: 1 } undo a.drop(x: \"w\")",
+    );
     let ran = world()
         .tool("a.put", [after(60_000, give(json!(2)))])
         .run(&text)
@@ -217,7 +221,7 @@ async fn a2_an_undo_never_overtakes_its_call() {
 
 #[tokio::test(start_paused = true)]
 async fn a2_a_process_that_dies_while_it_awaits_a_call_changes_nothing() {
-    let text = beside("step w = a.put() undo a.drop(x: \"w\")");
+    let text = concurrently_with_failure("step w = a.put() undo a.drop(x: \"w\")");
     let world = || world().tool("a.put", [after(5_000, give(json!(2)))]);
     let whole = durable(world());
     let undisturbed = whole.run(&text).await;
@@ -268,7 +272,7 @@ async fn a3_an_expired_key_is_not_sent_again() {
             &*ran.outcome.questions[0].0, "w",
             "nobody knows whether it happened"
         );
-        let answered = told(next, "w", json!({ "happened": true, "value": 9 }));
+        let answered = with_answer(next, "w", json!({ "happened": true, "value": 9 }));
         assert_eq!(answered.run(&text).await.reply(), json!(9));
     }
 }
@@ -286,10 +290,10 @@ async fn a3_a_call_that_was_lost_with_its_process_is_unknown_when_its_key_has_ex
             "after {age} hours"
         );
     }
-    // It did not happen, so nobody knows its key, and it may be sent.
+    // It did not happen, so no server knows its key, and it may be sent.
     let dead = until_it_dies(slow(), &plan("step w = a.keyed() reply w"), 2).await;
     dead.host.advance(Duration::from_hours(30));
-    let ran = told(dead, "w", json!({ "happened": false }))
+    let ran = with_answer(dead, "w", json!({ "happened": false }))
         .run(&plan("step w = a.keyed() reply w"))
         .await;
     assert_eq!((ran.reply(), ran.calls("a.keyed").len()), (json!(4), 2));
@@ -386,7 +390,7 @@ async fn r3_7_an_undo_may_be_several_steps() {
         (ran.status("w.undo.then"), ran.step("w").attributes),
         ("completed".to_owned(), vec!["undone"])
     );
-    // Each of its calls is tried three times, and where one fails for good the rest is not done, and that is told.
+    // Each of its calls has up to three attempts. If one fails, the rest is not executed, and the step is marked.
     let broken = world().tool("a.drop", [Fail("transient.network", No)]);
     let ran = broken.run(&text).await;
     assert_eq!(
@@ -412,21 +416,21 @@ async fn r3_7_an_undo_that_reads_what_nobody_knows_waits_for_somebody_who_does()
         );
         let (path, question) = &paused.outcome.questions[0];
         assert_eq!((&**path, &*question.tool), ("one", "a.make"));
-        let ran = told(world, "one", answer).run(&text).await;
+        let ran = with_answer(world, "one", answer).run(&text).await;
         assert_eq!(
             (ran.class().as_str(), dropped(&ran)),
             ("unknown_outcome", expected)
         );
         assert_eq!(ran.status("one"), "unknown");
     }
-    // One that does not read it just runs.
+    // An undo that does not read the result runs immediately.
     let ran = lost().run(&text.replace("x: one)", "x: \"it\")")).await;
     assert_eq!(
         (ran.outcome.state.name(), dropped(&ran)),
         ("failed", vec![json!("it")])
     );
-    // A wrong value is refused, and the question stays.
-    let world = told(lost(), "one", json!({ "happened": true, "value": "four" }));
+    // A wrong value is refused, and the question stays open.
+    let world = with_answer(lost(), "one", json!({ "happened": true, "value": "four" }));
     let ran = world.run(&text).await;
     assert_eq!((ran.outcome.state.name(), ran.refused.len()), ("paused", 1));
 }
@@ -444,7 +448,7 @@ async fn r3_7_the_other_undos_go_on_once_somebody_has_told() {
         ("paused", 0),
         "last first"
     );
-    let world = told(world, "two", json!({ "happened": true, "value": 4 }));
+    let world = with_answer(world, "two", json!({ "happened": true, "value": 4 }));
     let ran = world.run(&text).await;
     assert_eq!(dropped(&ran), [json!(4), json!("one")]);
     let again = world.run(&text).await;
@@ -579,10 +583,10 @@ async fn a11_a_poll_goes_on_where_it_was_after_a_crash() {
 
 #[tokio::test(start_paused = true)]
 async fn a11_r3_8_a_look_that_nobody_could_make_is_not_a_no() {
-    let lost = |looks: Vec<crate::world::Script>| {
+    let lost = |lookups: Vec<crate::world::Script>| {
         world()
             .tool("a.make", [Fail("transient.timeout", Maybe), give(json!(9))])
-            .tool("a.look", looks)
+            .tool("a.look", lookups)
     };
     let text = plan(
         "step one = a.make() verify a.look() every 1s within 5s as found => found.there gives 5 reply one",

@@ -1,4 +1,4 @@
-//! What events bring (6.2), and what a recovered race leaves of `winner` (5.1).
+//! The values of events (6.2), and `winner` after a recovered race (5.1).
 
 use serde_json::json;
 
@@ -18,8 +18,8 @@ fn plan(body: &str) -> String {
 }
 
 fn hold(cases: &[(&str, &[&str])]) {
-    for (body, wanted) in cases {
-        assert_eq!(errors_of(&plan(body)), *wanted, "{body}");
+    for (body, expected) in cases {
+        assert_eq!(errors_of(&plan(body)), *expected, "{body}");
     }
 }
 
@@ -34,7 +34,7 @@ fn b3_an_event_brings_a_union_by_its_kind() {
             "{TASKS} set t done {{ note: \"n\" }} set u done {{ size: 1 }} step w = wait for {on} within 1h reply {value}"
         )
     };
-    for (on, value, wanted) in [
+    for (on, value, expected) in [
         ("t is done", "w.note.size()", FINE),
         (
             "t is done || signal \"x\" -> { by: string }",
@@ -70,7 +70,11 @@ fn b3_an_event_brings_a_union_by_its_kind() {
         ("signal \"x\" -> { by: string }", "w.by.size()", FINE),
         ("signal \"x\"", "w.by", FINE),
     ] {
-        assert_eq!(errors_of(&plan(&wait(on, value))), wanted, "{on}: {value}");
+        assert_eq!(
+            errors_of(&plan(&wait(on, value))),
+            expected,
+            "{on}: {value}"
+        );
     }
 }
 
@@ -81,7 +85,7 @@ fn b3_a_step_brings_its_value_its_error_or_nothing() {
             "step s = a.get() listener l on s is {test} as e {{ step w = a.write(x: {value}) }}"
         )
     };
-    for (test, value, wanted) in [
+    for (test, value, expected) in [
         ("completed", "e.id.size()", FINE),
         ("failed", "e.message.size()", FINE),
         ("failed", "e.id", &["unknown-field"][..]),
@@ -98,7 +102,7 @@ fn b3_a_step_brings_its_value_its_error_or_nothing() {
     ] {
         assert_eq!(
             errors_of(&plan(&on(test, value))),
-            wanted,
+            expected,
             "{test}: {value}"
         );
     }
@@ -139,7 +143,7 @@ async fn b3_what_comes_is_what_the_type_says() {
          step w = wait for !(t is pending) || signal \"x\" -> {{ by: string }} within 1h reply w.note ?? w.by ?? \"\""
     );
     assert_eq!(world().run(&plan(&body)).await.reply(), json!("got"));
-    for (test, wanted) in [
+    for (test, expected) in [
         ("running", json!(null)),
         ("completed", json!({"id": "got"})),
         ("settled", json!({"id": "got"})),
@@ -147,7 +151,7 @@ async fn b3_what_comes_is_what_the_type_says() {
         let body =
             format!("step s = a.get() listener l on s is {test} as e {{ step w = a.write(x: e) }}");
         let ran = world().run(&plan(&body)).await;
-        assert_eq!(ran.calls("a.write")[0].arguments["x"], wanted, "{test}");
+        assert_eq!(ran.calls("a.write")[0].arguments["x"], expected, "{test}");
     }
     let failing = world().tool("a.get", [Script::Fail("tool.failed", Sent::Answered)]);
     let body = "step s = a.get() listener l on s is settled as e { step w = a.write(x: e != null && has(e.message)) }";

@@ -1,4 +1,4 @@
-//! Section 3: failures, retries, what the world has seen, and what catches what.
+//! Section 3: failures, retries, whether a request was sent, and which arm recovers which failure.
 
 use std::time::Duration;
 
@@ -291,7 +291,7 @@ async fn r3_pause_when_exhausted_says_that_it_cannot() {
             .as_ref()
             .unwrap()
             .message
-            .contains("would pause")
+            .contains("would be paused")
     );
 }
 

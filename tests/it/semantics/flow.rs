@@ -1,4 +1,4 @@
-//! Section 5: `each`, `repeat`, `race`, `match`, `do` and what bounds them.
+//! Section 5: `each`, `repeat`, `race`, `match`, `do` and their bounds.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ async fn r5_2_elements_keep_their_width_when_another_process_goes_on() {
         let died = world.run_until_it_dies(&text, BTreeMap::new()).await;
         assert!(died.is_none());
         let before = world.seen().len();
-        world.journal = Some(log.living());
+        world.journal = Some(log.revived());
         let ran = world.run(&text).await;
         assert_eq!(ran.reply(), json!(5));
         let begun: Vec<u128> = world.seen()[before..].iter().map(|seen| seen.at).collect();

@@ -1,4 +1,4 @@
-//! Section 4: what stands in a form, what is known, how long it waits, and which answers are taken.
+//! Section 4: forms, known fields, time limits of forms, and which answers are accepted.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ async fn c2_r4_3_a_prefilled_field_is_asked_for_and_may_be_changed() {
             json!({"n": 7, "city": "Oslo"}),
             "what stands there is told"
         );
-        log.say(&json!({"answer": "i", "value": answer}).to_string());
+        log.send(&json!({"answer": "i", "value": answer}).to_string());
         assert_eq!(world.run(&text).await.reply(), expected);
         assert_eq!(
             world.run(&text).await.reply(),
@@ -89,7 +89,7 @@ async fn r4_3_what_is_known_wins_over_what_stands_there_and_null_is_not_known() 
     );
     let ran = world.run(&text).await;
     assert_eq!(asked(&ran), ["m", "o"]);
-    log.say(r#"{"answer": "i", "value": {"o": 3}}"#);
+    log.send(r#"{"answer": "i", "value": {"o": 3}}"#);
     assert_eq!(
         world.run(&text).await.reply(),
         json!({"n": 7, "m": 2, "o": 3})
@@ -105,15 +105,15 @@ async fn b10_what_is_known_and_no_choice_is_asked_for() {
     );
     let ran = world.run(&text).await;
     assert_eq!(asked(&ran), ["level"]);
-    // What stands there is held against the choices like any answer.
-    log.say(r#"{"answer": "i", "value": {}}"#);
+    // The known value is checked against the choices like any answer.
+    log.send(r#"{"answer": "i", "value": {}}"#);
     let ran = world.run(&text).await;
     assert!(
         ran.refused[0].contains("one of \"a\", \"b\""),
         "{:?}",
         ran.refused
     );
-    log.say(r#"{"answer": "i", "value": {"level": "b"}}"#);
+    log.send(r#"{"answer": "i", "value": {"level": "b"}}"#);
     assert_eq!(world.run(&text).await.reply(), json!("b"));
 }
 
@@ -122,9 +122,9 @@ async fn r4_3_every_fault_of_an_answer_is_told_at_once() {
     let (world, log) = durable();
     let text = plan("step i = input \"Which?\" -> { n: int, city: string } reply i");
     world.run(&text).await;
-    log.say(r#"{"answer": "i", "value": {"n": "x", "town": "Oslo"}}"#);
+    log.send(r#"{"answer": "i", "value": {"n": "x", "town": "Oslo"}}"#);
     let ran = world.run(&text).await;
-    let told = &ran.refused[0];
+    let refusal = &ran.refused[0];
     assert!(
         [
             "`town` is not asked for",
@@ -132,8 +132,8 @@ async fn r4_3_every_fault_of_an_answer_is_told_at_once() {
             "`city` is missing"
         ]
         .iter()
-        .all(|fault| told.contains(fault)),
-        "{told}"
+        .all(|fault| refusal.contains(fault)),
+        "{refusal}"
     );
     assert_eq!(
         (ran.outcome.state.name(), ran.outcome.questions.len()),
@@ -163,9 +163,9 @@ async fn c1_r4_1_within_bounds_a_form_and_what_is_waited_for_by_the_clock_on_the
                 log.summary().unwrap().wake,
                 Some(1_767_225_600_000_000_000 + 172_800_000_000_000)
             );
-            // No process is there meanwhile.
+            // Meanwhile no process drives the run.
             world.host.advance(Duration::from_hours(hours));
-            log.say(answer);
+            log.send(answer);
             let ran = world.run(&text).await;
             assert_eq!(
                 (ran.class().as_str(), ran.order()),
@@ -188,14 +188,17 @@ async fn r4_1_what_was_said_in_time_counts_however_late_a_process_hears_of_it() 
             r#"{"signal": "go", "payload": {"n": 3}}"#,
         ),
     ] {
-        for (said, class) in [(47, ""), (49, "expired")] {
+        for (hours, class) in [(47, ""), (49, "expired")] {
             let (world, log) = durable();
             let text = plan(&format!("{waits} step w = a.write(x: i.n)"));
             world.run(&text).await;
             world.host.advance(Duration::from_hours(72));
-            log.say_at(answer, 1_767_225_600_000_000_000 + said * 3_600_000_000_000);
+            log.send_at(
+                answer,
+                1_767_225_600_000_000_000 + hours * 3_600_000_000_000,
+            );
             let ran = world.run(&text).await;
-            assert_eq!(ran.class(), class, "{waits}, said after {said} hours");
+            assert_eq!(ran.class(), class, "{waits}, said after {hours} hours");
             assert_eq!(
                 world.run(&text).await.class(),
                 class,
@@ -234,14 +237,14 @@ async fn r4_1_the_deadline_stands_still_while_only_people_and_signals_are_awaite
                 "{waits}"
             );
         }
-        log.say(answer);
+        log.send(answer);
         assert_eq!(
             world.run(&text).await.outcome.state.name(),
             "completed",
             "{waits}"
         );
     }
-    // A moment that the run itself waits for counts.
+    // A wait of the run itself counts towards the deadline.
     let (world, _) = durable();
     let text =
         plan("policy { deadline: 10m } step t = wait 1h step i = wait for signal \"go\" within 9d");
@@ -284,7 +287,7 @@ async fn r4_1_the_end_of_a_wait_for_somebody_is_expired_and_an_arm_catches_it() 
             "expired"
         );
     }
-    // A step that works is out of time as before.
+    // A running step still ends with a timeout.
     let world = World::new().tool("a.read", [crate::world::after(60_000, give(json!(1)))]);
     assert_eq!(
         world
@@ -303,13 +306,13 @@ async fn a8_f2_a_second_answer_names_the_first_and_the_same_once_more_is_fine() 
         step last = a.write() confirm \"Last?\"",
     );
     world.run(&text).await;
-    log.say(r#"{"answer": "w.confirm", "value": true, "by": "desk:ann"}"#);
+    log.send(r#"{"answer": "w.confirm", "value": true, "by": "desk:ann"}"#);
     let ran = world.run(&text).await;
     assert_eq!(ran.order(), ["a.write"]);
-    log.say(r#"{"answer": "i", "value": {"n": 3, "pin": "4711"}}"#);
-    log.say(r#"{"answer": "i", "value": {"n": 3, "pin": "4711"}}"#);
-    log.say(r#"{"answer": "i", "value": {"n": 4, "pin": "0815"}}"#);
-    log.say(r#"{"answer": "w.confirm", "value": false, "by": "desk:bob"}"#);
+    log.send(r#"{"answer": "i", "value": {"n": 3, "pin": "4711"}}"#);
+    log.send(r#"{"answer": "i", "value": {"n": 3, "pin": "4711"}}"#);
+    log.send(r#"{"answer": "i", "value": {"n": 4, "pin": "0815"}}"#);
+    log.send(r#"{"answer": "w.confirm", "value": false, "by": "desk:bob"}"#);
     let ran = world.run(&text).await;
     assert_eq!(ran.refused.len(), 2, "{:?}", ran.refused);
     assert!(
@@ -318,7 +321,7 @@ async fn a8_f2_a_second_answer_names_the_first_and_the_same_once_more_is_fine() 
         ran.refused
     );
     assert!(ran.refused[1].contains(
-        "`w.confirm` has been answered already, with yes by desk:ann at 2026-01-01T00:00:00Z"
+        "`w.confirm` has already been answered with yes by desk:ann at 2026-01-01T00:00:00Z"
     ));
     assert_eq!(events(&log, "answer.given").len(), 2);
 }
@@ -329,7 +332,7 @@ async fn a8_the_journal_knows_the_answers_that_stand() {
     let text =
         plan("step w = a.write() confirm \"Write?\" step i = input \"Which?\" -> { n: int }");
     world.run(&text).await;
-    log.say(r#"{"answer": "w.confirm", "value": true, "by": "desk:ann"}"#);
+    log.send(r#"{"answer": "w.confirm", "value": true, "by": "desk:ann"}"#);
     world.run(&text).await;
     let given = |value: bool, by: Option<&str>| Given {
         path: "w.confirm".into(),
@@ -337,17 +340,20 @@ async fn a8_the_journal_knows_the_answers_that_stand() {
         by: by.map(Into::into),
         note: None,
     };
-    let past = log.past().unwrap();
+    let replay = log.replay_state().unwrap();
     assert_eq!(
-        past.accept(&given(true, Some("desk:ann")), 0),
-        Ok(Accepted::Before)
+        replay.accept(&given(true, Some("desk:ann")), 0),
+        Ok(Accepted::Duplicate)
     );
-    assert_eq!(past.accept(&given(true, None), 0), Ok(Accepted::Before));
+    assert_eq!(
+        replay.accept(&given(true, None), 0),
+        Ok(Accepted::Duplicate)
+    );
     for second in [
         given(false, Some("desk:ann")),
         given(true, Some("desk:bob")),
     ] {
-        let error = past.accept(&second, 0).unwrap_err();
+        let error = replay.accept(&second, 0).unwrap_err();
         assert!(matches!(error, AnswerError::Twice { .. }), "{error}");
     }
 }
@@ -372,5 +378,5 @@ async fn r4_2_a_gate_tells_the_class_of_what_it_lets_through_and_why_it_asks_aga
         (asked.len(), &asked[0]["effect"], &asked[0]["why"]),
         (2, &json!("effect"), &Json::Null)
     );
-    assert_eq!(asked[1]["why"], "it is to be done once more");
+    assert_eq!(asked[1]["why"], "the step is executed again");
 }

@@ -1,5 +1,5 @@
-//! Plans of tasks and listeners as people write them: the statements S3-6 to S3-27 and S3-32b, against scripted tools.
-//! `hiring.rs` holds those that speak of processes and of the mock.
+//! Realistic plans with tasks and listeners: the statements S3-6 to S3-27 and S3-32b, against scripted tools.
+//! `hiring.rs` tests those about processes and the mock.
 
 use planrun_core::run::ListenerReport;
 use planrun_lang::value::Value;
@@ -10,7 +10,7 @@ use crate::world::Script::{self, Fail};
 use crate::world::{Ran, World, after, give};
 use planrun_lang::protocol::Sent::{Answered, No};
 
-/// Onboarding as a net of tasks: every listener moves the next task with what its tool gave.
+/// Onboarding as a network of tasks: every listener moves the next task with the result of its tool.
 const ONBOARDING: &str = r#"
 use hr, access, it, inventory, mail
 tool hr.create(name: string) -> { emp_id: string, level: string } idempotent
@@ -89,7 +89,7 @@ async fn onboard_as(world: &World, text: &str) -> Ran {
         .await
 }
 
-/// The onboarding with more statements before its reply.
+/// Runs the onboarding with more statements before its reply.
 async fn with_more(world: &World, more: &str) -> Ran {
     onboard_as(
         world,
@@ -193,15 +193,15 @@ async fn s3_8_the_join_fires_once_though_both_tasks_change() {
 
 #[tokio::test(start_paused = true)]
 async fn s3_9_a_change_of_a_task_that_a_listener_does_not_name_is_nothing_to_it() {
-    // Its condition holds from the start to the end, and `idle` moves never.
+    // Its condition holds from start to end, and `idle` never moves.
     let more = r#"listener deaf on idle is pending max 9 {
         step told = mail.send(to: "deaf", body: "x")
     }
     set main running after finished"#;
     let ran = with_more(&desks(), more).await;
-    let deaf = listener(&ran, "deaf");
+    let idle_listener = listener(&ran, "deaf");
     assert_eq!(
-        (deaf.fired, deaf.surplus),
+        (idle_listener.fired, idle_listener.surplus),
         (1, 0),
         "at the start, which is an event of every task"
     );
@@ -283,7 +283,7 @@ plan p() -> string {
         (ran.outcome.state.name(), status(&ran, "main")),
         ("paused", "pending")
     );
-    log.say(&json!({"task": "main", "status": "done", "context": {"by": "me"}}).to_string());
+    log.send(&json!({"task": "main", "status": "done", "context": {"by": "me"}}).to_string());
     let ran = world.run(text).await;
     assert_eq!(
         (ran.outcome.state.name(), ran.reply()),
@@ -310,7 +310,7 @@ plan p() -> string {
             ("paused", "pending")
         );
     }
-    log.say(&json!({"task": "main", "status": "done"}).to_string());
+    log.send(&json!({"task": "main", "status": "done"}).to_string());
     let ran = world.run(text).await;
     assert_eq!(
         (ran.outcome.state.name(), status(&ran, "main"), ran.reply()),
@@ -500,7 +500,7 @@ async fn s3_20_a_failed_listener_is_done_again_by_itself_and_what_has_completed_
     );
 }
 
-/// The moves of a task: status and reason.
+/// Returns the moves of a task: status and reason.
 fn moves(ran: &Ran, name: &str) -> Vec<(String, String)> {
     let task = ran
         .outcome
@@ -514,7 +514,7 @@ fn moves(ran: &Ran, name: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn told(moves: &[(&str, &str)]) -> Vec<(String, String)> {
+fn owned(moves: &[(&str, &str)]) -> Vec<(String, String)> {
     moves
         .iter()
         .map(|(status, reason)| ((*status).to_owned(), (*reason).to_owned()))
@@ -531,7 +531,7 @@ async fn s3_18_a_task_whose_work_has_failed_has_failed_with_it() {
     );
     assert_eq!(
         moves(&ran, "admitted"),
-        told(&[("pending", "initialized"), ("failed", "admit[0]")])
+        owned(&[("pending", "initialized"), ("failed", "admit[0]")])
     );
     let admitted = ran
         .outcome
@@ -560,7 +560,7 @@ async fn s3_18_a_task_whose_work_has_failed_has_failed_with_it() {
 
 #[tokio::test(start_paused = true)]
 async fn s3_18_only_what_the_work_would_have_set_fails_and_only_once() {
-    // `equipped` has no status `failed`; `main` is moved to it by hand elsewhere; `registered` has ended before.
+    // `equipped` has no status `failed`; `main` is set to it elsewhere; `registered` has ended before.
     let text = ONBOARDING
         .replace(
             "set main done after sent",
@@ -577,7 +577,7 @@ async fn s3_18_only_what_the_work_would_have_set_fails_and_only_once() {
         ["running", "done", "done", "pending", "pending"]
     );
     assert_eq!(status(&ran, "admitted"), "failed");
-    // The failure of what fired it is caught: nothing has failed.
+    // If the failure of the call in the listener is recovered, nothing fails.
     let caught = ONBOARDING.replace(
         "access.grant(emp_id: person.emp_id)",
         "access.grant(emp_id: person.emp_id) recover tool => { card: \"none\" }",
@@ -647,7 +647,7 @@ async fn s3_20_a_task_that_failed_with_its_work_is_taken_up_again_with_it() {
     );
     world.journal = Some(MemoryLog::default());
     let text = ONBOARDING.replace("policy { retry", "policy { on_failure: pause, retry");
-    // Its taking up again is no event: who waits for `pending` does not hear of it.
+    // Resetting the task is not an event, so a listener for `pending` does not fire.
     let text = text.replace(
         "    reply {",
         "    listener early on admitted is pending max 9 { step told = mail.send(to: \"early\", body: \"x\") }\n    reply {",
@@ -676,18 +676,18 @@ async fn s3_20_a_task_that_failed_with_its_work_is_taken_up_again_with_it() {
         ("pending", "retried"),
         ("done", "admit[0]"),
     ];
-    assert_eq!(moves(&ran, "admitted"), told(&expected));
+    assert_eq!(moves(&ran, "admitted"), owned(&expected));
     assert_eq!(
         (listener(&ran, "early").fired, ran.calls("hr.create").len()),
         (1, 1)
     );
-    // Who only looks at the journal sees the same.
+    // A process that only replays the journal sees the same.
     world.replay_only = true;
     let seen = onboard_as(&world, &text).await;
-    assert_eq!(moves(&seen, "admitted"), told(&expected));
+    assert_eq!(moves(&seen, "admitted"), owned(&expected));
 }
 
-/// A form whose fields have what is known, then one for what the first answer left open.
+/// A form with known fields, and then one for the fields that the first answer left empty.
 const ENQUIRY: &str = r#"
 use crm
 tool crm.create(phone: string, region: string) -> string effect
@@ -723,10 +723,10 @@ async fn s3_25_s3_26_each_form_asks_only_for_what_is_still_missing_and_nothing_i
     let both = || vec!["phone".to_owned(), "region".to_owned()];
     let ran = world.run(ENQUIRY).await;
     assert_eq!(asked(&ran), ("first".to_owned(), both()));
-    log.say(&json!({"answer": "first", "value": {"region": "North"}}).to_string());
+    log.send(&json!({"answer": "first", "value": {"region": "North"}}).to_string());
     let ran = world.run(ENQUIRY).await;
     assert_eq!(asked(&ran), ("rest".to_owned(), vec!["phone".to_owned()]));
-    log.say(&json!({"answer": "rest", "value": {"phone": "1"}}).to_string());
+    log.send(&json!({"answer": "rest", "value": {"phone": "1"}}).to_string());
     let ran = world.run(ENQUIRY).await;
     assert_eq!(
         (ran.reply(), ran.calls("crm.create")[0].arguments.clone()),
@@ -794,12 +794,12 @@ plan p() -> string? {{
         world
     };
     let ran = world().run(&text("string")).await;
-    let fault = "`way` has nothing to choose from: the list behind `in` is empty";
+    let fault = "`way` has no options: the list after `in` is empty";
     assert_eq!(
         (ran.reply(), ran.outcome.questions.len()),
         (json!(fault), 0)
     );
-    // One that may be left out can be answered.
+    // An optional field without choices can be answered.
     let ran = world().run(&text("string?")).await;
     assert_eq!(
         (ran.outcome.state.name(), ran.outcome.questions.len()),

@@ -1,4 +1,4 @@
-//! The rules of what a plan means, one test a rule.
+//! The rules of the language's semantics, one test per rule.
 
 mod absence;
 mod agent_checks;

@@ -1,4 +1,4 @@
-//! Names: branches of one `if` that give the same one, blocks of their own, and what is known below an end (1.7, 2.3).
+//! Names: branches of one `if` that define the same name, separate blocks, and facts after an early end (1.7, 2.3).
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub fn findings(text: &str) -> Vec<Diagnostic> {
     .diagnostics
 }
 
-/// The codes of the errors in a plan of these statements.
+/// Returns the codes of the errors in a plan with these statements.
 fn errors(body: &str) -> Vec<&'static str> {
     errors_of(&format!(
         "{TOOLS}\nplan p(s?: string, n?: int, c: bool, d: bool) {{ {body} }}"
@@ -59,8 +59,8 @@ pub fn errors_of(text: &str) -> Vec<&'static str> {
 }
 
 fn hold(cases: &[(&str, &[&str])]) {
-    for (body, wanted) in cases {
-        assert_eq!(errors(body), *wanted, "{body}");
+    for (body, expected) in cases {
+        assert_eq!(errors(body), *expected, "{body}");
     }
 }
 
@@ -281,14 +281,14 @@ fn r2_3_a_coalesce_is_symmetric_in_its_guards() {
         ("c", "!(c && d)"),
         ("c || d", "!c"),
     ] {
-        let wanted = if one == "c" && other == "!(c && d)" || one == "c || d" {
+        let expected = if one == "c" && other == "!(c && d)" || one == "c || d" {
             FINE
         } else {
             ABSENT
         };
         assert_eq!(
             errors(&both(one, other, "x ?? y")),
-            wanted,
+            expected,
             "{one}, {other}"
         );
     }
@@ -301,7 +301,7 @@ fn c4_r2_3_the_elements_that_a_filter_keeps() {
             "step rs = each i in [1, 2] max 2 settle {{ step w = a.write(x: i) yield w.id }} let v = {value} reply v"
         )
     };
-    for (value, wanted) in [
+    for (value, expected) in [
         ("rs.filter(r, r.ok).map(r, r.value.size())", FINE),
         ("rs.filter(r, !r.ok).map(r, r.error.message.size())", FINE),
         (
@@ -314,7 +314,7 @@ fn c4_r2_3_the_elements_that_a_filter_keeps() {
         ("rs.filter(r, r.ok || c).map(r, r.value.size())", ABSENT),
         ("rs.filter(r, r.ok).map(r, r.error)", &["unknown-field"]),
     ] {
-        assert_eq!(errors(&settled(value)), wanted, "{value}");
+        assert_eq!(errors(&settled(value)), expected, "{value}");
     }
     hold(&[
         (
@@ -396,7 +396,7 @@ fn r10_1_every_atom_narrows_where_a_condition_is_decided() {
             FINE,
         ),
     ]);
-    // `fail` ends a path, so no reply is missing there.
+    // `fail` ends a path, so the reply is not missing there.
     let declared =
         |body: &str| errors_of(&format!("{TOOLS}\nplan p(c: bool) -> string {{ {body} }}"));
     assert_eq!(
@@ -613,7 +613,7 @@ fn r1_7_names_of_blocks_are_their_own() {
             FINE,
         ),
     ]);
-    // What nothing reads is told of each by itself.
+    // Names of separate blocks are reported as unused independently.
     let unread =
         "step u = do { let x = 1 yield x } step e = do { let x = 2 yield 1 } reply \"${u}${e}\"";
     let found = findings(&format!("{TOOLS}\nplan p() {{ {unread} }}"));
@@ -768,9 +768,9 @@ async fn r1_7_a_run_goes_on_from_its_journal_with_one_name_in_two_branches() {
         {
             continue;
         }
-        world.journal = world.journal.map(MemoryLog::living);
+        world.journal = world.journal.map(MemoryLog::revived);
         let again = world.run_until_it_dies(&text, BTreeMap::new()).await;
-        // An effect that was under way when the process died waits for somebody who knows what became of it.
+        // If an effect was in flight when the process died, the run waits for an answer about its outcome.
         let Some(again) = again.filter(|again| again.outcome.state == RunState::Completed) else {
             continue;
         };

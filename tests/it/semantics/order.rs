@@ -1,4 +1,4 @@
-//! Section 1: what waits for what.
+//! Section 1: the order of statements.
 
 use serde_json::json;
 

@@ -1,10 +1,10 @@
-//! What is printed of a run: rows of results, the last one, observations.
+//! The printed results of a run: rows of results, the last one, observations.
 
 use serde_json::{Value as Json, json};
 
 use crate::support::{Output, folder, planrun};
 
-/// Runs a plan whose steps call a tool `add`, one that fails and one that gives nothing.
+/// Runs a plan with a tool `add`, one that fails and one that returns nothing.
 fn run(body: &str, arguments: &[&str]) -> Output {
     let app = "name: calc\ntools:
   - { name: add, endpoint: 'http://127.0.0.1:9/tool', effect: read, parameters: { properties: { a: { type: integer } } }, mock: { sum: 3, words: \"ein \\\"Wort\\\"\" } }
@@ -88,9 +88,9 @@ fn s0_2_the_last_object_alone_and_everything_else_whole() {
         "step a = calc.add(a: 1)\nstep l = calc.lost()",
         "",
     ] {
-        let shown = last(whole);
+        let printed = last(whole);
         assert_eq!(
-            shown["execution_results"]
+            printed["execution_results"]
                 .as_array()
                 .unwrap()
                 .last()
@@ -111,10 +111,10 @@ fn s0_2_the_last_object_alone_and_everything_else_whole() {
 fn s0_3_a_completed_run_is_told_in_short_and_any_other_whole() {
     let last = |body: &str| run(body, &["--output", "last", "--format", "json"]).json();
     let stats = json!({"total_steps": 2, "ok": 2, "skipped": 0, "failed": 0, "degraded_count": 1});
-    let told = last("step l = calc.lost() recover tool => 1\nstep z = calc.zero()");
+    let summary = last("step l = calc.lost() recover tool => 1\nstep z = calc.zero()");
     let expected = json!({"task_status": "COMPLETED", "stats": stats, "last_step_id": "z", "tool": "calc.zero", "output": 0});
-    assert_eq!(told, expected);
-    let told_status = |body: &str| {
+    assert_eq!(summary, expected);
+    let step_status = |body: &str| {
         last(body)["execution_results"]
             .as_array()
             .unwrap()
@@ -122,13 +122,13 @@ fn s0_3_a_completed_run_is_told_in_short_and_any_other_whole() {
             .unwrap()["task_status"]
             .clone()
     };
-    assert_eq!(told_status("step l = calc.lost()"), "FAILED");
+    assert_eq!(step_status("step l = calc.lost()"), "FAILED");
     assert_eq!(
-        told_status("policy { on_failure: settle }\nstep l = calc.lost()\nreply 1"),
+        step_status("policy { on_failure: settle }\nstep l = calc.lost()\nreply 1"),
         "PARTIAL"
     );
     assert_eq!(
-        told_status("step i = input \"Well?\" -> { a: int }"),
+        step_status("step i = input \"Well?\" -> { a: int }"),
         "BLOCKED"
     );
 }
@@ -164,7 +164,7 @@ fn s1_4_observations_are_lines_in_the_language_that_was_asked_for() {
     );
     assert_eq!(
         lines("reply 1", "en"),
-        "(no step ran, or the tools gave nothing back)\n"
+        "(no step ran, or the tools returned nothing)\n"
     );
     let rows = run(FAILS, &["--output", "observations", "--format", "json"]).json();
     let shape = |row: &Json| row.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
@@ -182,7 +182,7 @@ fn s1_4_observations_are_lines_in_the_language_that_was_asked_for() {
     );
 }
 
-/// A folder with a project in Chinese and one question.
+/// Returns a project in Chinese with one question.
 fn chinese_project(settings: &str) -> tempfile::TempDir {
     let plan = "use 计算\nplan 询价(数量: int = 2) {\n    step 和 = 计算.add(a: 数量)\n    step 填写 = input \"请填写收件人\" -> { 收件人: string, 备注: string = \"无\" } by \"前台\" within 2d\n    step 发送 = 计算.add(a: 3)\n        confirm \"发送给 ${填写.收件人}？\" by \"经理\" expires 1d\n}\nplan 只算(数量: int = 2) { step 和 = 计算.add(a: 数量) }\n";
     let app = "name: 计算\ntools:\n  - { name: add, endpoint: 'http://127.0.0.1:9/tool', parameters: { a: { type: integer, required: true } }, mock: { sum: 3 } }\n";
@@ -263,10 +263,10 @@ fn d17_a_project_sets_the_language_of_observations_summaries_and_questions_once(
         &["runs", "list", "--waiting"],
         &["runs", "inbox", "--all"],
     ] {
-        let shown = planrun(command);
+        let printed = planrun(command);
         assert!(
-            shown.stdout.contains("待填写") && shown.stdout.contains("（2d 后）"),
-            "{command:?}: {shown:?}"
+            printed.stdout.contains("待填写") && printed.stdout.contains("（2d 后）"),
+            "{command:?}: {printed:?}"
         );
     }
     let answered = planrun(&[
@@ -316,7 +316,7 @@ fn d17_a_language_that_there_is_none_of_is_found_in_its_place() {
         "{all}"
     );
     assert!(
-        all.contains("`language` must be one of `en`, `zh`, and is `zhh`")
+        all.contains("`language` must be one of `en`, `zh`, but is `zhh`")
             && all.contains("did you mean `zh`?"),
         "{all}"
     );

@@ -1,4 +1,4 @@
-//! Section 3.6: `on_failure: pause` keeps what was done, and what failed is done again when somebody resumes the run.
+//! Section 3.6: `on_failure: pause` keeps the completed steps, and a resume repeats the failed ones.
 
 use std::collections::BTreeSet;
 
@@ -240,7 +240,7 @@ async fn what_something_around_a_step_catches_pauses_nothing() {
         (ran.outcome.state.name(), ran.reply()),
         ("completed", json!("two"))
     );
-    // Where the arm is for something else, or fails itself, or where every branch fails, it pauses after all.
+    // If the arm does not match or fails itself, or if every branch fails, the run pauses.
     for body in [
         "step x = do { step bad = a.flaky() yield bad } recover validation => 0 reply x",
         "step x = do { step one = a.make() fail tool.busy \"no\" when one > 0 yield one } recover tool => a.flaky() reply x",
@@ -322,8 +322,15 @@ async fn what_was_done_again_is_looked_at_once() {
         ),
         (json!(12), 2, 1)
     );
-    let told = ran.outcome.verification();
-    assert_eq!((told.verified, told.unverified, told.failed), (1, 1, 0));
+    let verification = ran.outcome.verification();
+    assert_eq!(
+        (
+            verification.verified,
+            verification.unverified,
+            verification.failed
+        ),
+        (1, 1, 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -401,7 +408,7 @@ async fn a_cancel_ends_a_run_that_is_paused_by_a_failure() {
     let text = plan("step one = a.make() undo a.drop(x: 1) step bad = a.flaky() reply bad");
     let world = world(9);
     assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
-    world.journal.as_ref().unwrap().say(r#"{"cancel": true}"#);
+    world.journal.as_ref().unwrap().send(r#"{"cancel": true}"#);
     let ran = world.run(&text).await;
     assert_eq!(
         (ran.outcome.state.name(), ran.calls("a.drop").len()),
@@ -452,7 +459,7 @@ async fn a_run_that_pauses_and_dies_after_any_event_comes_to_the_same_end() {
             if ran.outcome.state.name() != "paused" {
                 return Some(ran);
             }
-            // Effects in flight when the process died happened, as far as anybody knows.
+            // The effects in flight when the process died are reported as happened.
             for (path, question) in &ran.outcome.questions {
                 let value = if question.tool.ends_with("flaky") {
                     5
@@ -464,8 +471,9 @@ async fn a_run_that_pauses_and_dies_after_any_event_comes_to_the_same_end() {
                 } else {
                     json!(value)
                 };
-                let said = json!({ "answer": path, "value": { "happened": true, "value": value } });
-                world.journal.as_ref().unwrap().say(&said.to_string());
+                let answer =
+                    json!({ "answer": path, "value": { "happened": true, "value": value } });
+                world.journal.as_ref().unwrap().send(&answer.to_string());
             }
         }
         panic!("it never ends");
@@ -485,7 +493,7 @@ async fn a_run_that_pauses_and_dies_after_any_event_comes_to_the_same_end() {
         assert!(to_the_end(&world).await.is_none());
         let log = world.journal.take().unwrap();
         let (completed, before) = (completed_keys(&log), world.seen().len());
-        world.journal = Some(log.living());
+        world.journal = Some(log.revived());
         let ran = to_the_end(&world).await.unwrap();
         assert_eq!(
             ran.reply(),

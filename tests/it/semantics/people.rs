@@ -1,4 +1,4 @@
-//! Section 4: gates, forms, timers, and what a run does while it waits for them.
+//! Section 4: gates, forms, timers, and the run while it waits for them.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -26,7 +26,7 @@ fn plan(body: &str) -> String {
     format!("{TOOLS}\nplan p() {{ {body} }}")
 }
 
-/// When the clock of a world begins: 2026-01-01T00:00:00Z.
+/// The initial time of a world's clock: 2026-01-01T00:00:00Z.
 const BEGIN: i128 = 1_767_225_600_000_000_000;
 
 fn nanos(time: Duration) -> i128 {
@@ -42,7 +42,7 @@ fn durable() -> (World, MemoryLog) {
     (world, log)
 }
 
-/// The events of a kind that a journal holds, oldest first.
+/// Returns the events of a kind in a journal, oldest first.
 fn events(log: &MemoryLog, name: &str) -> Vec<Json> {
     let lines = log
         .lines()
@@ -65,25 +65,25 @@ fn paths(questions: &[Json]) -> Vec<&str> {
         .collect()
 }
 
-/// Somebody who takes a while and answers from a list, whatever is asked.
-struct Clerk {
+/// An asker that answers any question from a list after a delay.
+struct ScriptedAsker {
     takes: Duration,
     answers: Mutex<VecDeque<(Option<&'static str>, Json)>>,
     refused: Mutex<Vec<String>>,
 }
 
-fn clerk(
+fn scripted_asker(
     takes: Duration,
     answers: impl IntoIterator<Item = (Option<&'static str>, Json)>,
-) -> Arc<Clerk> {
-    Arc::new(Clerk {
+) -> Arc<ScriptedAsker> {
+    Arc::new(ScriptedAsker {
         takes,
         answers: Mutex::new(answers.into_iter().collect()),
         refused: Mutex::default(),
     })
 }
 
-impl Asker for Clerk {
+impl Asker for ScriptedAsker {
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
         self.refused.lock().unwrap().extend(asking.refused);
         let next = self.answers.lock().unwrap().pop_front();
@@ -127,7 +127,7 @@ async fn r4_2_a_gate_shows_what_would_go_out_and_nothing_goes_out_before_a_yes()
         log.summary().unwrap().wake,
         Some(BEGIN + nanos(Duration::from_hours(48)))
     );
-    log.say(r#"{"answer": "w.confirm", "value": true, "by": "desk:ann", "note": "fine"}"#);
+    log.send(r#"{"answer": "w.confirm", "value": true, "by": "desk:ann", "note": "fine"}"#);
     let ran = world.run(&text).await;
     assert_eq!(
         (ran.reply(), ran.order()),
@@ -150,7 +150,7 @@ async fn r4_2_a_no_is_denied_human_and_cannot_be_answered_again_by_resuming() {
     let (world, log) = durable();
     let text = plan("step w = a.write() confirm \"Write?\"");
     world.run(&text).await;
-    log.say(
+    log.send(
         r#"{"answer": "w.confirm", "value": {"approve": false, "by": "ann", "note": "too dear"}}"#,
     );
     // The process dies as soon as the answer is on disk.
@@ -161,8 +161,8 @@ async fn r4_2_a_no_is_denied_human_and_cannot_be_answered_again_by_resuming() {
         .run_until_it_dies(&text, std::collections::BTreeMap::new())
         .await;
     assert_eq!(events(&log, "answer.given").len(), 1);
-    let living = log.clone().living();
-    living.say(r#"{"answer": "w.confirm", "value": true}"#);
+    let living = log.clone().revived();
+    living.send(r#"{"answer": "w.confirm", "value": true}"#);
     let ran = world.run(&text).await;
     assert_eq!(
         (ran.class().as_str(), ran.order().len()),
@@ -175,7 +175,7 @@ async fn r4_2_a_no_is_denied_human_and_cannot_be_answered_again_by_resuming() {
         by: None,
         note: None,
     };
-    assert!(living.past().unwrap().accept(&given, 0).is_err());
+    assert!(living.replay_state().unwrap().accept(&given, 0).is_err());
     assert_eq!(events(&living, "answer.given").len(), 1);
 }
 
@@ -218,7 +218,7 @@ async fn r4_2_another_execution_is_asked_for_again_and_a_no_to_it_stays() {
         );
         assert_ne!(asked[0]["binding"], asked[1]["binding"]);
         world.answers.clear();
-        log.say(&json!({"answer": "w.confirm", "value": second}).to_string());
+        log.send(&json!({"answer": "w.confirm", "value": second}).to_string());
         let ran = world.run(&text).await;
         assert_eq!(
             (ran.class().as_str(), ran.calls("a.write").len()),
@@ -256,7 +256,7 @@ async fn r4_2_an_answer_is_void_when_anything_that_it_bound_has_changed() {
     for (before, now) in changes {
         let (world, log) = durable();
         world.run(&plan(&format!("step w = {before}"))).await;
-        log.say(r#"{"answer": "w.confirm", "value": true, "by": "desk"}"#);
+        log.send(r#"{"answer": "w.confirm", "value": true, "by": "desk"}"#);
         let mut first = World::new();
         first.journal = Some(log.clone().dying_after(log.lines().len() + 2));
         first
@@ -266,7 +266,7 @@ async fn r4_2_an_answer_is_void_when_anything_that_it_bound_has_changed() {
             )
             .await;
         assert_eq!(events(&log, "answer.given").len(), 1, "{before}");
-        let _ = log.clone().living();
+        let _ = log.clone().revived();
         let ran = world.run(&plan(&format!("step w = {now}"))).await;
         assert_eq!(
             (ran.outcome.state.name(), ran.order().len()),
@@ -274,7 +274,7 @@ async fn r4_2_an_answer_is_void_when_anything_that_it_bound_has_changed() {
             "{now}"
         );
         assert_eq!(questions(&log).len(), 2, "{now}");
-        log.say(r#"{"answer": "w.confirm", "value": true, "by": "boss"}"#);
+        log.send(r#"{"answer": "w.confirm", "value": true, "by": "boss"}"#);
         let ran = world.run(&plan(&format!("step w = {now}"))).await;
         assert_eq!(
             (ran.outcome.state.name(), ran.order().len()),
@@ -296,13 +296,13 @@ async fn r4_2_an_approval_survives_a_resume_and_is_out_of_date_when_it_is_used_t
         let (world, log) = durable();
         let text = plan("step w = a.write() confirm \"Write?\" expires 2h");
         world.run(&text).await;
-        log.say(r#"{"answer": "w.confirm", "value": true}"#);
+        log.send(r#"{"answer": "w.confirm", "value": true}"#);
         let mut first = World::new();
         first.journal = Some(log.clone().dying_after(log.lines().len() + 2));
         first
             .run_until_it_dies(&text, std::collections::BTreeMap::new())
             .await;
-        let _ = log.clone().living();
+        let _ = log.clone().revived();
         world.host.advance(Duration::from_secs(later));
         let ran = world.run(&text).await;
         assert_eq!((ran.class().as_str(), ran.order().len()), (class, made));
@@ -323,7 +323,7 @@ async fn r4_2_what_does_not_fit_is_refused_and_changes_nothing() {
         ),
         (
             r#"{"answer": "w", "value": true}"#,
-            "nothing is asked at `w`",
+            "there is no question at `w`",
         ),
         (
             r#"{"answer": "w.confirm", "value": "yes", "by": "desk"}"#,
@@ -335,22 +335,22 @@ async fn r4_2_what_does_not_fit_is_refused_and_changes_nothing() {
         ),
         (
             r#"{"answer": "w.confirm", "value": true}"#,
-            "for the role `desk`",
+            "from the role `desk`",
         ),
         (
             r#"{"answer": "w.confirm", "value": true, "by": "boss"}"#,
-            "`boss` answers",
+            "the answer is from `boss`",
         ),
-        (r#"{"answer": "w.confirm", "valu": true}"#, "an answer is"),
+        (r#"{"answer": "w.confirm", "valu": true}"#, "an answer must have the form"),
     ];
     for (message, _) in &refused {
-        log.say(message);
+        log.send(message);
     }
     let ran = world.run(&text).await;
     assert_eq!((ran.outcome.state.name(), ran.order().len()), ("paused", 0));
     assert_eq!(ran.refused.len(), refused.len());
-    for (said, (_, expected)) in ran.refused.iter().zip(&refused) {
-        assert!(said.contains(expected), "{said}");
+    for (refusal, (_, expected)) in ran.refused.iter().zip(&refused) {
+        assert!(refusal.contains(expected), "{refusal}");
     }
     let names: Vec<String> = log.lines()[before..]
         .iter()
@@ -363,22 +363,22 @@ async fn r4_2_what_does_not_fit_is_refused_and_changes_nothing() {
         by: Some(by.into()),
         note: None,
     };
-    let past = log.past().unwrap();
-    assert!(past.accept(&given("desk"), 0).is_ok());
+    let replay = log.replay_state().unwrap();
+    assert!(replay.accept(&given("desk"), 0).is_ok());
     let late = BEGIN + nanos(Duration::from_hours(49));
     assert!(matches!(
-        past.accept(&given("desk"), late),
+        replay.accept(&given("desk"), late),
         Err(AnswerError::Late { .. })
     ));
-    log.say(r#"{"answer": "w.confirm", "value": true, "by": "desk"}"#);
-    log.say(r#"{"answer": "w.confirm", "value": false, "by": "desk"}"#);
+    log.send(r#"{"answer": "w.confirm", "value": true, "by": "desk"}"#);
+    log.send(r#"{"answer": "w.confirm", "value": false, "by": "desk"}"#);
     let ran = world.run(&text).await;
     assert_eq!(
         (ran.outcome.state.name(), ran.order().len()),
         ("completed", 1)
     );
     assert!(
-        ran.refused[0].contains("answered already, with yes by desk at 2026-01-01T"),
+        ran.refused[0].contains("already been answered with yes by desk at 2026-01-01T"),
         "{:?}",
         ran.refused
     );
@@ -402,7 +402,7 @@ async fn r4_2_inside_each_every_element_is_asked_for_and_on_the_each_the_list_on
         .map(|(path, _)| path.to_string())
         .collect();
     assert_eq!(open, ["m[0].sent.confirm", "m[1].sent.confirm"]);
-    log.say(r#"{"answer": "m[1].sent.confirm", "value": true}"#);
+    log.send(r#"{"answer": "m[1].sent.confirm", "value": true}"#);
     let ran = world.run(&inside).await;
     assert_eq!((ran.outcome.state.name(), ran.order().len()), ("paused", 1));
     let log = MemoryLog::default();
@@ -420,7 +420,10 @@ async fn r4_2_whoever_waits_for_people_holds_no_slot() {
     let mut world = World::new()
         .tool("a.write", [give(json!(1))])
         .tool("b.read", [after(50, give(json!(7)))]);
-    world.asker = Some(clerk(Duration::from_hours(1), [(None, json!(true))]));
+    world.asker = Some(scripted_asker(
+        Duration::from_hours(1),
+        [(None, json!(true))],
+    ));
     let text = "policy { concurrency: 1 } parallel { step w = a.write() confirm \"Write?\" step r = b.read() } reply w + r";
     let ran = world.run(&plan(text)).await;
     assert_eq!(
@@ -432,15 +435,21 @@ async fn r4_2_whoever_waits_for_people_holds_no_slot() {
 #[tokio::test(start_paused = true)]
 async fn r4_1_within_and_the_deadline_do_not_run_while_people_think() {
     let mut world = World::new().tool("a.write", [after(50, give(json!(1)))]);
-    world.asker = Some(clerk(Duration::from_hours(1), [(None, json!(true))]));
+    world.asker = Some(scripted_asker(
+        Duration::from_hours(1),
+        [(None, json!(true))],
+    ));
     let text =
         plan("policy { deadline: 10s } step w = a.write() confirm \"Write?\" within 100ms reply w");
     let ran = world.run(&text).await;
     assert_eq!((ran.reply(), ran.took), (json!(1), 3_600_050));
     assert_eq!(ran.step("w").duration_ms, 50);
-    // The call itself is bounded as ever.
+    // The time limit of the call itself is unchanged.
     let mut world = World::new().tool("a.write", [after(20_000, give(json!(1)))]);
-    world.asker = Some(clerk(Duration::from_hours(1), [(None, json!(true))]));
+    world.asker = Some(scripted_asker(
+        Duration::from_hours(1),
+        [(None, json!(true))],
+    ));
     let ran = world
         .run(&plan(
             "policy { deadline: 10s } step w = a.write() confirm \"Write?\"",
@@ -451,11 +460,14 @@ async fn r4_1_within_and_the_deadline_do_not_run_while_people_think() {
         ("budget.time", 3_620_000),
         "the effect is awaited"
     );
-    // While something else goes on, the clock runs.
+    // While other steps run, the clock runs.
     let mut world = World::new()
         .tool("a.write", [give(json!(1))])
         .tool("b.read", [after(20_000, give(json!(7)))]);
-    world.asker = Some(clerk(Duration::from_hours(1), [(None, json!(true))]));
+    world.asker = Some(scripted_asker(
+        Duration::from_hours(1),
+        [(None, json!(true))],
+    ));
     let ran = world
         .run(&plan("policy { deadline: 10s } parallel { step w = a.write() confirm \"Write?\" step r = b.read() }"))
         .await;
@@ -478,7 +490,7 @@ async fn r4_1_the_deadline_does_not_run_while_no_process_does() {
         "nothing but somebody moves it on"
     );
     world.host.advance(Duration::from_hours(24));
-    log.say(r#"{"answer": "w.confirm", "value": true}"#);
+    log.send(r#"{"answer": "w.confirm", "value": true}"#);
     assert_eq!(world.run(&text).await.outcome.state.name(), "completed");
 }
 
@@ -497,7 +509,7 @@ async fn r4_1_the_deadline_of_a_called_plan_does_not_run_while_people_think_eith
         world.host.advance(Duration::from_hours(24));
         assert_eq!(world.run(text).await.outcome.state.name(), "paused");
     }
-    log.say(r#"{"answer": "i.w.confirm", "value": true}"#);
+    log.send(r#"{"answer": "i.w.confirm", "value": true}"#);
     assert_eq!(world.run(text).await.reply(), json!(1));
 }
 
@@ -549,7 +561,7 @@ async fn r4_2_an_abort_withdraws_open_gates() {
         ("tool.failed", "cancelled".into())
     );
     assert!(ran.outcome.questions.is_empty());
-    assert_eq!(log.past().unwrap().questions.open().count(), 0);
+    assert_eq!(log.replay_state().unwrap().questions.open().count(), 0);
 }
 
 fn form(ran: &Ran) -> String {
@@ -592,14 +604,14 @@ async fn d2_r4_3_what_is_known_is_not_asked_and_a_wrong_answer_leaves_the_form_o
         ),
     ];
     for (value, _) in &wrong {
-        log.say(&json!({"answer": "i", "value": value, "by": "desk"}).to_string());
+        log.send(&json!({"answer": "i", "value": value, "by": "desk"}).to_string());
     }
     let ran = world.run(&text).await;
     assert_eq!(ran.outcome.state.name(), "paused");
-    for (said, (_, expected)) in ran.refused.iter().zip(&wrong) {
-        assert!(said.contains(expected), "{said}");
+    for (refusal, (_, expected)) in ran.refused.iter().zip(&wrong) {
+        assert!(refusal.contains(expected), "{refusal}");
     }
-    log.say(r#"{"answer": "i", "value": {"n": 1, "level": "b", "at": "2026-01-01T00:00:00Z"}, "by": "desk"}"#);
+    log.send(r#"{"answer": "i", "value": {"n": 1, "level": "b", "at": "2026-01-01T00:00:00Z"}, "by": "desk"}"#);
     let expected = json!({"i": {"city": "Oslo", "n": 1, "level": "b", "at": "2026-01-01T00:00:00Z", "note": null}, "year": 2026});
     assert_eq!(world.run(&text).await.reply(), expected);
     assert_eq!(
@@ -701,15 +713,15 @@ async fn without_a_journal_somebody_must_be_there() {
         (ran.reply(), ran.outcome.unused_answers),
         (json!(1), vec!["v.confirm".into()])
     );
-    // Whoever is there is asked again after what does not fit; one that has gone is not.
+    // After an answer that does not fit, the asker is asked again, unless it has no more answers.
     let mut world = World::new().tool("a.write", [give(json!(1))]);
-    let somebody = clerk(
+    let asker = scripted_asker(
         Duration::from_secs(1),
         [(None, json!(3)), (None, json!(true))],
     );
-    world.asker = Some(somebody.clone());
+    world.asker = Some(asker.clone());
     assert_eq!(world.run(&text).await.reply(), json!(1));
-    assert!(somebody.refused.lock().unwrap()[0].contains("does not fit"));
-    world.asker = Some(clerk(Duration::from_secs(1), []));
+    assert!(asker.refused.lock().unwrap()[0].contains("does not fit"));
+    world.asker = Some(scripted_asker(Duration::from_secs(1), []));
     assert_eq!(world.run(&text).await.class(), "internal");
 }

@@ -1,4 +1,4 @@
-//! What catches a failure, on every kind of step, and what can never be caught.
+//! Recovery from failures, on every kind of step, and failures that can never be recovered.
 
 use serde_json::json;
 
@@ -39,7 +39,7 @@ plan p(n: int = 1) -> any {{ step x = {step} recover tool.busy as e => \"caught 
     }
 }
 
-/// The codes that are found in a plan of these statements, those of what is not read left out.
+/// Returns the codes found in plans with these statements, without those about unused names.
 fn found(statements: &[&str]) -> Vec<Vec<String>> {
     let plan = |statement: &str| {
         format!("{TOOLS}\nplan p(n: int, t: timestamp) -> any {{\n{statement}\n}}\n")

@@ -1,4 +1,4 @@
-//! Section 6: tasks and what happens because of them; and how a run closes, aborts, pauses and stalls.
+//! Section 6: tasks and the listeners on them; and how a run closes, aborts, pauses and stalls.
 
 use std::time::Duration;
 
@@ -35,18 +35,18 @@ async fn run(body: &str) -> Ran {
     world().run(&plan(body)).await
 }
 
-/// A world with a journal, in which these were said before the run began.
-fn told(said: &[Json]) -> (World, MemoryLog) {
+/// Returns a world with a journal that has these inbox commands before the run starts.
+fn with_commands(commands: &[Json]) -> (World, MemoryLog) {
     let log = MemoryLog::default();
-    for said in said {
-        log.say(&said.to_string());
+    for command in commands {
+        log.send(&command.to_string());
     }
     let mut world = world();
     world.journal = Some(log.clone());
     (world, log)
 }
 
-/// What was sent by mail, in order.
+/// Returns the bodies of the mails, in order.
 fn mails(ran: &Ran) -> Vec<Json> {
     ran.calls("a.mail")
         .iter()
@@ -77,7 +77,7 @@ fn trace(ran: &Ran, name: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// How often a listener fired, and how often it would have.
+/// Returns how often a listener fired, and how often it would have without its limit.
 fn fired(ran: &Ran, path: &str) -> (u32, u32) {
     let listener = ran
         .outcome
@@ -346,7 +346,7 @@ async fn r6_4_a_firing_waits_for_the_names_above_that_it_reads() {
 #[tokio::test(start_paused = true)]
 async fn r6_5_a_signal_reaches_every_listener_and_each_wait_takes_the_oldest() {
     let go = |n: i32| json!({"signal": "go", "payload": {"n": n}});
-    let (world, log) = told(&[go(1), go(2), json!({"signal": "unheard", "payload": 7})]);
+    let (world, log) = with_commands(&[go(1), go(2), json!({"signal": "unheard", "payload": 7})]);
     let ran = world
         .run(&plan(
             r#"listener one on signal "go" -> { n: int } as s max 9 { step told = a.mail(x: s.n) }
@@ -372,7 +372,7 @@ async fn r6_5_a_signal_reaches_every_listener_and_each_wait_takes_the_oldest() {
 #[tokio::test(start_paused = true)]
 async fn r6_5_signals_are_typed_and_kept_until_somebody_waits() {
     let wrong = json!({"signal": "go", "payload": {"n": "text"}});
-    let (world, log) = told(&[wrong, json!({"signal": "go", "payload": {"n": 5}})]);
+    let (world, log) = with_commands(&[wrong, json!({"signal": "go", "payload": {"n": 5}})]);
     let ran = world
         .run(&plan(
             r#"step r = a.read() step s = wait for signal "go" -> { n: int } after r reply s.n"#,
@@ -392,7 +392,7 @@ async fn r6_5_signals_are_typed_and_kept_until_somebody_waits() {
 
 #[tokio::test(start_paused = true)]
 async fn r6_5_a_run_that_only_waits_for_a_signal_pauses_and_goes_on_when_it_came() {
-    let (world, log) = told(&[]);
+    let (world, log) = with_commands(&[]);
     let text = plan(
         r#"policy { deadline: 1m } step r = a.write() step s = wait for signal "go" -> int step w = a.put(x: s + r) reply w"#,
     );
@@ -406,7 +406,7 @@ async fn r6_5_a_run_that_only_waits_for_a_signal_pauses_and_goes_on_when_it_came
     };
     assert_eq!(what, "`s` waits for `signal \"go\"`");
     tokio::time::sleep(Duration::from_hours(48)).await;
-    log.say(r#"{"signal": "go", "payload": 4}"#);
+    log.send(r#"{"signal": "go", "payload": 4}"#);
     let ran = world.run(&text).await;
     assert_eq!(
         (ran.reply(), ran.calls("a.write").len()),
@@ -419,10 +419,10 @@ async fn r6_5_a_run_that_only_waits_for_a_signal_pauses_and_goes_on_when_it_came
 
 #[tokio::test(start_paused = true)]
 async fn r6_5_a_signal_may_come_while_the_run_works() {
-    let (world, log) = told(&[]);
+    let (world, log) = with_commands(&[]);
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(5)).await;
-        log.say(r#"{"signal": "stop"}"#);
+        log.send(r#"{"signal": "stop"}"#);
     });
     let ran = world
         .run(&plan(
@@ -440,7 +440,7 @@ async fn r6_1_only_an_external_task_is_moved_from_outside() {
         json!({"task": "theirs", "status": "done", "context": {"n": "text"}}),
         json!({"task": "theirs", "status": "done", "context": {"n": 3}}),
     ];
-    let (world, log) = told(&moves);
+    let (world, log) = with_commands(&moves);
     let ran = world
         .run(&plan(
             r#"task own "Own" task theirs "Theirs" { n: int } external
@@ -512,7 +512,7 @@ async fn r1_stalled_names_the_conditions_that_wait() {
     );
     assert_eq!(
         error(&ran),
-        "nothing that the plan names can wake it: `w` waits for `t is done && !(u is failed)`"
+        "the run waits for events that can no longer occur: `w` waits for `t is done && !(u is failed)`"
     );
     assert_eq!(
         (ran.status("w"), mails(&ran)),

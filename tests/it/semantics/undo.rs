@@ -1,4 +1,4 @@
-//! Section 3.7: what a failed plan did is taken back, last first.
+//! Section 3.7: the effects of a failed plan are undone, last first.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -46,7 +46,7 @@ fn plan(body: &str) -> String {
     format!("{TOOLS}\nplan p() {{ {body} }}")
 }
 
-/// The arguments of what took things back, in order.
+/// Returns the arguments of the undo calls, in order.
 fn dropped(ran: &Ran) -> Vec<serde_json::Value> {
     ran.calls("a.drop")
         .iter()
@@ -189,7 +189,7 @@ async fn r10_8_what_recovered_from_a_definitive_failure_is_not_taken_back_and_wh
         dropped(&lost.run(&body("unknown_outcome")).await),
         [json!(1)]
     );
-    // A success that breaks its contract counts as happened.
+    // A success with a result that breaks the contract counts as happened.
     let broken = world().tool("a.make", [give(json!("no number"))]);
     assert_eq!(
         dropped(
@@ -261,7 +261,7 @@ async fn r3_6_settle_takes_back_only_where_the_plan_ends_itself() {
 #[tokio::test(start_paused = true)]
 async fn r3_7_a_cancel_takes_back_unless_the_effects_shall_stay_and_ctrl_c_never_does() {
     let text = plan("step one = a.make() undo a.drop(x: 1) step long = wait 30s");
-    for (said, expected) in [
+    for (command, expected) in [
         (r#"{"cancel": true}"#, 1),
         (r#"{"cancel": true, "keep": true}"#, 0),
     ] {
@@ -271,13 +271,13 @@ async fn r3_7_a_cancel_takes_back_unless_the_effects_shall_stay_and_ctrl_c_never
         let later = log.clone();
         tokio::spawn(async move {
             tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-            later.say(said);
+            later.send(command);
         });
         let ran = world.run(&text).await;
         assert_eq!(
             (ran.outcome.state.name(), dropped(&ran).len()),
             ("cancelled", expected),
-            "{said}"
+            "{command}"
         );
     }
     let mut world = world();
@@ -313,10 +313,10 @@ async fn a_run_that_dies_while_it_takes_back_goes_on_with_that() {
             .await;
         assert!(first.is_none());
         let dying = world.journal.take().unwrap();
-        world.journal = Some(dying.living());
+        world.journal = Some(dying.revived());
         let ran = world.run(&text).await;
         if ran.outcome.state.name() == "paused" {
-            // An effect was in flight: nobody knows, and nothing else can be done before somebody does.
+            // An effect was in flight: its outcome is unknown, and nothing is undone before it is known.
             assert!(!ran.outcome.questions.is_empty(), "killed after {events}");
             continue;
         }
@@ -334,10 +334,10 @@ async fn a_run_that_dies_while_it_takes_back_goes_on_with_that() {
     }
 }
 
-/// Answers after an hour that the call happened, and gave 7.
-struct SlowWitness;
+/// An asker that answers after an hour that the call happened, with the value 7.
+struct SlowAsker;
 
-impl Asker for SlowWitness {
+impl Asker for SlowAsker {
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
         Box::pin(async move {
             tokio::time::sleep(Duration::from_hours(1)).await;
@@ -355,7 +355,7 @@ impl Asker for SlowWitness {
 async fn the_within_of_a_step_that_has_ended_does_not_end_it_again_while_somebody_is_asked() {
     let mut world = world().tool("a.make", [Fail("transient.timeout", Maybe)]);
     world.journal = Some(MemoryLog::default());
-    world.asker = Some(Arc::new(SlowWitness));
+    world.asker = Some(Arc::new(SlowAsker));
     let ran = world
         .run(&plan("step one = a.make() within 30s undo a.drop(x: one)"))
         .await;

@@ -1,4 +1,4 @@
-//! Section 8: numbers, and what becomes of a value where its place declares a type.
+//! Section 8: numbers, and the conversion of a value to the type that its place declares.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::world::{Ran, World, give};
 
-/// Every place that declares a type holds a double where it says so: rounding takes nothing else, and halves are kept.
+/// Every place with the declared type double holds a double: rounding accepts nothing else, and halves are kept.
 const DOUBLES: &[(&str, &str)] = &[
     ("let", "step n = a.int() let x: double = n"),
     ("constant", "let x: double = 3"),

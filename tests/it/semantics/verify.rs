@@ -1,4 +1,4 @@
-//! Sections 3.8 and 10.7: what looks at effects, and what becomes of calls whose answer was lost.
+//! Sections 3.8 and 10.7: `verify`, and calls whose answer was lost.
 
 use serde_json::json;
 
@@ -31,12 +31,23 @@ async fn r3_8_effects_are_looked_at_at_the_end_and_those_without_a_look_are_unve
     let ran = world()
         .run(&plan("step one = a.make() verify a.look(x: one) as found => found.there step two = a.make() reply one"))
         .await;
-    let told = ran.outcome.verification();
-    assert_eq!((told.verified, told.unverified, told.failed), (1, 1, 0));
+    let verification = ran.outcome.verification();
+    assert_eq!(
+        (
+            verification.verified,
+            verification.unverified,
+            verification.failed
+        ),
+        (1, 1, 0)
+    );
     assert_eq!((ran.reply(), ran.calls("a.look").len()), (json!(7), 1));
     assert_eq!(ran.calls("a.look")[0].arguments, json!({ "x": 7 }));
     assert_eq!(ran.outcome.usage.calls, 2, "a look needs no budget");
-    let paths: Vec<&str> = told.checks.iter().map(|check| &*check.path).collect();
+    let paths: Vec<&str> = verification
+        .checks
+        .iter()
+        .map(|check| &*check.path)
+        .collect();
     assert_eq!(paths, ["one", "two"]);
 }
 
@@ -74,9 +85,12 @@ async fn r3_8_a_look_that_finds_nothing_or_breaks_fails_the_run_and_nothing_is_u
             (ran.class().as_str(), ran.status("one")),
             ("validation.verify", "completed".to_owned())
         );
-        let told = ran.outcome.verification();
+        let verification = ran.outcome.verification();
         assert_eq!(
-            (ran.calls("a.drop").len(), (told.failed, told.inconclusive)),
+            (
+                ran.calls("a.drop").len(),
+                (verification.failed, verification.inconclusive)
+            ),
             (0, found)
         );
     }
@@ -94,7 +108,7 @@ async fn r3_8_a_retry_makes_only_the_looks_again() {
     );
     let mut world = world().tool("a.look", [yes(), no(), no(), yes()]);
     world.journal = Some(MemoryLog::default());
-    for (state, looks) in [("failed", 2), ("failed", 3), ("completed", 4)] {
+    for (state, lookups) in [("failed", 2), ("failed", 3), ("completed", 4)] {
         let ran = world.run(&plan(body)).await;
         assert_eq!(
             (
@@ -102,7 +116,7 @@ async fn r3_8_a_retry_makes_only_the_looks_again() {
                 ran.calls("a.make").len(),
                 ran.calls("a.look").len()
             ),
-            (state, 2, looks)
+            (state, 2, lookups)
         );
         assert_eq!(ran.reply(), json!(7));
     }
@@ -130,13 +144,13 @@ async fn r3_8_one_look_that_breaks_does_not_stop_the_others() {
              step two = a.make() verify a.look(x: 2) as found => found.there",
         ))
         .await;
-    let told = ran.outcome.verification();
+    let verification = ran.outcome.verification();
     assert_eq!(
         (
-            told.verified,
-            told.unverified,
-            told.failed,
-            told.inconclusive
+            verification.verified,
+            verification.unverified,
+            verification.failed,
+            verification.inconclusive
         ),
         (1, 0, 0, 1)
     );
@@ -144,7 +158,7 @@ async fn r3_8_one_look_that_breaks_does_not_stop_the_others() {
 
 #[tokio::test(start_paused = true)]
 async fn s3_29_a_look_that_could_not_be_made_is_no_failed_one_and_each_tells_what_it_used() {
-    let looks = [
+    let lookups = [
         give(json!({ "there": true })),
         give(json!({ "there": false })),
         Fail("transient.network", Answered),
@@ -153,18 +167,18 @@ async fn s3_29_a_look_that_could_not_be_made_is_no_failed_one_and_each_tells_wha
         step two = a.make() verify a.look(x: 2) as found => found.there
         step three = a.make() verify a.look(x: 3) as found => found.there
         step four = a.make()";
-    let ran = world().tool("a.look", looks).run(&plan(body)).await;
-    let told = ran.outcome.verification();
+    let ran = world().tool("a.look", lookups).run(&plan(body)).await;
+    let verification = ran.outcome.verification();
     assert_eq!(
         (
-            told.verified,
-            told.failed,
-            told.inconclusive,
-            told.unverified
+            verification.verified,
+            verification.failed,
+            verification.inconclusive,
+            verification.unverified
         ),
         (1, 1, 1, 1)
     );
-    let checks = serde_json::to_value(&told.checks).unwrap();
+    let checks = serde_json::to_value(&verification.checks).unwrap();
     let check = |path: &str| {
         checks
             .as_array()
@@ -193,7 +207,7 @@ async fn s3_29_a_look_that_could_not_be_made_is_no_failed_one_and_each_tells_wha
         "transient.network"
     );
     assert_eq!(
-        told.counts(),
+        verification.counts(),
         "1 verified, 1 unverified, 1 failed, 1 inconclusive"
     );
     assert_eq!(
@@ -221,7 +235,7 @@ async fn r3_8_a_lost_answer_is_found_again() {
         1,
         "it has been looked at already"
     );
-    // It did not happen: the same execution goes out again.
+    // It did not happen, so the same execution is sent again.
     let there = give(json!({ "there": true, "id": 5 }));
     let ran = lost()
         .tool("a.look", [give(json!({ "there": false })), there])
@@ -235,7 +249,7 @@ async fn r3_8_a_lost_answer_is_found_again() {
         "completed",
         "and at the end it was looked at"
     );
-    // Nobody reads it, so that it happened is enough.
+    // The value is not read, so it is enough that it happened.
     let ran = lost()
         .run(&plan(
             "step one = a.make() verify a.look() as found => found.there",
@@ -291,7 +305,7 @@ async fn r10_7_after_a_crash_an_effect_in_flight_waits_for_somebody_whatever_the
             "policy {{ on_failure: {policy} }} step one = a.make() undo a.drop(x: 1) reply one"
         ));
         let mut world = world().tool("a.make", [after(1000, give(json!(7))), give(json!(8))]);
-        // Started, running, and no more.
+        // The journal has the start of the run and of the step.
         world.journal = Some(MemoryLog::default().dying_after(2));
         assert!(
             world
@@ -299,7 +313,7 @@ async fn r10_7_after_a_crash_an_effect_in_flight_waits_for_somebody_whatever_the
                 .await
                 .is_none()
         );
-        let log = world.journal.take().unwrap().living();
+        let log = world.journal.take().unwrap().revived();
         world.journal = Some(log);
         let paused = world.run(&text).await;
         assert_eq!(
@@ -331,7 +345,7 @@ async fn time_in_which_no_process_looked_does_not_count_as_looked() {
                 after(5, give(json!({ "there": true, "id": 7 }))),
             ],
         );
-    // The call, its doubt, the first look and its wait; then nobody is there for an hour.
+    // The journal has the call, its unknown outcome, the first check and its wait; then no process runs for an hour.
     world.journal = Some(MemoryLog::default().dying_after(5));
     assert!(
         world
@@ -340,7 +354,7 @@ async fn time_in_which_no_process_looked_does_not_count_as_looked() {
             .is_none()
     );
     world.host.advance(std::time::Duration::from_hours(1));
-    let log = world.journal.take().unwrap().living();
+    let log = world.journal.take().unwrap().revived();
     world.journal = Some(log);
     let ran = world.run(&text).await;
     assert_eq!(
@@ -396,7 +410,7 @@ async fn a_run_in_doubt_that_dies_after_any_event_never_acts_twice() {
                 .await
                 .is_none()
         );
-        let log = world.journal.take().unwrap().living();
+        let log = world.journal.take().unwrap().revived();
         world.journal = Some(log);
         world.answers = vec![("two", json!({ "happened": true, "value": 7 }))];
         let ran = world.run(&text).await;

@@ -1,10 +1,10 @@
-//! The panel beside a result, at clients that declare that they show such.
+//! The panel next to a result, for clients that support it.
 
 use serde_json::{Value as Json, json};
 
-use super::{Desk, Person, REVISIONS, TIDY, browser};
+use super::{Person, REVISIONS, TIDY, TicketProject, browser};
 
-/// The panel of each tool of a list that has one.
+/// Returns the panel of each tool in a list that has one.
 fn panels(listed: &Json) -> Vec<(&str, &Json)> {
     let tools = listed["tools"].as_array().unwrap().iter();
     tools
@@ -16,7 +16,7 @@ fn panels(listed: &Json) -> Vec<(&str, &Json)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_shows_panels_has_one_for_what_a_run_may_ask() {
     for revision in REVISIONS {
-        let desk = Desk::new();
+        let desk = TicketProject::new();
         let mut client = desk.client(revision, Person::SeesPanels).await;
         let listed = client.request("tools/list", json!({})).await;
         let panel = json!({ "resourceUri": "ui://planrun/question", "visibility": ["model"] });
@@ -36,7 +36,7 @@ async fn a_client_that_shows_panels_has_one_for_what_a_run_may_ask() {
         );
         assert!(desk.log().is_empty());
 
-        // What the panel opens: somebody says yes on the page, and the run goes on.
+        // The page that the panel opens: a person approves, and the run continues.
         let page = question["page"].as_str().unwrap();
         let sent = browser()
             .post(page)
@@ -57,7 +57,7 @@ async fn a_client_that_shows_panels_has_one_for_what_a_run_may_ask() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_panel_is_html_that_loads_nothing_and_puts_no_text_into_its_markup() {
-    let desk = Desk::new();
+    let desk = TicketProject::new();
     let mut client = desk.client("2025-11-25", Person::SeesPanels).await;
     let uri = "ui://planrun/question";
     let read = client
@@ -65,7 +65,7 @@ async fn the_panel_is_html_that_loads_nothing_and_puts_no_text_into_its_markup()
         .await;
     let panel = &read["contents"][0];
     assert_eq!(panel["mimeType"], "text/html;profile=mcp-app");
-    // Nothing that a host would have to allow is asked for.
+    // It requests no permissions from the host.
     assert_eq!(panel["_meta"]["ui"], json!({ "prefersBorder": true }));
     let html = panel["text"].as_str().unwrap();
     for way in [
@@ -82,7 +82,7 @@ async fn the_panel_is_html_that_loads_nothing_and_puts_no_text_into_its_markup()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_declares_no_panels_is_told_of_none() {
-    let desk = Desk::new();
+    let desk = TicketProject::new();
     let mut client = desk.client("2025-11-25", Person::Nobody).await;
     let listed = client.request("tools/list", json!({})).await;
     assert_eq!(panels(&listed), []);

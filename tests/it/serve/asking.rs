@@ -1,4 +1,4 @@
-//! Questions as the addresses of pages, at clients that open such.
+//! Questions as links to pages, for clients that open them.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use planrun_core::journal::Given;
 use planrun_runs::runs::{Addressee, RunFilter};
 use serde_json::{Value as Json, json};
 
-use super::{Desk, Person, TIDY, browser};
+use super::{Person, TIDY, TicketProject, browser};
 
 const THINKS: Duration = Duration::from_millis(1100);
 
-/// Somebody at a client that opens pages, or shows forms, too.
-fn opens<const N: usize>(shows_forms: bool, says: [(&str, Duration); N]) -> Person {
+/// Returns a person whose client opens pages, and also displays forms if requested.
+fn opens<const N: usize>(shows_forms: bool, answers: [(&str, Duration); N]) -> Person {
     Person::Opens {
-        says: says
+        answers: answers
             .map(|(action, after)| (json!({ "action": action }), after))
             .into(),
         shows_forms,
@@ -24,7 +24,7 @@ fn opens<const N: usize>(shows_forms: bool, says: [(&str, Duration); N]) -> Pers
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_opens_pages_is_given_the_address_and_the_model_is_not() {
     for revision in ["2025-11-25", "2026-07-28"] {
-        let desk = Desk::new();
+        let desk = TicketProject::new();
         let person = opens(false, [("accept", THINKS)]);
         let mut client = desk.client(revision, person).await;
         let done = client.call("run", json!({ "plan": TIDY })).await;
@@ -56,26 +56,26 @@ async fn a_client_that_opens_pages_is_given_the_address_and_the_model_is_not() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_opens_no_page_is_told_of_it_and_a_no_to_it_is_final() {
     for revision in ["2025-11-25", "2026-07-28"] {
-        let desk = Desk::new();
+        let desk = TicketProject::new();
         let person = opens(false, [("cancel", Duration::ZERO), ("decline", THINKS)]);
         let mut client = desk.client(revision, person).await;
-        let (told, is_error) = client.told("run", json!({ "plan": TIDY })).await;
+        let (text, is_error) = client.call_text("run", json!({ "plan": TIDY })).await;
         let page = client.questions[0]["url"].as_str().unwrap().to_owned();
         assert!(
-            !is_error && told.contains(&format!("answer at {page} or")),
-            "{told}"
+            !is_error && text.contains(&format!("answer at {page} or")),
+            "{text}"
         );
-        let (told, is_error) = client.told("run", json!({ "plan": TIDY })).await;
-        assert!(is_error && told.contains("denied.human"), "{told}");
+        let (text, is_error) = client.call_text("run", json!({ "plan": TIDY })).await;
+        assert!(is_error && text.contains("denied.human"), "{text}");
         assert!(desk.log().is_empty());
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_from_elsewhere_ends_a_page_that_is_open() {
-    let desk = Desk::new();
+    let desk = TicketProject::new();
     let person = Person::Opens {
-        says: [(json!({ "action": "accept" }), THINKS)].into(),
+        answers: [(json!({ "action": "accept" }), THINKS)].into(),
         shows_forms: false,
         sends: "",
     };
@@ -85,7 +85,7 @@ async fn an_answer_from_elsewhere_ends_a_page_that_is_open() {
         let run = loop {
             tokio::time::sleep(THINKS * 2).await;
             let runs = planrun.list(&RunFilter::default()).unwrap_or_default();
-            if let Some(run) = runs.into_iter().find(|run| run.standing() == "paused") {
+            if let Some(run) = runs.into_iter().find(|run| run.status() == "paused") {
                 break run.run.clone();
             }
         };
@@ -110,7 +110,7 @@ async fn an_answer_from_elsewhere_ends_a_page_that_is_open() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_form_that_nobody_has_seen_is_followed_by_the_page() {
     for revision in ["2025-11-25", "2026-07-28"] {
-        let desk = Desk::new();
+        let desk = TicketProject::new();
         let person = opens(true, [("decline", Duration::ZERO), ("accept", THINKS)]);
         let mut client = desk.client(revision, person).await;
         let done = client.call("run", json!({ "plan": TIDY })).await;
@@ -128,9 +128,9 @@ async fn a_form_that_nobody_has_seen_is_followed_by_the_page() {
 async fn what_no_form_has_is_asked_on_the_page_at_once() {
     const PLAN: &str = r#"step given = input "Which?" -> { ids: string[] } reply size(given.ids)"#;
     for revision in ["2025-11-25", "2026-07-28"] {
-        let desk = Desk::new();
+        let desk = TicketProject::new();
         let person = Person::Opens {
-            says: [(json!({ "action": "accept" }), Duration::ZERO)].into(),
+            answers: [(json!({ "action": "accept" }), Duration::ZERO)].into(),
             shows_forms: true,
             sends: "decision=yes&field.ids=%5B%22a%22%2C%22b%22%5D",
         };
@@ -147,11 +147,11 @@ async fn constants_in_a_question_are_listed_as_a_person_would() {
         step all = each id in ["a", "b", "c", "d", "e"] max 5 { step c = desk.close(id: id, by: "me") yield c }
         reply size(all)
     }"#;
-    let desk = Desk::new();
-    let person = Person::says([json!({ "action": "decline" })]);
+    let desk = TicketProject::new();
+    let person = Person::answering([json!({ "action": "decline" })]);
     let mut client = desk.client("2025-11-25", person).await;
-    let (told, _) = client.told("run", json!({ "plan": PLAN })).await;
-    let question = client.asked.first().unwrap_or(&told);
+    let (text, _) = client.call_text("run", json!({ "plan": PLAN })).await;
+    let question = client.asked.first().unwrap_or(&text);
     assert!(
         question.contains(r#"id is "a", "b" or one of 3 more, by = "me""#),
         "{question}"

@@ -1,28 +1,28 @@
-//! What a client hears of by itself: saved plans that somebody has changed by hand, and runs that it follows.
+//! Notifications of a client: saved plans that were edited by hand, and runs that it subscribed to.
 
 use std::fs;
 
 use serde_json::{Value as Json, json};
 
-use super::{Desk, Peer, Person, SEE, TIDY, browser, page_of};
+use super::{Peer, Person, SEE, TIDY, TicketProject, browser, page_of};
 
 const CHANGED: &str = "notifications/tools/list_changed";
 const UPDATED: &str = "notifications/resources/updated";
 
-/// The tool of the plan `see`, as it is listed.
+/// Returns the tool of the plan `see` in the list of tools.
 async fn see(client: &mut Peer) -> Option<Json> {
     let listed = client.request("tools/list", json!({})).await;
     let mut tools = listed["tools"].as_array().unwrap().iter();
     tools.find(|tool| tool["name"] == "see").cloned()
 }
 
-/// A client that has begun to listen to changes of tools, and of these resources.
-async fn listening(desk: &Desk, revision: &'static str, uris: &[&str]) -> Peer {
+/// Returns a client that listens to changes of tools, and of these resources.
+async fn listening(desk: &TicketProject, revision: &'static str, uris: &[&str]) -> Peer {
     let mut client = desk.client(revision, Person::Nobody).await;
     if client.is_stateless() {
-        let wanted = json!({ "toolsListChanged": true, "resourceSubscriptions": uris });
+        let filter = json!({ "toolsListChanged": true, "resourceSubscriptions": uris });
         client
-            .begin("subscriptions/listen", json!({ "notifications": wanted }))
+            .begin("subscriptions/listen", json!({ "notifications": filter }))
             .await;
         let accepted = client
             .notification("notifications/subscriptions/acknowledged")
@@ -44,7 +44,7 @@ async fn listening(desk: &Desk, revision: &'static str, uris: &[&str]) -> Peer {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn plans_that_are_changed_by_hand_are_told() {
     for revision in ["2025-11-25", "2026-07-28"] {
-        let desk = Desk::new();
+        let desk = TicketProject::new();
         let mut client = listening(&desk, revision, &[]).await;
         assert_eq!(see(&mut client).await, None);
         let file = desk.folder.path().join("plans/see.plan");
@@ -59,7 +59,7 @@ async fn plans_that_are_changed_by_hand_are_told() {
         let after = see(&mut client).await.unwrap();
         assert_eq!(after["inputSchema"]["required"], json!(["n"]));
 
-        // What changes no tool is not told.
+        // A change without an effect on tools is not reported.
         fs::write(file.with_file_name("wrong.plan"), "plan wrong( {").unwrap();
         fs::remove_file(&file).unwrap();
         client.notification(CHANGED).await;
@@ -72,13 +72,13 @@ async fn plans_that_are_changed_by_hand_are_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_follows_a_run_hears_that_it_goes_on() {
     for revision in ["2025-11-25", "2026-07-28"] {
-        let desk = Desk::new();
+        let desk = TicketProject::new();
         let mut model = desk.client("2025-11-25", Person::Nobody).await;
-        let (told, _) = model.told("run", json!({ "plan": TIDY })).await;
-        let run = told.split(' ').nth(1).unwrap().to_owned();
+        let (text, _) = model.call_text("run", json!({ "plan": TIDY })).await;
+        let run = text.split(' ').nth(1).unwrap().to_owned();
         let uri = format!("planrun://runs/{run}");
         let mut client = listening(&desk, revision, &[&uri]).await;
-        let sent = browser().post(page_of(&told)).body("decision=yes");
+        let sent = browser().post(page_of(&text)).body("decision=yes");
         assert_eq!(sent.send().await.unwrap().status(), 200);
         assert_eq!(client.notification(UPDATED).await["uri"], uri.as_str());
     }
@@ -86,7 +86,7 @@ async fn who_follows_a_run_hears_that_it_goes_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_runs_are_followed() {
-    let desk = Desk::new();
+    let desk = TicketProject::new();
     let mut client = desk.client("2025-11-25", Person::Nobody).await;
     for uri in ["planrun://runs/nothing", "planrun://nothing"] {
         let refused = client

@@ -1,4 +1,4 @@
-//! What becomes of runs when the client of a server goes away, or the server is ended.
+//! Runs whose client disconnects, or whose server is terminated.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -24,8 +24,8 @@ use crate::support::folder;
 const PLAN: &str =
     "use desk plan p() -> int { step c = desk.close() step d = desk.close() reply c + d }";
 
-/// What a client of 2025-06-18 says, in order: that it is there, one run, and the yes to its question.
-fn said() -> [Json; 4] {
+/// Returns the messages of a 2025-06-18 client, in order: initialization, one run, and the approval.
+fn client_messages() -> [Json; 4] {
     let hello = json!({
         "protocolVersion": "2025-06-18", "capabilities": { "elicitation": {} },
         "clientInfo": { "name": "leaves", "version": "1" },
@@ -60,7 +60,7 @@ async fn a_client_that_leaves_in_the_middle_of_an_effect_leaves_no_doubt() {
     let (reader, mut writer) = tokio::io::split(ours);
     let mut lines = BufReader::new(reader).lines();
 
-    let [hello, ready, run, mut yes] = said();
+    let [hello, ready, run, mut yes] = client_messages();
     for message in [hello, ready, run] {
         writer
             .write_all(format!("{message}\n").as_bytes())
@@ -90,21 +90,21 @@ async fn a_client_that_leaves_in_the_middle_of_an_effect_leaves_no_doubt() {
     drop((writer, lines));
     ended.await.unwrap().unwrap();
 
-    // What was called is awaited, and nothing more is called.
+    // The call in flight is awaited, and nothing else is called.
     assert_eq!(*log.lock().unwrap(), ["begun", "done"]);
     let run = planrun.list(&RunFilter::default()).unwrap().remove(0);
     assert!(!run.driven);
     assert!(planrun.questions(&run.run).unwrap().questions().is_empty());
 }
 
-/// A desk over HTTP: how many calls have begun, and from when on they are answered.
-struct SlowDesk {
+/// An HTTP service: the number of calls that have begun, and a switch that releases the answers.
+struct SlowService {
     begun: watch::Receiver<usize>,
     answers: watch::Sender<bool>,
     folder: TempDir,
 }
 
-impl SlowDesk {
+impl SlowService {
     async fn open() -> Self {
         let (begins, begun) = watch::channel(0);
         let answers = watch::Sender::new(false);
@@ -139,7 +139,7 @@ impl SlowDesk {
         }
     }
 
-    /// A server of the project, and a client of it.
+    /// Starts a server of the project, and a client of it.
     async fn serve(&self, person: Person) -> (Child, Peer) {
         let mut server = Command::new(env!("CARGO_BIN_EXE_planrun"))
             .args(["serve", "--stdio"])
@@ -155,10 +155,10 @@ impl SlowDesk {
     }
 }
 
-/// Ends a server, in the middle of an effect, by a signal or by closing its standard input. The effect is awaited, and
-/// another server goes on with the run.
-async fn goes_on_after(signal: Option<Signal>) {
-    let mut desk = SlowDesk::open().await;
+/// Ends a server during an effect, by a signal or by closing its standard input. The effect is awaited, and another
+/// server resumes the run.
+async fn resumes_after(signal: Option<Signal>) {
+    let mut desk = SlowService::open().await;
     let (mut server, mut client) = desk.serve(Person::yes()).await;
     let run = json!({ "name": "run", "arguments": { "plan": PLAN } });
     let call = client.begin("tools/call", run).await;
@@ -175,17 +175,14 @@ async fn goes_on_after(signal: Option<Signal>) {
         }
         None => client.writer = Box::new(tokio::io::sink()),
     }
-    // Nobody waits for the run any more.
-    let told = loop {
+    // The request is answered, although the run is still waiting.
+    let text = loop {
         let message = client.next().await;
         if message["id"] == call {
             break message["result"]["content"][0]["text"].to_string();
         }
     };
-    assert!(
-        told.contains(" goes on at c, also without anybody waiting"),
-        "{told}"
-    );
+    assert!(text.contains(" continues at c in the background"), "{text}");
     tokio::time::sleep(Duration::from_millis(300)).await;
     desk.answers.send_replace(true);
     assert!(server.wait().await.unwrap().success());
@@ -193,7 +190,7 @@ async fn goes_on_after(signal: Option<Signal>) {
     let planrun = Planrun::open(desk.folder.path()).unwrap();
     let run = planrun.list(&RunFilter::default()).unwrap().remove(0);
     assert!(!run.driven);
-    assert_eq!(run.standing(), "paused");
+    assert_eq!(run.status(), "paused");
     assert!(planrun.questions(&run.run).unwrap().questions().is_empty());
     let (_server, mut client) = desk.serve(Person::Nobody).await;
     let wait = json!({ "id": run.run, "wait_s": 45 });
@@ -204,15 +201,15 @@ async fn goes_on_after(signal: Option<Signal>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_goes_on_at_the_next_server_when_one_is_terminated() {
-    goes_on_after(Some(Signal::TERM)).await;
+    resumes_after(Some(Signal::TERM)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_goes_on_at_the_next_server_when_one_is_interrupted() {
-    goes_on_after(Some(Signal::INT)).await;
+    resumes_after(Some(Signal::INT)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_goes_on_at_the_next_server_when_the_input_of_one_is_closed() {
-    goes_on_after(None).await;
+    resumes_after(None).await;
 }

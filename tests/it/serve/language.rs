@@ -1,8 +1,8 @@
-//! The prompt that gives a model the language, and completion of what a person types.
+//! The prompt with the language description, and completion of arguments.
 
 use serde_json::{Value as Json, json};
 
-use super::{Desk, Peer, Person, SEE};
+use super::{Peer, Person, SEE, TicketProject};
 
 async fn completions(client: &mut Peer, of: Json, name: &str, typed: &str) -> Vec<String> {
     let argument = json!({ "name": name, "value": typed });
@@ -14,7 +14,7 @@ async fn completions(client: &mut Peer, of: Json, name: &str, typed: &str) -> Ve
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_gives_a_model_the_card_and_a_page() {
     for revision in super::REVISIONS {
-        let desk = Desk::new();
+        let desk = TicketProject::new();
         let mut client = desk.client(revision, Person::Nobody).await;
         let listed = client.request("prompts/list", json!({})).await;
         let prompt = &listed["prompts"][0];
@@ -57,7 +57,7 @@ async fn a_person_gives_a_model_the_card_and_a_page() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_and_runs_are_completed() {
-    let desk = Desk::new();
+    let desk = TicketProject::new();
     let mut client = desk.client("2025-11-25", Person::Nobody).await;
     let prompt = json!({ "type": "ref/prompt", "name": "language" });
     let page = json!({ "type": "ref/resource", "uri": "planrun://language/{+topic}" });

@@ -1,4 +1,4 @@
-//! Plan mode as a client of the protocol has it: over streams, with a person who answers or does not.
+//! Plan mode from the view of an MCP client: over streams, with or without a person who answers.
 
 mod app;
 mod asking;
@@ -36,11 +36,11 @@ plan tidy() -> int {
 
 const SEE: &str = "use desk plan see() -> int { step open = desk.list() reply size(open) }";
 
-/// What was done to the tickets, in order.
+/// The calls on tickets, in order.
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// A project with a desk, and what was done to it.
-struct Desk {
+/// A project with a ticket service, and a record of its calls.
+struct TicketProject {
     folder: TempDir,
     mode: Arc<PlanMode>,
     log: Log,
@@ -76,7 +76,7 @@ fn desk_tools(log: &Log, refuses: Option<&'static str>) -> Vec<Tool> {
     [list, close, reopen].map(Result::unwrap).into()
 }
 
-impl Desk {
+impl TicketProject {
     fn new() -> Self {
         Self::refusing(None)
     }
@@ -95,7 +95,7 @@ impl Desk {
         self.log.lock().unwrap().clone()
     }
 
-    /// A client of a revision; `answers` are given to the questions it is asked, in order.
+    /// Returns a client with this protocol revision, with a person who answers its questions.
     async fn client(&self, revision: &'static str, person: Person) -> Peer {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let server = Server::new(self.mode.clone());
@@ -104,41 +104,42 @@ impl Desk {
     }
 }
 
-/// Who sits at a client.
+/// The person at a client, and the capabilities of the client.
 enum Person {
-    /// It cannot ask anybody.
+    /// The client cannot ask questions.
     Nobody,
-    /// It cannot ask, and shows panels beside results.
+    /// The client cannot ask questions, but displays panels next to results.
     SeesPanels,
-    /// What is said to each question, after so long.
-    Says(VecDeque<(Json, Duration)>),
-    /// The same, at a client that opens pages; whether it shows forms, too. What is sent to a page that is opened, if anything.
+    /// The answer to each question, and its delay.
+    Answers(VecDeque<(Json, Duration)>),
+    /// The same, with a client that opens pages, and also displays forms if `shows_forms`. `sends` is posted to the
+    /// opened page, unless it is empty.
     Opens {
-        says: VecDeque<(Json, Duration)>,
+        answers: VecDeque<(Json, Duration)>,
         shows_forms: bool,
         sends: &'static str,
     },
 }
 
 impl Person {
-    fn says<const N: usize>(answers: [Json; N]) -> Self {
+    fn answering<const N: usize>(answers: [Json; N]) -> Self {
         let thinks = Duration::from_millis(1100);
-        Self::Says(answers.into_iter().map(|answer| (answer, thinks)).collect())
+        Self::Answers(answers.into_iter().map(|answer| (answer, thinks)).collect())
     }
 
     fn yes() -> Self {
-        Self::says([json!({ "action": "accept", "content": { "approve": true } })])
+        Self::answering([json!({ "action": "accept", "content": { "approve": true } })])
     }
 }
 
-/// A client that speaks the protocol by itself.
+/// A minimal client of the protocol.
 struct Peer {
     reader: tokio::io::Lines<BufReader<Box<dyn AsyncRead + Send + Unpin>>>,
     writer: Box<dyn AsyncWrite + Send + Unpin>,
     revision: &'static str,
     person: Person,
     last: u64,
-    /// What it was asked, and the whole of that; and what it was notified of.
+    /// The texts of the questions, the whole questions, and the notifications.
     asked: Vec<String>,
     questions: Vec<Json>,
     notified: Vec<Json>,
@@ -186,7 +187,7 @@ impl Peer {
                 let html = json!({ "mimeTypes": ["text/html;profile=mcp-app"] });
                 json!({ "extensions": { "io.modelcontextprotocol/ui": html } })
             }
-            Person::Says(_) => json!({ "elicitation": { "form": {} } }),
+            Person::Answers(_) => json!({ "elicitation": { "form": {} } }),
             Person::Opens {
                 shows_forms: true, ..
             } => json!({ "elicitation": { "form": {}, "url": {} } }),
@@ -199,7 +200,7 @@ impl Peer {
         self.writer.write_all(line.as_bytes()).await.unwrap();
     }
 
-    /// Sends a request, and gives its id.
+    /// Sends a request. Returns its id.
     async fn begin(&mut self, method: &str, mut params: Json) -> u64 {
         self.last += 1;
         let id = self.last;
@@ -216,7 +217,7 @@ impl Peer {
         id
     }
 
-    /// The next answer to a request, or the next notification. Questions of the server are answered meanwhile.
+    /// Returns the next response or notification. Questions of the server are answered in between.
     async fn next(&mut self) -> Json {
         loop {
             let line = self.reader.next_line().await.unwrap();
@@ -230,7 +231,7 @@ impl Peer {
         }
     }
 
-    /// What a request is answered with: a result or an error.
+    /// Sends a request. Returns its response: a result or an error.
     async fn answer_to(&mut self, method: &str, params: Json) -> Json {
         let id = self.begin(method, params).await;
         loop {
@@ -243,14 +244,14 @@ impl Peer {
         }
     }
 
-    /// The result of a request.
+    /// Sends a request. Returns its result.
     async fn request(&mut self, method: &str, params: Json) -> Json {
         let answer = self.answer_to(method, params).await;
         assert!(answer["error"].is_null(), "{answer}");
         answer["result"].clone()
     }
 
-    /// Waits for a notification, unless it has come already, and gives its parameters.
+    /// Waits for a notification, unless it has already arrived. Returns its parameters.
     async fn notification(&mut self, method: &str) -> Json {
         loop {
             let of = |one: &Json| one["method"] == method;
@@ -266,16 +267,16 @@ impl Peer {
         self.asked
             .push(question["message"].as_str().unwrap().to_owned());
         self.questions.push(question.clone());
-        let (Person::Says(says) | Person::Opens { says, .. }) = &mut self.person else {
+        let (Person::Answers(answers) | Person::Opens { answers, .. }) = &mut self.person else {
             panic!("nobody can be asked");
         };
-        let (answer, after) = says.pop_front().expect("a question too many");
+        let (answer, after) = answers.pop_front().expect("a question too many");
         tokio::time::sleep(after).await;
         if let (Person::Opens { sends, .. }, Some(page)) = (&self.person, question["url"].as_str())
             && answer["action"] == "accept"
             && !sends.is_empty()
         {
-            // Somebody reads the page first, while the server waits.
+            // The person reads the page first, while the server waits.
             let (page, sends) = (page.to_owned(), *sends);
             tokio::spawn(async move {
                 tokio::time::sleep(Duration::from_millis(300)).await;
@@ -286,7 +287,7 @@ impl Peer {
         answer
     }
 
-    /// The result of a tool. A client of 2026-07-28 makes the call again with the answers.
+    /// Calls a tool. Returns its result. With 2026-07-28, the call is repeated with the answers.
     async fn call(&mut self, tool: &str, arguments: Json) -> Json {
         let call = json!({ "name": tool, "arguments": arguments });
         let mut result = self.request("tools/call", call.clone()).await;
@@ -303,23 +304,23 @@ impl Peer {
         result
     }
 
-    /// The text of a result, and whether it is an error.
-    async fn told(&mut self, tool: &str, arguments: Json) -> (String, bool) {
+    /// Calls a tool. Returns the text of the result, and whether it is an error.
+    async fn call_text(&mut self, tool: &str, arguments: Json) -> (String, bool) {
         let result = self.call(tool, arguments).await;
         let text = result["content"][0]["text"].as_str().unwrap().to_owned();
         (text, result["isError"] == true)
     }
 }
 
-/// What a person opens pages with.
+/// Returns the HTTP client for opening pages.
 fn browser() -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
-/// The address of a page in what a model is told.
-fn page_of(told: &str) -> String {
-    let (_, page) = told.split_once(" at ").unwrap();
+/// Returns the address of a page in a message to a model.
+fn page_of(text: &str) -> String {
+    let (_, page) = text.split_once(" at ").unwrap();
     page.split(' ').next().unwrap().to_owned()
 }
 
@@ -328,22 +329,22 @@ const REVISIONS: [&str; 3] = ["2025-06-18", "2025-11-25", "2026-07-28"];
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plan_is_refused_mended_approved_once_and_done() {
     for revision in REVISIONS {
-        let desk = Desk::new();
+        let desk = TicketProject::new();
         let mut client = desk.client(revision, Person::yes()).await;
         let (found, _) = client
-            .told("search", json!({ "query": "close tickets" }))
+            .call_text("search", json!({ "query": "close tickets" }))
             .await;
         assert!(
             found.starts_with("desk.close(id, by) effect  Closes a ticket."),
             "{found}"
         );
         let (contract, _) = client
-            .told("describe", json!({ "names": ["desk.close"] }))
+            .call_text("describe", json!({ "names": ["desk.close"] }))
             .await;
         assert!(contract.contains("tool desk.close(id: string, by: string) -> string effect"));
 
         let wrong = TIDY.replace("by: \"planrun\"", "from: \"planrun\"");
-        let (refused, is_error) = client.told("run", json!({ "plan": wrong })).await;
+        let (refused, is_error) = client.call_text("run", json!({ "plan": wrong })).await;
         assert!(
             is_error && refused.starts_with("Nothing was called."),
             "{refused}"
@@ -382,12 +383,12 @@ async fn a_plan_is_refused_mended_approved_once_and_done() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_no_is_final_and_nothing_happens() {
     for revision in REVISIONS {
-        let desk = Desk::new();
-        let person = Person::says([json!({ "action": "decline" })]);
+        let desk = TicketProject::new();
+        let person = Person::answering([json!({ "action": "decline" })]);
         let mut client = desk.client(revision, person).await;
-        let (told, is_error) = client.told("run", json!({ "plan": TIDY })).await;
-        assert!(is_error && told.contains("denied.human"), "{told}");
-        assert!(told.contains("elicitation:tester` said no"), "{told}");
+        let (text, is_error) = client.call_text("run", json!({ "plan": TIDY })).await;
+        assert!(is_error && text.contains("denied.human"), "{text}");
+        assert!(text.contains("elicitation:tester` declined"), "{text}");
         assert!(desk.log().is_empty());
     }
 }
@@ -399,26 +400,26 @@ async fn a_no_of_nobody_and_no_client_that_asks_lead_to_the_page_and_the_termina
         ("2026-07-28", true),
         ("2025-11-25", false),
     ] {
-        let desk = Desk::new();
+        let desk = TicketProject::new();
         let person = if declines {
-            Person::Says([(json!({ "action": "decline" }), Duration::ZERO)].into())
+            Person::Answers([(json!({ "action": "decline" }), Duration::ZERO)].into())
         } else {
             Person::Nobody
         };
         let mut client = desk.client(revision, person).await;
-        let (told, is_error) = client.told("run", json!({ "plan": TIDY })).await;
-        assert!(!is_error && told.contains("waits for the person"), "{told}");
-        let page = page_of(&told);
-        let run = told.split(' ').nth(1).unwrap().to_owned();
+        let (text, is_error) = client.call_text("run", json!({ "plan": TIDY })).await;
+        assert!(!is_error && text.contains("waits for the person"), "{text}");
+        let page = page_of(&text);
+        let run = text.split(' ').nth(1).unwrap().to_owned();
         assert!(
-            told.contains(&format!(
+            text.contains(&format!(
                 "`planrun runs answer {run} approval=true --resume`"
             )),
-            "{told}"
+            "{text}"
         );
         assert!(desk.log().is_empty());
 
-        // A person opens the page, reads the plan and agrees.
+        // A person opens the page, reads the plan and approves.
         let browser = browser();
         let shown = browser
             .get(&page)
@@ -442,11 +443,11 @@ async fn a_no_of_nobody_and_no_client_that_asks_lead_to_the_page_and_the_termina
             .unwrap();
         assert_eq!(sent.status(), 200);
         let (reply, is_error) = client
-            .told("runs", json!({ "id": run, "wait_s": 20 }))
+            .call_text("runs", json!({ "id": run, "wait_s": 20 }))
             .await;
         assert!(!is_error && reply.contains("\"reply\":3"), "{reply}");
         assert_eq!(desk.log().len(), 3);
-        // The address answers once.
+        // The address accepts one answer.
         let again = browser
             .post(&page)
             .body("decision=no")
@@ -459,48 +460,48 @@ async fn a_no_of_nobody_and_no_client_that_asks_lead_to_the_page_and_the_termina
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plan_that_reads_asks_nobody_and_read_takes_no_other() {
-    let desk = Desk::new();
+    let desk = TicketProject::new();
     let mut client = desk.client("2025-11-25", Person::Nobody).await;
-    let (told, is_error) = client.told("read", json!({ "plan": SEE })).await;
-    assert!(!is_error && told.contains("\"reply\":3"), "{told}");
-    let (told, is_error) = client.told("read", json!({ "plan": TIDY })).await;
-    assert!(is_error && told.contains("may call desk.close"), "{told}");
+    let (text, is_error) = client.call_text("read", json!({ "plan": SEE })).await;
+    assert!(!is_error && text.contains("\"reply\":3"), "{text}");
+    let (text, is_error) = client.call_text("read", json!({ "plan": TIDY })).await;
+    assert!(is_error && text.contains("may call desk.close"), "{text}");
     assert!(desk.log().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_says_what_was_undone_and_the_mended_plan_takes_over_the_rest() {
-    let desk = Desk::refusing(Some("t3"));
-    let person = Person::says([
+    let desk = TicketProject::refusing(Some("t3"));
+    let person = Person::answering([
         json!({ "action": "accept", "content": { "approve": true } }),
         json!({ "action": "accept", "content": { "approve": true } }),
     ]);
     let mut client = desk.client("2025-11-25", person).await;
-    let (told, is_error) = client.told("run", json!({ "plan": TIDY })).await;
-    assert!(is_error && told.contains("at closed[2].c"), "{told}");
-    assert!(told.contains("the ticket is locked"), "{told}");
-    assert!(told.contains("undone: closed[0].c, closed[1].c"), "{told}");
+    let (text, is_error) = client.call_text("run", json!({ "plan": TIDY })).await;
+    assert!(is_error && text.contains("at closed[2].c"), "{text}");
+    assert!(text.contains("the ticket is locked"), "{text}");
+    assert!(text.contains("undone: closed[0].c, closed[1].c"), "{text}");
     assert_eq!(
         desk.log(),
         ["close t1", "close t2", "reopen t2", "reopen t1"]
     );
-    let run = told.split(' ').nth(1).unwrap();
+    let run = text.split(' ').nth(1).unwrap();
     let mended = TIDY.replace("in open max", "in open.filter(t, t != \"t3\") max");
-    let (told, is_error) = client
-        .told("run", json!({ "plan": mended, "base": run }))
+    let (text, is_error) = client
+        .call_text("run", json!({ "plan": mended, "base": run }))
         .await;
-    assert!(!is_error && told.contains("\"reply\":2"), "{told}");
+    assert!(!is_error && text.contains("\"reply\":2"), "{text}");
     assert_eq!(desk.log()[4..], ["close t1", "close t2"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s1_11_a_saved_plan_is_a_tool() {
-    let desk = Desk::new();
+    let desk = TicketProject::new();
     let mut client = desk.client("2025-11-25", Person::yes()).await;
-    let (told, is_error) = client
-        .told("save", json!({ "name": "see_open", "plan": SEE }))
+    let (text, is_error) = client
+        .call_text("save", json!({ "name": "see_open", "plan": SEE }))
         .await;
-    assert!(!is_error, "{told}");
+    assert!(!is_error, "{text}");
     let saved = std::fs::read_to_string(desk.folder.path().join("plans/see_open.plan")).unwrap();
     assert!(saved.contains("plan see_open() -> int {"), "{saved}");
     let tools = client.request("tools/list", json!({})).await;
@@ -520,33 +521,35 @@ async fn s1_11_a_saved_plan_is_a_tool() {
         .notification("notifications/tools/list_changed")
         .await;
     assert_eq!(
-        client.told("see_open", json!({})).await,
+        client.call_text("see_open", json!({})).await,
         ("3".to_owned(), false)
     );
-    let (told, _) = client.told("run", json!({ "plan": "plan:see_open" })).await;
-    assert!(told.contains("\"reply\":3"), "{told}");
-    let (told, is_error) = client
-        .told("save", json!({ "name": "see_open", "plan": TIDY }))
+    let (text, _) = client
+        .call_text("run", json!({ "plan": "plan:see_open" }))
         .await;
-    assert!(is_error && told.contains("there is another plan"), "{told}");
-    let (told, is_error) = client.told("desk.close", json!({ "id": "t1" })).await;
+    assert!(text.contains("\"reply\":3"), "{text}");
+    let (text, is_error) = client
+        .call_text("save", json!({ "name": "see_open", "plan": TIDY }))
+        .await;
+    assert!(is_error && text.contains("there is another plan"), "{text}");
+    let (text, is_error) = client.call_text("desk.close", json!({ "id": "t1" })).await;
     assert!(
-        is_error && told.contains(r#"step r = desk.close(id: \"t1\") reply r"#),
-        "{told}"
+        is_error && text.contains(r#"step r = desk.close(id: \"t1\") reply r"#),
+        "{text}"
     );
     let call = json!({ "name": "serach", "arguments": {} });
     let refused = client.answer_to("tools/call", call).await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     let why = refused["error"]["message"].as_str().unwrap();
     assert!(
-        why.contains("no tool `serach`. Was `search` meant?"),
+        why.contains("no tool `serach`. Did you mean `search`?"),
         "{why}"
     );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_client_carries_is_of_one_question_one_tool_and_one_answer() {
-    let desk = Desk::new();
+    let desk = TicketProject::new();
     let mut client = desk.client("2026-07-28", Person::yes()).await;
     let call = json!({ "name": "run", "arguments": { "plan": TIDY } });
     let asked = client.request("tools/call", call.clone()).await;
@@ -572,7 +575,7 @@ async fn what_a_client_carries_is_of_one_question_one_tool_and_one_answer() {
     for _ in 0..2 {
         let done = client.request("tools/call", again.clone()).await;
         assert_eq!(done["structuredContent"]["reply"], 3, "{done}");
-        // Another answer to the same question changes nothing.
+        // A different answer to the same question changes nothing.
         again["inputResponses"]["approval"] = json!({ "action": "decline" });
     }
     assert_eq!(desk.log().len(), 3);
@@ -580,29 +583,29 @@ async fn what_a_client_carries_is_of_one_question_one_tool_and_one_answer() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn plans_of_models_reach_nothing_that_the_project_does_not_allow() {
-    let desk = Desk::new();
+    let desk = TicketProject::new();
     std::fs::write(desk.folder.path().join("secret.txt"), "s3cret").unwrap();
     let mut client = desk.client("2025-11-25", Person::Nobody).await;
     let plan = r#"use fs plan peek() -> string { allow { read: ["secret.txt"] } step text = fs.read(path: "secret.txt") reply text }"#;
-    let (told, is_error) = client.told("read", json!({ "plan": plan })).await;
-    assert!(is_error && !told.contains("s3cret"), "{told}");
-    assert!(told.contains("permission-missing"), "{told}");
+    let (text, is_error) = client.call_text("read", json!({ "plan": plan })).await;
+    assert!(is_error && !text.contains("s3cret"), "{text}");
+    assert!(text.contains("permission-missing"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn runs_tells_of_runs_and_gives_the_parts_of_a_reply() {
-    let desk = Desk::new();
+    let desk = TicketProject::new();
     let mut client = desk.client("2025-11-25", Person::Nobody).await;
-    let (told, _) = client.told("runs", json!({})).await;
-    assert_eq!(told, "There are no runs yet.\n");
+    let (text, _) = client.call_text("runs", json!({})).await;
+    assert_eq!(text, "There are no runs yet.\n");
     let plan = "use desk plan see() -> { open: string[] } { step open = desk.list() reply { open: open } }";
     let done = client.call("read", json!({ "plan": plan })).await;
     let run = done["structuredContent"]["run"]
         .as_str()
         .unwrap()
         .to_owned();
-    let (told, _) = client.told("runs", json!({})).await;
-    assert_eq!(told, format!("{run} completed see\n"));
+    let (text, _) = client.call_text("runs", json!({})).await;
+    assert_eq!(text, format!("{run} completed see\n"));
     let part = client
         .call("runs", json!({ "id": run, "path": "/open", "from": 1 }))
         .await;
@@ -611,14 +614,14 @@ async fn runs_tells_of_runs_and_gives_the_parts_of_a_reply() {
         json!(["t2", "t3"]),
         "{part}"
     );
-    let (told, is_error) = client.told("runs", json!({ "id": "nothing" })).await;
-    assert!(is_error, "{told}");
+    let (text, is_error) = client.call_text("runs", json!({ "id": "nothing" })).await;
+    assert!(is_error, "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn characters_that_nobody_sees_are_escapes_in_texts_and_themselves_in_values() {
     const ECHO: &str = "plan echo(t: string) -> { t: string } { reply { t: t } }";
-    let desk = Desk::new();
+    let desk = TicketProject::new();
     let mut client = desk.client("2025-11-25", Person::Nobody).await;
     let given = json!({ "t": "a\u{202e}b" });
     let read = json!({ "plan": ECHO, "inputs": given });
@@ -629,12 +632,12 @@ async fn characters_that_nobody_sees_are_escapes_in_texts_and_themselves_in_valu
     let save = json!({ "name": "echo", "plan": ECHO });
     client.call("save", save).await;
     let own = client.call("echo", given.clone()).await;
-    for (told, value) in [
+    for (document, value) in [
         (&done, &done["structuredContent"]["reply"]["t"]),
         (&part, &part["structuredContent"]["value"]),
         (&own, &own["structuredContent"]["t"]),
     ] {
-        let text = told["content"][0]["text"].as_str().unwrap();
+        let text = document["content"][0]["text"].as_str().unwrap();
         assert!(text.contains(r#""a\u202eb""#), "{text}");
         assert_eq!(value, &given["t"]);
     }

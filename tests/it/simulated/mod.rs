@@ -1,5 +1,6 @@
-//! The machine of a run alone, without a runtime: generated plans in a simulated world with random delays, lost answers,
-//! slow disks and processes that die at any moment. Everything follows from a seed, so that what fails once fails again.
+//! The state machine of a run alone, without a runtime: generated plans in a simulated world with random delays, lost
+//! answers, slow disks and processes that die at any time. Everything is determined by a seed, so every failure is
+//! reproducible.
 
 mod simulator;
 
@@ -11,11 +12,11 @@ use rayon::prelude::*;
 
 use self::simulator::{Simulated, simulate};
 use crate::generate::{Project, Size, project};
-use crate::generated::workshop::{Workshop, seeds};
+use crate::generated::project_context::{ProjectContext, seeds};
 
-/// So many plans are tried in CI.
+/// Number of plans that are tried in CI.
 const PLANS: u64 = 2_000;
-/// Each in so many worlds.
+/// Number of worlds for each plan.
 const WORLDS: u64 = 5;
 
 #[test]
@@ -38,7 +39,7 @@ fn a_run_keeps_its_promises_whatever_the_world_does() {
         "{} of {count} plans break a promise",
         wrong.len()
     );
-    // The test must not become empty.
+    // Makes sure that the test covers enough.
     let seldom = |what: &str| tally.get(what).copied().unwrap_or(0) * 100 <= count;
     let often = |what: &str| tally.get(what).copied().unwrap_or(0) >= count;
     assert!(
@@ -62,14 +63,14 @@ fn try_plan(seed: u64, tally: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
         return Ok(());
     };
     for world in 0..WORLDS {
-        let told = |fault: String| {
+        let describe = |fault: String| {
             let texts: Vec<String> = made.plans.iter().map(|(_, text)| text.clone()).collect();
             format!("seed {seed}, world {world}: {fault}\n{}", texts.concat())
         };
         let run = || simulate(&made, &program, seed.wrapping_mul(WORLDS) + world);
-        let Simulated { journal, counts } = run().map_err(told)?;
-        if run().map_err(told)?.journal != journal {
-            return Err(told("the same seed gives another journal".to_owned()));
+        let Simulated { journal, counts } = run().map_err(describe)?;
+        if run().map_err(describe)?.journal != journal {
+            return Err(describe("the same seed gives another journal".to_owned()));
         }
         let mut tally = tally.lock().unwrap();
         for (what, count) in counts {
@@ -80,7 +81,7 @@ fn try_plan(seed: u64, tally: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
 }
 
 fn checked(made: &Project) -> Option<Arc<Program>> {
-    let checked = Workshop::of(made).check(made);
+    let checked = ProjectContext::of(made).check(made);
     let refused = checked
         .diagnostics
         .iter()

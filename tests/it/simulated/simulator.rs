@@ -1,4 +1,4 @@
-//! A world with a clock of its own: it drives runs, delays and loses what they wait for, and kills them.
+//! A simulated world with its own clock: it drives runs, delays and loses their inputs, and kills their processes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -17,30 +17,30 @@ use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use crate::generate::{Dice, Project};
-use crate::generated::{people, stage};
+use crate::generated::{harness, people};
 
 /// 2026-01-01T00:00:00Z.
 const BEGIN: i128 = 1_767_225_600_000_000_000;
-/// More inputs than this no run of these plans needs.
+/// More inputs than any run of these plans needs.
 const MAX_INPUTS: usize = 200_000;
-/// A run that needs more processes than this is left as it is.
+/// A run that needs more processes than this is abandoned.
 const MAX_PROCESSES: usize = 200;
-/// The first processes of a run may die, so many of them at most.
+/// Maximum number of processes that die.
 const MAX_DEATHS: usize = 6;
-/// So often a call fails at most.
+/// Maximum number of failures of one execution.
 const MAX_FAILURES: u32 = 20;
-/// So often somebody resumes what has failed.
+/// Maximum number of times that a failed run is resumed.
 const MAX_RETRIES: usize = 8;
 
-/// What came of a simulated run.
+/// The result of a simulated run.
 pub struct Simulated {
-    /// Its events, one JSON object a line.
+    /// Its events, one JSON object per line.
     pub journal: Vec<String>,
-    /// How often what happened.
+    /// The number of occurrences of each kind of disturbance.
     pub counts: BTreeMap<&'static str, u64>,
 }
 
-/// Lives a run to its end, or until only somebody who never comes could go on with it.
+/// Drives a run to its end, or until it waits for an answer or an event that never comes.
 pub fn simulate(made: &Project, program: &Arc<Program>, seed: u64) -> Result<Simulated, String> {
     let mut world = World {
         made,
@@ -68,19 +68,19 @@ struct World<'a> {
     program: &'a Arc<Program>,
     seed: u64,
     dice: Dice,
-    /// In nanoseconds since 1970.
+    /// In nanoseconds since the Unix epoch.
     now: i128,
-    /// What is on disk.
+    /// The lines on disk.
     journal: Vec<String>,
     kept: BTreeMap<String, Vec<u8>>,
-    /// How often each execution was sent, by its key.
+    /// Number of times that each execution was sent, by idempotency key.
     sends: BTreeMap<Arc<str>, u32>,
-    /// By path, the key of the latest call that is on disk.
+    /// By path, the key of the latest call on disk.
     keys: BTreeMap<String, String>,
     /// The keys of calls whose success is on disk.
     completed: BTreeSet<String>,
     counts: BTreeMap<&'static str, u64>,
-    /// Results that may be used again, with the moment at which they were given.
+    /// Cached results, with their times.
     results: BTreeMap<String, (i128, Value)>,
 }
 
@@ -106,7 +106,7 @@ impl World<'_> {
             };
             resumes = false;
             match &outcome.interruption {
-                None => return self.look(&outcome),
+                None => return self.check_replay(&outcome),
                 Some(Interruption::Waiting {
                     wake: Some(wake), ..
                 }) => self.now = self.now.max(*wake),
@@ -116,16 +116,16 @@ impl World<'_> {
                 Some(other) => return Err(format!("the process let go: {other:?}")),
             }
         }
-        // It waits for moments again and again, as a poll does whose answers get lost.
+        // It waits again and again, like a poll whose answers get lost.
         self.count("unfinished");
         Ok(())
     }
 
-    /// One process of the run, which may die at any input.
+    /// Runs one process of the run, which may die at any input.
     fn process(&mut self, dies: bool, retries: bool) -> Result<End, String> {
-        let past = self.past()?;
+        let replay = self.replay_state()?;
         let last_input = dies.then(|| self.dice.below(40));
-        let mut process = Process::new(self, past, retries);
+        let mut process = Process::new(self, replay, retries);
         for number in 0..MAX_INPUTS {
             if last_input.is_some_and(|last| number > last) {
                 return Ok(End::Died);
@@ -139,13 +139,13 @@ impl World<'_> {
         Err(format!("{MAX_INPUTS} inputs do not bring it to its end"))
     }
 
-    fn setup(past: Option<ReplayState>, retries: bool, replay_only: bool) -> Setup {
+    fn setup(replay: Option<ReplayState>, retries: bool, replay_only: bool) -> Setup {
         Setup {
             run_id: "simulated".into(),
             defaults: Defaults::default(),
             definitions: BTreeMap::new(),
             approval: None,
-            past,
+            replay,
             copies: None,
             retries,
             replay_only,
@@ -160,32 +160,32 @@ impl World<'_> {
         }
     }
 
-    fn past(&self) -> Result<Option<ReplayState>, String> {
+    fn replay_state(&self) -> Result<Option<ReplayState>, String> {
         if self.journal.is_empty() {
             return Ok(None);
         }
-        let mut past = ReplayState::default();
+        let mut replay = ReplayState::default();
         for line in &self.journal {
             let mut kept = |digest: &str| {
                 let known = self.kept.get(digest).cloned();
-                known.ok_or_else(|| format!("nothing is kept under {digest}"))
+                known.ok_or_else(|| format!("no value is stored under {digest}"))
             };
             let event = Event::read(line.as_bytes(), &mut kept);
             event
-                .and_then(|event| past.take(event))
+                .and_then(|event| replay.take(event))
                 .map_err(|error| error.to_string())?;
         }
-        Ok(Some(past))
+        Ok(Some(replay))
     }
 
-    /// Who lives through the journal without calling anything comes to the same.
-    fn look(&self, ended: &Outcome) -> Result<(), String> {
-        let inputs = stage::inputs(&self.program.plan, self.seed);
+    /// Checks that a replay without calls gives the same result.
+    fn check_replay(&self, ended: &Outcome) -> Result<(), String> {
+        let inputs = harness::inputs(&self.program.plan, self.seed);
         let now = Moment {
             wall: self.now,
             monotonic: Duration::ZERO,
         };
-        let setup = Self::setup(self.past()?, false, true);
+        let setup = Self::setup(self.replay_state()?, false, true);
         let (mut run, mut commands) = (Run::new(self.program, &inputs, setup, now), Vec::new());
         for _ in 0..MAX_INPUTS {
             let idle = !run.has_work();
@@ -197,10 +197,10 @@ impl World<'_> {
                     Command::End => {
                         let seen = run.conclude(now, &mut Vec::new());
                         let same = seen.state == ended.state && seen.reply == ended.reply;
-                        let told = || format!("{:?} {:?}", seen.state, seen.reply);
+                        let replayed = || format!("{:?} {:?}", seen.state, seen.reply);
                         let was = || format!("{:?} {:?}", ended.state, ended.reply);
                         return same.then_some(()).ok_or_else(|| {
-                            format!("who looks sees {}, and it was {}", told(), was())
+                            format!("who looks sees {}, and it was {}", replayed(), was())
                         });
                     }
                     _ => {}
@@ -210,7 +210,7 @@ impl World<'_> {
         Err("who looks comes to no end".to_owned())
     }
 
-    /// An event is on disk, and cannot be lost any more.
+    /// Writes an event to disk; from now on it cannot be lost.
     fn keep(&mut self, line: String) {
         let event: Json = serde_json::from_str(&line).unwrap();
         let path = event["path"].as_str().unwrap_or_default();
@@ -233,13 +233,13 @@ struct Process<'w, 'a> {
     world: &'w mut World<'a>,
     run: Run,
     commands: Vec<Command>,
-    /// What will arrive: when, in which order, and what.
+    /// The inputs that will arrive: their times and sequence numbers.
     arriving: BinaryHeap<Reverse<(i128, u64)>>,
     inputs: BTreeMap<u64, Input>,
     sequence: u64,
-    /// Calls whose peers wait for a reply, with what they come to then.
+    /// Calls whose peers wait for a reply, with their results after it.
     asking: BTreeMap<CallId, CallOutcome>,
-    /// Events that were written and are not on disk.
+    /// Events that were written but are not on disk.
     buffer: Vec<Written>,
     begun: i128,
     waits: bool,
@@ -248,9 +248,9 @@ struct Process<'w, 'a> {
 }
 
 impl<'w, 'a> Process<'w, 'a> {
-    fn new(world: &'w mut World<'a>, past: Option<ReplayState>, retries: bool) -> Self {
-        let inputs = stage::inputs(&world.program.plan, world.seed);
-        let setup = World::setup(past, retries, false);
+    fn new(world: &'w mut World<'a>, replay: Option<ReplayState>, retries: bool) -> Self {
+        let inputs = harness::inputs(&world.program.plan, world.seed);
+        let setup = World::setup(replay, retries, false);
         let now = Moment {
             wall: world.now,
             monotonic: Duration::ZERO,
@@ -271,7 +271,7 @@ impl<'w, 'a> Process<'w, 'a> {
         }
     }
 
-    /// Gives the run one input; true where it has ended.
+    /// Gives the run one input. Returns true if the run has ended.
     fn step(&mut self) -> Result<bool, String> {
         let due = self
             .arriving
@@ -380,7 +380,7 @@ impl<'w, 'a> Process<'w, 'a> {
         });
     }
 
-    /// A call goes out: everything that must be on disk before it is, and it has not ended before.
+    /// Makes a call. Checks that every required event is on disk, and that the execution has not completed before.
     fn call(&mut self, request: &CallRequest) -> Result<(), String> {
         self.world.count("calls");
         let path = &request.path;
@@ -405,7 +405,7 @@ impl<'w, 'a> Process<'w, 'a> {
             Some(self.world.dice.below(12))
         };
         match fate {
-            // The answer is lost on its way: then the time of the attempt ends it.
+            // The answer is lost, so the attempt ends with its timeout.
             Some(0) => {
                 self.world.count("lost");
                 let limit = u64::try_from(limit.as_millis())
@@ -429,8 +429,8 @@ impl<'w, 'a> Process<'w, 'a> {
         Ok(())
     }
 
-    /// What comes of a call hangs on its key and its arguments, so that a repetition comes to the same; after a while even
-    /// the worst peer answers.
+    /// Returns the result of a call. It depends on the key and the arguments, so that a repetition gives the same;
+    /// after a limited number of failures every call succeeds.
     fn outcome(&mut self, request: &CallRequest) -> CallOutcome {
         let sends = self.world.sends.entry(request.key.clone()).or_default();
         *sends += 1;
@@ -443,14 +443,14 @@ impl<'w, 'a> Process<'w, 'a> {
         });
         let mut dice = Dice::new(self.world.seed ^ name.wrapping_mul(0x9e37));
         if signature.kind.word().is_some() {
-            return stage::said(signature, failing, &mut dice);
+            return harness::model_answer(signature, failing, &mut dice);
         }
         let tool = self.world.made.tools.iter();
         let tool = tool
             .filter(|tool| *tool.namespace == *signature.namespace)
             .find(|tool| *tool.name == *signature.name)
             .expect("a tool of the project");
-        stage::outcome(tool, failing, &mut dice)
+        harness::outcome(tool, failing, &mut dice)
     }
 
     fn arrives(&mut self, within_ms: u64, input: Input) {
@@ -470,7 +470,7 @@ impl<'w, 'a> Process<'w, 'a> {
         self.inputs.remove(&sequence)
     }
 
-    /// The disk takes some of what was written, or all of it.
+    /// Writes some or all of the buffered events to disk.
     fn flush(&mut self) {
         let whole = self.buffer.len();
         let count = if self.world.dice.one_in(4) {
@@ -487,12 +487,12 @@ impl<'w, 'a> Process<'w, 'a> {
             self.arrives_at(0, Input::Durable(last));
         }
         if count < whole {
-            // The rest takes a moment.
+            // The rest takes a while.
             self.arrives_at(3, Input::Continue);
         }
     }
 
-    /// Nothing goes on before something arrives, or this moment comes.
+    /// Advances the clock to the next input or the wake time.
     fn sleep(&mut self) -> Result<(), String> {
         let arrives = self.arriving.peek().map(|Reverse((at, _))| *at);
         let wakes = self
@@ -539,11 +539,11 @@ impl<'w, 'a> Process<'w, 'a> {
     }
 }
 
-/// An event that was written and is not on disk.
+/// An event that was written but is not on disk.
 struct Written {
     number: u64,
     line: String,
-    /// The step that is called next, where it tells of an attempt.
+    /// The path of the step whose call follows the event, if any.
     calls: Option<Arc<str>>,
 }
 
@@ -555,7 +555,7 @@ fn cache_key(of: &CachedCall) -> String {
     format!("{} {}", of.signature.path(), of.arguments.to_json())
 }
 
-/// What `sys.echo` gives; plans of this size use no other tool of the namespace.
+/// Returns the result of `sys.echo`; plans of this size use no other tool of the namespace.
 fn echo(arguments: &Value) -> Value {
     arguments.get("value").cloned().unwrap_or(Value::Null)
 }

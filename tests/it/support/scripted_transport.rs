@@ -1,4 +1,4 @@
-//! A transport that plays a written script, and remembers what was sent to it.
+//! A transport that plays a script, and records its calls.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -17,34 +17,34 @@ use planrun_tools::tools::{
 use serde_json::Value as Json;
 use tokio::sync::mpsc;
 
-/// One line of a script. A script that ends without an end is a death of the peer.
+/// One line of a script. If a script has no end, the peer dies after its last line.
 #[derive(Clone, Debug)]
 pub enum Line {
     /// A fraction and a message.
     Progress(f64, &'static str),
-    /// A question and the JSON Schema of its answer; the script waits for what becomes of it.
+    /// A question and the JSON Schema of its answer; the script waits for the reply.
     Ask(&'static str, Json),
     Handle(Json),
     /// Tokens and cost.
     Usage(u64, f64),
     Pause(Duration),
-    /// Nothing more, until the call is cancelled.
+    /// No more events until the call is cancelled.
     Silence,
     Give(Json),
-    /// An error class, and whether the world has seen the call.
+    /// An error class, and whether the peer received the call.
     Fail(&'static str, Sent),
 }
 
-/// One call as the peer saw it.
+/// One call as the peer received it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Received {
     pub path: String,
     pub key: String,
-    /// Of a call that is taken up again.
+    /// The handle of a call that is reattached.
     pub handle: Option<Json>,
 }
 
-/// Plays one script for each call; after the last one it goes on with that.
+/// Plays one script per call; the last one is used for all further calls.
 pub struct ScriptedTransport {
     scripts: Mutex<VecDeque<Vec<Line>>>,
     log: Arc<Log>,
@@ -68,12 +68,12 @@ impl ScriptedTransport {
         })
     }
 
-    /// Every call, in their order.
+    /// Returns every call, in order.
     pub fn received(&self) -> Vec<Received> {
         self.log.received.lock().unwrap().clone()
     }
 
-    /// What became of its questions.
+    /// Returns the replies to its questions.
     pub fn replies(&self) -> Vec<AskReply> {
         self.log.replies.lock().unwrap().clone()
     }
@@ -118,7 +118,7 @@ impl Transport for ScriptedTransport {
     }
 }
 
-/// Plays to the end; where there is none the sender is dropped without one.
+/// Plays a script. If it has no end, the sender is dropped without a result.
 async fn play(script: Vec<Line>, events: &mpsc::Sender<CallEvent>, log: &Log) {
     for line in script {
         let event = match line {

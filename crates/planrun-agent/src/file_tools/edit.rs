@@ -1,7 +1,7 @@
-//! `files.edit`: parts of a file are replaced, each of which stands in it exactly once.
+//! `files.edit`: replaces parts of a file, each of which must occur in it exactly once.
 
 use planrun_lang::call::CallError;
-use planrun_tools::tools::FileWorld;
+use planrun_tools::tools::FileAccess;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -19,7 +19,7 @@ struct Edit {
     replace: String,
 }
 
-pub(super) fn edit(files: &FileWorld, Edits { path, edits }: Edits) -> Result<Json, CallError> {
+pub(super) fn edit(files: &FileAccess, Edits { path, edits }: Edits) -> Result<Json, CallError> {
     if edits.is_empty() {
         return Err(failed("there is nothing to replace: `edits` is empty"));
     }
@@ -32,7 +32,7 @@ pub(super) fn edit(files: &FileWorld, Edits { path, edits }: Edits) -> Result<Js
     Ok(json!({ "edits": edits.len(), "bytes": changed.len() }))
 }
 
-/// The text with every edit made, one after the other.
+/// Returns the text with all edits applied, one after the other.
 fn changed(text: &str, edits: &[Edit]) -> Result<String, String> {
     let mut text = text.to_owned();
     for (index, edit) in edits.iter().enumerate() {
@@ -43,11 +43,11 @@ fn changed(text: &str, edits: &[Edit]) -> Result<String, String> {
         };
         if edit.search.is_empty() {
             return Err(format!(
-                "`search`{which} is empty; write the lines that are to be replaced"
+                "`search`{which} is empty; write the lines to replace"
             ));
         }
         let mut found = Found::of(&text, &edit.search, &edit.replace);
-        // A file of another system ends its lines otherwise than a model writes them.
+        // The file may have CRLF line endings, whereas a model writes LF.
         if found.times == 0 && text.contains("\r\n") && !edit.search.contains('\r') {
             let with_returns = |text: &str| text.replace("\r\n", "\n").replace('\n', "\r\n");
             found = Found::of(
@@ -60,12 +60,12 @@ fn changed(text: &str, edits: &[Edit]) -> Result<String, String> {
             (1, Some(changed)) => text = changed,
             (0, _) => {
                 return Err(format!(
-                    "`search`{which} does not stand in it; it must be there letter by letter, with the same indentation"
+                    "`search`{which} was not found; it must match the text exactly, including indentation"
                 ));
             }
             (times, _) => {
                 return Err(format!(
-                    "`search`{which} stands in it {times} times; add lines around it until it stands there once"
+                    "`search`{which} occurs {times} times; add surrounding lines until it occurs once"
                 ));
             }
         }
@@ -73,7 +73,7 @@ fn changed(text: &str, edits: &[Edit]) -> Result<String, String> {
     Ok(text)
 }
 
-/// How often something stands in a text, and the text with the only one replaced.
+/// The number of occurrences in a text, and the text with the only occurrence replaced.
 struct Found {
     times: usize,
     text: Option<String>,
@@ -83,7 +83,7 @@ impl Found {
     fn of(text: &str, search: &str, replace: &str) -> Self {
         let mut places = text.match_indices(search).map(|(at, _)| at);
         let first = places.next();
-        // One that begins inside of another counts, too.
+        // An overlapping occurrence counts as well.
         let inside = first.and_then(|at| {
             let next = text.get(at..)?.chars().next()?.len_utf8();
             text.get(at + next..)?.find(search)
@@ -147,16 +147,16 @@ mod tests {
     fn s4_18_what_is_not_unique_or_empty_is_refused() {
         for (text, search, why) in [
             ("a", "", "is empty"),
-            ("a", "b", "does not stand in it"),
-            ("a ", " a", "does not stand in it"),
+            ("a", "b", "was not found"),
+            ("a ", " a", "was not found"),
             ("a a a", "a", "3 times"),
             ("aaa", "aa", "2 times"),
             ("ééé", "éé", "2 times"),
         ] {
-            let told = change(text, &[(search, "x")]).unwrap_err();
-            assert!(told.contains(why), "{text}: {told}");
+            let message = change(text, &[(search, "x")]).unwrap_err();
+            assert!(message.contains(why), "{text}: {message}");
         }
-        let told = change("a b", &[("a", "c"), ("x", "y")]).unwrap_err();
-        assert!(told.contains("of edit 2"), "{told}");
+        let message = change("a b", &[("a", "c"), ("x", "y")]).unwrap_err();
+        assert!(message.contains("of edit 2"), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! `files.glob`, `files.grep` and `files.outline`: what there is, as far as it may be read.
+//! `files.glob`, `files.grep` and `files.outline`: search and list files, as far as they may be read.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,20 +7,20 @@ use globset::{GlobBuilder, GlobMatcher};
 use planrun_lang::call::CallError;
 use planrun_lang::permission::local_path;
 use planrun_tools::host::FileKind;
-use planrun_tools::tools::FileWorld;
+use planrun_tools::tools::FileAccess;
 use regex::RegexBuilder;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{failed, shown, walk};
+use super::{display_path, failed, walk};
 
 const MAX_PATHS: usize = 1_000;
 const MAX_MATCHES: usize = 200;
-/// Bytes of a line that are told.
+/// Maximum number of bytes returned of a line.
 const MAX_LINE: usize = 400;
-/// A larger file is not searched.
+/// Maximum size of a file that is searched, in bytes.
 const MAX_SEARCHED: u64 = 4 * 1024 * 1024;
-/// The most memory that a compiled expression may take.
+/// Maximum memory of a compiled expression, in bytes.
 const MAX_EXPRESSION: usize = 1024 * 1024;
 const MAX_DEPTH: usize = 4;
 const MAX_OUTLINED: usize = 1_000;
@@ -30,17 +30,17 @@ pub(super) struct Glob {
     pattern: String,
 }
 
-pub(super) fn glob(files: &FileWorld, Glob { pattern }: Glob) -> Result<Json, CallError> {
-    let (folder, rest) = fixed(&pattern);
+pub(super) fn glob(files: &FileAccess, Glob { pattern }: Glob) -> Result<Json, CallError> {
+    let (folder, rest) = split_base(&pattern);
     let matcher = matcher(rest)?;
-    let start = beginning(files, folder)?;
+    let start = search_root(files, folder)?;
     let (mut paths, mut more) = (Vec::new(), false);
     walk(files, start.clone(), &mut |path, kind, _| {
         let inner = path.strip_prefix(&start).unwrap_or(path);
         if kind == FileKind::File && matcher.is_match(inner) {
             more = paths.len() == MAX_PATHS;
             if !more {
-                paths.push(shown(files, path));
+                paths.push(display_path(files, path));
             }
         }
         !more
@@ -57,14 +57,17 @@ pub(super) struct Grep {
     glob: Option<String>,
 }
 
-pub(super) fn grep(files: &FileWorld, wanted: &Grep) -> Result<Json, CallError> {
-    let expression = RegexBuilder::new(&wanted.pattern)
+pub(super) fn grep(files: &FileAccess, arguments: &Grep) -> Result<Json, CallError> {
+    let expression = RegexBuilder::new(&arguments.pattern)
         .size_limit(MAX_EXPRESSION)
         .build();
-    let expression = expression
-        .map_err(|error| failed(format!("the pattern is no regular expression: {error}")))?;
-    let glob = wanted.glob.as_deref().map(matcher).transpose()?;
-    let start = beginning(files, &wanted.path)?;
+    let expression = expression.map_err(|error| {
+        failed(format!(
+            "the pattern is not a valid regular expression: {error}"
+        ))
+    })?;
+    let glob = arguments.glob.as_deref().map(matcher).transpose()?;
+    let start = search_root(files, &arguments.path)?;
     let (mut matches, mut more) = (Vec::new(), false);
     walk(files, start.clone(), &mut |path, kind, _| {
         let inner = path.strip_prefix(&start).unwrap_or(path);
@@ -74,7 +77,7 @@ pub(super) fn grep(files: &FileWorld, wanted: &Grep) -> Result<Json, CallError> 
         if kind != FileKind::File || !glob.as_ref().is_none_or(fits) {
             return true;
         }
-        // What is no text has no lines.
+        // Binary files have no lines.
         let Ok(text) = files.host.read_bounded(path, MAX_SEARCHED) else {
             return true;
         };
@@ -90,11 +93,13 @@ pub(super) fn grep(files: &FileWorld, wanted: &Grep) -> Result<Json, CallError> 
             let line = line
                 .get(..line.floor_char_boundary(MAX_LINE))
                 .unwrap_or_default();
-            matches.push(json!({ "path": shown(files, path), "line": number + 1, "text": line }));
+            matches.push(
+                json!({ "path": display_path(files, path), "line": number + 1, "text": line }),
+            );
         }
         true
     });
-    denied_where_empty(files, &wanted.path, matches.is_empty())?;
+    denied_where_empty(files, &arguments.path, matches.is_empty())?;
     Ok(json!({ "matches": matches, "more": more }))
 }
 
@@ -104,18 +109,18 @@ pub(super) struct Outline {
 }
 
 pub(super) fn outline(
-    files: &FileWorld,
+    files: &FileAccess,
     Outline { path: written }: Outline,
 ) -> Result<Json, CallError> {
-    let start = beginning(files, &written)?;
+    let start = search_root(files, &written)?;
     let mut text = String::new();
     let mut lines = 0;
     walk(files, start, &mut |path, kind, depth| {
-        let is_told = files
+        let is_visible = files
             .host
             .canonical(path)
             .is_ok_and(|place| files.permissions.read(&place, "").is_ok());
-        if depth > MAX_DEPTH || !is_told {
+        if depth > MAX_DEPTH || !is_visible {
             return true;
         }
         if lines == MAX_OUTLINED {
@@ -137,8 +142,8 @@ pub(super) fn outline(
     Ok(Json::String(text))
 }
 
-/// The folder that a pattern begins with, and the rest of it.
-fn fixed(pattern: &str) -> (&str, &str) {
+/// Splits a pattern into the folder that it begins with, and the rest.
+fn split_base(pattern: &str) -> (&str, &str) {
     let first = pattern.find(['*', '?', '[', '{', '\\']);
     let before = first
         .and_then(|first| pattern.get(..first))
@@ -155,15 +160,15 @@ fn fixed(pattern: &str) -> (&str, &str) {
 
 fn matcher(pattern: &str) -> Result<GlobMatcher, CallError> {
     let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-    let glob = glob.map_err(|error| failed(format!("`{pattern}` is no pattern: {error}")))?;
+    let glob = glob.map_err(|error| failed(format!("`{pattern}` is not a valid glob: {error}")))?;
     Ok(glob.compile_matcher())
 }
 
-/// Where a search begins: a file that may be read, or a folder. A folder itself need not be allowed, as with
-/// `allow { read: ["src/*.rs"] }`: nothing is told of it but what may be read in it.
-fn beginning(files: &FileWorld, written: &str) -> Result<PathBuf, CallError> {
+/// Returns the start of a search: a file that may be read, or a folder. The folder itself need not be allowed, as
+/// with `allow { read: ["src/*.rs"] }`: only what may be read in it is returned.
+fn search_root(files: &FileAccess, written: &str) -> Result<PathBuf, CallError> {
     let local = local_path(written);
-    let local = local.ok_or_else(|| failed(format!("{written} names no file of this machine")))?;
+    let local = local.ok_or_else(|| failed(format!("{written} is not a file on this machine")))?;
     let is_folder = |path: &Path| {
         let kind = files.host.kind(path);
         kind.is_ok_and(|kind| kind == FileKind::Folder)
@@ -174,8 +179,8 @@ fn beginning(files: &FileWorld, written: &str) -> Result<PathBuf, CallError> {
     }
 }
 
-/// Denies a folder that may not be read where nothing in it may be, as if it were not there.
-fn denied_where_empty(files: &FileWorld, written: &str, is_empty: bool) -> Result<(), CallError> {
+/// Denies access to a folder if nothing in it may be read, as if it did not exist.
+fn denied_where_empty(files: &FileAccess, written: &str, is_empty: bool) -> Result<(), CallError> {
     if is_empty {
         files.existing(written)?;
     }

@@ -1,4 +1,5 @@
-//! Tools for files beside those of `fs`: finding, searching, changing a part, folders and outlines, within what is allowed.
+//! Tools for files in addition to those of `fs`: finding, searching, editing, creating folders and outlines, within
+//! the permissions of the project.
 
 mod edit;
 mod find;
@@ -16,17 +17,17 @@ use planrun_lang::types::{ErrorClass, Signature};
 use planrun_tools::host::FileKind;
 use planrun_tools::project::AGENT_FILES;
 use planrun_tools::tools::{
-    BoxFuture, Conversation, Described, FileWorld, Request, Tool, Transport, described,
+    BoxFuture, Conversation, Described, FileAccess, Request, Tool, Transport, described,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
-/// Their namespace.
+/// The namespace of the tools.
 pub const NAMESPACE: &str = AGENT_FILES;
-/// Files and folders that one call looks at.
-const MAX_LOOKED_AT: usize = 50_000;
+/// Maximum number of files and folders that one call visits.
+const MAX_VISITED: usize = 50_000;
 
-/// The contracts, as plans write them.
+/// The contracts, in the syntax of plans.
 const CONTRACTS: &str = r"
 /// The paths that match a glob such as `src/**/*.rs`, sorted; at most 1000.
 tool files.glob(pattern: string) -> { paths: string[], more: bool } read fails failed
@@ -34,15 +35,15 @@ tool files.glob(pattern: string) -> { paths: string[], more: bool } read fails f
 tool files.grep(pattern: string, path: string, glob?: string) -> { matches: { path: string, line: int, text: string }[], more: bool } read fails failed
 /// The tree below a folder, four levels deep.
 tool files.outline(path: string) -> string read fails failed
-/// Replaces parts of a file. Each `search` has to stand in it exactly once, as it is; all are replaced, or none.
+/// Replaces parts of a file. Each `search` must occur in it exactly once, verbatim; all are replaced, or none.
 tool files.edit(path: string, edits: { search: string, replace: string }[]) -> { edits: int, bytes: int } effect fails failed
 /// Makes a folder, and those above it.
 tool files.mkdir(path: string) -> { path: string } idempotent fails failed
 ";
 
-/// The tools over these files.
+/// Returns the tools for these files.
 #[must_use]
-pub fn file_tools(files: &Arc<FileWorld>) -> Vec<Tool> {
+pub fn file_tools(files: &Arc<FileAccess>) -> Vec<Tool> {
     let (declared, _) = declared_tools(&SourceFile::new("files", CONTRACTS));
     let tool = |signature: Arc<Signature>| Tool {
         transport: Arc::new(FileTool {
@@ -56,12 +57,12 @@ pub fn file_tools(files: &Arc<FileWorld>) -> Vec<Tool> {
 
 struct FileTool {
     signature: Arc<Signature>,
-    files: Arc<FileWorld>,
+    files: Arc<FileAccess>,
 }
 
 impl Transport for FileTool {
     fn call(&self, request: Request) -> Conversation {
-        if let Err(error) = request.begins() {
+        if let Err(error) = request.require_no_handle() {
             return Conversation::Now(Err(error));
         }
         let files = self.files.clone();
@@ -70,7 +71,7 @@ impl Transport for FileTool {
             work.await.unwrap_or_else(|_| {
                 Err(CallError::new(
                     ErrorClass::Internal,
-                    "the call broke down",
+                    "the call failed unexpectedly",
                     Sent::Maybe,
                 ))
             })
@@ -82,7 +83,7 @@ impl Transport for FileTool {
     }
 }
 
-fn perform(files: &FileWorld, request: &Request) -> CallOutcome {
+fn perform(files: &FileAccess, request: &Request) -> CallOutcome {
     let value = match &*request.signature.name {
         "glob" => find::glob(files, arguments(request)?)?,
         "grep" => find::grep(files, &arguments(request)?)?,
@@ -103,17 +104,17 @@ struct MakeFolder {
     path: String,
 }
 
-fn make_folder(files: &FileWorld, MakeFolder { path }: MakeFolder) -> Result<Json, CallError> {
-    // The folders above may be missing, too: where it would be is what counts.
+fn make_folder(files: &FileAccess, MakeFolder { path }: MakeFolder) -> Result<Json, CallError> {
+    // The parent folders may be missing as well, so the path is resolved as far as it exists.
     let place = reached_file(&*files.host, &files.root, &path, false);
-    let place = place.ok_or_else(|| failed(format!("{path} names no folder")))?;
+    let place = place.ok_or_else(|| failed(format!("{path} is not a folder on this machine")))?;
     files.permissions.write(&place, &path)?;
     let made = files.host.make_folder(&place);
     made.map_err(|error| failed(format!("{path}: {error}")))?;
     Ok(json!({ "path": path }))
 }
 
-/// What could not be done, and why. Nothing has been changed.
+/// Returns the error of a call that has changed nothing.
 fn failed(message: impl Into<String>) -> CallError {
     CallError::new(
         ErrorClass::Tool("failed".into()),
@@ -122,20 +123,20 @@ fn failed(message: impl Into<String>) -> CallError {
     )
 }
 
-/// A path below the root of the project as people write it, else as it is.
-fn shown(files: &FileWorld, path: &Path) -> String {
+/// Returns a path relative to the root of the project, or unchanged if it is elsewhere.
+fn display_path(files: &FileAccess, path: &Path) -> String {
     let root = files.host.canonical(&files.root);
     let root = root.as_deref().unwrap_or(&files.root);
     let path = path.strip_prefix(root).unwrap_or(path);
     path.display().to_string()
 }
 
-/// The files below a place that may be read, in their order; `visit` says whether it goes on. Links that lead elsewhere are
-/// followed only where what they lead to may be read, and folders never twice.
-fn walk(files: &FileWorld, from: PathBuf, visit: &mut dyn FnMut(&Path, FileKind, usize) -> bool) {
+/// Visits the files below a path that may be read, in order, and all folders, until `visit` returns false. Links are
+/// followed only to targets that may be read, and no folder is entered twice.
+fn walk(files: &FileAccess, from: PathBuf, visit: &mut dyn FnMut(&Path, FileKind, usize) -> bool) {
     let mut seen = BTreeSet::new();
     let mut open = vec![(from, 0_usize)];
-    let mut left = MAX_LOOKED_AT;
+    let mut left = MAX_VISITED;
     while let Some((path, depth)) = open.pop() {
         if left == 0 {
             return;

@@ -1,4 +1,4 @@
-//! The form in which a model writes plans: text, or JSON under a schema that the server keeps it to.
+//! The form in which a model writes plans: text, or JSON with a schema that the server enforces.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use planrun_models::model::AnswerShape;
 
 use crate::shortlist::shortlist;
 
-/// How a model writes a plan.
+/// The form of the plans that a model writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Form {
     #[default]
     Text,
-    /// The JSON form, under structured output.
+    /// The JSON form, with structured output.
     Json,
 }
 
@@ -28,13 +28,13 @@ pub(super) struct Callable {
 }
 
 impl Callable {
-    /// All of these where they are few, else those that the request speaks of.
+    /// Starts with all of these tools if there are few, otherwise with those that match the request.
     pub(super) fn new(all: Vec<Arc<Signature>>, request: &str) -> Self {
         let listed = shortlist(&all, request);
         Self { all, listed }
     }
 
-    /// Adds tools by their names, as far as there are such.
+    /// Adds the tools with these names, if they exist.
     pub(super) fn add(&mut self, names: &[String]) {
         let is_new = |tool: &&Arc<Signature>| {
             let path = tool.path();
@@ -44,7 +44,7 @@ impl Callable {
         self.listed.extend(new);
     }
 
-    /// What an answer has to be.
+    /// Returns the required shape of the answer.
     pub(super) fn shape(&self) -> AnswerShape {
         AnswerShape::Json {
             name: "plan".to_owned(),
@@ -54,7 +54,7 @@ impl Callable {
     }
 }
 
-/// The plan as text, where it is written in JSON and can be read.
+/// Converts a plan in JSON to text if it has no errors; other sources are returned unchanged.
 pub(super) fn as_text(source: SourceFile) -> SourceFile {
     if !is_json(&source) {
         return source;

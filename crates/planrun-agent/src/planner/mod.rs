@@ -1,4 +1,5 @@
-//! The planner: a conversation with a model that ends in a plan without errors, or in why there is none.
+//! The planner: a conversation with a model that results in a plan without errors, or in the reason why there is
+//! none.
 
 mod form;
 mod prompt;
@@ -23,25 +24,25 @@ use crate::profile::Profile;
 use form::Callable;
 use round::{Progress, Round, check, has_error};
 
-/// How often a model may hand in a plan that has errors.
+/// Default number of rounds in which a model may submit a plan with errors.
 pub const DEFAULT_ROUNDS: usize = 6;
-/// How often it may look tools up for one request.
+/// Maximum number of lookups of tools for one request.
 const MAX_LOOKUPS: usize = 16;
-/// How often it may answer without a plan that could be run.
+/// Number of answers without a runnable plan that are tolerated.
 const MAX_WITHOUT_PLAN: usize = 1;
-/// Bytes of an answer without a plan that are told.
-const MAX_TOLD: usize = 2_000;
+/// Maximum number of bytes quoted from an answer without a plan.
+const MAX_EXCERPT_BYTES: usize = 2_000;
 
-/// What a request may take.
+/// Options and limits of a request.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How often a plan that has errors goes back.
+    /// Number of rounds with a plan that has errors.
     pub rounds: usize,
-    /// The most steps that a run of the plan may execute, where that is limited.
+    /// Maximum number of steps that a run of the plan may execute; `None` for no limit.
     pub max_steps: Option<u64>,
-    /// How the model writes plans.
+    /// The form of the plans that the model writes.
     pub form: Form,
-    /// Pure and read steps of a plan begin while the model writes the rest of it.
+    /// Whether pure and read steps of a plan start while the model is still writing the rest of it.
     pub begins_early: bool,
     pub profile: Profile,
 }
@@ -58,18 +59,18 @@ impl Default for Options {
     }
 }
 
-/// What happens while a plan is made, for whoever looks on.
+/// What happens while a plan is made, for display.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// The model is asked, for the n-th time.
+    /// The model is asked for the n-th time.
     Asked(usize),
-    /// It thinks or writes.
+    /// A part of the model's answer.
     Part(&'a Part),
-    /// It looks something up.
+    /// The model looks up a tool.
     LookedUp { tool: &'a str, arguments: &'a str },
-    /// It has handed in a plan.
+    /// The model has submitted a plan.
     Plan(&'a str),
-    /// What is wrong with it, as the model is told it.
+    /// The errors of the plan, as they are reported to the model.
     Findings(&'a str),
 }
 
@@ -80,20 +81,20 @@ pub enum Refusal {
     Model(#[from] ModelError),
     #[error(transparent)]
     Project(Box<Error>),
-    /// What it said in place of a plan, cut.
-    #[error("the model wrote no plan, but: {0}")]
+    /// The answer of the model instead of a plan, truncated.
+    #[error("the model answered without a plan: {0}")]
     NoPlan(String),
-    /// The last plan, and what is still wrong with it.
+    /// The last plan, and its remaining errors.
     #[error("the model's plan still has errors after {rounds} rounds")]
     Errors {
         rounds: usize,
         text: String,
         reports: Vec<FileReport>,
     },
-    /// It has no errors, and cannot be run as it is.
+    /// The plan has no errors, but cannot be run as it is.
     #[error("the model's plan cannot be run: {0}")]
     Unusable(String),
-    #[error("the model has looked tools up {MAX_LOOKUPS} times and written no plan")]
+    #[error("the model looked up tools {MAX_LOOKUPS} times without writing a plan")]
     Lookups,
 }
 
@@ -107,7 +108,7 @@ impl From<Error> for Refusal {
 pub struct Planned {
     pub text: String,
     pub plan: CheckedPlan,
-    /// How often the model was asked for it.
+    /// Number of turns of the model.
     pub turns: usize,
 }
 
@@ -119,9 +120,9 @@ pub struct Planner<'a> {
     index: Arc<Index>,
     options: Options,
     request: Request,
-    /// What plans in JSON can call, where the model writes such.
+    /// The tools that plans in JSON can call; `None` if the model writes text.
     callable: Option<Callable>,
-    /// The plan as far as it is written, where its reads begin early.
+    /// The plan as far as it is written, if its reads start early.
     draft: Option<Draft>,
     watch: &'a mut dyn FnMut(Event<'_>),
     turns: usize,
@@ -129,10 +130,10 @@ pub struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// A planner for the plans of a project, which are confined. Nothing is asked yet.
+    /// Creates a planner for the plans of a project, which are confined. Sends nothing yet.
     ///
     /// # Errors
-    /// Where the project cannot be used, or has errors.
+    /// Returns an error if the project cannot be used, or has errors.
     pub fn new(
         planrun: Planrun,
         model: &'a dyn Model,
@@ -143,7 +144,7 @@ impl<'a> Planner<'a> {
         let workspace = Arc::new(planrun.workspace()?);
         let found = workspace.findings();
         if found.iter().any(has_error) {
-            // No plan can mend the project.
+            // A plan cannot fix errors of the project.
             return Err(Error::Findings(found));
         }
         let tools: Vec<_> = workspace.catalog(None).signatures().cloned().collect();
@@ -165,22 +166,22 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// The project, as plans of models see it.
+    /// Returns the project with the restrictions for plans of models.
     #[must_use]
     pub fn planrun(&self) -> &Planrun {
         &self.planrun
     }
 
-    /// What all turns so far have used.
+    /// Returns the token usage of all turns so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// A plan for a request in plain words.
+    /// Makes a plan for a request in natural language.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Returns the reason why there is no plan.
     pub async fn plan(&mut self, request: &str) -> Result<Planned, Refusal> {
         let system = prompt::system(&self.options, &self.index, request);
         self.request.messages = vec![
@@ -197,10 +198,10 @@ impl<'a> Planner<'a> {
         self.write(None).await
     }
 
-    /// A plan for what a failed run has left undone, from the report of its failure. What it completed stays.
+    /// Makes a plan for the rest of a failed run, from the report of its failure. Completed steps are kept.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Returns the reason why there is no plan.
     pub async fn repair(&mut self, run: &str, report: &str) -> Result<Planned, Refusal> {
         let text = prompt::after_failure(report);
         self.request.messages.push(Message::User { text });
@@ -208,7 +209,7 @@ impl<'a> Planner<'a> {
         self.write(Some(base)).await
     }
 
-    /// A plan without errors, whose reads begin while it is written where that is wanted.
+    /// Makes a plan without errors. If enabled, its reads start while it is written.
     async fn write(&mut self, base: Option<Base>) -> Result<Planned, Refusal> {
         let (workspace, max_steps) = (self.workspace.clone(), self.options.max_steps);
         let begins_early = self.options.begins_early;
@@ -218,7 +219,7 @@ impl<'a> Planner<'a> {
         planned
     }
 
-    /// Rounds with the model until a plan has no errors.
+    /// Runs rounds with the model until a plan has no errors.
     async fn rounds(&mut self) -> Result<Planned, Refusal> {
         let (mut lookups, mut without) = (0, 0);
         let mut progress = Progress::new(self.options.rounds);
@@ -235,12 +236,12 @@ impl<'a> Planner<'a> {
             }
             let Some(text) = plan_text(&turn.text) else {
                 if without == MAX_WITHOUT_PLAN {
-                    let end = turn.text.floor_char_boundary(MAX_TOLD);
-                    let told = turn.text.get(..end).unwrap_or_default();
-                    return Err(Refusal::NoPlan(told.to_owned()));
+                    let end = turn.text.floor_char_boundary(MAX_EXCERPT_BYTES);
+                    let excerpt = turn.text.get(..end).unwrap_or_default();
+                    return Err(Refusal::NoPlan(excerpt.to_owned()));
                 }
                 without += 1;
-                self.say(prompt::WITHOUT_PLAN.to_owned());
+                self.push_user(prompt::WITHOUT_PLAN.to_owned());
                 continue;
             };
             (self.watch)(Event::Plan(&text));
@@ -259,23 +260,23 @@ impl<'a> Planner<'a> {
                 }
                 Round::Refused(why) => {
                     without += 1;
-                    self.say(why);
+                    self.push_user(why);
                     continue;
                 }
             };
-            let Some(told) = progress.findings(&reports) else {
+            let Some(report) = progress.findings(&reports) else {
                 return Err(Refusal::Errors {
                     rounds: progress.rounds(),
                     text,
                     reports,
                 });
             };
-            (self.watch)(Event::Findings(&told));
-            self.say(prompt::with_findings(&told));
+            (self.watch)(Event::Findings(&report));
+            self.push_user(prompt::with_findings(&report));
         }
     }
 
-    /// What the model says next; it becomes part of the conversation.
+    /// Requests the next turn of the model, and appends it to the conversation.
     async fn turn(&mut self) -> Result<Turn, ModelError> {
         self.turns += 1;
         (self.watch)(Event::Asked(self.turns));
@@ -302,18 +303,18 @@ impl<'a> Planner<'a> {
         Ok(turn)
     }
 
-    /// Asks for JSON under the schema of what can be called, where the model writes such.
+    /// Requires JSON that conforms to the schema of the callable tools, if the model writes JSON.
     fn shape_answer(&mut self) {
         if let Some(callable) = &self.callable {
             self.request.answer = callable.shape();
         }
     }
 
-    fn say(&mut self, text: String) {
+    fn push_user(&mut self, text: String) {
         self.request.messages.push(Message::User { text });
     }
 
-    /// The calls of the last turn with their arguments, several of one call taken apart.
+    /// Parses the arguments of the calls of a turn; a call with several argument objects becomes several calls.
     fn read(&mut self, written: Vec<ToolCall>) -> Vec<ReadCall> {
         let host = &**self.planrun.host();
         let tools = &self.request.tools;
@@ -329,7 +330,7 @@ impl<'a> Planner<'a> {
         read
     }
 
-    /// Answers what the model wants to know of tools.
+    /// Answers the lookups of the model.
     fn look_up(&mut self, calls: Vec<ReadCall>) {
         for ReadCall { call, arguments } in calls {
             let (tool, written) = (&*call.name, &*call.arguments);

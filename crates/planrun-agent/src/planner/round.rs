@@ -1,9 +1,9 @@
-//! One round: a plan is checked, what is certain is mended, and what is left goes back.
+//! One round: checks a plan, applies the fixes that are certain, and reports the remaining errors to the model.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use planrun_lang::diag::fix::{Caution, mend};
+use planrun_lang::diag::fix::{Caution, apply_fixes};
 use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Code, Diagnostic};
 use planrun_lang::source::SourceFile;
@@ -12,19 +12,19 @@ use planrun_serve::report;
 
 use super::form::as_text;
 
-/// Pages of codes that go back with findings that do not become fewer.
+/// Maximum number of code pages added when the number of errors does not decrease.
 const MAX_PAGES: usize = 3;
 
-/// What came of a plan.
+/// The result of checking a plan.
 pub(super) enum Round {
-    /// The text, mended where that changes no run, and its plan.
+    /// The text with safe fixes applied, and its plan.
     Clean(String, Box<CheckedPlan>),
     Errors(Vec<FileReport>),
-    /// It has no errors, and cannot be run as it is, for this reason.
+    /// The plan has no errors, but cannot be run as it is, for this reason.
     Refused(String),
 }
 
-/// Checks a text, after the fixes that change the outcome of no run.
+/// Checks a text, after applying the fixes that do not change the outcome of any run.
 pub(super) fn check(workspace: &Arc<Workspace>, text: &str) -> Result<Round, Error> {
     let folder = &workspace.location.folder;
     let source = match PlanText::handed_in(folder, text) {
@@ -35,7 +35,7 @@ pub(super) fn check(workspace: &Arc<Workspace>, text: &str) -> Result<Round, Err
     let first = found(source.clone());
     if first.iter().any(has_error) {
         let own: Vec<Diagnostic> = of_file(&first, source.name());
-        let mended = mend(&source, own, Caution::Safe, |source| {
+        let mended = apply_fixes(&source, own, Caution::Safe, |source| {
             of_file(&found(source.clone()), source.name())
         });
         if mended.applied > 0 && *mended.text != *source.text() {
@@ -70,14 +70,14 @@ fn checked(workspace: &Arc<Workspace>, source: SourceFile) -> Result<Round, Erro
         .iter()
         .any(|parameter| parameter.required)
     {
-        let why = "Nothing was called: the plan takes inputs, and nobody gives any. Write the values into it: statements alone, or \
+        let why = "Nothing was called: the plan has inputs, but none are given. Write the values into it: statements alone, or \
                    `plan main() -> T { … }`.";
         return Ok(Round::Refused(why.to_owned()));
     }
     Ok(Round::Clean(text, Box::new(plan)))
 }
 
-/// Whether a file has errors.
+/// Returns true if a file has errors.
 pub(super) fn has_error(report: &FileReport) -> bool {
     report.diagnostics.iter().any(Diagnostic::is_error)
 }
@@ -88,13 +88,13 @@ fn of_file(reports: &[FileReport], name: &str) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Whether rounds lead somewhere.
+/// Tracks whether the rounds make progress.
 pub(super) struct Progress {
     left: usize,
     rounds: usize,
     fewest: Option<usize>,
-    /// Whether the pages were told already.
-    told_pages: bool,
+    /// Whether the pages of codes were sent already.
+    sent_pages: bool,
 }
 
 impl Progress {
@@ -103,17 +103,17 @@ impl Progress {
             left: rounds,
             rounds: 0,
             fewest: None,
-            told_pages: false,
+            sent_pages: false,
         }
     }
 
-    /// How many rounds there were.
+    /// Returns the number of rounds so far.
     pub(super) fn rounds(&self) -> usize {
         self.rounds
     }
 
-    /// What the model is told of the errors in its plan: the findings, and the pages of their codes where they do not become
-    /// fewer. `None` where it does not go on: the rounds are over, or the pages have not helped either.
+    /// Returns the report of errors for the model: the diagnostics, and the pages of their codes if the number of
+    /// errors does not decrease. Returns `None` to stop: no rounds are left, or the pages have not helped either.
     pub(super) fn findings(&mut self, reports: &[FileReport]) -> Option<String> {
         self.rounds += 1;
         let errors = reports.iter().flat_map(|report| &report.diagnostics);
@@ -124,12 +124,12 @@ impl Progress {
             self.fewest
                 .map_or(errors.len(), |fewest| fewest.min(errors.len())),
         );
-        let mut told = report::findings(reports);
+        let mut text = report::findings(reports);
         if !shrinks {
-            if self.told_pages {
+            if self.sent_pages {
                 return None;
             }
-            self.told_pages = true;
+            self.sent_pages = true;
             let codes: BTreeSet<&'static str> =
                 errors.iter().map(|found| found.code.name).collect();
             let pages = errors.iter().map(|found| found.code).filter({
@@ -137,15 +137,15 @@ impl Progress {
                 move |code| codes.remove(code.name)
             });
             for page in pages.take(MAX_PAGES).map(page) {
-                told.push('\n');
-                told.push_str(&page);
+                text.push('\n');
+                text.push_str(&page);
             }
         }
-        Some(told)
+        Some(text)
     }
 }
 
-/// The page of a code, as `planrun explain` gives it.
+/// Returns the page of a code, as `planrun explain` prints it.
 fn page(code: &'static Code) -> String {
     format!("About {}:\n{}", code.name, code.page.trim())
 }

@@ -1,4 +1,5 @@
-//! What a model can call in a loop: the tools of the project, each call a run of one step, and the bridge to plans.
+//! The tools that a model can call in a loop: those of the project, each call a run of one step, and those that
+//! search, run and inspect plans.
 
 mod offer;
 mod runs;
@@ -14,9 +15,9 @@ use planrun_lang::types::Signature;
 use planrun_models::model::{Message, OfferedTool};
 use planrun_runs::driver::Asker;
 use planrun_runs::runs::{Error, PlanText, Planrun};
-use planrun_serve::asking::{AskOutcome, Asks, Client, PutQuestion, Way};
+use planrun_serve::asking::{AskChannel, AskMode, AskOutcome, Client, PendingQuestion};
 use planrun_serve::mode::{Call, PlanMode, Reply};
-use planrun_tools::tools::FileWorld;
+use planrun_tools::tools::FileAccess;
 use serde_json::{Map, Value as Json};
 use tokio_util::sync::CancellationToken;
 
@@ -25,33 +26,34 @@ use offer::Offer;
 pub use runs::Called;
 use runs::Shape;
 
-/// The tools by which a model finds others and runs plans.
+/// The tools with which a model finds other tools and runs plans.
 const SEARCH: &str = "search";
 const DESCRIBE: &str = "describe";
 const RUN: &str = "run";
 const RUNS: &str = "runs";
 const BRIDGE: [&str; 4] = [SEARCH, DESCRIBE, RUN, RUNS];
 
-/// By which work is given to sub-agents, by which these end, and by which a skill is read: the loop answers them itself.
+/// The tools that delegate work to sub-agents, that end a sub-agent, and that read a skill. The loop itself
+/// implements them.
 pub const DISPATCH: &str = "dispatch_subagents";
 pub const TASK_FINISH: &str = "task_finish";
 pub const SKILL: &str = "skill";
 pub const OWN_TOOLS: [&str; 3] = [DISPATCH, TASK_FINISH, SKILL];
 
-/// What one agent can call.
+/// The tools that one agent can call.
 pub struct Toolbox {
     mode: Arc<PlanMode>,
     asker: Option<Arc<dyn Asker>>,
-    files: Arc<FileWorld>,
+    files: Arc<FileAccess>,
     offer: Mutex<Offer>,
 }
 
 impl Toolbox {
-    /// The tools of a project for an agent with this request, which are confined to what the project allows. `asker` answers
-    /// what is asked before something is changed.
+    /// Creates the toolbox of a project for an agent with this request, confined to what the project allows. `asker`
+    /// answers the questions before something is changed.
     ///
     /// # Errors
-    /// Where the project cannot be used.
+    /// Returns an error if the project cannot be used.
     pub fn new(
         planrun: &Planrun,
         asker: Option<Arc<dyn Asker>>,
@@ -60,7 +62,7 @@ impl Toolbox {
         let planrun = planrun.clone().confined([]);
         let workspace = planrun.workspace()?;
         let permissions = workspace.limit.clone().unwrap_or_else(Permissions::none);
-        let files = Arc::new(FileWorld {
+        let files = Arc::new(FileAccess {
             host: planrun.host().clone(),
             permissions: Arc::new(permissions),
             root: workspace.project.root.clone(),
@@ -75,19 +77,19 @@ impl Toolbox {
         })
     }
 
-    /// The files that its calls reach.
+    /// Returns the files that the calls can access.
     #[must_use]
-    pub fn files(&self) -> &Arc<FileWorld> {
+    pub fn files(&self) -> &Arc<FileAccess> {
         &self.files
     }
 
-    /// The project, as its calls see it.
+    /// Returns the project with the restrictions for calls.
     #[must_use]
     pub fn planrun(&self) -> &Planrun {
         self.mode.planrun()
     }
 
-    /// What may be reached, for the model: every list that narrows it.
+    /// Describes for the model what may be accessed: every list of permissions that applies.
     #[must_use]
     pub fn reach(&self) -> String {
         let workspace = self.planrun().workspace().ok();
@@ -106,7 +108,7 @@ impl Toolbox {
             )
         });
         let mut lines: Vec<String> = lines.collect();
-        // A list that narrows only the tools says the same of files as the one before it.
+        // A list that restricts only tools repeats the file permissions of the one before it.
         lines.dedup();
         if lines.is_empty() {
             return "Current Allowed URIs: none; no file can be read".to_owned();
@@ -114,19 +116,19 @@ impl Toolbox {
         lines.join("\nof these only: ")
     }
 
-    /// The path under which permissions know a tool that a model names.
+    /// Returns the path that permissions use for the tool that a model names.
     pub(crate) fn path_of(&self, name: &str) -> String {
         let found = self.offer().find(name);
         found.map_or_else(|| name.to_owned(), |tool| tool.path())
     }
 
-    /// The tools as the model is told them now.
+    /// Returns the tools currently offered to the model.
     #[must_use]
     pub fn offered(&self) -> Vec<OfferedTool> {
         self.offer().tools()
     }
 
-    /// Tells the model of the tools that these messages of before were about.
+    /// Offers the tools that these earlier messages called or described.
     pub fn recall(&self, messages: &[Message]) {
         let mut offer = self.offer();
         for message in messages {
@@ -144,7 +146,7 @@ impl Toolbox {
         }
     }
 
-    /// Whether a call of this name changes nothing, so that others can be made beside it.
+    /// Returns true if a call with this name changes nothing, so that it can run concurrently with others.
     #[must_use]
     pub fn only_reads(&self, name: &str) -> bool {
         match self.offer().find(name) {
@@ -153,7 +155,7 @@ impl Toolbox {
         }
     }
 
-    /// Makes a call. Where it is a run, that has this id.
+    /// Makes a call. If the call is a run, it gets the id `run`.
     pub async fn call(
         &self,
         name: &str,
@@ -178,7 +180,7 @@ impl Toolbox {
         }
     }
 
-    /// Lets go of the servers that were called.
+    /// Disconnects from the servers that were called.
     pub async fn close(&self) {
         self.mode.close().await;
     }
@@ -202,7 +204,7 @@ impl Toolbox {
         }
     }
 
-    /// `run`: a plan, checked and approved as a whole.
+    /// `run`: checks a plan, has it approved as a whole, and runs it.
     async fn run(
         &self,
         mut arguments: Map<String, Json>,
@@ -216,7 +218,7 @@ impl Toolbox {
             None | Some(Json::Null) => Map::new(),
             Some(Json::Object(inputs)) => inputs,
             Some(_) => {
-                return Called::Failed("Nothing was called: `inputs` is no object.".to_owned());
+                return Called::Failed("Nothing was called: `inputs` is not an object.".to_owned());
             }
         };
         let (base, most) = (arguments.remove("base"), arguments.remove("max_tokens"));
@@ -240,7 +242,7 @@ impl Toolbox {
         let call = Call {
             tool,
             arguments,
-            client: Arc::new(Nobody),
+            client: Arc::new(NoClient),
         };
         Called::of(self.mode.call(call).await)
     }
@@ -248,9 +250,9 @@ impl Toolbox {
     fn unknown(&self, name: &str) -> String {
         let offer = self.offer();
         let near = closest(name, offer.names().chain(BRIDGE));
-        let near = near.map_or(String::new(), |near| format!(" Was `{near}` meant?"));
+        let near = near.map_or(String::new(), |near| format!(" Did you mean `{near}`?"));
         let name: String = name.chars().take(100).collect();
-        format!("There is no tool `{name}`.{near} `search` finds what there is.")
+        format!("There is no tool `{name}`.{near} `search` finds the available tools.")
     }
 
     fn offer(&self) -> MutexGuard<'_, Offer> {
@@ -258,39 +260,39 @@ impl Toolbox {
     }
 }
 
-/// What `describe` was asked about.
+/// Returns the names that a `describe` call asks about.
 fn names(arguments: &Map<String, Json>) -> BTreeSet<String> {
     let names = arguments.get("names").and_then(Json::as_array);
     let names = names.into_iter().flatten().filter_map(Json::as_str);
     names.map(str::to_owned).collect()
 }
 
-/// The client of a lookup: nobody is asked anything.
-struct Nobody;
+/// The client of a lookup, which never asks a question.
+struct NoClient;
 
 #[async_trait]
-impl Client for Nobody {
+impl Client for NoClient {
     fn name(&self) -> String {
         "loop".to_owned()
     }
 
-    fn asks(&self) -> Asks {
-        Asks::Never
+    fn ask_mode(&self) -> AskMode {
+        AskMode::Never
     }
 
-    fn has_form(&self, _: &PutQuestion) -> bool {
+    fn supports_form(&self, _: &PendingQuestion) -> bool {
         false
     }
 
-    fn opens_pages(&self) -> bool {
+    fn can_open_pages(&self) -> bool {
         false
     }
 
-    async fn ask(&self, _: &PutQuestion, _: &Way) -> AskOutcome {
+    async fn ask(&self, _: &PendingQuestion, _: &AskChannel) -> AskOutcome {
         AskOutcome::Nothing
     }
 
-    async fn page_is_done(&self, _: &PutQuestion) {}
+    async fn page_done(&self, _: &PendingQuestion) {}
 
     async fn progress(&self, _: u64, _: &str) {}
 

@@ -1,4 +1,5 @@
-//! Calls and plans as runs: approved where they change something, driven to where they rest, and told to the model.
+//! Calls and plans as runs: approved if they change something, driven until they end or wait, and reported to the
+//! model.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,12 +8,12 @@ use planrun_core::journal::StepError;
 use planrun_core::run::{Approval, Outcome};
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::RunState;
-use planrun_lang::secrets::hidden;
+use planrun_lang::secrets::redact_paths;
 use planrun_lang::types::{Denied, ErrorClass, Signature};
 use planrun_lang::value::Value;
 use planrun_runs::driver::{Answering, Silence};
 use planrun_runs::runs::{CheckedPlan, Error, InputReader, ResumeOptions, Run, RunOptions};
-use planrun_serve::asking::PutQuestion;
+use planrun_serve::asking::PendingQuestion;
 use planrun_serve::mode::{Reply, approval};
 use planrun_serve::report;
 use serde_json::{Map, Value as Json};
@@ -20,24 +21,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::Toolbox;
 
-/// Bytes of an argument in the question before a call, and of all of them.
+/// Maximum number of bytes of one argument in the question before a call, and of all arguments.
 const ARGUMENT_BYTES: usize = 300;
 const ARGUMENTS_BYTES: usize = 1_200;
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Called {
     Answered(String),
-    /// Why nothing came of it, for the model.
+    /// The reason for the failure, as a message for the model.
     Failed(String),
-    /// Its run waits for somebody who is not here.
+    /// The run waits for an answer that no one here can give.
     Waits {
         run: String,
         question: String,
     },
 }
 
-/// What a run is for the model.
+/// What a run represents for the model.
 #[derive(Clone)]
 pub(super) enum Shape<'a> {
     Call(&'a Arc<Signature>),
@@ -50,7 +51,7 @@ pub(super) enum Shape<'a> {
 impl Called {
     pub(super) fn of(reply: Reply) -> Self {
         match reply {
-            Reply::Told { text, .. } => Self::Answered(text),
+            Reply::Success { text, .. } => Self::Answered(text),
             Reply::Failed(why) | Reply::Unknown(why) => Self::Failed(why),
             Reply::Waits { question, .. } | Reply::Asks(question, _) => Self::Waits {
                 run: question.run.clone(),
@@ -61,7 +62,7 @@ impl Called {
 }
 
 impl Toolbox {
-    /// Starts a run of a plan, and drives it to where it rests.
+    /// Starts a run of a plan, and drives it until it ends or waits.
     pub(super) async fn start(
         &self,
         plan: &CheckedPlan,
@@ -93,8 +94,8 @@ impl Toolbox {
         if let Some(base) = &base {
             reader.take_over(base.inputs());
         }
-        let told = match shape {
-            Shape::Call(tool) => told(&inputs, tool),
+        let arguments_text = match shape {
+            Shape::Call(tool) => describe_arguments(&inputs, tool),
             Shape::Plan { .. } => String::new(),
         };
         reader.take_object(inputs)?;
@@ -103,9 +104,9 @@ impl Toolbox {
         let bounds = plan.bounds(None);
         let approval = match plan.grant(&bounds) {
             Some(grant) => {
-                let standing = plan.standing_grant(self.planrun(), &grant)?;
+                let standing = plan.valid_grant(self.planrun(), &grant)?;
                 let asked = approval(run, &plan.plan, &bounds, standing.unwrap_or(grant));
-                let text = format!("{}{told}", asked.text).into();
+                let text = format!("{}{arguments_text}", asked.text).into();
                 Some(Approval { text, ..asked })
             }
             None => None,
@@ -114,18 +115,18 @@ impl Toolbox {
             id: Some(run.to_owned()),
             approval,
             base,
-            drive: self.how(cancel),
+            drive: self.resume_options(cancel),
             ..RunOptions::default()
         };
         self.planrun().start(plan, inputs, options)
     }
 
-    /// Goes on with a run that rested, as a process before this one left it.
+    /// Resumes a run that an earlier process left unfinished.
     ///
     /// # Errors
-    /// Where there is no such run, or it cannot be gone on with.
+    /// Returns an error if there is no such run, or it cannot be resumed.
     pub async fn resume(&self, run: &str, cancel: &CancellationToken) -> Result<Called, Error> {
-        let run = self.planrun().resume(run, self.how(cancel))?;
+        let run = self.planrun().resume(run, self.resume_options(cancel))?;
         let shape = Shape::Plan {
             base: None,
             max_tokens: None,
@@ -133,13 +134,13 @@ impl Toolbox {
         Ok(self.drive(run, &shape, cancel).await)
     }
 
-    fn how(&self, cancel: &CancellationToken) -> ResumeOptions {
+    fn resume_options(&self, cancel: &CancellationToken) -> ResumeOptions {
         ResumeOptions {
             answering: Answering {
                 answers: Vec::new(),
                 asker: self.asker.clone(),
             },
-            // What is in flight and changes something is awaited.
+            // Effects in flight are awaited.
             cancel: cancel.clone(),
             ..ResumeOptions::default()
         }
@@ -148,22 +149,22 @@ impl Toolbox {
     async fn drive(&self, run: Run, shape: &Shape<'_>, cancel: &CancellationToken) -> Called {
         let id = run.id().to_owned();
         match run.drive(&mut Silence).await {
-            Ok(driven) => came_of(&driven.outcome, shape, cancel),
+            Ok(driven) => called(&driven.outcome, shape, cancel),
             Err(error) => Called::Failed(format!("run {id}: {error}")),
         }
     }
 }
 
-fn came_of(outcome: &Outcome, shape: &Shape<'_>, cancel: &CancellationToken) -> Called {
+fn called(outcome: &Outcome, shape: &Shape<'_>, cancel: &CancellationToken) -> Called {
     let run = &outcome.run;
     match outcome.state {
         RunState::Completed => Called::Answered(result(outcome, shape)),
         RunState::Running | RunState::Paused if cancel.is_cancelled() => Called::Failed(format!(
-            "[Interrupted] The user stopped it; run {run} goes on with `planrun runs resume {run}`."
+            "[Interrupted] The user stopped it; resume run {run} with `planrun runs resume {run}`."
         )),
         RunState::Running | RunState::Paused => match outcome.questions.first() {
             Some((path, question)) => {
-                let question = PutQuestion::new(run, path, question.clone());
+                let question = PendingQuestion::new(run, path, question.clone());
                 let question = format!("{}\n{}", question.command(), question.text);
                 let run = run.clone();
                 Called::Waits { run, question }
@@ -176,11 +177,11 @@ fn came_of(outcome: &Outcome, shape: &Shape<'_>, cancel: &CancellationToken) -> 
     }
 }
 
-/// What a completed run gives: of a call the value alone, unless it is too long.
+/// Returns the result of a completed run; of a call only the value, unless it has to be truncated.
 fn result(outcome: &Outcome, shape: &Shape<'_>) -> String {
     let max_tokens = match shape {
         Shape::Call(_) => {
-            let reply = outcome.shown_reply().unwrap_or(Value::Null);
+            let reply = outcome.redacted_reply().unwrap_or(Value::Null);
             let (reply, _) = report::separated(&reply);
             let shortened = report::shorten(&reply, None);
             if shortened.cuts.is_empty() {
@@ -219,12 +220,12 @@ fn failure(outcome: &Outcome, shape: &Shape<'_>) -> String {
     }
 }
 
-/// The arguments of a call without what its tool says is secret, for whoever is asked whether it may be made.
-fn told(arguments: &Map<String, Json>, tool: &Signature) -> String {
+/// Describes the arguments of a call for the approver, with those that its tool declares secret redacted.
+fn describe_arguments(arguments: &Map<String, Json>, tool: &Signature) -> String {
     let mut text = "\nIts arguments:".to_owned();
     let arguments = Value::from_json(&Json::Object(arguments.clone()));
-    let shown = hidden(&arguments, &tool.sensitive).to_json();
-    for (name, value) in shown.as_object().into_iter().flatten() {
+    let redacted = redact_paths(&arguments, &tool.sensitive).to_json();
+    for (name, value) in redacted.as_object().into_iter().flatten() {
         let value = cut(&value.to_string(), ARGUMENT_BYTES);
         let _ = write!(text, "\n| {}: {}", visible_line(name), visible_line(&value));
     }
@@ -237,7 +238,7 @@ fn cut(text: &str, most: usize) -> String {
     }
     let end = text.floor_char_boundary(most);
     format!(
-        "{}… ({} bytes in all)",
+        "{}… ({} bytes in total)",
         text.get(..end).unwrap_or_default(),
         text.len()
     )

@@ -1,4 +1,4 @@
-//! Sub-agents: loops of their own with at most the permissions of whoever gave them their task. Each ends, one way or another.
+//! Sub-agents: loops with at most the permissions of their parent. Each of them ends and is reported.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,24 +15,24 @@ use serde_json::{Map, Value as Json, json};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::family::Place;
-use super::round::all;
+use super::round::join_all;
+use super::tree::Position;
 use super::{Agent, Ended, Event, Setup, allowed};
 use crate::session::Session;
 use crate::toolbox::{Called, DISPATCH};
 
-/// Sub-agents of one call, and of one loop with all that it starts.
+/// Maximum number of sub-agents of one call, and of one loop with all of its descendants.
 const MAX_AT_ONCE: usize = 8;
 const MAX_IN_ALL: usize = 32;
-/// Agents below each other, the first one not counted.
+/// Maximum depth of sub-agents below the main agent.
 const MAX_DEPTH: usize = 2;
-/// How long one that is stopped may still take.
+/// Time that a stopped sub-agent has to end.
 const GRACE: Duration = Duration::from_secs(10);
-/// Characters of a prompt that are a name.
+/// Maximum length of a name made from a prompt, in characters.
 const MAX_NAME: usize = 20;
-/// Characters of a type that there is not.
+/// Maximum number of characters quoted of an unknown type.
 const MAX_TYPE: usize = 100;
-/// Bytes of a report.
+/// Maximum size of a report, in bytes.
 const MAX_REPORT: usize = 16 * 1024;
 
 #[derive(Deserialize)]
@@ -53,31 +53,31 @@ struct Task {
     tools: Option<Vec<String>>,
 }
 
-/// What a sub-agent is to do.
+/// The work of a sub-agent.
 struct Work<'a> {
     task: &'a Task,
     agent_type: &'a AgentType,
-    place: Place,
-    /// Its task, after what all of them are told.
+    position: Position,
+    /// The prompt: the shared context, followed by the task.
     prompt: String,
 }
 
-const WHAT: &str = "Gives tasks to sub-agents, which work at the same time and know nothing but their prompt and the context \
-    summary; gives their reports. allowed_uris are the files and folders that one may read and write, tools those that it may \
-    call, both at most yours; without them it may what you may.";
+const DISPATCH_DESCRIPTION: &str = "Gives tasks to sub-agents, which work at the same time and know nothing but their prompt \
+    and the context summary; gives their reports. allowed_uris are the files and folders that one may read and write, tools \
+    those that it may call, both at most yours; if omitted, the same as yours.";
 
 impl Agent {
     pub(super) fn can_delegate(&self) -> bool {
-        self.place.len() <= MAX_DEPTH && !self.setup.agent_type.children.is_empty()
+        self.position.len() <= MAX_DEPTH && !self.setup.agent_type.children.is_empty()
     }
 
-    /// The tool as the model is told it.
+    /// Returns the tool as it is offered to the model.
     pub(super) fn dispatch(&self) -> OfferedTool {
         let children = &self.setup.agent_type.children;
         let types = children.iter().filter_map(|name| {
-            let description = self.family.types.find(name)?.description.as_ref();
-            let told = description.map_or(String::new(), |told| format!(" ({told})"));
-            Some(format!("{name}{told}"))
+            let description = self.tree.types.find(name)?.description.as_ref();
+            let suffix = description.map_or(String::new(), |text| format!(" ({text})"));
+            Some(format!("{name}{suffix}"))
         });
         let types = types.collect::<Vec<_>>().join(", ");
         let types = format!("One of: {types}. The first of them where it is left out.");
@@ -94,7 +94,7 @@ impl Agent {
         });
         OfferedTool {
             name: DISPATCH.to_owned(),
-            description: WHAT.to_owned(),
+            description: DISPATCH_DESCRIPTION.to_owned(),
             parameters: json!({
                 "type": "object",
                 "properties": {
@@ -106,18 +106,18 @@ impl Agent {
         }
     }
 
-    /// Has sub-agents do their tasks at the same time.
+    /// Runs sub-agents concurrently, and returns their reports.
     pub(super) async fn delegate(&self, arguments: Map<String, Json>) -> Called {
         let tasks: Tasks = match serde_json::from_value(Json::Object(arguments)) {
             Ok(tasks) => tasks,
-            Err(error) => return Called::Failed(format!("Nothing was begun: {error}")),
+            Err(error) => return Called::Failed(format!("Nothing was started: {error}")),
         };
         let works = match self.begin(&tasks) {
             Ok(works) => works,
             Err(why) => return Called::Failed(why),
         };
         let works = works.into_iter().map(|work| self.boxed(work));
-        let reports = all(works.collect()).await;
+        let reports = join_all(works.collect()).await;
         if self.setup.cancel.is_cancelled() {
             return Called::Failed("Error during fork: User aborted execution".to_owned());
         }
@@ -133,7 +133,8 @@ impl Agent {
         }
     }
 
-    /// What sub-agents are to do, each in its place; or why none of them is begun.
+    /// Validates the tasks, and returns the work of each sub-agent with its position; or a message why none is
+    /// started.
     fn begin<'a>(&'a self, tasks: &'a Tasks) -> Result<Vec<Work<'a>>, String> {
         let count = tasks.sub_agents.len();
         if count == 0 {
@@ -141,25 +142,27 @@ impl Agent {
         }
         let types = tasks.sub_agents.iter().map(|task| self.type_of(task));
         let types: Vec<&AgentType> = types.collect::<Result<_, _>>()?;
-        let refused = |why: String| Err(format!("Nothing was begun: {why}."));
-        if self.place.len() > MAX_DEPTH {
-            return refused(format!("agents stand at most {MAX_DEPTH} below each other"));
+        let refused = |why: String| Err(format!("Nothing was started: {why}."));
+        if self.position.len() > MAX_DEPTH {
+            return refused(format!("agents can be nested at most {MAX_DEPTH} deep"));
         }
         if count > MAX_AT_ONCE {
-            let why = format!("at most {MAX_AT_ONCE} sub-agents work at the same time");
+            let why = format!("at most {MAX_AT_ONCE} sub-agents can work at the same time");
             return refused(why);
         }
         let members = tasks.sub_agents.iter().zip(&types);
         let members = members.map(|(task, one)| (name_of(&task.prompt), one.name.clone()));
-        let Some(places) = self.family.add(&self.place, members, MAX_IN_ALL) else {
-            return refused(format!("at most {MAX_IN_ALL} sub-agents are begun in all"));
+        let Some(positions) = self.tree.add(&self.position, members, MAX_IN_ALL) else {
+            return refused(format!(
+                "at most {MAX_IN_ALL} sub-agents can be started in total"
+            ));
         };
         let context = tasks.context_summary.trim();
-        let works = tasks.sub_agents.iter().zip(types).zip(places);
-        let works = works.map(|((task, agent_type), place)| Work {
+        let works = tasks.sub_agents.iter().zip(types).zip(positions);
+        let works = works.map(|((task, agent_type), position)| Work {
             task,
             agent_type,
-            place,
+            position,
             prompt: if context.is_empty() {
                 task.prompt.clone()
             } else {
@@ -169,18 +172,18 @@ impl Agent {
         Ok(works.collect())
     }
 
-    /// The type of a sub-agent: one that this agent may dispatch.
+    /// Returns the type of a sub-agent, which must be one that this agent may dispatch.
     fn type_of(&self, task: &Task) -> Result<&AgentType, String> {
-        let (own, types) = (&self.setup.agent_type, &self.family.types);
+        let (own, types) = (&self.setup.agent_type, &self.tree.types);
         let listed = |names: Vec<&str>| match &*names {
             [] => "none".to_owned(),
             names => names.join(", "),
         };
         let first = || own.children.first().map(|name| &**name);
-        let wanted = task.agent_type.as_deref().or_else(first);
-        let name = wanted.unwrap_or("sub-agents");
+        let requested = task.agent_type.as_deref().or_else(first);
+        let name = requested.unwrap_or("sub-agents");
         let found = types.find(name);
-        if found.is_none() && wanted.is_some() {
+        if found.is_none() && requested.is_some() {
             let name: String = name.chars().take(MAX_TYPE).collect();
             let types = listed(types.names().collect());
             return Err(format!(
@@ -197,12 +200,12 @@ impl Agent {
         })
     }
 
-    /// Boxed, since a sub-agent is what its parent is.
+    /// Boxes the future, since a sub-agent has the same type as its parent.
     fn boxed<'a>(&'a self, work: Work<'a>) -> BoxFuture<'a, Result<String, String>> {
         Box::pin(self.task(work))
     }
 
-    /// The report of one sub-agent under its heading, or why there is none.
+    /// Returns the report of one sub-agent under its heading, or the reason why there is none.
     async fn task(&self, work: Work<'_>) -> Result<String, String> {
         let name = name_of(&work.task.prompt);
         match self.work(work).await {
@@ -214,7 +217,7 @@ impl Agent {
         }
     }
 
-    /// A sub-agent with its task, over what this agent has.
+    /// Creates a sub-agent with its task, based on the setup of this agent.
     fn child(&self, work: Work<'_>, cancel: CancellationToken) -> Result<Self, Error> {
         let planrun = self.setup.planrun.clone();
         let model: Arc<dyn Model> = match &work.agent_type.model {
@@ -231,7 +234,7 @@ impl Agent {
             agent_type: work.agent_type.clone(),
             model,
             sessions: None,
-            // What it says is its own; who is at work below it is told.
+            // The parts and calls of a sub-agent are not displayed; the status of its sub-agents is.
             watch: Arc::new(move |event| {
                 if let Event::SubAgent(_) = event {
                     watch(event);
@@ -240,7 +243,7 @@ impl Agent {
             cancel,
             ..self.setup.clone()
         };
-        Self::at(setup, &work.prompt, (work.place, self.family.clone()))
+        Self::at(setup, &work.prompt, (work.position, self.tree.clone()))
     }
 
     async fn work(&self, work: Work<'_>) -> Result<String, String> {
@@ -256,31 +259,31 @@ impl Agent {
                 Some(outcome)
             } else {
                 cancel.cancel();
-                // What it is about to change is awaited; the rest is as after a crash.
+                // Effects in flight are awaited; the rest ends as after a crash.
                 let _ = timeout(GRACE, &mut work).await;
                 None
             }
         };
-        self.used(*child.usage());
+        self.add_usage(*child.usage());
         let Some(outcome) = outcome else {
-            child.becomes(false, false);
+            child.set_status(false, false);
             return Err(format!("it was stopped after {} seconds", limit.as_secs()));
         };
         match outcome.map_err(|error| error.to_string())?.ended {
             Ended::Finished(report) => Ok(report),
             Ended::Done { text, .. } => Ok(text),
-            Ended::Empty => Err("it said nothing".to_owned()),
+            Ended::Empty => Err("its answer was empty".to_owned()),
             Ended::Limit(rounds) => Err(format!("it was not done after {rounds} rounds")),
             Ended::Cancelled => Err("it was stopped".to_owned()),
             Ended::Waits { run, question } => Err(format!(
-                "it waits for an approval that nobody here can give, as run {run}: {question}"
+                "its run {run} waits for an approval that cannot be given here: {question}"
             )),
             Ended::Failed(error) => Err(format!("its model gave no answer: {error}")),
         }
     }
 
-    /// What a sub-agent may reach at most, beside what this agent may: a list that a task leaves out is the project's, which
-    /// narrows nothing.
+    /// Returns the permissions to confine a sub-agent to, in addition to those of this agent. A list that a task
+    /// omits is that of the project, which adds no restriction.
     fn grant(&self, task: &Task) -> Result<Grant, Error> {
         let own = allowed(self.toolbox.planrun())?;
         let files = |own: Vec<String>| task.allowed_uris.clone().unwrap_or(own);
@@ -300,7 +303,7 @@ impl Agent {
     }
 }
 
-/// The beginning of a prompt, by which an agent is known.
+/// Returns the beginning of a prompt, which names the agent.
 pub(super) fn name_of(prompt: &str) -> String {
     let name: String = prompt.trim().chars().take(MAX_NAME).collect();
     name.replace(['\n', '\r', '\''], " ") + "..."
@@ -312,7 +315,7 @@ fn cut(text: &str) -> String {
     }
     let end = text.floor_char_boundary(MAX_REPORT);
     format!(
-        "{}… ({} bytes in all)",
+        "{}… ({} bytes in total)",
         text.get(..end).unwrap_or_default(),
         text.len()
     )

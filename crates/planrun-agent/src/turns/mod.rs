@@ -1,12 +1,12 @@
-//! The loop: a model calls tools, round by round, until it has said what it has to say.
+//! The agent loop: a model calls tools, round by round, until it answers without a call.
 
-mod asked;
 mod delegate;
-mod family;
+mod expansion;
 mod prompt;
 mod round;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,58 +25,59 @@ use crate::profile::Profile;
 use crate::rules::Rules;
 use crate::session::{Answered, Session, SessionError, Sessions};
 use crate::toolbox::{Called, DISPATCH, Toolbox};
-use family::{FIRST, Family, Place};
-pub use family::{Member, Status, agent_types};
+pub use tree::{AgentInfo, Status, agent_types};
+use tree::{AgentTree, FIRST, Position};
 
-/// How often a model is asked where nobody says otherwise.
+/// Default number of rounds.
 pub const DEFAULT_ROUNDS: usize = 30;
-/// How long a sub-agent may take where nobody says otherwise.
+/// Default time limit of a sub-agent.
 const DEFAULT_CHILD_TIME: Duration = Duration::from_mins(10);
 
-/// Who looks on while a loop goes on.
+/// Receives the events of a loop.
 pub type Watch = Arc<dyn Fn(Event<'_>) + Send + Sync>;
 
-/// What happens in a loop.
+/// The events of a loop.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// The model is asked, for the n-th time.
+    /// The model is asked for the n-th time.
     Round(usize),
-    /// It thinks, writes, or wants calls.
+    /// A part of the model's answer.
     Part(&'a Part),
-    /// A call has its result, as the model reads it.
+    /// The result of a call, as the model reads it.
     Called {
         call: &'a ToolCall,
         text: &'a str,
         is_error: bool,
     },
-    /// A sub-agent begins, or has ended.
-    SubAgent(&'a Member),
+    /// A sub-agent has started or ended.
+    SubAgent(&'a AgentInfo),
 }
 
-/// How a loop is to go on.
+/// The options of a loop.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How often the model is asked.
+    /// Maximum number of times that the model is asked.
     pub rounds: usize,
     pub profile: Profile,
-    /// How long a sub-agent may take.
+    /// Time limit of a sub-agent.
     pub child_time: Duration,
 }
 
-/// What a loop works with.
+/// The dependencies of a loop.
 #[derive(Clone)]
 pub struct Setup {
     pub planrun: Planrun,
-    /// The types of agents that there are, and that of this one.
+    /// The available agent types, and the one of this agent.
     pub types: Arc<AgentTypes>,
     pub agent_type: AgentType,
     pub model: Arc<dyn Model>,
-    /// Who is asked before something is changed; where nobody is, the loop ends there and can be gone on with.
+    /// Answers the questions before something is changed. Without an asker, the loop ends at such a question and can
+    /// be continued.
     pub asker: Option<Arc<dyn Asker>>,
-    /// Where the conversation is kept after every round.
+    /// Where the conversation is stored after every round.
     pub sessions: Option<Sessions>,
     pub watch: Watch,
-    /// Fires when the user wants it to stop.
+    /// Cancelled when the user stops the loop.
     pub cancel: CancellationToken,
     pub options: Options,
 }
@@ -84,37 +85,37 @@ pub struct Setup {
 /// Why a loop has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended {
-    /// The model has said everything; why it stopped there, where its server tells.
+    /// The model has given its final answer, with the stop reason if the server reports one.
     Done {
         text: String,
         stop: Option<StopReason>,
     },
     /// A sub-agent has finished its task with this report.
     Finished(String),
-    /// It has said nothing at all.
+    /// The model gave an empty answer.
     Empty,
-    /// It was asked so often and still wanted calls.
+    /// The maximum number of rounds was reached, and the model still requested calls.
     Limit(usize),
-    /// The user has stopped it.
+    /// The user has stopped the loop.
     Cancelled,
-    /// A call waits for somebody who is not here.
+    /// A call waits for an answer that no one here can give.
     Waits { run: String, question: String },
-    /// The model gave no whole answer.
+    /// The model gave no complete answer.
     Failed(ModelError),
 }
 
-/// What a loop came to.
+/// The outcome of a loop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub ended: Ended,
-    /// What was said in it; messages of before are as they were.
+    /// The messages added by the loop; earlier messages are unchanged.
     pub messages: Vec<Message>,
-    /// How often the model was asked.
+    /// Number of times that the model was asked.
     pub rounds: usize,
-    /// What all of them have used, those of sub-agents included.
+    /// The usage of all agents, including sub-agents.
     pub usage: Usage,
-    /// All agents that have worked on it, the first one and those below it.
-    pub agents: Vec<Member>,
+    /// All agents of the loop, the main agent first.
+    pub agents: Vec<AgentInfo>,
 }
 
 /// A model with its tools.
@@ -122,9 +123,9 @@ pub struct Agent {
     setup: Setup,
     toolbox: Toolbox,
     rules: Rules,
-    /// Where it stands among the others.
-    place: Place,
-    family: Arc<Family>,
+    /// Its position among the agents.
+    position: Position,
+    tree: Arc<AgentTree>,
     usage: Mutex<Usage>,
 }
 
@@ -139,20 +140,20 @@ impl Default for Options {
 }
 
 impl Agent {
-    /// An agent for a request. Nothing is asked yet.
+    /// Creates an agent for a request. Sends nothing yet.
     ///
     /// # Errors
-    /// Where the project cannot be used.
+    /// Returns an error if the project cannot be used.
     pub fn new(setup: Setup, request: &str) -> Result<Self, Error> {
         let first = (delegate::name_of(request), setup.agent_type.name.clone());
-        let family = Family::of(setup.types.clone(), first);
-        Self::at(setup, request, (FIRST.to_vec(), Arc::new(family)))
+        let tree = AgentTree::of(setup.types.clone(), first);
+        Self::at(setup, request, (FIRST.to_vec(), Arc::new(tree)))
     }
 
     fn at(
         setup: Setup,
         request: &str,
-        (place, family): (Place, Arc<Family>),
+        (position, tree): (Position, Arc<AgentTree>),
     ) -> Result<Self, Error> {
         let mut planrun = setup.planrun.clone();
         if let Some(tools) = &setup.agent_type.tools {
@@ -162,28 +163,28 @@ impl Agent {
         }
         let toolbox = Toolbox::new(&planrun, setup.asker.clone(), request)?;
         let project = &toolbox.files().root;
-        let has_parent = place.len() > FIRST.len();
+        let has_parent = position.len() > FIRST.len();
         let rules = Rules::of(&**planrun.host(), project, &setup.agent_type, has_parent);
         Ok(Self {
             setup: Setup { planrun, ..setup },
             toolbox,
             rules,
-            place,
-            family,
+            position,
+            tree,
             usage: Mutex::default(),
         })
     }
 
-    /// Rules and skills of the project that could not be used.
+    /// Returns messages about rules and skills of the project that could not be used.
     #[must_use]
     pub fn problems(&self) -> &[String] {
         &self.rules.problems
     }
 
-    /// Goes on with a conversation: with a request, or where it was left.
+    /// Continues a conversation, with a new request or where it stopped.
     ///
     /// # Errors
-    /// Where it cannot be kept. What was said until then is in the session all the same.
+    /// Returns an error if the session cannot be stored. `session` contains everything up to that point.
     pub async fn run(
         &self,
         session: &mut Session,
@@ -191,49 +192,49 @@ impl Agent {
     ) -> Result<Outcome, SessionError> {
         let before = session.messages.len();
         let mut rounds = 0;
-        self.becomes(true, false);
-        let ended = self.go_on(session, request, &mut rounds).await;
+        self.set_status(true, false);
+        let ended = self.run_rounds(session, request, &mut rounds).await;
         self.toolbox.close().await;
         let is_done = matches!(ended, Ok(Ended::Done { .. } | Ended::Finished(_)));
-        self.becomes(false, is_done && self.has_parent());
+        self.set_status(false, is_done && self.has_parent());
         Ok(Outcome {
             ended: ended?,
             messages: session.messages.get(before..).unwrap_or_default().to_vec(),
             rounds,
             usage: *self.usage(),
-            agents: self.family.members(),
+            agents: self.tree.agents(),
         })
     }
 
     fn has_parent(&self) -> bool {
-        self.place.len() > FIRST.len()
+        self.position.len() > FIRST.len()
     }
 
-    /// Notes what it does now, and tells whoever looks on of a sub-agent.
-    fn becomes(&self, is_running: bool, is_finished: bool) {
+    /// Sets the status of the agent, and reports it if it is a sub-agent.
+    fn set_status(&self, is_running: bool, is_finished: bool) {
         let status = Status::of(is_running, is_finished, self.has_parent());
-        let member = self.family.set(&self.place, status);
-        if let Some(member) = member.filter(|_| self.has_parent()) {
-            (self.setup.watch)(Event::SubAgent(&member));
+        let info = self.tree.set(&self.position, status);
+        if let Some(info) = info.filter(|_| self.has_parent()) {
+            (self.setup.watch)(Event::SubAgent(&info));
         }
     }
 
-    async fn go_on(
+    async fn run_rounds(
         &self,
         session: &mut Session,
         request: Option<&str>,
         rounds: &mut usize,
     ) -> Result<Ended, SessionError> {
-        if let Some(ended) = self.settle(session).await? {
+        if let Some(ended) = self.answer_open_calls(session).await? {
             return Ok(ended);
         }
-        if let Some(ended) = self.ask(session).await? {
+        if let Some(ended) = self.submit_pending(session).await? {
             return Ok(ended);
         }
         if let Some(request) = request {
             session.pending = Some(self.pending(request, &session.macros));
             self.save(session)?;
-            if let Some(ended) = self.ask(session).await? {
+            if let Some(ended) = self.submit_pending(session).await? {
                 return Ok(ended);
             }
         } else if let Some(Message::Assistant { text, calls, .. }) = session.messages.last()
@@ -259,7 +260,7 @@ impl Agent {
         Ok(Ended::Limit(*rounds))
     }
 
-    /// One round: what the model says, and the results of its calls.
+    /// Runs one round: the answer of the model, and the results of its calls.
     async fn round(
         &self,
         session: &mut Session,
@@ -267,7 +268,7 @@ impl Agent {
     ) -> Result<Option<Ended>, SessionError> {
         let (turn, cut) = self.turn(session, system).await;
         if let Some(ended) = cut {
-            // What it had said until then stays; of calls nobody knows whether they were whole.
+            // The text up to this point is kept. Calls are dropped, because they may be incomplete.
             if !turn.text.is_empty() {
                 let calls = Vec::new();
                 session.messages.push(Turn { calls, ..turn }.into_message());
@@ -287,7 +288,7 @@ impl Agent {
         self.calls(session, turn).await
     }
 
-    /// What the model says next, and why that was cut, where it was.
+    /// Requests the next turn of the model, and returns it with the reason if it is incomplete.
     async fn turn(&self, session: &Session, system: &str) -> (Turn, Option<Ended>) {
         let system = Message::System {
             text: system.to_owned(),
@@ -313,20 +314,23 @@ impl Agent {
             }
         };
         if let Some(used) = turn.usage {
-            self.used(used);
+            self.add_usage(used);
         }
         (turn, cut)
     }
 
-    /// Answers calls that an earlier process has left without an answer.
-    async fn settle(&self, session: &mut Session) -> Result<Option<Ended>, SessionError> {
+    /// Answers calls that an earlier process left without an answer.
+    async fn answer_open_calls(
+        &self,
+        session: &mut Session,
+    ) -> Result<Option<Ended>, SessionError> {
         for call in session.unanswered() {
-            let came = match session.runs.get(&call.id) {
+            let called = match session.runs.get(&call.id) {
                 Some(_) if call.name == DISPATCH => Called::Failed(BROKEN_OFF.to_owned()),
-                Some(run) => self.left_behind(&run.clone()).await,
+                Some(run) => self.recover_call(&run.clone()).await,
                 None => Called::Failed(NOT_CALLED.to_owned()),
             };
-            let (text, is_error) = match came {
+            let (text, is_error) = match called {
                 Called::Answered(text) => (text, false),
                 Called::Failed(text) => (text, true),
                 Called::Waits { run, question } => {
@@ -343,8 +347,8 @@ impl Agent {
         Ok(None)
     }
 
-    /// What became of a call that an earlier process made.
-    async fn left_behind(&self, run: &str) -> Called {
+    /// Returns the result of a call that an earlier process made, resuming its run if necessary.
+    async fn recover_call(&self, run: &str) -> Called {
         let Ok(summary) = self.toolbox.planrun().run(run) else {
             return Called::Failed(NOT_CALLED.to_owned());
         };
@@ -355,8 +359,8 @@ impl Agent {
             return resumed.unwrap_or_else(|error| Called::Failed(format!("run {run}: {error}")));
         }
         Called::Failed(format!(
-            "[Interrupted] The process that made this call ended in the middle of it, so it may have happened. It is run {run}: \
-             runs(id: \"{run}\") tells, and `planrun runs resume {run}` goes on with it."
+            "[Interrupted] The process that made this call ended in the middle of it, so it may have happened. It is run \
+             {run}: runs(id: \"{run}\") shows it, and `planrun runs resume {run}` resumes it."
         ))
     }
 
@@ -367,7 +371,7 @@ impl Agent {
         }
     }
 
-    fn used(&self, used: Usage) {
+    fn add_usage(&self, used: Usage) {
         let mut usage = self.usage();
         usage.input += used.input;
         usage.output += used.output;
@@ -379,14 +383,15 @@ impl Agent {
     }
 }
 
-/// What a project allows: a list that narrows nothing where it stands beside others.
+/// Returns the permissions of the project, which add no restriction when combined with themselves.
 fn allowed(planrun: &Planrun) -> Result<Grant, Error> {
     let workspace = planrun.workspace()?;
     Ok(workspace.project.settings.allow.unwrap_or_default())
 }
 
-/// The answer to a call in which sub-agents were at work.
+/// The answer to a call whose sub-agents were interrupted.
 const BROKEN_OFF: &str = "[Interrupted] The process ended while sub-agents were at work, and their reports are lost. What they \
     have called are runs: runs() lists them.";
-/// The answer to a call that a process did not come to.
-const NOT_CALLED: &str = "[Interrupted] Nothing was called: the process ended before. Call it again if it is still wanted.";
+/// The answer to a call that the process did not make.
+const NOT_CALLED: &str = "[Interrupted] Nothing was called: the process ended before the call. Call it again if it is still \
+                          needed.";

@@ -1,4 +1,5 @@
-//! The calls of one round: at the same time where all of them only read, else one after the other, and each has an answer.
+//! Makes the calls of one round: concurrently if all of them only read, otherwise one after the other. Each call gets
+//! an answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Poll;
@@ -15,20 +16,20 @@ use super::{Agent, Ended, Event};
 use crate::session::{Answered, Session, SessionError};
 use crate::toolbox::{Called, DISPATCH, OWN_TOOLS, SKILL, TASK_FINISH};
 
-/// Calls of one round; those beyond are not made.
+/// Maximum number of calls made in one round.
 const MAX_CALLS: usize = 32;
-/// Calls that are made at the same time.
+/// Maximum number of concurrent calls.
 const MAX_AT_ONCE: usize = 8;
-/// The letters of ids.
+/// The characters of generated ids.
 const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// What came of a call, and the report with which the task is finished by it.
-pub(super) struct Came {
+/// The result of a call, and the report if the call finishes the task.
+pub(super) struct CallResult {
     pub(super) called: Called,
     report: Option<String>,
 }
 
-impl From<Called> for Came {
+impl From<Called> for CallResult {
     fn from(called: Called) -> Self {
         Self {
             called,
@@ -38,15 +39,15 @@ impl From<Called> for Came {
 }
 
 impl Agent {
-    /// The tools as the model is told them in this round.
+    /// Returns the tools that are offered to the model in this round.
     pub(super) fn offered(&self) -> Vec<OfferedTool> {
         let own = [
             self.can_delegate().then(|| self.dispatch()),
             (!self.rules.skills.is_empty())
                 .then(|| define(SKILL, "Gives a skill: how something is done.", "name")),
             self.has_parent().then(|| {
-                let said = "Ends your task. Your report goes to whoever gave it to you.";
-                define(TASK_FINISH, said, "context_summary")
+                let description = "Ends your task. Your report goes to whoever gave it to you.";
+                define(TASK_FINISH, description, "context_summary")
             }),
         ];
         let own = own.into_iter().flatten();
@@ -65,19 +66,19 @@ impl Agent {
             Message::System { .. } | Message::User { .. } | Message::Tool { .. } => &[],
         });
         let known = known.map(|call| call.id.clone()).collect();
-        let wanted = self.read(turn.calls.clone(), known);
-        let calls = wanted.iter().map(|one| one.call.clone()).collect();
+        let read_calls = self.read(turn.calls.clone(), known);
+        let calls = read_calls.iter().map(|one| one.call.clone()).collect();
         session.messages.push(Turn { calls, ..turn }.into_message());
-        // Who comes after this process finds the runs of its calls.
-        let runs = wanted
+        // Stored before the calls, so that a later process finds their runs.
+        let runs = read_calls
             .iter()
             .map(|one| (one.call.id.clone(), new_run_id(&**host)));
         session.runs = runs.collect();
         self.save(session)?;
-        let came = self.execute(&wanted, &session.runs).await;
+        let results = self.execute(&read_calls, &session.runs).await;
         let (mut waits, mut report) = (None, None);
-        for (one, came) in wanted.into_iter().zip(came) {
-            let (text, is_error) = match came.called {
+        for (one, result) in read_calls.into_iter().zip(results) {
+            let (text, is_error) = match result.called {
                 Called::Answered(text) => (text, false),
                 Called::Failed(text) => (text, true),
                 Called::Waits { run, question } => {
@@ -85,7 +86,7 @@ impl Agent {
                     continue;
                 }
             };
-            report = report.or(came.report);
+            report = report.or(result.report);
             let call = one.call;
             session.answer(vec![Answered {
                 call,
@@ -96,7 +97,7 @@ impl Agent {
         Ok(waits.or_else(|| report.map(Ended::Finished)))
     }
 
-    /// The calls of a turn with their arguments read, each under an id that no other call of the conversation has.
+    /// Parses the arguments of the calls of a turn, and gives each call an id that is unique in the conversation.
     fn read(&self, written: Vec<ToolCall>, mut ids: BTreeSet<String>) -> Vec<ReadCall> {
         let host = self.setup.planrun.host();
         let tools = self.offered();
@@ -118,67 +119,67 @@ impl Agent {
 
     pub(super) async fn execute(
         &self,
-        wanted: &[ReadCall],
+        calls: &[ReadCall],
         runs: &BTreeMap<String, String>,
-    ) -> Vec<Came> {
+    ) -> Vec<CallResult> {
         let only_reads = |one: &ReadCall| {
             let name = &*one.call.name;
             !OWN_TOOLS.contains(&name) && self.toolbox.only_reads(name)
         };
         let run = |one: &ReadCall| runs.get(&one.call.id).cloned().unwrap_or_default();
-        if wanted.iter().all(only_reads) {
-            let calls = wanted.iter().enumerate().map(|(index, one)| {
+        if calls.iter().all(only_reads) {
+            let calls = calls.iter().enumerate().map(|(index, one)| {
                 let run = run(one);
-                let call: BoxFuture<'_, Came> =
+                let call: BoxFuture<'_, CallResult> =
                     Box::pin(async move { self.one(index, one, &run).await });
                 call
             });
-            return side_by_side(calls.collect()).await;
+            return join_bounded(calls.collect()).await;
         }
-        let mut came: Vec<Came> = Vec::new();
-        for (index, one) in wanted.iter().enumerate() {
-            let before = came.last();
+        let mut results: Vec<CallResult> = Vec::new();
+        for (index, one) in calls.iter().enumerate() {
+            let before = results.last();
             let stopped = match before {
-                Some(Came {
+                Some(CallResult {
                     report: Some(_), ..
                 }) => Some("the task is finished"),
-                Some(Came {
+                Some(CallResult {
                     called: Called::Waits { .. },
                     ..
-                }) => Some("a call before it waits for an approval"),
+                }) => Some("an earlier call waits for an approval"),
                 Some(_) | None => None,
             };
             let next = match stopped {
                 Some(why) => {
-                    // All that follow are told the same.
-                    let rest = wanted.len() - index;
-                    let told = || Called::Failed(format!("Nothing was called: {why}.")).into();
-                    came.extend((0..rest).map(|_| told()));
+                    // All remaining calls get the same answer.
+                    let rest = calls.len() - index;
+                    let skipped = || Called::Failed(format!("Nothing was called: {why}.")).into();
+                    results.extend((0..rest).map(|_| skipped()));
                     break;
                 }
                 None => self.one(index, one, &run(one)).await,
             };
-            came.push(next);
+            results.push(next);
         }
-        came
+        results
     }
 
-    async fn one(&self, index: usize, wanted: &ReadCall, run: &str) -> Came {
-        let came = self.call(index, wanted, run).await;
-        let (text, is_error) = match &came.called {
+    async fn one(&self, index: usize, read: &ReadCall, run: &str) -> CallResult {
+        let result = self.call(index, read, run).await;
+        let (text, is_error) = match &result.called {
             Called::Answered(text) => (text, false),
             Called::Failed(text) => (text, true),
             Called::Waits { question, .. } => (question, true),
         };
         (self.setup.watch)(Event::Called {
-            call: &wanted.call,
+            call: &read.call,
             text,
             is_error,
         });
-        came
+        result
     }
 
-    async fn call(&self, index: usize, wanted: &ReadCall, run: &str) -> Came {
+    async fn call(&self, index: usize, read: &ReadCall, run: &str) -> CallResult {
         let failed = |why: String| Called::Failed(why).into();
         if self.setup.cancel.is_cancelled() {
             return failed("[Cancelled] Nothing was called: the user has stopped it.".to_owned());
@@ -188,16 +189,16 @@ impl Agent {
                 "Nothing was called: a turn makes at most {MAX_CALLS} calls."
             ));
         }
-        let arguments = match &wanted.arguments {
+        let arguments = match &read.arguments {
             Ok(arguments) => arguments.clone(),
             Err(fault) => return failed(format!("Nothing was called: {fault}")),
         };
-        match &*wanted.call.name {
+        match &*read.call.name {
             TASK_FINISH if !self.has_parent() => failed(format!(
                 "Tool '{TASK_FINISH}' is only available for Sub-Agents."
             )),
             TASK_FINISH => match text(&arguments, "context_summary") {
-                Some(report) => Came {
+                Some(report) => CallResult {
                     called: Called::Answered("Task Finished. Report submitted.".to_owned()),
                     report: Some(report.to_owned()),
                 },
@@ -213,19 +214,19 @@ impl Agent {
     }
 
     async fn skill(&self, arguments: &Map<String, Json>) -> Called {
-        let wanted = text(arguments, "name").unwrap_or_default();
+        let name = text(arguments, "name").unwrap_or_default();
         let mut skills = self.rules.skills.iter();
-        if let Some(skill) = skills.find(|skill| skill.name == wanted) {
+        if let Some(skill) = skills.find(|skill| skill.name == name) {
             let text = vec![(skill.path.clone(), &*skill.text)];
-            return Called::Answered(self.in_place(text).await.concat());
+            return Called::Answered(self.expand_texts(text).await.concat());
         }
         let names = self.rules.skills.iter().map(|skill| &*skill.name);
         let names = names.collect::<Vec<_>>().join(", ");
-        Called::Failed(format!("There is no such skill, but: {names}"))
+        Called::Failed(format!("There is no such skill; available: {names}"))
     }
 }
 
-/// An argument that is a text.
+/// Returns a string argument; `None` if it is missing or not a string.
 fn text<'a>(arguments: &'a Map<String, Json>, name: &str) -> Option<&'a str> {
     arguments.get(name).and_then(Json::as_str)
 }
@@ -242,7 +243,7 @@ fn define(name: &str, description: &str, argument: &str) -> OfferedTool {
     }
 }
 
-/// `call_` and nine letters.
+/// Returns an id: `call_` and nine characters.
 fn new_id(random: u64) -> String {
     let mut rest = random;
     let letters = (0..9).map(|_| {
@@ -253,30 +254,30 @@ fn new_id(random: u64) -> String {
     format!("call_{}", letters.collect::<String>())
 }
 
-/// What all of them come to, in their order. So many calls as a loop makes at the same time go on beside each other.
-pub(super) async fn side_by_side<T: Send>(calls: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+/// Runs all futures, at most [`MAX_AT_ONCE`] of them concurrently, and returns their results in order.
+pub(super) async fn join_bounded<T: Send>(calls: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     let room = Semaphore::new(MAX_AT_ONCE);
     let calls = calls.into_iter().map(|call| {
         let room = &room;
         let call: BoxFuture<'_, T> = Box::pin(async move {
-            // It is never closed.
+            // The semaphore is never closed.
             let _permit = room.acquire().await;
             call.await
         });
         call
     });
-    all(calls.collect()).await
+    join_all(calls.collect()).await
 }
 
-/// What all of them come to, in their order. They go on at the same time.
-pub(super) async fn all<T>(mut works: Vec<BoxFuture<'_, T>>) -> Vec<T> {
-    let mut came: Vec<Option<T>> = works.iter().map(|_| None).collect();
+/// Runs all futures concurrently, and returns their results in order.
+pub(super) async fn join_all<T>(mut works: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    let mut results: Vec<Option<T>> = works.iter().map(|_| None).collect();
     std::future::poll_fn(|context| {
         let mut is_over = true;
-        for (work, came) in works.iter_mut().zip(&mut came) {
-            if came.is_none() {
+        for (work, slot) in works.iter_mut().zip(&mut results) {
+            if slot.is_none() {
                 match work.as_mut().poll(context) {
-                    Poll::Ready(value) => *came = Some(value),
+                    Poll::Ready(value) => *slot = Some(value),
                     Poll::Pending => is_over = false,
                 }
             }
@@ -288,5 +289,5 @@ pub(super) async fn all<T>(mut works: Vec<BoxFuture<'_, T>>) -> Vec<T> {
         }
     })
     .await;
-    came.into_iter().flatten().collect()
+    results.into_iter().flatten().collect()
 }

@@ -10,42 +10,43 @@ use super::event::Used;
 use super::failure::StepError;
 use super::question::{Answer, Question};
 
-/// The latest execution of a call.
+/// The latest recorded execution of a call.
 #[derive(Clone, Debug)]
 pub struct RecordedCall {
     pub execution: u32,
-    /// How often its step, or one that holds it, had been done again by then.
+    /// Number of times its step, or a step that holds it, had been retried when the call was made.
     pub generation: usize,
-    /// Of the current series of retries, from 1.
+    /// Number of the attempt in the current series of retries, from 1.
     pub trial: u32,
-    /// All that were made so far, those of earlier executions included.
+    /// Total number of attempts, earlier executions included.
     pub attempts: u32,
-    /// What its answers reported, those of earlier executions included.
+    /// Usage reported by its answers, earlier executions included.
     pub used: Used,
-    /// Why it was made although another run had made it.
+    /// Why the call was made although another run had already made it.
     pub again: Option<Arc<str>>,
-    /// Empty for an execution of which no attempt was made yet.
+    /// Idempotency key; empty for an execution without an attempt.
     pub key: Arc<str>,
     pub arguments: Value,
     pub phase: RecordedPhase,
-    /// When the latest attempt was sent, in nanoseconds since 1970.
+    /// Wall-clock time at which the latest attempt was sent, in nanoseconds since the Unix epoch.
     pub sent_at: i128,
-    /// When the first attempt of the execution was sent that may have arrived.
+    /// Wall-clock time at which the first attempt of the execution that may have arrived was sent, in nanoseconds since
+    /// the Unix epoch.
     pub arrived: Option<i128>,
-    /// Whether any attempt may have happened.
+    /// Whether any attempt may have taken effect.
     pub may_have_happened: bool,
-    /// What its latest attempt can be taken up again with.
+    /// The handle with which a later process can reattach to the latest attempt.
     pub handle: Option<Json>,
-    /// Why the latest poll has told nothing.
-    pub unheard: Option<Arc<StepError>>,
-    /// Whether an earlier result has stood for it, and nothing was sent.
+    /// The error of the latest poll, if it got no answer.
+    pub poll_error: Option<Arc<StepError>>,
+    /// Whether a cached result was used, so that nothing was sent.
     pub cached: bool,
-    /// What its peer has asked in the middle of its attempts, oldest first.
+    /// Questions that the peer asked during the attempts, oldest first.
     pub asked: Vec<PeerQuestion>,
 }
 
 impl RecordedCall {
-    /// A call for which a result stood that was given before.
+    /// Creates the record of a call whose result came from the cache.
     pub(super) fn cached(at: i128, attempts: u32, generation: usize) -> Self {
         Self {
             execution: 0,
@@ -61,14 +62,14 @@ impl RecordedCall {
             arrived: None,
             may_have_happened: false,
             handle: None,
-            unheard: None,
+            poll_error: None,
             cached: true,
             asked: Vec::new(),
         }
     }
 }
 
-/// A question that was asked in the middle of a call.
+/// A question that a peer asked during a call.
 #[derive(Clone, Debug)]
 pub struct PeerQuestion {
     pub question: Arc<Question>,
@@ -77,14 +78,14 @@ pub struct PeerQuestion {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedPhase {
-    /// It had been sent, or was about to be.
+    /// The attempt was sent, or was about to be sent.
     InFlight,
-    /// Between two attempts, from this moment on (nanoseconds since 1970) for so long, whatever the clock is set to
-    /// meanwhile.
+    /// Between two attempts: waits for `wait`, from `since` on (nanoseconds since the Unix epoch), even if the clock is
+    /// set in between.
     Waiting { since: i128, wait: Duration },
-    /// Its answer is among the external inputs.
+    /// The call has an answer, which is among the external inputs.
     Answered,
-    /// It ended because of something else.
+    /// The call was ended by something else, such as a timeout.
     Ended,
 }
 

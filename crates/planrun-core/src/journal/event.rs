@@ -15,9 +15,9 @@ use super::question::Question;
 use super::wire::{self, ARGUMENTS, OUTPUT, PAYLOAD, REPLY, VALUE};
 use super::words::{Bound, EventName, Waiting};
 
-/// One change. Its number orders it, from 1; `at` is the wall clock in nanoseconds since 1970.
+/// One change of state. Events are numbered from 1; `at` is the wall-clock time in nanoseconds since the Unix epoch.
 ///
-/// Its JSON is what a journal has of it. `Event::read` reads that back.
+/// Its JSON is what the journal stores. `Event::read` parses it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Event {
     pub number: u64,
@@ -25,12 +25,13 @@ pub struct Event {
     pub at: i128,
     #[serde(flatten)]
     pub kind: EventKind,
-    /// The places in its values that must not be shown, such as `arguments.password`.
+    /// Paths of sensitive values in the event, such as `arguments.password`. These are redacted in output.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sensitive: Vec<Arc<str>>,
 }
 
-/// What changed. The order of the fields is that of the JSON, and so part of what the chain over a journal proves.
+/// What changed. The order of the fields is the order of the JSON keys, and so part of what the journal's hash chain
+/// covers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "event")]
 pub enum EventKind {
@@ -38,53 +39,53 @@ pub enum EventKind {
     RunStarted {
         run: Arc<str>,
         plan: Arc<str>,
-        /// The steps that the plan itself holds.
+        /// Number of steps that the plan itself holds.
         #[serde(skip)]
         steps: usize,
     },
-    /// Another process goes on with the run: what follows happened after everything above had been read.
+    /// Another process resumed the run. Everything that follows happened after that process had read all events before.
     #[serde(rename = "run.resumed")]
     RunResumed,
-    /// Somebody asked for the run to end.
+    /// The run was asked to end.
     #[serde(rename = "run.cancelling")]
     RunCancelling {
-        /// What it did shall not be taken back.
+        /// Whether the effects of the run are kept instead of undone.
         #[serde(default, skip_serializing_if = "not")]
         keep: bool,
     },
-    /// The process lets go of the run until somebody answers, a signal comes or a time is there.
+    /// The process suspends the run until an answer, a signal or a timer.
     #[serde(rename = "run.paused")]
     RunPaused {
-        /// When it wants to go on by itself, in nanoseconds since 1970.
+        /// Wall-clock time at which the run resumes by itself, in nanoseconds since the Unix epoch.
         #[serde(
             default,
             with = "wire::moment",
             skip_serializing_if = "Option::is_none"
         )]
         wake: Option<i128>,
-        /// Only people and signals are awaited, so that the clock of the deadline stands still.
+        /// Whether the run waits only for people and signals, so that the clock of its deadline is stopped.
         #[serde(default, skip_serializing_if = "not")]
         still: bool,
     },
-    /// The run has got another text for what it has not started.
+    /// The part of the plan that had not started was replaced by another text.
     #[serde(rename = "run.patched")]
     RunPatched {
-        /// The hashes of what it was bound to, and of what it is bound to now.
+        /// Hashes of the pinned document before and after the patch.
         #[serde(default)]
         before: Arc<str>,
         #[serde(default)]
         after: Arc<str>,
     },
-    /// Somebody has agreed to what the run may do as a whole.
+    /// A person approved what the run may do as a whole.
     #[serde(rename = "run.granted")]
     RunGranted { grant: Arc<Grant> },
     #[serde(rename = "step.queued")]
     StepQueued { path: Arc<str> },
-    /// A step that holds others begins, or an attempt at a call does.
+    /// A step that holds other steps begins, or an attempt at a call begins.
     #[serde(rename = "step.running")]
     StepRunning {
         path: Arc<str>,
-        /// What is called; empty for steps that hold others.
+        /// Name of the called tool; empty for steps that hold other steps.
         #[serde(default, skip_serializing_if = "str::is_empty")]
         tool: Arc<str>,
         #[serde(default)]
@@ -92,7 +93,7 @@ pub enum EventKind {
         #[serde(flatten)]
         call: Option<Dispatch>,
     },
-    /// It waits, and holds no slot meanwhile.
+    /// The step waits, and holds no slot while it does.
     #[serde(rename = "step.waiting")]
     StepWaiting {
         path: Arc<str>,
@@ -102,26 +103,26 @@ pub enum EventKind {
         what: Waiting,
         #[serde(rename = "wait_ms", default, with = "wire::millis")]
         wait: Duration,
-        /// The failure that is behind the wait; a poll has none.
+        /// The failure that caused the wait; `None` for a poll without one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Arc<StepError>>,
     },
-    /// It waits for somebody's answer.
+    /// The step waits for a person's answer.
     #[serde(rename(serialize = "step.waiting", deserialize = "step.asks"))]
     StepAsks {
         path: Arc<str>,
         #[serde(flatten)]
         question: Arc<Question>,
     },
-    /// It waits until a moment, in nanoseconds since 1970.
+    /// The step waits until this wall-clock time, in nanoseconds since the Unix epoch.
     #[serde(rename(serialize = "step.waiting", deserialize = "step.sleeps"))]
     StepSleeps {
         path: Arc<str>,
         #[serde(flatten, with = "wire::time")]
         until: i128,
     },
-    /// Somebody answered: `STEP.confirm` is the path of a gate, `STEP` that of a form, `STEP.asked` that of what a peer
-    /// asks in the middle of a call.
+    /// A person answered. `STEP.confirm` is the path of a gate, `STEP` that of a form, `STEP.asked` that of a question
+    /// that a peer asks during a call.
     #[serde(rename = "answer.given")]
     AnswerGiven {
         path: Arc<str>,
@@ -137,14 +138,15 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<Arc<str>>,
     },
-    /// A result that was given before is taken over: nothing is called.
+    /// An earlier result is used, and nothing is called.
     #[serde(rename = "step.copied")]
     StepCopied {
         path: Arc<str>,
-        /// The run that has called.
+        /// The run that made the call.
         #[serde(default)]
         run: Arc<str>,
-        /// Whether the plan lets results be used again; else this run is made from that one.
+        /// Whether the result comes from the cache of the step's `cache` clause; otherwise it is copied from the run
+        /// that this run is based on.
         #[serde(default, skip_serializing_if = "not")]
         cached: bool,
         #[serde(
@@ -155,43 +157,43 @@ pub enum EventKind {
         )]
         output: Value,
     },
-    /// What had failed, and what worked for it, is done again as a new execution: somebody has resumed the run.
+    /// A failed step, and what it holds, is executed again, because the run was resumed with retries.
     #[serde(rename = "step.retried")]
     StepRetried { path: Arc<str> },
-    /// A call can be taken up again with this by a later process, and nothing is sent a second time then.
+    /// The handle with which a later process can reattach to the call, so that nothing is sent a second time.
     #[serde(rename = "handle.given")]
     HandleGiven {
         path: Arc<str>,
-        /// Only the transport that gave it can read it.
+        /// Opaque to everything but the transport that gave it.
         handle: Json,
     },
-    /// A call says what it has cost so far, or its answer does.
+    /// A call, or its answer, reports usage.
     #[serde(rename = "usage.reported")]
     UsageReported {
         path: Arc<str>,
         #[serde(flatten)]
         used: Used,
     },
-    /// A result that counts is not quite what its contract tells of it.
+    /// A valid result deviates from its contract in a way that is only noted, such as a `format`.
     #[serde(rename = "result.noted")]
     ResultNoted {
         path: Arc<str>,
         #[serde(default)]
         note: Arc<str>,
     },
-    /// Four fifths of a budget are used.
+    /// Four fifths of a budget have been used.
     #[serde(rename = "budget.low")]
     BudgetLow {
         /// `calls`, `tokens`, `cost` or `time`.
         #[serde(rename = "path")]
         budget: Arc<str>,
-        /// In seconds for time.
+        /// In seconds for `time`.
         #[serde(default, serialize_with = "wire::number")]
         used: f64,
         #[serde(default, serialize_with = "wire::number")]
         limit: f64,
     },
-    /// A failure that an arm catches; what the arm calls follows under paths of its own.
+    /// A `recover` arm catches the failure of a step. The calls of the arm follow under their own paths.
     #[serde(rename = "step.recovering")]
     StepRecovering {
         path: Arc<str>,
@@ -208,30 +210,30 @@ pub enum EventKind {
         duration: Duration,
         #[serde(default, skip_serializing_if = "not")]
         recovered: bool,
-        /// Why it was skipped: `guard`, `upstream` or `replied`.
+        /// Why the step was skipped: `guard`, `upstream`, `replied` or `failed`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Arc<str>>,
-        /// The value of a completed call; steps that hold others have theirs computed again.
+        /// The value of a completed call. The values of steps that hold other steps are computed again on replay.
         #[serde(flatten, serialize_with = "wire::output", skip_deserializing)]
         output: Option<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Arc<StepError>>,
     },
-    /// A time bound is over.
+    /// A timer has fired: a timeout or deadline expired, or the time that a step waits for has come.
     #[serde(rename = "timer.fired")]
     TimerFired {
-        /// The step; empty for the run.
+        /// Path of the step; empty for the run.
         #[serde(default, skip_serializing_if = "str::is_empty")]
         path: Arc<str>,
         #[serde(default)]
         timer: Bound,
     },
-    /// A `set`: status and context have changed together.
+    /// A `set` changed the status and the context of a task.
     #[serde(rename = "task.set")]
     TaskSet {
         path: Arc<str>,
         status: Arc<str>,
-        /// All of it, as it is now.
+        /// The complete context after the change.
         #[serde(
             flatten,
             serialize_with = "wire::payload",
@@ -240,7 +242,7 @@ pub enum EventKind {
         )]
         context: Value,
     },
-    /// Somebody outside moved an `external` task, or wanted to.
+    /// An `external` task was moved from outside, or the move was refused.
     #[serde(rename = "task.moved")]
     TaskMoved {
         path: Arc<str>,
@@ -252,14 +254,14 @@ pub enum EventKind {
             default = "wire::null"
         )]
         context: Value,
-        /// Why it was refused, where it was.
+        /// Why the move was refused; `None` if it was accepted.
         #[serde(rename = "reason", default, skip_serializing_if = "Option::is_none")]
         refused: Option<Arc<str>>,
     },
-    /// An event has fired a listener; the path is that of the firing.
+    /// An event fired a listener. `path` is the path of the firing.
     #[serde(rename = "listener.fired")]
     ListenerFired { path: Arc<str> },
-    /// A signal has come.
+    /// A signal arrived.
     #[serde(rename = "signal.received")]
     SignalReceived {
         #[serde(flatten, with = "wire::signal")]
@@ -271,7 +273,7 @@ pub enum EventKind {
             default = "wire::null"
         )]
         payload: Value,
-        /// Why nobody gets it, where nobody does.
+        /// Why the signal was refused; `None` if it was accepted.
         #[serde(rename = "reason", default, skip_serializing_if = "Option::is_none")]
         refused: Option<Arc<str>>,
     },
@@ -286,19 +288,19 @@ pub enum EventKind {
     },
 }
 
-/// What goes out with an attempt: enough to make the same one again.
+/// What is sent with an attempt: everything that is needed to send the same attempt again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Dispatch {
-    /// Executions end with an answer; attempts of one execution share key and arguments.
+    /// Number of the execution. An execution ends with an answer; its attempts share key and arguments.
     pub execution: u32,
-    /// Of the current series of retries, from 1.
+    /// Number of the attempt in the current series of retries, from 1.
     #[serde(default = "first")]
     pub trial: u32,
     #[serde(default)]
     pub effect: Effect,
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub key: Arc<str>,
-    /// Why it is made although another run has made it.
+    /// Why the call is made although another run has already made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Arc<str>>,
     #[serde(
@@ -314,23 +316,27 @@ fn first() -> u32 {
     1
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde hands it over")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde expects"
+)]
 fn not(flag: &bool) -> bool {
     !flag
 }
 
-/// What calls have cost, as their answers report it.
+/// Usage of calls, as reported by their answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Used {
     #[serde(default)]
     pub tokens: u64,
-    /// In the unit of the tools.
+    /// In the unit that the tools use.
     #[serde(default, serialize_with = "wire::number")]
     pub cost: f64,
 }
 
 impl Used {
-    /// Adds what others have used. Costs are money: they are kept to nine decimals, so that ten tenths are one.
+    /// Adds the usage of another call. Costs are money, so they are rounded to nine decimals: ten tenths are exactly
+    /// one.
     pub fn add(&mut self, other: Self) {
         const PARTS: f64 = 1e9;
         self.tokens = self.tokens.saturating_add(other.tokens);
@@ -341,7 +347,7 @@ impl Used {
         }
     }
 
-    /// Whether that is nothing.
+    /// Returns true if nothing was used.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -349,7 +355,8 @@ impl Used {
 }
 
 impl EventKind {
-    /// The step, task, firing or signal that it speaks of; empty where it speaks of the run.
+    /// Returns the path of the step, task or firing, or the name of the signal or budget, that the event is about;
+    /// empty for events about the run.
     #[must_use]
     pub fn path(&self) -> &str {
         match self {
@@ -382,7 +389,7 @@ impl EventKind {
         }
     }
 
-    /// Which kind it is.
+    /// Returns the kind of the event.
     #[must_use]
     pub const fn name(&self) -> EventName {
         match self {
@@ -417,7 +424,7 @@ impl EventKind {
 }
 
 impl EventKind {
-    /// The value that it brings, by the name of its field.
+    /// Returns the value that the event carries, with the name of its field.
     pub(super) fn value_mut(&mut self) -> Option<(&'static str, &mut Value)> {
         match self {
             Self::StepRunning { call, .. } => Some((ARGUMENTS, &mut call.as_mut()?.arguments)),
@@ -451,7 +458,7 @@ impl EventKind {
         }
     }
 
-    /// Puts the value in its place that was read apart from the other fields.
+    /// Sets the value, which is parsed separately from the other fields.
     pub(super) fn set_value(&mut self, value: Value) {
         if let Self::StepSettled { output: place, .. } | Self::RunSettled { reply: place, .. } =
             self
@@ -464,7 +471,7 @@ impl EventKind {
 }
 
 impl Event {
-    /// The stable name of the kind of event.
+    /// Returns the stable name of the kind of event.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.kind.name().name()

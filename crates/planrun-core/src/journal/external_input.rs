@@ -1,4 +1,4 @@
-//! External inputs as recorded: answers, timers, signals, messages of people.
+//! External inputs as recorded: answers, timers, signals and messages from people.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use super::failure::StepError;
 use super::question::Answer;
 use super::words::Bound;
 
-/// Something that came from outside.
+/// An input that came from outside the run.
 #[derive(Clone, Debug)]
 pub struct ExternalInput {
-    /// The event that tells of it.
+    /// Number of the event that recorded it.
     pub number: u64,
     pub at: i128,
     pub kind: ExternalInputKind,
@@ -19,16 +19,16 @@ pub struct ExternalInput {
 
 #[derive(Clone, Debug)]
 pub enum ExternalInputKind {
-    /// The last attempt at a call ended, and no further one was made.
+    /// The last attempt at a call ended, and no further attempt was made.
     Answer {
         path: Arc<str>,
         outcome: Result<Value, Arc<StepError>>,
     },
-    /// Somebody answered.
+    /// A person answered a question.
     Given(Answer),
-    /// A time bound was over.
+    /// A timer fired.
     Timer { path: Arc<str>, timer: Bound },
-    /// A signal came.
+    /// A signal arrived.
     Signal { signal: Arc<str>, payload: Value },
     /// An `external` task was moved.
     TaskMoved {
@@ -36,8 +36,8 @@ pub enum ExternalInputKind {
         status: Arc<str>,
         context: Value,
     },
-    /// Somebody asked for the end; the effects shall stay, or not.
+    /// The run was asked to end; `keep` says whether its effects are kept.
     Cancel { keep: bool },
-    /// What had failed was to be done again.
+    /// A failed step was to be executed again.
     Retried { path: Arc<str> },
 }

@@ -1,4 +1,4 @@
-//! The failure of a step as events carry it: its class, whether the request was sent, and its cause.
+//! The failure of a step as recorded in events: its class, whether the request was sent, and its cause.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,31 +12,31 @@ use planrun_lang::value::{Key, Value, duration_text, parse_duration};
 use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-/// Why a step has no value of its own.
+/// Why a step has no value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepError {
     pub class: ErrorClass,
     /// One sentence for people.
     pub message: Arc<str>,
-    /// The path of the step that failed.
+    /// Path of the step that failed.
     pub step: Arc<str>,
-    /// The number of the last attempt, from 1; 0 where none was made.
+    /// Number of the last attempt, from 1; 0 if none was made.
     pub attempt: u32,
-    /// How long the other side asked us to wait.
+    /// How long the peer asked to wait before a retry.
     pub retry_after: Option<Duration>,
-    /// Whether the world has seen the last attempt.
+    /// Whether the request of the last attempt was sent.
     pub sent: Sent,
-    /// Where in the text of a plan the reason stands, as `plans/a.plan:12:5`, if it is an expression.
+    /// Source location of the cause, such as `plans/a.plan:12:5`, if it is an expression.
     pub place: Option<Arc<str>>,
-    /// Why an expression had no value, or an argument was not taken, as far as that has a name.
+    /// Kind of the failure of an expression or an argument, if it has one.
     pub kind: Option<FailureKind>,
-    /// What the other side says of the failure beside the message.
+    /// What the peer reported about the failure in addition to the message.
     pub details: Option<Details>,
     pub cause: Option<Arc<StepError>>,
 }
 
 impl StepError {
-    /// A failure before anything was sent.
+    /// Creates a failure that occurred before anything was sent.
     #[must_use]
     pub fn new(class: ErrorClass, message: impl Into<Arc<str>>, step: &Arc<str>) -> Self {
         Self {
@@ -53,14 +53,15 @@ impl StepError {
         }
     }
 
-    /// Whether the same call may succeed when it is simply made again.
+    /// Returns true if the same call may succeed when it is repeated.
     #[must_use]
     pub fn retryable(&self) -> bool {
         matches!(self.class, ErrorClass::Transient(_))
     }
 
-    /// Whether the execution of the call is over with it: nothing has happened by the tool's contract, or nothing was
-    /// sent since it must not be. Anything else may be sent again as it is, with its key.
+    /// Returns true if the error ends the execution of the call: by the tool's contract nothing has happened, or the
+    /// request was refused here and never sent. After any other error the same request may be sent again with the same
+    /// key.
     #[must_use]
     pub fn ends_execution(&self) -> bool {
         let refused_here = matches!(
@@ -70,7 +71,7 @@ impl StepError {
         self.sent == Sent::Refused || (self.sent == Sent::No && refused_here)
     }
 
-    /// The error where it began: steps around it pass it on as it is.
+    /// Returns the error where it originated: enclosing steps pass it on unchanged.
     #[must_use]
     pub fn innermost(&self) -> &Self {
         let mut error = self;
@@ -84,7 +85,7 @@ impl StepError {
         error
     }
 
-    /// The error as plans see it: `class, message, step, attempt, retryable, retry_after, details, cause`.
+    /// Returns the error as plans see it: `class, message, step, attempt, retryable, retry_after, details, cause`.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut cause = Value::Null;
@@ -93,7 +94,7 @@ impl StepError {
                 Value::Duration(i128::try_from(wait.as_nanos()).unwrap_or(i128::MAX))
             });
             let details = error.details.as_ref();
-            let details = details.map_or(Value::Null, |told| Value::from_json(told.json()));
+            let details = details.map_or(Value::Null, |details| Value::from_json(details.json()));
             let fields = [
                 ("class", Value::String(error.class.to_string().into())),
                 ("message", Value::String(error.message.clone())),
@@ -113,23 +114,26 @@ impl StepError {
         cause
     }
 
-    /// The same with marks for what is secret.
+    /// Returns the error with secrets redacted.
     #[must_use]
-    pub fn shown(&self, redactor: &Redactor) -> Self {
-        let mut shown: Option<Arc<Self>> = None;
+    pub fn redacted(&self, redactor: &Redactor) -> Self {
+        let mut redacted: Option<Arc<Self>> = None;
         for error in self.chain().into_iter().rev() {
             let message = redactor.text(&error.message).as_ref().into();
-            shown = Some(Arc::new(Self {
+            redacted = Some(Arc::new(Self {
                 message,
-                details: error.details.as_ref().map(|told| told.shown(redactor)),
-                cause: shown,
+                details: error
+                    .details
+                    .as_ref()
+                    .map(|details| details.redacted(redactor)),
+                cause: redacted,
                 ..error.clone()
             }));
         }
-        shown.map_or_else(|| self.clone(), Arc::unwrap_or_clone)
+        redacted.map_or_else(|| self.clone(), Arc::unwrap_or_clone)
     }
 
-    /// The error and what is behind it, outermost first.
+    /// Returns the error and its causes, outermost first.
     fn chain(&self) -> Vec<&Self> {
         let mut chain = vec![self];
         while let Some(cause) = chain.last().and_then(|error| error.cause.as_deref()) {
@@ -139,7 +143,8 @@ impl StepError {
     }
 }
 
-/// As events carry it: what plans see, and `sent`. The causes are a list, outermost first, so that nothing recurses.
+/// Serialized as in events: the fields that plans see, and `sent`. The causes are a list, outermost first, so that
+/// nothing recurses.
 impl Serialize for StepError {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut chain = self.chain().into_iter().map(Link::of);
@@ -168,7 +173,7 @@ impl<'de> Deserialize<'de> for StepError {
     }
 }
 
-/// One error of a chain.
+/// One error of a chain of causes.
 #[derive(Deserialize)]
 struct Link {
     class: String,
@@ -185,7 +190,7 @@ struct Link {
     kind: Option<FailureKind>,
     #[serde(default)]
     details: Option<Details>,
-    /// Of the first link only: what is behind it, outermost first.
+    /// Only in the first link: its causes, outermost first.
     #[serde(default)]
     causes: Vec<Link>,
 }
@@ -209,12 +214,12 @@ impl Link {
 
     fn error(self, cause: Option<Arc<StepError>>) -> Result<StepError, String> {
         let class = ErrorClass::find(&self.class)
-            .ok_or_else(|| format!("`{}` is no class of errors", self.class))?;
+            .ok_or_else(|| format!("`{}` is not an error class", self.class))?;
         let retry_after = match self.retry_after {
             Some(text) => {
                 let nanos = parse_duration(&text).and_then(|nanos| u64::try_from(nanos).ok());
                 Some(Duration::from_nanos(
-                    nanos.ok_or_else(|| format!("`{text}` is no length of time"))?,
+                    nanos.ok_or_else(|| format!("`{text}` is not a duration"))?,
                 ))
             }
             None => None,

@@ -1,4 +1,4 @@
-//! What somebody has agreed that a run may do as a whole, once, before it does anything.
+//! Grants: what a person has approved that a run may do as a whole, before it does anything.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use serde_json::Value as Json;
 use super::question::Answer;
 use super::wire;
 
-/// The calls of a plan that change something, and how often each may be made. Every call is held against it; one beyond it
-/// is asked for by itself.
+/// The calls with effects that a plan may make, and how often each. Every call is checked against the grant; a call
+/// beyond it needs an approval of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The digest of the plan's meaning: another plan needs another grant.
+    /// Digest of the plan's meaning. A plan with another digest needs another grant.
     pub plan: Arc<str>,
     pub calls: Vec<GrantedCalls>,
     #[serde(default)]
     pub scope: GrantScope,
-    /// Who agreed, and by which channel, such as `elicitation:claude-code` or `terminal`.
+    /// Who approved, and through which channel, such as `elicitation:claude-code` or `terminal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Arc<str>>,
-    /// Until when, in nanoseconds since 1970; nothing before somebody has agreed.
+    /// Wall-clock time at which the grant expires, in nanoseconds since the Unix epoch; `None` until it is approved.
     #[serde(
         default,
         with = "wire::moment",
@@ -32,22 +32,22 @@ pub struct Grant {
     pub expires: Option<i128>,
 }
 
-/// The calls of one tool that a grant is for.
+/// The calls of one tool that a grant covers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GrantedCalls {
     /// `namespace.name`.
     pub tool: Arc<str>,
-    /// The digest of the tool's contract.
+    /// Digest of the tool's contract.
     pub contract: Arc<str>,
     pub effect: Effect,
-    /// Executions at most: attempts at one of them count once.
+    /// Maximum number of executions; the attempts of one execution count once.
     pub max: u64,
     /// Arguments that have these values in every call.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub constants: BTreeMap<Arc<str>, Json>,
 }
 
-/// Which runs a grant is for.
+/// Which runs a grant covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GrantScope {
@@ -58,9 +58,9 @@ pub enum GrantScope {
     Plan,
 }
 
-/// The field of the answer to an approval that says yes or no.
+/// Name of the field in the answer to an approval that holds yes or no.
 pub const APPROVE: &str = "approve";
-/// The field of the answer that says for which runs.
+/// Name of the field in that answer that holds the scope.
 pub const SCOPE: &str = "scope";
 
 impl GrantScope {
@@ -76,7 +76,7 @@ impl GrantScope {
 }
 
 impl Grant {
-    /// The same as somebody has given it; nothing where the answer is a no.
+    /// Returns the grant as approved by this answer; `None` if the answer is a no.
     #[must_use]
     pub fn given(&self, answer: &Answer, expires: i128) -> Option<Self> {
         if answer.value.get(APPROVE) != Some(&Value::Bool(true)) {
@@ -94,7 +94,7 @@ impl Grant {
         })
     }
 
-    /// What it says of a tool.
+    /// Returns the calls that the grant covers for a tool.
     #[must_use]
     pub fn of(&self, tool: &str) -> Option<&GrantedCalls> {
         self.calls.iter().find(|calls| *calls.tool == *tool)

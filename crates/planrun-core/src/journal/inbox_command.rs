@@ -1,4 +1,4 @@
-//! Messages to a run from outside, one JSON object for each kind.
+//! Commands to a run from outside, one JSON object for each kind.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::question::Given;
 
-/// What somebody says to a run.
+/// A command in the inbox of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum InboxCommand {
@@ -27,7 +27,7 @@ pub struct Signal {
     pub payload: Json,
 }
 
-/// `{"task": NAME, "status": STATUS, "context": {…}}`: the move of an `external` task.
+/// `{"task": NAME, "status": STATUS, "context": {…}}`: moves an `external` task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Move {
@@ -37,50 +37,55 @@ pub struct Move {
     pub context: Json,
 }
 
-/// `{"cancel": true, "keep": …, "force": …}`: the run shall end.
+/// `{"cancel": true, "keep": …, "force": …}`: asks the run to end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cancel {
     pub cancel: bool,
-    /// What it did shall not be taken back.
+    /// Whether the effects of the run are kept instead of undone.
     #[serde(default)]
     pub keep: bool,
-    /// Even while it is being taken back.
+    /// Whether the run ends even while its effects are being undone.
     #[serde(default)]
     pub force: bool,
 }
 
 impl InboxCommand {
-    /// Reads a message.
+    /// Parses a command.
     ///
     /// # Errors
-    /// What is wrong with it, in one sentence that says how it is written.
+    /// Returns a sentence that says what is wrong and how the command is written.
     pub fn read(text: &str) -> Result<Self, String> {
         let json: Json = serde_json::from_str(text)
-            .map_err(|error| format!("what was said is no JSON: {error}"))?;
+            .map_err(|error| format!("the command is not valid JSON: {error}"))?;
         let has = |key: &str| json.get(key).is_some();
         if has("signal") {
-            return form(&json, "a signal is {\"signal\": NAME, \"payload\": …}").map(Self::Signal);
+            return form(
+                &json,
+                "a signal must have the form {\"signal\": NAME, \"payload\": …}",
+            )
+            .map(Self::Signal);
         }
         if has("task") {
-            let written = "a move is {\"task\": NAME, \"status\": STATUS, \"context\": {…}}";
+            let written =
+                "a move must have the form {\"task\": NAME, \"status\": STATUS, \"context\": {…}}";
             return form(&json, written).map(Self::Move);
         }
         if has("answer") {
-            let written = "an answer is {\"answer\": PATH, \"value\": …, \"by\": …, \"note\": …}";
+            let written = "an answer must have the form {\"answer\": PATH, \"value\": …, \"by\": …, \"note\": …}";
             return form(&json, written).map(Self::Answer);
         }
         if has("cancel") {
             return form(
                 &json,
-                "a cancel is {\"cancel\": true, \"keep\": BOOL, \"force\": BOOL}",
+                "a cancel must have the form {\"cancel\": true, \"keep\": BOOL, \"force\": BOOL}",
             )
             .map(Self::Cancel);
         }
-        Err("what is said to a run has one of the keys signal, task, answer, cancel".to_owned())
+        Err("a command must have one of the keys signal, task, answer, cancel".to_owned())
     }
 
-    /// The message as text.
+    /// Returns the command as JSON text.
     #[must_use]
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
@@ -117,24 +122,28 @@ mod tests {
             keep: true,
             force: false,
         };
-        for said in [
+        for command in [
             InboxCommand::Signal(signal),
             InboxCommand::Move(moved),
             InboxCommand::Answer(given),
             InboxCommand::Cancel(cancel),
         ] {
-            assert_eq!(InboxCommand::read(&said.to_text()).unwrap(), said);
+            assert_eq!(InboxCommand::read(&command.to_text()).unwrap(), command);
         }
         assert!(
             InboxCommand::read("{\"signal\": 1}")
                 .unwrap_err()
-                .starts_with("a signal is")
+                .starts_with("a signal must have the form")
         );
         assert!(
             InboxCommand::read("{\"sig\": \"go\"}")
                 .unwrap_err()
                 .contains("one of the keys")
         );
-        assert!(InboxCommand::read("go").unwrap_err().contains("no JSON"));
+        assert!(
+            InboxCommand::read("go")
+                .unwrap_err()
+                .contains("not valid JSON")
+        );
     }
 }

@@ -288,7 +288,7 @@ mod tests {
         );
         for line in text.lines() {
             let read =
-                Event::read(line.as_bytes(), &mut |_| Err("nothing is kept".into())).unwrap();
+                Event::read(line.as_bytes(), &mut |_| Err("no value is stored".into())).unwrap();
             let mut again = Vec::new();
             read.write_line(&mut again).unwrap();
             assert_eq!(String::from_utf8(again).unwrap().trim_end(), line);

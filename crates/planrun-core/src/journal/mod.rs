@@ -1,4 +1,4 @@
-//! What happened in a run: versioned events, their one encoding, and what another process needs to go on from them.
+//! The journal of a run: versioned events, their one encoding, and the state from which another process resumes.
 
 mod call;
 mod event;

@@ -1,8 +1,8 @@
-//! A question of a run to people: its form, its deadline, and the validation of answers.
+//! Questions of a run to people: their forms, their deadlines, and the validation of answers.
 
 use std::sync::Arc;
 
-use planrun_lang::secrets::hidden;
+use planrun_lang::secrets::redact_paths;
 use planrun_lang::types::{Contract, Effect, Type, decode, encode, from_schema, to_schema};
 use planrun_lang::value::{Key, Map, Value};
 use serde::{Deserialize, Serialize, Serializer};
@@ -12,7 +12,7 @@ use super::grant::{APPROVE, GrantScope, SCOPE};
 use super::wire;
 use super::words::Waiting;
 
-/// A question as it is told and written down: a gate, a form, or whether something happened.
+/// A question as recorded and displayed: a gate, a form, or whether a call took effect.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Question {
     /// [`Waiting::Confirm`], [`Waiting::Approval`], [`Waiting::Input`], [`Waiting::Answer`] or [`Waiting::Peer`].
@@ -20,39 +20,40 @@ pub struct Question {
     pub kind: Waiting,
     #[serde(default)]
     pub text: Arc<str>,
-    /// What is behind it, where it is not asked in the course of things.
+    /// Why the question is asked, if it is not part of the normal flow.
     pub why: Option<Arc<str>>,
-    /// The role that answers.
+    /// The role that has to answer.
     pub by: Option<Arc<str>>,
-    /// Since when, in nanoseconds since 1970.
+    /// Wall-clock time at which the question was asked, in nanoseconds since the Unix epoch.
     #[serde(skip)]
     pub asked_at: i128,
-    /// Until when, in nanoseconds since 1970.
+    /// Wall-clock time at which the question expires, in nanoseconds since the Unix epoch.
     #[serde(default, with = "wire::moment")]
     pub expires: Option<i128>,
-    /// Of the call that a gate stands before, or whose answer was lost.
+    /// Execution of the call that the gate guards, or whose answer was lost.
     #[serde(default)]
     pub execution: u32,
-    /// What a gate stands before, or what was called; empty for steps that hold others, and for forms.
+    /// Tool that the gate guards, or that was called; empty for steps that hold other steps, and for forms.
     #[serde(default)]
     pub tool: Arc<str>,
-    /// What it does to the world; nothing for forms.
+    /// Effect of that tool; `None` for forms.
     pub effect: Option<Effect>,
-    /// What a gate lets through, or what was sent; of a form, what is known and what stands in its fields.
+    /// Arguments that the gate approves, or that were sent; for a form, the values that are known and the prefilled
+    /// ones.
     #[serde(skip, default = "wire::null")]
     pub arguments: Value,
-    /// The places in the arguments that must not be shown.
+    /// Paths of sensitive values in `arguments`.
     #[serde(skip)]
     pub sensitive: Vec<Arc<str>>,
-    /// A hash of everything that an approval holds for; empty for forms.
+    /// Hash of everything that an approval applies to; empty for forms.
     #[serde(default)]
     pub binding: Arc<str>,
-    /// The fields that are asked for; one field for the value of a call whose answer was lost.
+    /// Fields of the form; a single field for the value of a call whose answer was lost.
     #[serde(default)]
     pub form: Vec<FormField>,
 }
 
-/// By hand, since which fields there are depends on the kind.
+/// Written by hand, because the serialized fields depend on the kind.
 impl Serialize for Question {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let form = (self.kind != Waiting::Confirm).then_some(&self.form);
@@ -75,7 +76,7 @@ impl Serialize for Question {
     }
 }
 
-/// What of a question is written down.
+/// The serialized fields of a question.
 #[derive(Serialize)]
 struct Asked<'q> {
     #[serde(rename = "for")]
@@ -105,34 +106,34 @@ struct Asked<'q> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FormField {
     pub name: Arc<str>,
-    /// What it is for, where the plan's tools say it.
+    /// What the field is for, if the plan's tools describe it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Arc<str>>,
-    /// As plans write it.
+    /// Type in the syntax of plans.
     #[serde(rename = "type")]
     pub ty: String,
-    /// The same for programs.
+    /// JSON Schema of the type.
     pub schema: Json,
-    /// The only values that are taken, where there is a list.
+    /// The only accepted values, if the field has a list of options.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<Vec<Json>>,
-    /// What its value must keep beside its type: the JSON Schemas of the arguments as which it is passed on.
+    /// Constraints on the value in addition to its type: the JSON Schemas of the arguments that it is passed to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contracts: Vec<Json>,
-    /// Whether its value must not be shown.
+    /// Whether the value is sensitive.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub secret: bool,
 }
 
-/// An answer as somebody gives it: `{"answer": PATH, "value": …, "by": …, "note": …}`.
+/// An answer as given: `{"answer": PATH, "value": …, "by": …, "note": …}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// `STEP.confirm` for a gate, `STEP.asked` for what a peer asks, `STEP` for a form.
+    /// `STEP.confirm` for a gate, `STEP.asked` for a question of a peer, `STEP` for a form.
     #[serde(rename = "answer")]
     pub path: Arc<str>,
     pub value: Json,
-    /// The role that answers: `desk`, or `desk:ann`.
+    /// Role of the person who answers: `desk`, or `desk:ann`.
     #[serde(default)]
     pub by: Option<Arc<str>>,
     #[serde(default)]
@@ -140,7 +141,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// An answer of nobody in particular, without a note: a bool for a gate, an object of the fields for a form.
+    /// Creates an answer without a role and without a note: a bool for a gate, an object of the fields for a form.
     pub fn new(path: impl Into<Arc<str>>, value: Json) -> Self {
         Self {
             path: path.into(),
@@ -151,7 +152,7 @@ impl Given {
     }
 }
 
-/// An answer that fits its question.
+/// A valid answer to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     pub path: Arc<str>,
@@ -162,36 +163,38 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Who said no, and why.
+    /// Describes who refused, and why.
     #[must_use]
     pub fn refusal(&self) -> String {
         let who = self
             .by
             .as_deref()
-            .map_or("somebody".to_owned(), |by| format!("`{by}`"));
+            .map_or("a person".to_owned(), |by| format!("`{by}`"));
         match &self.note {
-            Some(note) => format!("{who} said no: {note}"),
-            None => format!("{who} said no"),
+            Some(note) => format!("{who} declined: {note}"),
+            None => format!("{who} declined"),
         }
     }
 }
 
-/// Why an answer is not taken. Nothing has changed then.
+/// Why an answer is refused. A refused answer changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    #[error("nothing is asked at `{path}`; {hint}")]
+    #[error("there is no question at `{path}`; {hint}")]
     Unknown { path: Arc<str>, hint: String },
-    #[error("`{path}` has been answered already, {first}, and an answer stands")]
+    #[error("`{path}` has already been answered {first}; an answer cannot be changed")]
     Twice {
         path: Arc<str>,
-        /// What was said, by whom and when.
+        /// Describes the first answer: what, by whom and when.
         first: String,
     },
-    #[error("`{path}` was open until {until}; the answer comes too late")]
+    #[error("`{path}` was open until {until}; the answer is too late")]
     Late { path: Arc<str>, until: String },
-    #[error("`{0}` is not asked any more: its step has ended")]
+    #[error("`{0}` is no longer open: its step has ended")]
     Withdrawn(Arc<str>),
-    #[error("`{path}` is for the role `{role}`, and {who}; answer as `{role}` or `{role}:NAME`")]
+    #[error(
+        "`{path}` requires an answer from the role `{role}`, but {who}; answer as `{role}` or `{role}:NAME`"
+    )]
     Role {
         path: Arc<str>,
         role: Arc<str>,
@@ -204,7 +207,7 @@ pub enum AnswerError {
 }
 
 impl AnswerError {
-    /// The same with other texts, such as those that may be seen.
+    /// Returns the same error with each text passed through `map`, for example to redact it.
     #[must_use]
     pub fn map_text(self, map: impl Fn(&str) -> String) -> Self {
         let shared = |text: Arc<str>| Arc::from(map(&text));
@@ -236,15 +239,15 @@ impl AnswerError {
     }
 }
 
-/// What stands behind the path of a step where its gate is answered.
+/// Suffix of the path of a step under which its gate is answered.
 pub(super) const GATE: &str = "confirm";
-/// Where it is answered whether a run may do what it would do.
+/// Path under which the approval of a whole run is answered.
 pub const APPROVAL: &str = "approval";
-/// What stands behind it where somebody replies to what is called.
+/// Suffix of the path of a step under which a question of its peer is answered.
 pub(super) const PEER: &str = "asked";
 
 impl Question {
-    /// A question of which only the text is known.
+    /// Creates a question of which only the kind and the text are known.
     #[must_use]
     pub fn plain(kind: Waiting, text: impl Into<Arc<str>>) -> Self {
         Self {
@@ -264,13 +267,13 @@ impl Question {
         }
     }
 
-    /// Whether it is the question of this kind about this execution.
+    /// Returns true if this is the question of this kind about this execution.
     #[must_use]
     pub fn concerns(&self, kind: Waiting, execution: u32) -> bool {
         self.kind == kind && self.execution == execution
     }
 
-    /// The path under which it is answered.
+    /// Returns the path under which the question is answered.
     #[must_use]
     pub fn path(&self, step: &Arc<str>) -> Arc<str> {
         match self.kind {
@@ -286,7 +289,7 @@ impl Question {
         }
     }
 
-    /// Whether another question of a peer asks the same within the same execution.
+    /// Returns true if another peer question asks the same within the same execution.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.concerns(other.kind, other.execution)
@@ -294,14 +297,14 @@ impl Question {
             && self.form == other.form
     }
 
-    /// A value of this form as it may be told.
-    pub(super) fn told(&self, value: &Value) -> String {
+    /// Formats a value of this form for display, without secrets.
+    pub(super) fn preview(&self, value: &Value) -> String {
         let secrets = self
             .form
             .iter()
             .filter(|field| field.secret)
             .map(|field| field.name.clone());
-        hidden(value, &secrets.collect::<Vec<_>>()).preview(200)
+        redact_paths(value, &secrets.collect::<Vec<_>>()).preview(200)
     }
 
     pub(super) fn accept(&self, given: &Given) -> Result<Answer, AnswerError> {
@@ -323,7 +326,7 @@ impl Question {
                 answer.note = decision.note.or(answer.note);
             }
             Waiting::Approval => answer.value = self.read_approval(&given.value).map_err(misfit)?,
-            Waiting::Answer => answer.value = self.find_out(&given.value).map_err(misfit)?,
+            Waiting::Answer => answer.value = self.read_outcome(&given.value).map_err(misfit)?,
             // Null declines.
             Waiting::Peer if given.value.is_null() => {}
             Waiting::Peer => answer.value = self.fill_in(&given.value).map_err(misfit)?,
@@ -335,7 +338,7 @@ impl Question {
         Ok(answer)
     }
 
-    /// Asks whether a run may do all that it would do.
+    /// Creates the question whether a run may do all that it would do.
     pub fn approval(text: impl Into<Arc<str>>) -> Self {
         let scopes = GrantScope::ALL.map(|scope| Json::from(scope.name()));
         let scope = FormField {
@@ -349,7 +352,7 @@ impl Question {
         }
     }
 
-    /// True, false, or the form with both fields.
+    /// Accepts true, false, or the form with both fields.
     fn read_approval(&self, json: &Json) -> Result<Value, String> {
         match json {
             Json::Bool(_) => self.fill_in(&json!({ APPROVE: json })),
@@ -369,8 +372,8 @@ impl Question {
         let who = answer
             .by
             .as_ref()
-            .map_or("the answer does not say who gives it".to_owned(), |by| {
-                format!("`{by}` answers")
+            .map_or("the answer names no role".to_owned(), |by| {
+                format!("the answer is from `{by}`")
             });
         Err(AnswerError::Role {
             path: answer.path.clone(),
@@ -379,11 +382,11 @@ impl Question {
         })
     }
 
-    /// Whether a call happened whose answer was lost, and what it gave.
-    fn find_out(&self, json: &Json) -> Result<Value, String> {
-        let known = Known::deserialize(json).map_err(|_| {
+    /// Parses whether the call whose answer was lost took effect, and what it returned.
+    fn read_outcome(&self, json: &Json) -> Result<Value, String> {
+        let known = OutcomeAnswer::deserialize(json).map_err(|_| {
             let value = self.form.first().map_or(String::new(), |field| format!(", \"value\": {}", field.ty));
-            format!("say whether it happened: {{\"happened\": true{value}}}, or {{\"happened\": false}} to have it sent again")
+            format!("answer {{\"happened\": true{value}}} if it happened, or {{\"happened\": false}} to send it again")
         })?;
         let value = match self.form.first().filter(|_| known.happened) {
             Some(field) => field.read(known.value.as_ref())?,
@@ -395,13 +398,14 @@ impl Question {
         ]))
     }
 
-    /// What stands in a field before anybody has answered.
+    /// Returns the prefilled value of a field.
     #[must_use]
     pub fn prefill(&self, field: &FormField) -> Option<&Value> {
         self.arguments.get(&field.name)
     }
 
-    /// The value of a form: what is given, what stands in the fields that are left out, and what was not asked.
+    /// Returns the value of a form: the given fields, the prefilled values of those that are left out, and the values
+    /// that were not asked for.
     fn fill_in(&self, json: &Json) -> Result<Value, String> {
         let names = || {
             self.form
@@ -411,7 +415,7 @@ impl Question {
                 .join(", ")
         };
         let Json::Object(fields) = json else {
-            return Err(format!("it is an object with the fields {}", names()));
+            return Err(format!("expected an object with the fields {}", names()));
         };
         let mut faults = Vec::new();
         if let Some(extra) = fields
@@ -419,14 +423,20 @@ impl Question {
             .find(|name| !self.form.iter().any(|field| *field.name == **name))
         {
             faults.push(format!(
-                "`{extra}` is not asked for; the fields are {}",
+                "there is no field `{extra}`; the fields are {}",
                 names()
             ));
         }
         let mut map = self.arguments.as_map().cloned().unwrap_or_else(Map::new);
         for field in &self.form {
-            let stands = || self.prefill(field).map(|value| field.written(value));
-            match field.read(fields.get(&*field.name).cloned().or_else(stands).as_ref()) {
+            let prefilled = || self.prefill(field).map(|value| field.written(value));
+            match field.read(
+                fields
+                    .get(&*field.name)
+                    .cloned()
+                    .or_else(prefilled)
+                    .as_ref(),
+            ) {
                 Ok(value) => drop(map.insert(Key::String(field.name.clone()), value)),
                 Err(fault) => faults.push(fault),
             }
@@ -440,7 +450,7 @@ impl Question {
 }
 
 impl FormField {
-    /// A field of which only its name and its type are known.
+    /// Creates a field of which only the name and the type are known.
     #[must_use]
     pub fn plain(name: &str, ty: &Type) -> Self {
         Self {
@@ -454,16 +464,16 @@ impl FormField {
         }
     }
 
-    /// A value of its type as an answer writes it.
+    /// Encodes a value of the field's type as JSON.
     #[must_use]
     pub fn written(&self, value: &Value) -> Json {
         encode(value, &from_schema(&self.schema))
     }
 
-    /// A value of its type, if it keeps everything that the field asks for.
+    /// Parses a value of the field's type and checks it against the field's options and contracts.
     ///
     /// # Errors
-    /// What the field must be, in one sentence.
+    /// Returns a sentence that says what the field must be.
     pub fn read(&self, json: Option<&Json>) -> Result<Value, String> {
         let ty = from_schema(&self.schema);
         let Some(json) = json else {
@@ -485,13 +495,13 @@ impl FormField {
             if !fits {
                 let options: Vec<String> = options.iter().map(Json::to_string).collect();
                 return Err(format!(
-                    "the field `{}` is one of {}, and this is {json}",
+                    "the field `{}` must be one of {}, but this is {json}",
                     self.name,
                     options.join(", ")
                 ));
             }
         }
-        // A null is left out of the call, so no contract speaks of it.
+        // A null argument is left out of the call, so no contract applies to it.
         let contracts = self
             .contracts
             .iter()
@@ -522,7 +532,7 @@ struct Decision {
 /// `{"happened": true, "value": …}`
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Known {
+struct OutcomeAnswer {
     happened: bool,
     #[serde(default)]
     value: Option<Json>,
@@ -533,7 +543,7 @@ impl Decision {
         match json {
             Json::Bool(approve) => Ok(Self { approve: *approve, by: None, note: None }),
             _ => Self::deserialize(json).map_err(|_| {
-                format!("a gate takes true, false or {{\"approve\": true, \"by\": \"…\", \"note\": \"…\"}}, and this is {json}")
+                format!("expected true, false or {{\"approve\": true, \"by\": \"…\", \"note\": \"…\"}}, but this is {json}")
             }),
         }
     }

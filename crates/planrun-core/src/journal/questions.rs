@@ -1,4 +1,4 @@
-//! The questions of a run with their status, and which of them still take an answer.
+//! The questions of a run with their states, and which of them still accept an answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use planrun_lang::value::{Value, timestamp_text};
 use super::question::{APPROVAL, Answer, AnswerError, GATE, Given, PEER, Question};
 use super::words::Waiting;
 
-/// Where the questions of a run stand, by the paths under which they are answered.
+/// The questions of a run with their states, by the paths under which they are answered.
 #[derive(Debug, Default)]
 pub struct Questions {
-    standing: BTreeMap<Arc<str>, Standing>,
+    states: BTreeMap<Arc<str>, QuestionState>,
 }
 
 #[derive(Debug)]
-enum Standing {
+enum QuestionState {
     Open {
         step: Arc<str>,
         question: Arc<Question>,
@@ -26,66 +26,70 @@ enum Standing {
     Withdrawn,
 }
 
-/// A question with the answer that stands.
+/// An answered question with the accepted answer.
 #[derive(Debug)]
 struct Answered {
     question: Arc<Question>,
     answer: Answer,
-    /// When it was given, in nanoseconds since 1970.
+    /// Wall-clock time of the answer, in nanoseconds since the Unix epoch.
     at: i128,
 }
 
-/// What becomes of an answer that fits.
+/// The result of checking a valid answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Accepted {
-    Now(Answer),
-    /// The same has been said before, so there is nothing to do.
-    Before,
+    New(Answer),
+    /// The same answer was given before, so nothing changes.
+    Duplicate,
 }
 
 impl Questions {
-    /// A step asks.
+    /// Records that a step asks a question.
     pub fn ask(&mut self, step: &Arc<str>, question: Arc<Question>) {
-        self.standing.insert(
+        self.states.insert(
             question.path(step),
-            Standing::Open {
+            QuestionState::Open {
                 step: step.clone(),
                 question,
             },
         );
     }
 
-    /// The questions that wait for an answer, by the paths under which they are answered.
+    /// Returns the open questions, by the paths under which they are answered.
     pub fn open(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Question>)> {
-        self.standing
-            .iter()
-            .filter_map(|(path, standing)| match standing {
-                Standing::Open { question, .. } => Some((path, question)),
-                Standing::Answered(_) | Standing::Expired(_) | Standing::Withdrawn => None,
-            })
+        self.states.iter().filter_map(|(path, state)| match state {
+            QuestionState::Open { question, .. } => Some((path, question)),
+            QuestionState::Answered(_) | QuestionState::Expired(_) | QuestionState::Withdrawn => {
+                None
+            }
+        })
     }
 
-    /// The question that waits for an answer under a path.
+    /// Returns the open question under a path.
     #[must_use]
     pub fn question(&self, path: &str) -> Option<&Arc<Question>> {
-        match self.standing.get(path)? {
-            Standing::Open { question, .. } => Some(question),
-            Standing::Answered(_) | Standing::Expired(_) | Standing::Withdrawn => None,
+        match self.states.get(path)? {
+            QuestionState::Open { question, .. } => Some(question),
+            QuestionState::Answered(_) | QuestionState::Expired(_) | QuestionState::Withdrawn => {
+                None
+            }
         }
     }
 
-    /// The step behind an open question.
+    /// Returns the step that asks an open question.
     #[must_use]
     pub fn step(&self, path: &str) -> Option<&Arc<str>> {
-        match self.standing.get(path)? {
-            Standing::Open { step, .. } => Some(step),
-            Standing::Answered(_) | Standing::Expired(_) | Standing::Withdrawn => None,
+        match self.states.get(path)? {
+            QuestionState::Open { step, .. } => Some(step),
+            QuestionState::Answered(_) | QuestionState::Expired(_) | QuestionState::Withdrawn => {
+                None
+            }
         }
     }
 
-    /// An answer was taken at a moment, in nanoseconds since 1970.
+    /// Records an accepted answer, given at `at` (nanoseconds since the Unix epoch).
     pub fn answered(&mut self, answer: &Answer, at: i128) {
-        let Some(Standing::Open { question, .. }) = self.standing.get(&answer.path) else {
+        let Some(QuestionState::Open { question, .. }) = self.states.get(&answer.path) else {
             return;
         };
         let answered = Answered {
@@ -93,60 +97,62 @@ impl Questions {
             answer: answer.clone(),
             at,
         };
-        self.standing
-            .insert(answer.path.clone(), Standing::Answered(Box::new(answered)));
+        self.states.insert(
+            answer.path.clone(),
+            QuestionState::Answered(Box::new(answered)),
+        );
     }
 
-    /// The step waits no longer: nobody answered in time, or it ended because of something else.
+    /// Closes the questions of a step: nobody answered in time (`expired`), or the step ended otherwise.
     pub fn close(&mut self, step: &str, expired: bool) {
-        if self.standing.is_empty() {
+        if self.states.is_empty() {
             return;
         }
         let gate = format!("{step}.{GATE}");
         let peer = format!("{step}.{PEER}");
         let approval = Some(APPROVAL).filter(|_| step.is_empty());
         for path in [step, &gate, &peer].into_iter().chain(approval) {
-            let Some(standing) = self.standing.get_mut(path) else {
+            let Some(state) = self.states.get_mut(path) else {
                 continue;
             };
-            let until = match standing {
-                Standing::Open {
+            let until = match state {
+                QuestionState::Open {
                     step: own,
                     question,
                 } if **own == *step => question.expires,
-                Standing::Open { .. }
-                | Standing::Answered(_)
-                | Standing::Expired(_)
-                | Standing::Withdrawn => continue,
+                QuestionState::Open { .. }
+                | QuestionState::Answered(_)
+                | QuestionState::Expired(_)
+                | QuestionState::Withdrawn => continue,
             };
-            *standing = if expired {
-                Standing::Expired(until)
+            *state = if expired {
+                QuestionState::Expired(until)
             } else {
-                Standing::Withdrawn
+                QuestionState::Withdrawn
             };
         }
     }
 
-    /// Holds an answer against its question. `now` is in nanoseconds since 1970.
+    /// Checks an answer against its question. `now` is in nanoseconds since the Unix epoch.
     ///
     /// # Errors
-    /// When the answer cannot be taken.
+    /// Returns an error if the answer is refused.
     pub fn accept(&self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
         let path = &given.path;
         let late = |expires: Option<i128>| AnswerError::Late {
             path: path.clone(),
             until: expires.map(timestamp_text).unwrap_or_default(),
         };
-        match self.standing.get(path) {
-            Some(Standing::Open { question, .. })
+        match self.states.get(path) {
+            Some(QuestionState::Open { question, .. })
                 if question.expires.is_some_and(|expires| expires <= now) =>
             {
                 Err(late(question.expires))
             }
-            Some(Standing::Open { question, .. }) => question.accept(given).map(Accepted::Now),
-            Some(Standing::Answered(answered)) => answered.again(given),
-            Some(Standing::Expired(expires)) => Err(late(*expires)),
-            Some(Standing::Withdrawn) => Err(AnswerError::Withdrawn(path.clone())),
+            Some(QuestionState::Open { question, .. }) => question.accept(given).map(Accepted::New),
+            Some(QuestionState::Answered(answered)) => answered.again(given),
+            Some(QuestionState::Expired(expires)) => Err(late(*expires)),
+            Some(QuestionState::Withdrawn) => Err(AnswerError::Withdrawn(path.clone())),
             None => Err(AnswerError::Unknown {
                 path: path.clone(),
                 hint: self.hint(path),
@@ -158,25 +164,25 @@ impl Questions {
         let open: Vec<&str> = self.open().map(|(path, _)| &**path).collect();
         match closest(path, open.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None if open.is_empty() => "nothing waits for an answer".to_owned(),
-            None => format!("open are {}", open.join(", ")),
+            None if open.is_empty() => "no questions are open".to_owned(),
+            None => format!("open questions: {}", open.join(", ")),
         }
     }
 }
 
 impl Answered {
-    /// A second answer: fine where it says the same, else the first one stands.
+    /// Checks a second answer: it is accepted if it equals the first one; otherwise the first answer remains.
     fn again(&self, given: &Given) -> Result<Accepted, AnswerError> {
         let same = |answer: Answer| {
             answer.value == self.answer.value && answer.by.is_none_or(|by| self.is_by(&by))
         };
         if self.question.accept(given).is_ok_and(same) {
-            return Ok(Accepted::Before);
+            return Ok(Accepted::Duplicate);
         }
-        let said = match (&self.question.kind, &self.answer.value) {
+        let answer = match (&self.question.kind, &self.answer.value) {
             (Waiting::Confirm, Value::Bool(true)) => "with yes".to_owned(),
             (Waiting::Confirm, _) => "with no".to_owned(),
-            (_, value) => format!("with {}", self.question.told(value)),
+            (_, value) => format!("with {}", self.question.preview(value)),
         };
         let by = self
             .answer
@@ -185,7 +191,7 @@ impl Answered {
             .map(|by| format!(" by {by}"))
             .unwrap_or_default();
         let first = format!(
-            "{said}{by} at {}",
+            "{answer}{by} at {}",
             timestamp_text(self.at - self.at.rem_euclid(1_000_000_000))
         );
         Err(AnswerError::Twice {

@@ -1,5 +1,5 @@
-//! Reading the line of an event. Its numbers and values are taken out of the JSON here, since `serde_json`, which keeps
-//! the text of numbers, does not give them to an enum that is told apart by a field.
+//! Parses the line of an event. Numbers and values are taken out of the JSON here: with its feature that keeps the text
+//! of numbers, `serde_json` does not pass them to an enum that is distinguished by a field.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
 use super::event::{Event, EventKind};
-use super::shown::paths_below;
+use super::redaction::paths_below;
 use super::wire::{ARGUMENTS, OUTPUT, PAYLOAD, REPLY, VALUE};
 use super::words::{Bound, EventName, Waiting};
 
-/// Gives what was kept under a hash.
+/// Returns the stored value with a hash.
 pub type Kept<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
 
 /// Why a line of a journal cannot be used.
@@ -31,30 +31,30 @@ impl EventError {
     }
 
     fn unreadable(why: impl fmt::Display) -> Self {
-        Self(format!("no event that can be read: {why}"))
+        Self(format!("the event cannot be read: {why}"))
     }
 
     fn lacks(number: u64, event: EventName, field: &str) -> Self {
         Self(format!(
-            "event {number} is `{}` and has no `{field}`",
+            "event {number} (`{}`) has no `{field}`",
             event.name()
         ))
     }
 }
 
 impl Event {
-    /// Reads one line; `kept` gives what was kept of a large value.
+    /// Parses one line; `kept` returns the large values that are stored elsewhere.
     ///
     /// # Errors
-    /// When it is no event that this version knows, or what was kept cannot be had or read.
+    /// Returns an error if the line is not an event that this version knows, or if a stored value cannot be read.
     pub fn read(line: &[u8], kept: &mut Kept<'_>) -> Result<Self, EventError> {
         Self::read_with(line, Some(kept))
     }
 
-    /// Reads one line without what is kept elsewhere: null stands for a large value.
+    /// Parses one line without the values that are stored elsewhere: null replaces a large value.
     ///
     /// # Errors
-    /// When it is no event that this version knows.
+    /// Returns an error if the line is not an event that this version knows.
     pub fn peek(line: &[u8]) -> Result<Self, EventError> {
         Self::read_with(line, None)
     }
@@ -75,10 +75,10 @@ impl Event {
             Err(Fault::Other(why)) => return Err(EventError::unreadable(why)),
         };
         if sends && matches!(kind, EventKind::StepRunning { call: None, .. }) {
-            let why = "what goes out with its attempt is damaged";
+            let why = "the data of its call is damaged";
             return Err(EventError::unreadable(why));
         }
-        // A deadline is the run's, which has no path.
+        // Only a deadline belongs to the run, which has no path.
         if let EventKind::TimerFired { path, timer } = &kind
             && path.is_empty()
             && *timer != Bound::Deadline
@@ -90,7 +90,10 @@ impl Event {
             question.asked_at = at;
             question.sensitive = paths_below(ARGUMENTS, &sensitive);
         }
-        if let Some(value) = value.map(|(form, raw)| form.read(raw, kept)).transpose()? {
+        if let Some(value) = value
+            .map(|(field, raw)| field.read(raw, kept))
+            .transpose()?
+        {
             kind.set_value(value);
         }
         Ok(Self {
@@ -102,13 +105,13 @@ impl Event {
     }
 }
 
-/// An event as far as it is read before its kind is.
+/// An event whose kind has not been parsed yet.
 struct Line<'l> {
     number: u64,
     at: i128,
     event: EventName,
     sensitive: Vec<Arc<str>>,
-    value: Option<(Form<'l>, &'l RawValue)>,
+    value: Option<(ValueField<'l>, &'l RawValue)>,
     fields: KindFields<'l>,
 }
 
@@ -126,8 +129,8 @@ impl<'l> Line<'l> {
                 "event" => event = Some(parsed(serde_json::from_str(text))?),
                 "sensitive" => sensitive = parsed(serde_json::from_str(text))?,
                 _ => {
-                    if let Some(form) = Form::of(name) {
-                        value = Some((form, raw)).filter(|_| text != "null");
+                    if let Some(field) = ValueField::of(name) {
+                        value = Some((field, raw)).filter(|_| text != "null");
                         continue;
                     }
                     if name == "for" {
@@ -171,18 +174,18 @@ fn parsed<T>(read: serde_json::Result<T>) -> Result<T, EventError> {
     read.map_err(EventError::unreadable)
 }
 
-/// How a line has a value.
+/// How a line encodes a value.
 #[derive(Clone, Copy)]
-pub(super) struct Form<'l> {
+pub(super) struct ValueField<'l> {
     name: &'l str,
-    /// As typed JSON, since plain JSON would lose something.
+    /// Whether it is typed JSON, because plain JSON would lose information.
     typed: bool,
-    /// Only as the hash of what is kept elsewhere.
+    /// Whether it is only the hash of a value that is stored elsewhere.
     kept: bool,
 }
 
-impl<'l> Form<'l> {
-    /// The form behind this key, if it is that of a value.
+impl<'l> ValueField<'l> {
+    /// Returns the encoding that this key denotes; `None` if it is not the key of a value.
     fn of(key: &'l str) -> Option<Self> {
         let without = |key: &'l str, end| {
             key.strip_suffix(end)
@@ -194,9 +197,9 @@ impl<'l> Form<'l> {
         known.then_some(Self { name, typed, kept })
     }
 
-    /// Whether a value behind this key is kept elsewhere where it is large.
+    /// Returns true if a large value under this key is stored elsewhere.
     pub(super) fn may_be_kept(key: &'l str) -> bool {
-        Self::of(key).is_some_and(|form| form.name != REPLY)
+        Self::of(key).is_some_and(|field| field.name != REPLY)
     }
 
     fn read(self, raw: &RawValue, kept: Option<&mut Kept<'_>>) -> Result<Value, EventError> {
@@ -206,21 +209,22 @@ impl<'l> Form<'l> {
             };
             let digest: String = parsed(serde_json::from_str(raw.get()))?;
             let content = kept(&digest).map_err(EventError)?;
-            serde_json::from_slice(&content)
-                .map_err(|error| EventError(format!("what was kept is no JSON: {error}")))?
+            serde_json::from_slice(&content).map_err(|error| {
+                EventError(format!("the stored value is not valid JSON: {error}"))
+            })?
         } else {
             parsed(serde_json::from_str(raw.get()))?
         };
-        // Typed JSON is an object; where it must not be seen, a mark stands.
+        // Typed JSON is an object; a string is the mark of a redacted value.
         if !self.typed || json.is_string() {
             return Ok(Value::from_json(&json));
         }
         Value::from_typed_json(&json)
-            .map_err(|error| EventError(format!("no typed value: {error}")))
+            .map_err(|error| EventError(format!("not a typed value: {error}")))
     }
 }
 
-/// The fields of a line with their texts.
+/// The fields of a line with their JSON texts.
 pub(super) struct Fields<'l>(pub(super) Vec<(&'l str, &'l RawValue)>);
 
 impl<'de> Deserialize<'de> for Fields<'de> {
@@ -247,11 +251,11 @@ impl<'de> Deserialize<'de> for Fields<'de> {
     }
 }
 
-/// What an event says as one of its kind: the kind itself, and its own fields.
+/// The fields of an event as the deserializer of its kind expects them: the kind itself, then its own fields.
 struct KindFields<'l> {
     kind: Option<&'static str>,
     rest: std::vec::IntoIter<(&'l str, &'l RawValue)>,
-    /// The value of the field whose name was given last; nothing for the kind.
+    /// The field whose name was returned last; `None` for the kind.
     raw: Option<(&'l str, &'l RawValue)>,
 }
 
@@ -289,7 +293,7 @@ impl<'de> MapAccess<'de> for KindFields<'de> {
             .raw
             .map_or(("", "null"), |(name, raw)| (name, raw.get()));
         let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
-        // What is inside of a handle is not ours.
+        // The content of a handle is opaque, so its numbers are not converted.
         if is_number && name != "handle" {
             if let Ok(whole) = text.parse::<u64>() {
                 return seed.deserialize(whole.into_deserializer());
@@ -304,7 +308,7 @@ impl<'de> MapAccess<'de> for KindFields<'de> {
     }
 }
 
-/// Why the fields are not those of the kind.
+/// Why the fields do not match the kind.
 #[derive(Debug)]
 enum Fault {
     Missing(&'static str),
@@ -338,7 +342,7 @@ mod tests {
 
     fn read(line: &str) -> Result<Event, EventError> {
         Event::read(line.as_bytes(), &mut |digest| {
-            Err(format!("nothing is kept under {digest}"))
+            Err(format!("no value is stored under {digest}"))
         })
     }
 
@@ -357,7 +361,7 @@ mod tests {
             );
             assert_eq!(read.is_ok(), of_the_run, "{event}");
             if let Err(error) = read {
-                let place = format!("event 7 is `{event}` and has no `");
+                let place = format!("event 7 (`{event}`) has no `");
                 assert!(error.to_string().starts_with(&place), "{error}");
             }
         }

@@ -1,10 +1,10 @@
-//! Redaction of events: secrets are replaced by a mark, in live events and in recorded ones.
+//! Redacts secrets in events, both live and recorded ones.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use planrun_lang::secrets::{MARK, Redactor, at_path, hidden, hide_json};
+use planrun_lang::secrets::{MARK, Redactor, at_path, redact_json_path, redact_paths};
 use planrun_lang::value::Value;
 use serde_json::{Map, Value as Json};
 
@@ -13,17 +13,17 @@ use super::failure::StepError;
 use super::question::Question;
 use super::read::{EventError, Kept};
 
-/// What is secret in the events of one run.
+/// The secrets in the events of one run.
 #[derive(Debug, Default)]
 pub struct EventRedactor {
     redactor: Redactor,
-    /// The hashes of large values that have labelled places.
-    hidden: BTreeSet<Arc<str>>,
-    /// Whether any place is labelled, however short what stands there.
+    /// Hashes of large values that contain sensitive places.
+    sensitive_digests: BTreeSet<Arc<str>>,
+    /// Whether any place is labelled sensitive, even if its value is too short to be redacted elsewhere.
     labelled: bool,
 }
 
-/// A place below a field of an event.
+/// Returns the path of a place below a field of an event.
 #[must_use]
 pub fn labelled(field: &str, path: &str) -> Arc<str> {
     if path.is_empty() {
@@ -34,33 +34,33 @@ pub fn labelled(field: &str, path: &str) -> Arc<str> {
 }
 
 impl EventRedactor {
-    /// Whether there is nothing to hide.
+    /// Returns true if nothing has to be redacted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.labelled && self.redactor.is_empty()
     }
 
-    /// A value at a labelled place.
-    pub fn hide(&mut self, value: &Value) {
+    /// Adds a value from a sensitive place.
+    pub fn add_value(&mut self, value: &Value) {
         self.labelled = true;
         self.redactor.add_value(value);
     }
 
-    /// Whether a line as it was written labels places; those that do not need not be learned.
+    /// Returns true if a line labels sensitive places. Other lines need not be passed to `add_event`.
     #[must_use]
-    pub fn labels(line: &str) -> bool {
+    pub fn has_labels(line: &str) -> bool {
         line.contains("\"sensitive\":[")
     }
 
-    /// Learns what stands at the labelled places of an event.
+    /// Adds the values at the sensitive places of an event.
     ///
     /// # Errors
-    /// When it cannot be read, or what was kept cannot be had.
-    pub fn learn(&mut self, line: &[u8], kept: &mut Kept<'_>) -> Result<(), EventError> {
+    /// Returns an error if the event, or a value that is stored elsewhere, cannot be read.
+    pub fn add_event(&mut self, line: &[u8], kept: &mut Kept<'_>) -> Result<(), EventError> {
         let mut digest = None;
-        let mut event = Event::read(line, &mut |wanted| {
-            digest = Some(Arc::from(wanted));
-            kept(wanted)
+        let mut event = Event::read(line, &mut |hash| {
+            digest = Some(Arc::from(hash));
+            kept(hash)
         })?;
         let paths = std::mem::take(&mut event.sensitive);
         let Some((field, value)) = event.kind.value_mut() else {
@@ -68,13 +68,13 @@ impl EventRedactor {
         };
         for path in paths.iter().filter_map(|path| below(field, path)) {
             self.labelled = true;
-            self.hidden.extend(digest.take());
+            self.sensitive_digests.extend(digest.take());
             at_path(value, path, &mut |secret| self.redactor.add_value(secret));
         }
         Ok(())
     }
 
-    /// A line of a journal as it may be seen.
+    /// Returns a line of a journal with secrets redacted.
     #[must_use]
     pub fn line<'l>(&self, line: &'l str) -> Cow<'l, str> {
         if self.is_empty() {
@@ -89,29 +89,29 @@ impl EventRedactor {
             .cloned()
             .unwrap_or_default();
         for path in paths.iter().filter_map(Json::as_str) {
-            hide_in(&mut fields, path);
+            redact_at(&mut fields, path);
         }
         let mut json = Json::Object(fields);
         self.redactor.json(&mut json);
         Cow::Owned(json.to_string())
     }
 
-    /// A question as it may be seen.
+    /// Returns a question with secrets redacted.
     #[must_use]
     pub fn question(&self, question: &Question) -> Question {
-        question.shown(&self.redactor)
+        question.redacted(&self.redactor)
     }
 
-    /// A text as it may be seen.
+    /// Returns a text with secrets redacted.
     #[must_use]
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.redactor.text(text)
     }
 
-    /// What was kept of a value, as it may be seen.
+    /// Returns a stored large value with secrets redacted.
     #[must_use]
     pub fn content(&self, digest: &str, content: Vec<u8>) -> Vec<u8> {
-        if self.hidden.contains(digest) {
+        if self.sensitive_digests.contains(digest) {
             return Json::from(MARK).to_string().into_bytes();
         }
         match serde_json::from_slice::<Json>(&content) {
@@ -129,11 +129,11 @@ impl EventRedactor {
     }
 }
 
-/// Hides what stands at a place of an event; all of a value that is not plain JSON.
-fn hide_in(fields: &mut Map<String, Json>, path: &str) {
+/// Redacts the value at a place of an event; a typed value is redacted as a whole.
+fn redact_at(fields: &mut Map<String, Json>, path: &str) {
     let (field, rest) = path.split_once('.').unwrap_or((path, ""));
     if let Some(plain) = fields.get_mut(field) {
-        hide_json(plain, rest);
+        redact_json_path(plain, rest);
     }
     if let Some(typed) = fields.get_mut(&format!("{field}_typed")) {
         *typed = MARK.into();
@@ -141,23 +141,25 @@ fn hide_in(fields: &mut Map<String, Json>, path: &str) {
 }
 
 impl Event {
-    /// Puts marks in the place of what is secret.
+    /// Replaces the secrets in the event by marks.
     pub fn redact(&mut self, redactor: &Redactor) {
         if redactor.is_empty() && self.sensitive.is_empty() {
             return;
         }
         let labels = std::mem::take(&mut self.sensitive);
         if let Some((field, value)) = self.kind.value_mut() {
-            *value = shown_value(redactor, &paths_below(field, &labels), value);
+            *value = redacted_value(redactor, &paths_below(field, &labels), value);
         }
         match &mut self.kind {
-            EventKind::StepAsks { question, .. } => *question = Arc::new(question.shown(redactor)),
+            EventKind::StepAsks { question, .. } => {
+                *question = Arc::new(question.redacted(redactor))
+            }
             EventKind::AnswerGiven { note, .. } => {
                 if let Some(note) = note {
                     *note = redactor.text(note).as_ref().into();
                 }
             }
-            EventKind::StepRecovering { error, .. } => *error = Arc::new(error.shown(redactor)),
+            EventKind::StepRecovering { error, .. } => *error = Arc::new(error.redacted(redactor)),
             EventKind::StepSettled { error, .. } | EventKind::StepWaiting { error, .. } => {
                 redact_error(error, redactor);
             }
@@ -189,14 +191,14 @@ impl Event {
 
 fn redact_error(error: &mut Option<Arc<StepError>>, redactor: &Redactor) {
     if let Some(error) = error {
-        *error = Arc::new(error.shown(redactor));
+        *error = Arc::new(error.redacted(redactor));
     }
 }
 
 impl Question {
-    /// The question as it may be seen.
+    /// Returns the question with secrets redacted.
     #[must_use]
-    pub fn shown(&self, redactor: &Redactor) -> Self {
+    pub fn redacted(&self, redactor: &Redactor) -> Self {
         let text = redactor.text(&self.text).as_ref().into();
         let why = self
             .why
@@ -205,18 +207,18 @@ impl Question {
         Self {
             text,
             why,
-            arguments: shown_value(redactor, &self.sensitive, &self.arguments),
+            arguments: redacted_value(redactor, &self.sensitive, &self.arguments),
             ..self.clone()
         }
     }
 }
 
-fn shown_value(redactor: &Redactor, sensitive: &[Arc<str>], value: &Value) -> Value {
-    let value = hidden(value, sensitive);
+fn redacted_value(redactor: &Redactor, sensitive: &[Arc<str>], value: &Value) -> Value {
+    let value = redact_paths(value, sensitive);
     redactor.value(&value).unwrap_or(value)
 }
 
-/// The labelled places of an event that are below one of its fields, from there.
+/// Returns the paths that are below a field of an event, relative to that field.
 #[must_use]
 pub fn paths_below(field: &str, paths: &[Arc<str>]) -> Vec<Arc<str>> {
     paths

@@ -1,27 +1,27 @@
-//! The state of a run at a glance, and the messages sent to it from outside.
+//! A summary of a run for lists, and the messages in its inbox.
 
 use planrun_lang::protocol::RunState;
 
-/// Where a run stands.
+/// The state of a run, for lists of runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     pub state: RunState,
-    /// When it wants to go on by itself, in nanoseconds since 1970.
+    /// Wall-clock time at which the run resumes by itself, in nanoseconds since the Unix epoch.
     pub wake: Option<i128>,
-    /// The class of its error.
+    /// Class of its error.
     pub error: Option<String>,
-    /// A short text for people, such as what it waits for.
+    /// A short text for people, such as what the run waits for.
     pub note: Option<String>,
-    /// The steps that have settled, and all that the plan itself holds.
+    /// Number of settled steps, and number of all steps of the plan itself.
     pub steps_done: u64,
     pub steps_all: u64,
 }
 
-/// What somebody said to a run: one JSON object.
+/// A raw message in the inbox of a run: one JSON object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub id: u64,
-    /// When it was said, in nanoseconds since 1970; nothing for just now.
+    /// Wall-clock time at which it was sent, in nanoseconds since the Unix epoch; `None` for now.
     pub at: Option<i128>,
     pub text: String,
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use jiff::fmt::temporal::DateTimePrinter;
+use jiff::tz::Offset;
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::value::Value;
 use serde::de::Error as _;
@@ -19,36 +19,60 @@ pub const VALUE: &str = "value";
 pub const PAYLOAD: &str = "payload";
 pub const REPLY: &str = "reply";
 
-/// Nanoseconds since 1970 as RFC 3339 with milliseconds; the beginning of 1970 for years without four digits.
+/// Formats nanoseconds since the Unix epoch as RFC 3339 with milliseconds; as 1970-01-01T00:00:00.000Z if the year does
+/// not have four digits.
 #[must_use]
 pub fn instant(nanos: i128) -> String {
-    const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
-    let mut text = String::with_capacity(24);
-    let printed =
-        Timestamp::from_nanosecond(nanos).and_then(|at| PRINTER.print_timestamp(&at, &mut text));
-    if printed.is_err() || text.len() != "1970-01-01T00:00:00.000Z".len() {
-        "1970-01-01T00:00:00.000Z".clone_into(&mut text);
+    String::from_utf8_lossy(&instant_digits(nanos)).into_owned()
+}
+
+/// The text of an instant. Every event has one, so it is written in place.
+fn instant_digits(nanos: i128) -> [u8; 24] {
+    let mut text = *b"1970-01-01T00:00:00.000Z";
+    let Ok(at) = Timestamp::from_nanosecond(nanos) else {
+        return text;
+    };
+    let at = Offset::UTC.to_datetime(at);
+    let Ok(year @ 0..=9999) = u16::try_from(at.year()) else {
+        return text;
+    };
+    let two = |part: i8| u16::from(part.unsigned_abs());
+    let fields = [
+        (0..4, year),
+        (5..7, two(at.month())),
+        (8..10, two(at.day())),
+        (11..13, two(at.hour())),
+        (14..16, two(at.minute())),
+        (17..19, two(at.second())),
+        (20..23, at.millisecond().unsigned_abs()),
+    ];
+    for (place, mut number) in fields {
+        for digit in text[place].iter_mut().rev() {
+            *digit = b'0' + (number % 10) as u8;
+            number /= 10;
+        }
     }
     text
 }
 
-/// Nanoseconds since 1970 as RFC 3339 with milliseconds.
+/// Nanoseconds since the Unix epoch as RFC 3339 with milliseconds.
 pub mod at {
     use super::{Cow, Deserialize as _, Deserializer, Serializer};
     use planrun_lang::value::parse_timestamp;
     use serde::de::Error as _;
 
     pub fn serialize<S: Serializer>(nanos: &i128, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&super::instant(*nanos))
+        serializer.serialize_str(&String::from_utf8_lossy(&super::instant_digits(*nanos)))
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i128, D::Error> {
         let text = Cow::<str>::deserialize(deserializer)?;
-        parse_timestamp(&text).ok_or_else(|| D::Error::custom(format!("`{text}` is no moment")))
+        parse_timestamp(&text)
+            .ok_or_else(|| D::Error::custom(format!("`{text}` is not a timestamp")))
     }
 }
 
-/// The same, where there may be none.
+/// An optional time in the same form.
 pub mod moment {
     use super::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -56,7 +80,7 @@ pub mod moment {
     #[serde(transparent)]
     struct Moment(#[serde(with = "super::at")] i128);
 
-    #[expect(clippy::ref_option, reason = "as serde hands it over")]
+    #[expect(clippy::ref_option, reason = "the signature that serde expects")]
     pub fn serialize<S: Serializer>(
         nanos: &Option<i128>,
         serializer: S,
@@ -71,7 +95,7 @@ pub mod moment {
     }
 }
 
-/// A length of time in whole milliseconds.
+/// A duration in whole milliseconds.
 pub mod millis {
     use std::time::Duration;
 
@@ -86,7 +110,7 @@ pub mod millis {
     }
 }
 
-/// The fields of a wait for a moment.
+/// The fields of a wait until a time.
 pub mod time {
     use super::{Deserialize, Deserializer, Serialize, Serializer, Waiting};
 
@@ -108,7 +132,7 @@ pub mod time {
     }
 }
 
-/// The name of a signal, which is its path as well.
+/// The name of a signal, which is also its path.
 pub mod signal {
     use std::sync::Arc;
 
@@ -131,19 +155,22 @@ pub mod signal {
     }
 }
 
-/// A number, without a fraction where it has none.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde hands it over")]
+/// Serializes a number, without a fraction if it is whole.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde expects"
+)]
 pub fn number<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     Value::Double(*number).serialize(serializer)
 }
 
-/// A whole number, however the reader holds it: `serde_json` keeps the text of those that are inside of others.
+/// Parses a whole number in either form: `serde_json` keeps the text of nested numbers.
 pub fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let number = serde_json::Number::deserialize(deserializer)?;
     let whole = number
         .as_u64()
         .and_then(|number| u32::try_from(number).ok());
-    whole.ok_or_else(|| D::Error::custom(format!("`{number}` is no whole number below 2^32")))
+    whole.ok_or_else(|| D::Error::custom(format!("`{number}` is not a whole number below 2^32")))
 }
 
 pub fn step_state<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StepState, D::Error> {
@@ -156,7 +183,7 @@ pub fn run_state<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RunState,
     RunState::find(&word).ok_or_else(|| D::Error::missing_field("status"))
 }
 
-/// What stands for a value until it is set.
+/// The placeholder for a value that is set later.
 pub fn null() -> Value {
     Value::Null
 }
@@ -181,7 +208,7 @@ pub fn payload<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::
     either("payload", "payload_typed", Some(value), serializer)
 }
 
-/// A value as one field, in the shortest of its forms that loses nothing.
+/// Serializes a value as one field, in the shortest form that loses nothing.
 fn either<S: Serializer>(
     plain: &'static str,
     typed: &'static str,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Declares words that journals and clients know: an enum, all of its variants, and the word for each.
+/// Declares an enum of names that journals and clients know, with all of its variants and the name of each.
 macro_rules! words {
     ($(#[$of_enum:meta])* $name:ident { $($(#[$of_word:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$of_enum])*
@@ -12,10 +12,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every one.
+            /// All variants.
             pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
 
-            /// The word for it.
+            /// Returns the name of the variant.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -35,33 +35,33 @@ words! {
         Retry = "retry",
         /// The next poll.
         Poll = "poll",
-        /// Somebody's yes or no.
+        /// A person's yes or no.
         Confirm = "confirm",
-        /// Somebody's yes or no to all that the run may do.
+        /// A person's yes or no to all that the run may do.
         Approval = "approval",
-        /// A form that somebody fills in.
+        /// A form that a person fills in.
         Input = "input",
-        /// What can tell whether an attempt happened whose answer was lost.
+        /// The `verify` block that determines whether an attempt took effect whose answer was lost.
         Outcome = "outcome",
-        /// Somebody who knows whether it happened.
+        /// A person who knows whether the call took effect.
         Answer = "answer",
-        /// Somebody's reply to what is called, which asks in the middle of the call.
+        /// A person's reply to a question that a peer asks during a call.
         Peer = "peer",
-        /// A moment.
+        /// A point in time.
         Time = "time",
     }
 }
 
 words! {
-    /// A bound that a timer keeps.
+    /// A bound that a timer enforces.
     #[derive(Default)]
     Bound {
         #[default]
         Within = "within",
         Deadline = "deadline",
-        /// The time that people have for an answer.
+        /// The time to answer a question.
         Expires = "expires",
-        /// The moment that a step waits for.
+        /// The time that a step waits for.
         Wait = "wait",
     }
 }

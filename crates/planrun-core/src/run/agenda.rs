@@ -1,4 +1,4 @@
-//! The agenda of a run: follow-up work that concepts have requested, in the order in which it is done.
+//! The agenda of a run: follow-up work that concepts have requested, in the order in which it is performed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use super::command::ScopeId;
 use super::frame::{Ending, FrameId, NodeRef, Role, TaskRef};
 use crate::journal::{Answer, PeerQuestion, Question, RecordedQuestion, StepError};
 
-/// The end of a node.
+/// How a node settles.
 #[derive(Debug)]
 pub(super) enum End {
     /// It has a value, or needs none.
     Completed(Value),
-    /// Its guard was false: readers see null.
+    /// Its guard is false; readers see null.
     GuardFalse,
-    /// Something it reads gave nothing.
+    /// Something that it reads has no value.
     Upstream,
     /// A statement above it ends the block: a taken `reply`, `yield` or `next` (`replied`), or a failure (`failed`).
     EndedAbove(&'static str),
@@ -26,7 +26,7 @@ pub(super) enum End {
     Cancelled,
 }
 
-/// What an event speaks of.
+/// The subject of an event.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Subject {
     /// A step, or a listener as a whole.
@@ -37,42 +37,43 @@ pub(super) enum Subject {
     Signal(Arc<str>),
 }
 
-/// A task whose `set` was to come from a firing that has failed.
+/// A task that fails because the firing that was to `set` it has failed.
 #[derive(Debug)]
 pub(super) struct FailedWork {
     pub firing: FrameId,
     pub task: TaskId,
-    /// The status of its failure.
+    /// The status that marks the failure.
     pub status: Status,
     pub error: Arc<StepError>,
-    /// The step that stands still, with which the firing may be taken up again.
+    /// The parked step that caused the failure; when it is retried, the task is restored.
     pub parked: Option<NodeRef>,
 }
 
-/// A block that ends early, as far as its nodes have been withdrawn.
+/// The state of withdrawing the nodes of blocks that end early.
 #[derive(Debug)]
 pub(super) struct Withdrawal {
     pub frame: FrameId,
-    /// Those of its nodes that are left.
+    /// The nodes that remain to be withdrawn.
     pub nodes: Range<u32>,
-    /// Frames that end when this one has.
+    /// Blocks that end after this one.
     pub open: Vec<(FrameId, Ending)>,
 }
 
-/// One thing to do.
+/// One item of follow-up work.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// The statements of a frame begin.
+    /// Start the statements of a frame.
     Start(FrameId),
-    /// Its listeners listen; its other statements begin.
+    /// Start the statements of a frame, after its listeners have begun to listen.
     StartNodes(FrameId),
-    /// A node has come to its end.
+    /// Settle a node.
     Settle(NodeRef, End),
-    /// A node has settled, and its end was told: those that wait for it go on. Whether it has a value that they may read.
+    /// Release what waits for a node that has settled and whose end has been reported. The flag says whether readers
+    /// may read its value.
     PassOn(NodeRef, bool),
-    /// What stands below a node that has settled goes on.
+    /// Advance the statements below a node that has settled.
     Advance(NodeRef),
-    /// A step has failed; an arm may recover it.
+    /// A step has failed; a `recover` arm may catch the failure.
     StepFailed(NodeRef, Arc<StepError>),
     /// A step has failed and nothing recovers it.
     StepFailedForGood(NodeRef, Arc<StepError>),
@@ -82,92 +83,92 @@ pub(super) enum Next {
         error: Arc<StepError>,
         forced: bool,
     },
-    /// A block ends before its statements do.
+    /// End a block before its statements have ended.
     EndBlock(FrameId, Ending),
-    /// The nodes of a block that ends early are withdrawn.
+    /// Withdraw the nodes of a block that ends early.
     Withdraw(Box<Withdrawal>),
-    /// A frame has ended if everything in it has settled.
+    /// End a frame if everything in it has settled.
     ReportEnd(FrameId),
-    /// Everything that has to happen before the end of a plan instance has: its frame ends.
+    /// Close the frame of a plan instance, after everything that has to happen before its end.
     CloseFrame(FrameId),
-    /// A statement that ends its block takes effect as soon as everything above it has settled.
+    /// A statement that ends its block takes effect when everything above it has settled.
     Offer(NodeRef),
-    /// A body of a step begins.
+    /// Open a body of a step.
     OpenBody(NodeRef, BlockId, Role),
-    /// The elements of an `each` begin, as far as there is room for them.
+    /// Open elements of an `each`, up to its limit of parallel elements.
     OpenElements(NodeRef),
-    /// An element of an `each` has ended, and those beside it.
+    /// An element of an `each` has ended, and the elements that it cancelled.
     ElementOver(NodeRef),
-    /// A branch of a race has ended, and those beside it.
+    /// A branch of a race has ended, and the branches that it cancelled.
     BranchOver(NodeRef),
-    /// The step of a block has begun: its work begins.
+    /// Begin the work of a step that calls no tool.
     BeginBlock(NodeRef),
-    /// The work of a call begins; it has a slot.
+    /// Begin the work of a call, which holds a slot.
     BeginCall(NodeRef),
-    /// The slot of a call in this frame is free.
+    /// Release the slot of a call in this frame.
     GiveSlot(FrameId),
-    /// People are asked, or effects are verified and undone.
+    /// Ask people, or verify and undo effects.
     Inquiry(Inquiry),
-    /// Listeners, tasks and steps that wait for events react.
+    /// Wake listeners, tasks and steps that wait for events.
     Reaction(Reaction),
 }
 
-/// What has to be found out from people or by verification, and what they have said.
+/// What has to be determined by people or by verification, and the results.
 #[derive(Debug)]
 pub(super) enum Inquiry {
-    /// Nobody knows whether a call has happened. `orphaned`: the process that had sent it is gone.
+    /// The outcome of a call is unknown. `orphaned`: the process that had sent it is gone.
     OutcomeUnknown {
         at: NodeRef,
         call: Box<CallState>,
         error: Arc<StepError>,
         orphaned: bool,
     },
-    /// A step asks somebody.
+    /// A step asks a question.
     Ask(NodeRef, Box<Question>),
-    /// A step asks what it has asked in an earlier process.
+    /// A step asks a question that an earlier process has asked.
     AskAgain(NodeRef, Box<RecordedQuestion>),
-    /// Whoever may answer a step is turned to.
+    /// Look for an answer to the question of a step.
     SeekAnswer(NodeRef),
-    /// Somebody has agreed to a step.
+    /// A person approved a step.
     Approved(NodeRef, Arc<Question>),
-    /// Somebody has said whether the run may do what it would do.
+    /// A person decided whether the run may do what it would do.
     RunApproved(Box<Answer>),
-    /// Somebody has said what became of a call.
-    OutcomeTold(NodeRef, Value),
-    /// Nobody answers a step, or somebody has said no.
+    /// A person answered whether a call took effect.
+    OutcomeAnswered(NodeRef, Value),
+    /// The question of a step was not answered, or answered with no.
     Unanswered(NodeRef, Arc<StepError>),
-    /// Somebody has answered the peer of a call.
+    /// A person answered the peer of a call.
     PeerAnswered(NodeRef, Box<Answer>),
     /// Nobody can answer the peer of a call.
     PeerUnanswered(NodeRef),
-    /// What the peer of a call has asked is withdrawn.
+    /// Withdraw the question of the peer of a call.
     PeerWithdrawn(NodeRef),
-    /// The peer of a call has asked this in an earlier process.
-    PeerAskedBefore(NodeRef, Vec<PeerQuestion>),
-    /// A message has become part of the events so far.
+    /// Replay the questions that the peer of a call asked in an earlier process.
+    ReplayPeerQuestions(NodeRef, Vec<PeerQuestion>),
+    /// The message with this number is now part of the recorded events.
     MessageTaken(u64),
-    /// The effect of a step is verified.
+    /// Verify the effect of a step.
     OpenVerify(NodeRef),
-    /// The effect of a step is verified once more, since somebody wants that.
+    /// Verify the effect of a step again, because the run is retried.
     VerifyAgain(NodeRef),
-    /// The effect of a step was found.
+    /// Verification has found the effect of a step.
     Verified(NodeRef),
-    /// What is being undone ends, and the rest is left: somebody insists that the run ends.
+    /// End the undo that is in progress and skip the remaining ones, because the run was cancelled with `force`.
     AbandonUndo,
 }
 
-/// What follows from events.
+/// Reactions to events.
 #[derive(Debug)]
 pub(super) enum Reaction {
-    /// Something has happened, to all of these at once.
+    /// Something has happened to all of these subjects at once.
     Commit(Arc<[Subject]>),
     /// A listener begins to listen.
     Listen(NodeRef),
-    /// A listener hears of that.
-    Hear(NodeRef, Arc<[Subject]>),
-    /// Steps that wait for events hear of that.
+    /// Notify a listener of an event.
+    Notify(NodeRef, Arc<[Subject]>),
+    /// Notify the steps that wait for events.
     WakeWaits(Arc<[Subject]>),
-    /// The next firing of a listener begins, if it can.
+    /// Begin the next firing of a listener, if it can begin.
     NextFiring(NodeRef),
     /// A firing has failed.
     FiringFailed {
@@ -175,17 +176,17 @@ pub(super) enum Reaction {
         firing: FrameId,
         error: Arc<StepError>,
     },
-    /// A firing in a block has ended; the block may have waited for that.
+    /// A firing in a block has ended; the block may have waited for it.
     FiringOver(FrameId),
-    /// Something in a firing has failed, or the firing itself: its tasks fail. `parked`: the step that stands still.
+    /// Something in a firing has failed, or the firing itself, so its tasks fail. `parked`: the step that is parked.
     WorkFailed {
         frame: FrameId,
         error: Arc<StepError>,
         parked: Option<NodeRef>,
     },
-    /// A task fails with a firing.
+    /// Fail a task together with its firing.
     FailTask(Box<FailedWork>),
-    /// Every firing of a listener ends.
+    /// Cancel every firing of every listener.
     CancelFirings,
 }
 
@@ -201,13 +202,13 @@ impl From<Reaction> for Next {
     }
 }
 
-/// What is still to be done. It is done depth first: what one thing leads to comes, in the order in which it was said,
-/// before everything that was said earlier.
+/// Pending work, performed depth first: what one item requests is done, in the order of the requests, before everything
+/// that was requested earlier.
 #[derive(Default)]
 pub(super) struct Agenda {
-    /// The next thing is the last one, but for those that were said by what is being done.
+    /// The next item is the last one, except for the items that were requested since `mark`.
     items: Vec<Next>,
-    /// How many there were when what is being done was begun.
+    /// Number of items when the current one was taken.
     mark: usize,
 }
 
@@ -216,12 +217,12 @@ impl Agenda {
         self.items.push(next);
     }
 
-    /// Whether what is being done has led to nothing yet.
+    /// Returns true if the current item has requested nothing yet.
     pub(super) fn is_clean(&self) -> bool {
         self.items.len() == self.mark
     }
 
-    /// Takes the next thing. What was said since the last time comes first.
+    /// Takes the next item. Items that were requested since the last call come first.
     pub(super) fn pop(&mut self) -> Option<Next> {
         self.items[self.mark..].reverse();
         let next = self.items.pop();

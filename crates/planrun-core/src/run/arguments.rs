@@ -24,7 +24,7 @@ use crate::journal::StepError;
 /// What is wrong with the arguments of a call.
 struct Fault {
     message: String,
-    /// Nothing where they are of their types, and what types cannot carry is broken.
+    /// `None` if the types fit and the contract is violated otherwise.
     kind: Option<FailureKind>,
 }
 
@@ -54,14 +54,14 @@ fn arguments_fault(signature: &Signature, arguments: &IndexMap<Key, Value>) -> O
     }
     let contract = signature.input_schema.as_ref()?;
     let violations = contract.violations(&sent(signature, arguments));
-    let message = |violation| format!("the arguments break the tool's contract: {violation}");
+    let message = |violation| format!("the arguments violate the tool's contract: {violation}");
     violations.first().map(|violation| Fault {
         message: message(violation),
         kind: None,
     })
 }
 
-/// The arguments as the tool gets them.
+/// Returns the arguments as JSON, as the tool receives them.
 fn sent(signature: &Signature, arguments: &IndexMap<Key, Value>) -> Json {
     let argument = |(key, value): (&Key, &Value)| {
         let ty = key
@@ -72,14 +72,14 @@ fn sent(signature: &Signature, arguments: &IndexMap<Key, Value>) -> Json {
     };
     let mut sent: Map<String, Json> = arguments.iter().map(argument).collect();
     if let Some(name) = &signature.key_argument {
-        // The key itself is known when the call goes out.
+        // The key itself is only known when the attempt is sent.
         sent.entry(name.as_ref())
             .or_insert_with(|| KEY_STAND_IN.into());
     }
     Json::Object(sent)
 }
 
-/// The value in an answer, by the declared type; or what is wrong with it.
+/// Converts an answer to a value of the declared type. The error describes what is wrong with it.
 pub(super) fn result(
     signature: &Signature,
     answer: Answer,
@@ -107,7 +107,7 @@ pub(super) fn result(
                 contract.and_then(|contract| contract.violations(&json).into_iter().next())
             {
                 return Err(format!(
-                    "the result breaks the tool's contract: {violation}"
+                    "the result violates the tool's contract: {violation}"
                 ));
             }
             decode(&json, &signature.returns).map_err(|mismatch| {
@@ -117,7 +117,7 @@ pub(super) fn result(
     }
 }
 
-/// What is to be told of a result that keeps its contract in all but a `format`.
+/// Returns the note for a result that violates its contract only in a `format`.
 pub(super) fn format_note(signature: &Signature, answer: &Answer) -> Option<String> {
     let (Some(contract), Answer::Json(json)) = (&signature.output_schema, answer) else {
         return None;
@@ -128,14 +128,14 @@ pub(super) fn format_note(signature: &Signature, answer: &Answer) -> Option<Stri
         .map(ToString::to_string)
 }
 
-/// Stands for an idempotency key where arguments are held against a contract: a text of the same form.
+/// Replaces an idempotency key when arguments are checked against a contract: a text of the same form.
 const KEY_STAND_IN: &str = "00000000000000000000000000000000";
 
 fn too_large(max_bytes: u64) -> String {
     format!("the result is larger than {max_bytes} bytes, the limit of `max_result`")
 }
 
-/// Counts bytes instead of keeping them, and refuses more than a limit.
+/// Counts bytes without keeping them, and fails beyond a limit.
 struct Counter {
     left: u64,
 }
@@ -157,7 +157,7 @@ impl std::io::Write for Counter {
 }
 
 impl Context {
-    /// Evaluates the arguments of a call and holds them against its contract.
+    /// Evaluates the arguments of a call and checks them against its contract.
     pub(super) fn arguments(
         &mut self,
         at: NodeRef,
@@ -193,7 +193,7 @@ impl Context {
         let Some(fault) = fault else {
             return Ok(arguments);
         };
-        // What was refused is told with the refusal.
+        // The report shows refused arguments together with the refusal.
         self.tree.record_mut(at).details_mut().arguments = Some(arguments);
         let class = ErrorClass::Validation(Validation::Arguments);
         let error = StepError::new(class, fault.message, &self.tree.own_path(at));
@@ -203,8 +203,8 @@ impl Context {
         }))
     }
 
-    /// A null for an argument that may be left out, and does not admit null, leaves it out. One that is not of the type
-    /// of its place is kept as it is: whoever holds it against the contract says so.
+    /// Evaluates arguments. A null for an optional argument whose type does not admit null leaves the argument out. A
+    /// value that does not fit the type of its parameter is kept, so that the check against the contract reports it.
     fn argument_map(
         &self,
         frame: FrameId,
@@ -235,7 +235,7 @@ impl Context {
         Ok(map)
     }
 
-    /// The inputs of a called plan, from the arguments of its call.
+    /// Returns the inputs of a called plan, evaluated from the arguments of its call.
     pub(super) fn plan_inputs(
         &mut self,
         at: NodeRef,
@@ -269,7 +269,8 @@ impl Context {
         Ok(inputs)
     }
 
-    /// Puts inputs and defaults into the first slots of a plan's frame; the error of a default that has no value.
+    /// Puts inputs and defaults into the first slots of a plan's frame. Returns the error of an input that does not fit
+    /// or of a default that fails.
     pub(super) fn bind_inputs(
         &mut self,
         frame: FrameId,

@@ -16,22 +16,22 @@ use super::program::Program;
 use super::reached::Reached;
 use crate::journal::StepError;
 
-/// What is known of a step that holds others, while it runs.
+/// The state of a running step that holds other steps.
 pub(super) enum BlockState {
     /// One body at a time.
     Body,
     Each(EachState),
     Repeat(RepeatState),
     Race(RaceState),
-    /// Its time is over; it fails as soon as what works for it has ended.
+    /// Its timeout has expired; it fails when all frames that work for it have ended.
     Ending(Arc<StepError>),
 }
 
 pub(super) struct EachState {
     list: Arc<Vec<Value>>,
-    /// What stands in the brackets of each path.
+    /// The text in the brackets of each element's path.
     labels: Vec<Arc<str>>,
-    /// By index; null until it is there.
+    /// Results by index; null until an element has ended.
     results: Vec<Value>,
     next: usize,
     running: usize,
@@ -53,29 +53,30 @@ pub(super) struct RaceState {
     failures: Vec<Option<Arc<StepError>>>,
 }
 
-/// The steps that hold others and have begun.
+/// The running steps that hold other steps.
 #[derive(Default)]
 pub(super) struct Blocks {
     blocks: BTreeMap<NodeRef, BlockState>,
 }
 
 impl Blocks {
-    /// A step that holds others, or only waits, begins.
+    /// Begins a step that holds others, or that only waits.
     pub(super) fn begin(&mut self, at: NodeRef) {
         self.blocks.insert(at, BlockState::Body);
     }
 
-    /// The step has settled.
+    /// Removes the state of a step that has settled.
     pub(super) fn settled(&mut self, at: NodeRef) {
         self.blocks.remove(&at);
     }
 
-    /// The time of a step is over; it fails as soon as what works for it has ended.
+    /// Lets a step fail with this error, because its timeout has expired, when all frames that work for it have ended.
     pub(super) fn end_with(&mut self, at: NodeRef, error: Arc<StepError>) {
         self.blocks.insert(at, BlockState::Ending(error));
     }
 
-    /// What works for a step has ended; true where the step only waits for all of that, since its time is over.
+    /// Called when a frame of a step has ended. Returns true if the timeout of the step has expired, in which case the
+    /// step fails with its last frame.
     pub(super) fn is_out_of_time(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
         let Some(BlockState::Ending(error)) = self.blocks.get(&at) else {
             return false;
@@ -88,7 +89,7 @@ impl Blocks {
         true
     }
 
-    /// A body of a step has ended.
+    /// Handles the end of a body of a step.
     pub(super) fn inner_ended(
         &mut self,
         ctx: &mut Context,
@@ -125,7 +126,8 @@ impl Blocks {
         self.next_elements(ctx, at);
     }
 
-    /// Begins elements while there are some and room for them; then the step has its value, or has failed.
+    /// Opens an element if one is left and the limit of parallel elements permits it. After the last element the step
+    /// has its value, or fails.
     pub(super) fn next_elements(&mut self, ctx: &mut Context, at: NodeRef) {
         let program = ctx.tree.program(at.0);
         let (Some(StepKind::Each(each)), Some(BlockState::Each(state))) = (
@@ -195,7 +197,7 @@ impl Blocks {
         let round = state.round;
         if round >= state.max {
             let message = format!(
-                "`repeat` has reached its `max` of {} rounds, and `next` was not null",
+                "`repeat` reached its `max` of {} rounds, but `next` was not null",
                 state.max
             );
             return ctx.expression_failed(
@@ -304,7 +306,7 @@ impl Blocks {
         self.element_over(ctx, at);
     }
 
-    /// An element has ended, and those beside it if it has failed: others may begin.
+    /// Handles the end of an element, after those that it cancelled: other elements may begin.
     pub(super) fn element_over(&mut self, ctx: &mut Context, at: NodeRef) {
         if ctx.tree[at.0].ending.is_some() {
             if ctx.tree.live_frames(at).is_empty() {
@@ -379,7 +381,7 @@ impl Blocks {
         self.branch_over(ctx, at);
     }
 
-    /// A branch has ended, and those beside it if it has won: with the last one the race has.
+    /// Handles the end of a branch, after those that it cancelled: with the last one, the race ends.
     pub(super) fn branch_over(&mut self, ctx: &mut Context, at: NodeRef) {
         let Some(BlockState::Race(state)) = self.blocks.get_mut(&at) else {
             return;
@@ -402,7 +404,7 @@ impl Blocks {
         }
     }
 
-    /// The failure of what works for a step is the step's.
+    /// Fails a step with the failure of a frame that works for it.
     fn inner_failed(&mut self, ctx: &mut Context, at: NodeRef, error: &Arc<StepError>) {
         self.blocks.remove(&at);
         let path = ctx.tree.own_path(at);
@@ -428,7 +430,7 @@ fn each_state(
         Value::List(list) => list,
         other => {
             return Err(fail(format!(
-                "`each` runs over a list, and this is {}",
+                "`each` iterates over a list, but this is {}",
                 other.preview(80)
             )));
         }
@@ -459,7 +461,7 @@ fn each_state(
     })
 }
 
-/// The indices, or the keys of `by`, which must differ.
+/// Returns the indices of the elements, or their keys from `by`, which must differ.
 fn labels(
     ctx: &mut Context,
     program: &Arc<Program>,
@@ -474,7 +476,7 @@ fn labels(
     };
     let mut labels = Vec::with_capacity(list.len());
     let mut seen = BTreeSet::new();
-    // A frame that only lends its slots to `by`, and is gone before anything else is opened.
+    // A frame that only provides slots for `by`, and is discarded before another frame is opened.
     let scratch = ctx
         .tree
         .open_body(program, at, each.body, Role::Element(0), |path| path);
@@ -485,7 +487,7 @@ fn labels(
             Ok(key) => {
                 let label: Arc<str> = serde_json::to_string(&key).unwrap_or_default().into();
                 if !seen.insert(label.clone()) {
-                    let message = format!("`by` gives {} for two elements", key.preview(80));
+                    let message = format!("`by` evaluates to {} for two elements", key.preview(80));
                     fault = Some(EvalError::plain(message, by.span));
                 }
                 labels.push(label);
@@ -500,7 +502,7 @@ fn labels(
     fault.map_or(Ok(labels), Err)
 }
 
-/// Starts another plan as the body of a step.
+/// Opens the frame of a called plan as the body of a step.
 pub(super) fn call_plan(
     ctx: &mut Context,
     program: &Arc<Program>,
@@ -567,7 +569,7 @@ fn result_value(outcome: Result<Value, &Arc<StepError>>) -> Value {
     Value::Map(Arc::new(map))
 }
 
-/// The failure of the last branch of a race, with what became of the others.
+/// Returns the failure of the last branch of a race, with the failures of the other branches in its message.
 fn with_others(last: &Arc<StepError>, others: &[Arc<StepError>]) -> StepError {
     let mut message = last.message.to_string();
     for other in others {

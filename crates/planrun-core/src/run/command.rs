@@ -1,4 +1,4 @@
-//! The interface of the machine: the inputs that it takes and the commands that it gives.
+//! The interface of the machine: its inputs and its commands.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,35 +14,35 @@ use super::program::Program;
 use super::reached::Reached;
 use crate::journal::{AnswerError, Event, FormField, Given, Message, Question, Summary, Used};
 
-/// One attempt at a call: tells it from every other attempt of the run.
+/// Identifies one attempt at a call among all attempts of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CallId {
     pub(super) at: NodeRef,
     pub(super) number: u64,
 }
 
-/// The number of a plan instance in a run: the plan itself is 0, each call of a plan opens another.
+/// Number of a plan instance in a run: the run's own plan is 0, and each call of a plan opens another.
 pub type ScopeId = usize;
 
 /// An input of the machine.
 #[derive(Debug)]
 pub enum Input {
-    /// Go on with what is ready.
+    /// Continue with what is ready.
     Continue,
-    /// Every command was carried out and no other input is there: the run decides what it waits for.
+    /// Every command has been carried out and there is no other input, so the run decides what it waits for.
     Idle,
-    /// The moment of the last [`Command::Wait`] has come.
+    /// The time of the last [`Command::Wait`] has come.
     Wake,
     /// The handle with which a later process can reattach to the attempt.
     CallHandle { call: CallId, handle: Json },
-    /// What is called asks something in the middle of an attempt. It is answered with [`Command::Reply`], unless the
-    /// attempt ends before; until then it asks nothing else.
+    /// The peer asks a question during an attempt. It is answered with [`Command::Reply`], unless the attempt ends
+    /// before; until then the peer asks nothing else.
     CallAsks {
         call: CallId,
         /// Text from outside.
         text: Arc<str>,
         form: Vec<FormField>,
-        /// A map of what stands in the fields before anybody has answered.
+        /// A map of prefilled values by field.
         prefilled: Value,
     },
     /// The answer to [`Command::Recall`].
@@ -60,54 +60,54 @@ pub enum Input {
     JournalBroken(String),
     /// A message from outside, such as a signal or a cancellation.
     Message(Message),
-    /// The result of [`Command::Ask`]: an answer, or none.
+    /// The result of [`Command::Ask`]; `None` if there is no answer.
     Asked {
         asking: Asking,
         given: Option<Given>,
     },
     /// The permissions of a plan cannot be resolved on this machine.
     ScopeRefused { scope: ScopeId, message: String },
-    /// This process is asked to stop.
+    /// The process is asked to stop.
     Stop,
 }
 
 /// A command to the driver. Commands are carried out in order; calls and questions report back with an [`Input`].
 #[derive(Debug)]
 pub enum Command {
-    /// Record this event, and pass it to whoever follows the run.
+    /// Record this event, and pass it to the observers of the run.
     Append(Event),
-    /// Record the state of the run together with the events before.
+    /// Record the state of the run, together with the events before.
     Summarize(Summary),
-    /// The message with this number is part of the recorded events.
+    /// The message with this number is now part of the recorded events.
     MessageTaken(u64),
-    /// A plan instance starts: its permissions are those of its plan, within those of its caller.
+    /// A plan instance starts. It has the permissions of its plan, within those of its caller.
     OpenScope {
         scope: ScopeId,
         outer: Option<ScopeId>,
         program: Arc<Program>,
     },
-    /// Make this attempt. What must be durable before it is durable.
+    /// Make this attempt. Everything that must be durable before it is durable.
     Call(CallRequest),
-    /// Look for an earlier result of this call, given at `not_before` or later (nanoseconds since 1970), and tell
-    /// [`Input::Recalled`].
+    /// Look for a cached result of this call, from `not_before` or later (nanoseconds since the Unix epoch), and report
+    /// it with [`Input::Recalled`].
     Recall {
         call: CallId,
         of: CachedCall,
         not_before: i128,
     },
-    /// Cache this result of a call, which came at `at` (nanoseconds since 1970).
+    /// Cache this result of a call, received at `at` (nanoseconds since the Unix epoch).
     Remember {
         of: CachedCall,
         at: i128,
         value: Value,
     },
-    /// Stop an attempt. Its end is not waited for, and is ignored.
+    /// Stop an attempt. Nothing waits for its end, which is ignored.
     StopCall(CallId),
-    /// Answer the question that a tool asked during an attempt.
+    /// Answer the question that a peer asked during an attempt.
     Reply { call: CallId, reply: PeerReply },
-    /// Ask somebody this question.
+    /// Ask a person this question.
     Ask(Asking),
-    /// An answer is refused.
+    /// An answer is refused, for this reason.
     Refuse(AnswerError),
     /// A coverage point was reached.
     Reached {
@@ -116,25 +116,25 @@ pub enum Command {
         node: NodeId,
         what: Reached,
     },
-    /// Nothing can go on before an input, or before this moment of the monotonic clock.
+    /// Nothing can continue before an input, or before this time of the monotonic clock.
     Wait(Option<Duration>),
-    /// The run has ended, or this process stops driving it: see [`super::Run::conclude`].
+    /// The run has ended, or this process stops driving it; call [`super::Run::conclude`].
     End,
 }
 
-/// The answer to a question that a tool asked during a call.
+/// The reply to a question that a peer asked during a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PeerReply {
     /// A map of the fields of its form.
     Given(Value),
-    /// Somebody said no.
+    /// A person declined.
     Declined,
-    /// Nobody was there to be asked.
+    /// There was nobody to ask.
     Unanswered,
 }
 
 impl From<Value> for PeerReply {
-    /// Null is a no.
+    /// Null declines.
     fn from(answer: Value) -> Self {
         match answer {
             Value::Null => Self::Declined,
@@ -143,8 +143,8 @@ impl From<Value> for PeerReply {
     }
 }
 
-/// A call whose result may be used again. Beside this, where it is called and with which credentials decide it, which
-/// only the driver knows.
+/// A call whose result may be cached. The cache key also includes the address and the credentials, which only the
+/// driver knows.
 #[derive(Clone, Debug)]
 pub struct CachedCall {
     pub scope: ScopeId,
@@ -153,10 +153,10 @@ pub struct CachedCall {
     pub arguments: Value,
 }
 
-/// A result that was given before.
+/// A cached result.
 #[derive(Clone, Debug)]
 pub struct Recalled {
-    /// The run whose call gave it.
+    /// The run that made the call.
     pub run: Arc<str>,
     pub value: Value,
 }
@@ -166,25 +166,25 @@ pub struct Recalled {
 pub struct CallRequest {
     pub call: CallId,
     pub scope: ScopeId,
-    /// The step that calls.
+    /// Path of the step that makes the call.
     pub path: Arc<str>,
     pub signature: Arc<Signature>,
     /// A map of argument names to values.
     pub arguments: Value,
-    /// Equal for every attempt of one execution, and for no other.
+    /// Idempotency key: the same for every attempt of one execution, and different from all others.
     pub key: Arc<str>,
-    /// What an earlier process was given for this attempt: it is taken up there, and nothing is sent.
+    /// The handle that an earlier process received for this attempt: the transport reattaches to it and sends nothing.
     pub handle: Option<Json>,
-    /// How long the attempt may take.
+    /// Timeout of the attempt.
     pub timeout: Duration,
 }
 
-/// One question to somebody.
+/// A question to a person.
 #[derive(Clone, Debug)]
 pub struct Asking {
-    /// The path under which it is answered.
+    /// The path under which the question is answered.
     pub path: Arc<str>,
     pub question: Arc<Question>,
-    /// Why the answer before this one was not taken.
+    /// Why the previous answer was refused.
     pub refused: Option<String>,
 }

@@ -14,8 +14,8 @@ use super::scope::Spent;
 use crate::journal::EventKind;
 
 impl Run {
-    /// What came of the run, or of it in this process, once it has given [`Command::End`]. The last events are added to
-    /// `commands`.
+    /// Returns the outcome of the run, or of the part that this process has driven, after it has emitted
+    /// [`Command::End`]. The last events are added to `commands`.
     #[must_use]
     pub fn conclude(&mut self, now: Moment, commands: &mut Vec<Command>) -> Outcome {
         self.ctx.outbox.now = now;

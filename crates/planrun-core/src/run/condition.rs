@@ -10,14 +10,14 @@ use super::frame::{FrameId, NodeRef};
 use super::task::Tasks;
 use super::tree::Tree;
 
-/// What conditions are tested on: the state right after an event.
+/// The state right after an event, on which conditions are evaluated.
 pub(super) struct Conditions<'a> {
     pub tree: &'a Tree,
     pub tasks: &'a Tasks,
 }
 
 impl Conditions<'_> {
-    /// Whether an event speaks of something that a condition names.
+    /// Returns true if a condition names one of the subjects of an event.
     pub(super) fn names_one(&self, frame: FrameId, on: &Event, subjects: &[Subject]) -> bool {
         let mut found = false;
         on.leaves(&mut |leaf| {
@@ -29,7 +29,7 @@ impl Conditions<'_> {
         found
     }
 
-    /// What one part of a condition speaks of.
+    /// Returns the subject of one part of a condition; `None` if it has none.
     pub(super) fn subject(&self, frame: FrameId, leaf: &Event) -> Option<Subject> {
         match &leaf.kind {
             EventKind::Step { place, .. } => self.tree.step_at(frame, *place).map(Subject::Step),
@@ -40,7 +40,7 @@ impl Conditions<'_> {
         }
     }
 
-    /// Whether a condition holds right now, after an event that speaks of these.
+    /// Returns true if a condition holds right after an event with these subjects.
     pub(super) fn holds(&self, frame: FrameId, on: &Event, subjects: &[Subject]) -> bool {
         let happened = || {
             self.subject(frame, on)
@@ -61,7 +61,7 @@ impl Conditions<'_> {
             } => self.tree.step_at(frame, *place).is_some_and(|at| {
                 let state = self.tree.visible_state(at);
                 match test {
-                    StateTest::State(wanted) => state == *wanted,
+                    StateTest::State(expected) => state == *expected,
                     StateTest::Settled => state.is_settled(),
                 }
             }),
@@ -84,7 +84,8 @@ impl Conditions<'_> {
         }
     }
 
-    /// The part of a condition that holds and brings something: of alternatives the first one that holds.
+    /// Returns the part of a condition that provides the value of the event: the first alternative that holds, and of
+    /// parts that hold together a signal first.
     pub(super) fn source<'e>(
         &self,
         frame: FrameId,
@@ -108,7 +109,7 @@ impl Conditions<'_> {
                     .find(|leaf| matches!(leaf.kind, EventKind::Signal(_)))
                     .or_else(|| sources().next())
             }
-            // That a signal has not come brings nothing.
+            // The absence of a signal has no value.
             EventKind::Not(inner) => {
                 Some(&**inner).filter(|inner| !matches!(inner.kind, EventKind::Signal(_)))
             }
@@ -120,13 +121,14 @@ impl Conditions<'_> {
         }
     }
 
-    /// What an event brings: an error, the context of a task, the value of a step. Signals bring their own payload.
-    pub(super) fn brought(&self, frame: FrameId, leaf: &Event) -> Value {
+    /// Returns the value of an event: an error, the context of a task, or the value of a step. Signals carry their own
+    /// payload.
+    pub(super) fn event_value(&self, frame: FrameId, leaf: &Event) -> Value {
         match &leaf.kind {
             EventKind::Step { place, .. } => self
                 .tree
                 .step_at(frame, *place)
-                .map_or(Value::Null, |at| self.told_of(at)),
+                .map_or(Value::Null, |at| self.step_value(at)),
             EventKind::Task { task, .. } => self.tree.context_of(self.tree.task_at(frame, *task)),
             EventKind::Plan(_) => {
                 let error = self.tree.error_of(self.tree[frame].scope);
@@ -140,8 +142,8 @@ impl Conditions<'_> {
         }
     }
 
-    /// The value of a step that completed, the error of one that failed, and null of any other.
-    fn told_of(&self, at: NodeRef) -> Value {
+    /// Returns the value of a step that completed, the error of one that failed, and null for any other.
+    fn step_value(&self, at: NodeRef) -> Value {
         let frame = &self.tree[at.0];
         match self.tree.visible_state(at) {
             StepState::Completed => {}
@@ -168,7 +170,7 @@ impl Conditions<'_> {
     }
 }
 
-/// Whether a plan instance that came to this end passes a test.
+/// Returns true if the state of a plan instance that has ended passes a test.
 fn plan_is(test: PlanTest, end: RunState) -> bool {
     match test {
         PlanTest::Any => false,

@@ -1,4 +1,5 @@
-//! What somebody has agreed to for a run as a whole, before it does anything; its calls are held against that.
+//! The grant of a run: what a person has approved as a whole, before the run does anything. Its calls are checked
+//! against it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,16 +16,17 @@ use super::frame::{Ending, NodeRef, WHOLE_RUN};
 use super::setup::Approval;
 use crate::journal::{Answer, EventKind, Grant, Question, StepError, Waiting};
 
-/// What somebody has agreed to, and how much of it is used.
+/// The grant of the run, and how much of it has been used.
 #[derive(Default)]
 pub(in crate::run) struct Consent {
     grant: Option<Arc<Grant>>,
-    /// The steps that have called each tool. A step that calls again calls once: it waits, or nothing had happened.
+    /// The steps that have called each tool. Repeated calls of one step count once: they are polls, or nothing had
+    /// happened before.
     used: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
 }
 
 impl Consent {
-    /// Whether the run may begin; asks for the consent that it needs.
+    /// Returns true if the run may begin; otherwise asks for the approval that it needs.
     pub(in crate::run) fn may_begin(&mut self, ctx: &mut Context) -> bool {
         let Some(approval) = &ctx.setup.approval else {
             return true;
@@ -34,8 +36,8 @@ impl Consent {
             self.give(ctx, grant);
             return true;
         }
-        if let Some(past) = ctx.outbox.recording.asked("", Waiting::Approval, 0) {
-            ctx.then(Inquiry::AskAgain(WHOLE_RUN, Box::new(past)));
+        if let Some(recorded) = ctx.outbox.recording.asked("", Waiting::Approval, 0) {
+            ctx.then(Inquiry::AskAgain(WHOLE_RUN, Box::new(recorded)));
             return false;
         }
         let asked_at = ctx.outbox.now.wall;
@@ -48,9 +50,9 @@ impl Consent {
         false
     }
 
-    /// Somebody has answered: the run begins, or ends with a no.
+    /// Handles the answer to the approval: the run begins, or fails with a refusal.
     pub(in crate::run) fn answered(&mut self, ctx: &mut Context, answer: &Answer) {
-        let expires = |approval: &Approval| after(ctx.outbox.lived_moment(), approval.valid_for);
+        let expires = |approval: &Approval| after(ctx.outbox.wall_time(), approval.valid_for);
         let approval = ctx.setup.approval.as_ref();
         let given = approval.and_then(|approval| approval.grant.given(answer, expires(approval)));
         if let Some(grant) = given {
@@ -68,16 +70,16 @@ impl Consent {
         ctx.outbox.emit(EventKind::RunGranted { grant });
     }
 
-    /// A call goes out, or has gone out in an earlier process: it uses some of the grant.
+    /// Counts a call that is sent, or was sent by an earlier process.
     pub(in crate::run) fn spend(&mut self, ctx: &Context, at: NodeRef, tool: &Signature) {
-        if self.grant.is_some() && !tool.effect.is_read_only() && !ctx.tree[at.0].aside {
+        if self.grant.is_some() && !tool.effect.is_read_only() && !ctx.tree[at.0].auxiliary {
             let used = self.used.entry(tool.path().into()).or_default();
             used.insert(ctx.tree.own_path(at));
         }
     }
 
-    /// Why a call is not among what was agreed to, where that is so. What verifies a step, or undoes it, was agreed to
-    /// with the step.
+    /// Returns why a call exceeds the grant; `None` if it does not. Calls in `verify` and `undo` blocks are approved
+    /// together with their steps.
     pub(in crate::run) fn exceeded_by(
         &self,
         ctx: &Context,
@@ -90,22 +92,26 @@ impl Consent {
         let name = tool.path();
         let used = self.used.get(&*name);
         let is_counted = || used.is_some_and(|used| used.contains(&ctx.tree.own_path(at)));
-        if tool.effect.is_read_only() || ctx.tree[at.0].aside || is_counted() {
+        if tool.effect.is_read_only() || ctx.tree[at.0].auxiliary || is_counted() {
             return None;
         }
         if *ctx.tree.program(WHOLE_RUN.0).plan.digest != *grant.plan {
-            return Some("the plan has been changed since it was approved".to_owned());
+            return Some("the plan has changed since it was approved".to_owned());
         }
         let Some(calls) = grant.of(&name) else {
             return Some(format!("no call of `{name}` was approved"));
         };
         if tool.digest() != *calls.contract {
-            return Some(format!("`{name}` is not what was approved any more"));
+            return Some(format!(
+                "the contract of `{name}` has changed since it was approved"
+            ));
         }
         if used.map_or(0, BTreeSet::len) as u64 >= calls.max {
             return Some(match calls.max {
-                1 => format!("one call of `{name}` was approved, and it has been made"),
-                max => format!("{max} calls of `{name}` were approved, and they have been made"),
+                1 => format!("one call of `{name}` was approved, and it has already been made"),
+                max => {
+                    format!("{max} calls of `{name}` were approved, and all have already been made")
+                }
             });
         }
         let differs = |(name, value): &(&Arc<str>, &serde_json::Value)| {
@@ -114,16 +120,16 @@ impl Consent {
         };
         if let Some((argument, value)) = calls.constants.iter().find(differs) {
             return Some(format!(
-                "`{name}` was approved with `{argument}: {value}` only"
+                "`{name}` was approved only with `{argument}: {value}`"
             ));
         }
         let is_over = |expires: i128| expires <= ctx.outbox.now.wall;
         let over = grant.expires.is_some_and(is_over);
-        over.then(|| "what was approved is out of date".to_owned())
+        over.then(|| "the approval has expired".to_owned())
     }
 }
 
-/// A moment after another one, in nanoseconds since 1970.
+/// Returns the time that is `length` after `moment`, in nanoseconds since the Unix epoch.
 fn after(moment: i128, length: Duration) -> i128 {
     let length = i128::try_from(length.as_nanos()).unwrap_or(i128::MAX);
     whole_milliseconds(moment.saturating_add(length))

@@ -1,4 +1,4 @@
-//! The context that every concept is handed: the lower layers of a run.
+//! The context that is passed to every concept: the lower layers of a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,49 +26,50 @@ use super::setup::Setup;
 use super::tree::Tree;
 use crate::journal::{Bound, EventKind, StepError};
 
-/// The state below the concepts of a run, handed to each of their verbs. None of it knows a concept.
+/// The state below the concepts of a run, which is passed to each of their methods. None of it depends on a concept.
 pub(super) struct Context {
     pub setup: Setup,
     pub tree: Tree,
     pub outbox: Outbox,
     pub schedule: Schedule,
-    /// What follows from what has just been done.
+    /// Follow-up work.
     pub agenda: Agenda,
     /// Why the process ends before the run does.
     pub interruption: Option<Interruption>,
-    /// News are taken one at a time, each after all that followed from the one before: what a listener sees must be the
-    /// same when the run is replayed.
+    /// Whether external inputs are handled one at a time, each after everything that followed from the one before, so
+    /// that listeners see the same order on replay.
     pub in_order: bool,
-    /// Whether anything in the run listens to events, or waits for them.
+    /// Whether anything in the run listens to events or waits for them.
     pub reacts: bool,
-    /// What was called before at the paths of steps that are done again.
+    /// Earlier executions at the paths of retried steps.
     pub executions: Executions,
-    /// What calls without arguments share.
+    /// The shared value of empty arguments.
     pub no_arguments: Value,
 }
 
 impl Context {
-    /// Says what follows: it is done when the verb that says so has returned, and before what was said earlier.
+    /// Requests follow-up work, which is performed after the current item, and before everything that was requested
+    /// earlier.
     pub(super) fn then(&mut self, next: impl Into<Next>) {
         self.agenda.push(next.into());
     }
 
-    /// A node comes to its end.
+    /// Settles a node.
     pub(super) fn settle(&mut self, at: NodeRef, end: End) {
         self.then(Next::Settle(at, end));
     }
 
-    /// A step has its value.
+    /// Completes a step with its value.
     pub(super) fn complete(&mut self, at: NodeRef, value: Value) {
         self.settle(at, End::Completed(value));
     }
 
-    /// A step fails, unless an arm recovers it.
+    /// Fails a step, unless a `recover` arm catches the failure.
     pub(super) fn step_failed(&mut self, at: NodeRef, error: Arc<StepError>) {
         self.then(Next::StepFailed(at, error));
     }
 
-    /// An expression without a value: a step fails by it, any other statement fails its block.
+    /// Handles an expression that failed: a step fails with it, any other statement fails its block.
     pub(super) fn expression_failed(&mut self, at: NodeRef, error: &EvalError) {
         let program = self.tree.program(at.0);
         let path = self.tree.path(&program, at);
@@ -79,24 +80,24 @@ impl Context {
         self.statement_failed(at, error);
     }
 
-    /// A statement that is no step ends its block with a failure, whatever the policy says.
+    /// Ends a block with the failure of a statement that is not a step, whatever the policy says.
     pub(super) fn statement_failed(&mut self, at: NodeRef, error: Arc<StepError>) {
         self.complete(at, Value::Null);
         self.block_failed(at.0, error, true);
     }
 
-    /// A block ends before its statements do.
+    /// Ends a block before its statements have ended.
     pub(super) fn end_block(&mut self, frame: FrameId, ending: Ending) {
         self.then(Next::EndBlock(frame, ending));
     }
 
-    /// A step fails, and nothing recovers it.
+    /// Fails a step that nothing recovers.
     pub(super) fn fail_step(&mut self, at: NodeRef, error: Arc<StepError>) {
         self.then(Next::StepFailedForGood(at, error));
     }
 
-    /// The time of a step is over and nothing works for it any more. An arm may still catch that; one that was already
-    /// at work when the time ended has failed with it.
+    /// Fails a step whose timeout has expired, after everything that worked for it has ended. A `recover` arm may catch
+    /// that, unless an arm was already running when the timeout expired.
     pub(super) fn out_of_time(&mut self, at: NodeRef, error: Arc<StepError>) {
         let details = self.tree.record(at).details();
         if details.is_some_and(|details| details.error.is_some()) {
@@ -106,12 +107,12 @@ impl Context {
         }
     }
 
-    /// The statements of a frame begin.
+    /// Starts the statements of a frame.
     pub(super) fn start(&mut self, frame: FrameId) {
         self.then(Next::Start(frame));
     }
 
-    /// Something in a block has failed; a `forced` failure ends the block whatever its policy says.
+    /// Reports a failure in a block. A `forced` failure ends the block whatever its policy says.
     pub(super) fn block_failed(&mut self, frame: FrameId, error: Arc<StepError>, forced: bool) {
         self.then(Next::BlockFailed {
             frame,
@@ -120,39 +121,39 @@ impl Context {
         });
     }
 
-    /// Something has happened: whoever listens to it or waits for it hears of it.
+    /// Notifies listeners and waiting steps of an event.
     pub(super) fn commit(&mut self, subject: Subject) {
         if self.reacts {
             self.then(Reaction::Commit(Arc::new([subject])));
         }
     }
 
-    /// As [`Self::commit`], where several things happen at once.
+    /// As [`Self::commit`], for an event with several subjects.
     pub(super) fn commit_all(&mut self, subjects: Arc<[Subject]>) {
         if self.reacts {
             self.then(Reaction::Commit(subjects));
         }
     }
 
-    /// The run ends for a reason that no step may recover from.
+    /// Ends the run with a failure that no step can recover from.
     pub(super) fn fatal(&mut self, class: ErrorClass, message: &str) {
         let error = StepError::new(class, message, &"".into());
         self.end_block(0, Ending::Failed(Arc::new(error)));
         self.then(Reaction::CancelFirings);
     }
 
-    /// Whether this process lets go of the run.
+    /// Returns true if this process suspends the run.
     pub(super) fn is_suspended(&self) -> bool {
         self.interruption.is_some()
     }
 
-    /// Whether a statement is left for a later process.
+    /// Returns true if a statement is left to a later process.
     pub(super) fn is_left(&self, at: NodeRef) -> bool {
         let until = self.setup.until.as_ref();
         until.is_some_and(|until| until.leaves(at))
     }
 
-    /// A frame with the order of its statements.
+    /// Returns a frame with the order of its statements.
     pub(super) fn flow<'a>(&'a mut self, program: &'a Program, frame: FrameId) -> Flow<'a> {
         Flow {
             id: frame,
@@ -164,17 +165,17 @@ impl Context {
         }
     }
 
-    /// A frame has ended if everything in it has settled.
+    /// Ends a frame if everything in it has settled.
     pub(super) fn report_end(&mut self, frame: FrameId) {
         if self.tree[frame].unsettled == 0 {
             self.schedule.end(frame, &mut self.tree[frame]);
         }
     }
 
-    /// Tells whoever wants to know what a statement has come to. What verifies a step, and what undoes it, is told of as
-    /// a whole.
+    /// Reports a coverage point to the driver, if it wants coverage. Statements in `verify` and `undo` blocks are not
+    /// reported one by one.
     pub(super) fn reached(&mut self, (frame, node): NodeRef, what: Reached) {
-        if !self.setup.watched || self.tree[frame].aside {
+        if !self.setup.watched || self.tree[frame].auxiliary {
             return;
         }
         let (program, block) = (self.tree.program(frame), self.tree[frame].block);
@@ -187,7 +188,7 @@ impl Context {
         });
     }
 
-    /// Sets a timer of something that may have begun before this process did, and has waited since.
+    /// Sets a timer that may have been set by an earlier process: the time since then counts.
     pub(super) fn after(&mut self, wait: Duration, timer: Timer) {
         let waited = self
             .outbox
@@ -196,14 +197,14 @@ impl Context {
         self.set_timer(wait.saturating_sub(Duration::from_micros(waited)), timer);
     }
 
-    /// Sets a timer from now on.
+    /// Sets a timer that starts now.
     pub(super) fn set_timer(&mut self, wait: Duration, timer: Timer) {
         let number = self.schedule.number();
         self.schedule
             .set(self.outbox.now.after(wait), number, timer);
     }
 
-    /// A call between two attempts goes on at once.
+    /// Lets a call that waits between two attempts continue at once.
     pub(super) fn wake_call(&mut self, at: NodeRef, number: u64) {
         let now = self.outbox.now.monotonic;
         self.schedule
@@ -212,21 +213,24 @@ impl Context {
 }
 
 impl Context {
-    /// Whether the failure of a step makes the run wait for somebody instead of ending it.
+    /// Returns true if the failure of a step pauses the run instead of ending it.
     pub(super) fn pauses(&self, at: NodeRef, error: &StepError) -> bool {
         let frame = &self.tree[at.0];
         let always = self.tree.scopes[frame.scope].policy.on_failure == OnFailure::Pause;
         let may = self.can_park(at.0) && frame.ending.is_none();
-        let wanted = error.is_value() && (always || self.pauses_when_exhausted(at, error));
-        may && (wanted || error.breaks_contract()) && self.tree.catcher(at, &error.class).is_none()
+        let by_policy = error.is_value() && (always || self.pauses_when_exhausted(at, error));
+        may && (by_policy || error.breaks_contract())
+            && self.tree.catcher(at, &error.class).is_none()
     }
 
-    /// Whether something in a frame can stand still until another process goes on with the run.
+    /// Returns true if a step of this frame can be parked until another process resumes the run.
     pub(super) fn can_park(&self, frame: FrameId) -> bool {
-        !self.tree[frame].aside && (self.outbox.recording.is_durable() || self.setup.replay_only)
+        !self.tree[frame].auxiliary
+            && (self.outbox.recording.is_durable() || self.setup.replay_only)
     }
 
-    /// Whether the retries of a call were for this failure, and the run shall pause when they are used up.
+    /// Returns true if the call was retried for this failure, and its policy pauses the run when the retries are
+    /// exhausted.
     pub(super) fn pauses_when_exhausted(&self, at: NodeRef, error: &StepError) -> bool {
         let program = self.tree.program(at.0);
         let Some((step, call, signature)) = self.tree.tool_call(&program, at) else {
@@ -243,7 +247,7 @@ impl Context {
 }
 
 impl Context {
-    /// Opens a plan instance with its settings; its tools are the driver's.
+    /// Opens a plan instance with its settings. Its tools belong to the driver.
     pub(super) fn open_scope(&mut self, program: &Arc<Program>, outer: Option<ScopeId>) -> ScopeId {
         let scope = self.tree.scopes.len();
         let begun = self.outbox.elapsed();
@@ -267,8 +271,8 @@ impl Context {
         scope
     }
 
-    /// Sets the deadline of a plan that begins, or that began in an earlier process: time in which the run neither went
-    /// on nor waited for a moment does not count.
+    /// Sets the deadline of a plan that begins, or that began in an earlier process. Idle time, in which the run
+    /// neither worked nor waited for a timer, does not count.
     pub(super) fn set_deadline(&mut self, deadline: Duration) {
         let since = Duration::from_micros(
             self.outbox
@@ -285,12 +289,13 @@ impl Context {
         );
     }
 
-    /// The deadline has come, unless people were waited for since it was set.
-    pub(super) fn deadline_has_come(&mut self, known: Duration) {
+    /// Handles the timer of the deadline, which is extended by the time in which people were waited for since it was
+    /// set.
+    pub(super) fn deadline_timer_fired(&mut self, known: Duration) {
         let waited = self.schedule.waited();
         let extra = waited.saturating_sub(known);
         if extra.is_zero() {
-            return self.deadline_is_over();
+            return self.deadline_expired();
         }
         let number = self.schedule.number();
         self.schedule.set(
@@ -300,7 +305,7 @@ impl Context {
         );
     }
 
-    pub(super) fn deadline_is_over(&mut self) {
+    pub(super) fn deadline_expired(&mut self) {
         self.outbox.emit(EventKind::TimerFired {
             path: "".into(),
             timer: Bound::Deadline,
@@ -311,9 +316,10 @@ impl Context {
         );
     }
 
-    /// Counts a step that begins, for its plan and for those that call it; true where one of them may execute no more.
+    /// Counts a step that begins, for its plan instance and for those that called it. Returns true, and ends the run,
+    /// if a limit is exceeded.
     pub(super) fn too_many_steps(&mut self, at: NodeRef) -> bool {
-        if self.tree[at.0].aside || self.tree.record_mut(at).started.is_some() {
+        if self.tree[at.0].auxiliary || self.tree.record_mut(at).started.is_some() {
             return false;
         }
         let mut inner = Some(self.tree[at.0].scope);
@@ -332,13 +338,13 @@ impl Context {
             &format!("{limit} steps have")
         };
         let message = format!(
-            "{steps} been executed, and no more may be; `policy {{ max_steps: … }}` or `--max-steps` sets the limit"
+            "{steps} been executed, and no more are allowed; raise the limit with `policy {{ max_steps: … }}` or `--max-steps`"
         );
         self.fatal(ErrorClass::Budget(Budget::Calls), &message);
         true
     }
 
-    /// A step is done again: it counts once.
+    /// Takes a retried step out of the count, so that it counts once.
     pub(super) fn counts_once(&mut self, at: NodeRef) {
         let mut inner = Some(self.tree[at.0].scope);
         while let Some(scope) = inner {
@@ -347,7 +353,7 @@ impl Context {
         }
     }
 
-    /// Notes the start of a step, and sets the timer of its `within`; false where it had begun before.
+    /// Records the start of a step, and starts its `within` timer. Returns false if it had begun before.
     pub(super) fn note_start(&mut self, program: &Program, at: NodeRef) -> Result<bool, EvalError> {
         self.tree.set_state(at, StepState::Running);
         if self.tree.record(at).started.is_some() {
@@ -362,7 +368,7 @@ impl Context {
         Ok(true)
     }
 
-    /// Sets the timer of `within`.
+    /// Sets the `within` timer of a step.
     fn bound_in_time(
         &mut self,
         program: &Program,
@@ -370,7 +376,7 @@ impl Context {
         step: &Step,
         now: Microseconds,
     ) -> Result<(), EvalError> {
-        // A form has its end with its question.
+        // The `within` of a form is the expiry of its question.
         let asks = matches!(step.kind, StepKind::Input(_));
         let Some(within) = step.within().filter(|_| !asks) else {
             return Ok(());
@@ -388,8 +394,8 @@ impl Context {
             until,
         };
         self.schedule.within.insert(at, bound);
-        if self.tree[at.0].aside {
-            // Nobody looked while no process was there, and "it did not happen" wants the whole time.
+        if self.tree[at.0].auxiliary {
+            // Nothing verified the effect while no process was running, and a negative result requires the whole time.
             self.set_timer(wait, Timer::Within(at, number));
         } else {
             self.after(wait, Timer::Within(at, number));

@@ -1,4 +1,4 @@
-//! Questions that a tool asks during a call: somebody answers, and the call goes on.
+//! Questions that a peer asks during a call: a person answers, and the call continues.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use super::step::Steps;
 use crate::journal::{Answer, EventKind, FormField, PeerQuestion, Question, VALUE, Waiting};
 
 impl Steps {
-    /// The peer of a call asks something. The same question within one execution is put to people once, also where a
-    /// later process takes the call up again.
+    /// Handles a question of a peer. The same question is asked only once per execution, even if a later process
+    /// reattaches to the call.
     pub(super) fn peer_asks(
         &mut self,
         ctx: &mut Context,
@@ -22,7 +22,7 @@ impl Steps {
         (text, form): (Arc<str>, Vec<FormField>),
         prefilled: Value,
     ) {
-        let Some(execution) = self.calls.open.flying(call).map(|state| state.execution) else {
+        let Some(execution) = self.calls.open.in_flight(call).map(|state| state.execution) else {
             return;
         };
         let at = call.at;
@@ -32,7 +32,7 @@ impl Steps {
         };
         let tool: Arc<str> = signature.path().into();
         let question = Question {
-            why: Some(format!("`{tool}` asks this in the middle of its call").into()),
+            why: Some(format!("`{tool}` asks this during its call").into()),
             asked_at: ctx.outbox.now.wall,
             execution,
             effect: Some(step.effect),
@@ -50,11 +50,11 @@ impl Steps {
             let reply = PeerReply::Unanswered;
             return ctx.outbox.push(Command::Reply { call, reply });
         }
-        let talk = self.peers.talk(at);
-        talk.waiting = Some(call);
-        let open = talk.open.as_ref();
+        let conversation = self.peers.conversation(at);
+        conversation.waiting = Some(call);
+        let open = conversation.open.as_ref();
         if !open.is_some_and(|open| open.is_same(&question)) {
-            // A call that was taken up again may ask something else than before.
+            // A call that was reattached to may ask another question than before.
             self.close_peer_question(ctx, at);
             let question = Arc::new(question);
             let path = ctx.tree.path(&program, at);
@@ -72,12 +72,12 @@ impl Steps {
         self.people.questions.ask(&path, question.clone());
         let asked = question.path(&path);
         self.people.note_asked(ctx, at, asked, question.clone());
-        self.people.seek(at);
-        self.peers.talk(at).open = Some(question);
+        self.people.queue_question(at);
+        self.peers.conversation(at).open = Some(question);
     }
 
-    /// As an earlier process asked, and was answered.
-    pub(super) fn peer_asked_before(
+    /// Replays the questions that an earlier process recorded, and their answers.
+    pub(super) fn replay_peer_questions(
         &mut self,
         ctx: &Context,
         at: NodeRef,
@@ -91,7 +91,7 @@ impl Steps {
         }
     }
 
-    /// Somebody has answered what a peer asked: its call goes on.
+    /// Passes a person's answer to the peer, whose call continues.
     pub(super) fn peer_answered(&mut self, ctx: &mut Context, at: NodeRef, answer: &Answer) {
         let form = self.peers.open(at).map(|question| &question.form);
         let secrets = form.into_iter().flatten().filter(|field| field.secret);
@@ -109,26 +109,26 @@ impl Steps {
     }
 
     fn note_peer_answer(&mut self, ctx: &Context, at: NodeRef, answer: &Answer) {
-        let moment = ctx.outbox.lived_moment();
+        let moment = ctx.outbox.wall_time();
         self.people.questions.answered(answer, moment);
         self.people.note_answered(at, Waiting::Peer, answer);
         self.peers.note_answer(at, &answer.value);
     }
 
-    /// Nobody can be asked: the peer hears that, and decides what becomes of its call.
+    /// Reports to the peer that nobody can be asked. The peer decides how its call continues.
     pub(super) fn peer_unanswered(&mut self, ctx: &mut Context, at: NodeRef) {
         self.close_peer_question(ctx, at);
         self.reply_to_peer(ctx, at, PeerReply::Unanswered);
     }
 
     fn reply_to_peer(&mut self, ctx: &mut Context, at: NodeRef, reply: PeerReply) {
-        self.calls.open.go_on_after_reply(ctx, at);
+        self.calls.open.resume_after_reply(ctx, at);
         if let Some(call) = self.peers.take_waiting(at) {
             ctx.outbox.push(Command::Reply { call, reply });
         }
     }
 
-    /// The step of a call waits for nothing any more: what its peer has asked is forgotten.
+    /// Forgets the questions of a peer when the step of its call no longer needs answers.
     pub(super) fn forget_peer(&mut self, ctx: &Context, at: NodeRef) {
         if !self.peers.is_empty() {
             self.close_peer_question(ctx, at);
@@ -136,7 +136,7 @@ impl Steps {
         }
     }
 
-    /// An attempt has ended: what its peer asked is withdrawn.
+    /// Withdraws the open question of a peer whose attempt has ended.
     pub(super) fn close_peer_question(&mut self, ctx: &Context, at: NodeRef) {
         if self.peers.close(at) {
             let path = ctx.tree.own_path(at);

@@ -1,4 +1,4 @@
-//! Results that a run takes over from an earlier one, where neither the call nor what decides it has changed.
+//! Results that a run copies from an earlier run, if neither the call nor its inputs have changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use planrun_lang::value::Value;
 /// Results of an earlier run.
 #[derive(Debug, Default)]
 pub struct Copies {
-    /// The id of the earlier run.
+    /// Id of the earlier run.
     pub run: Arc<str>,
-    /// Its completed calls, by path.
+    /// Completed calls of that run, by path.
     pub results: BTreeMap<Arc<str>, Copied>,
     /// Whether calls with effects may be repeated.
     pub repeats_effects: bool,
@@ -22,16 +22,16 @@ pub struct Copies {
 pub struct Copied {
     pub arguments: Value,
     pub output: Value,
-    /// The hash of its tool's contract.
+    /// Hash of its tool's contract.
     pub contract: String,
-    /// Why the call is repeated whatever its arguments are.
+    /// Why the call is repeated, whatever its arguments are.
     pub again: Option<RepeatReason>,
 }
 
-/// Why a call is repeated instead of taking over its earlier result.
+/// Why a call is repeated instead of copying its earlier result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RepeatReason {
-    /// The run was started from this step, or from one above.
+    /// The run was started from this step, or from a step above it.
     Asked,
     /// The statement has changed.
     Definition,
@@ -42,7 +42,7 @@ pub enum RepeatReason {
 }
 
 impl RepeatReason {
-    /// The word for it.
+    /// Returns the name of the reason.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl RepeatReason {
 }
 
 impl Copies {
-    /// The value of a call with these arguments, or why it is not taken over; nothing where the other run has not made
+    /// Returns the result of a call with these arguments, or why it is not copied; `None` if the other run has not made
     /// the call.
     pub(super) fn of(
         &self,

@@ -1,4 +1,4 @@
-//! Takes work from the agenda and hands it to the concept that it belongs to.
+//! Takes work from the agenda and passes it to the concept that it belongs to.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use planrun_lang::value::Value;
 use super::agenda::{Inquiry, Next, Reaction, Subject, Withdrawal};
 use super::compensation::open_verify;
 use super::context::Context;
-use super::frame::{Ending, FrameId, Life, NodeRef, Role, WHOLE_RUN};
+use super::frame::{Ending, FrameId, Lifecycle, NodeRef, Role, WHOLE_RUN};
 use super::listener::firing_failed;
 use super::machine::Run;
 use super::settle::advance;
@@ -20,7 +20,7 @@ use super::unknown_outcome::UnknownOutcome;
 use crate::journal::StepError;
 
 impl Run {
-    /// Does what is on the agenda, and what follows from that.
+    /// Performs the items of the agenda, and what follows from them.
     pub(super) fn perform(&mut self) {
         while let Some(next) = self.ctx.agenda.pop() {
             self.perform_one(next);
@@ -93,15 +93,15 @@ impl Run {
                     .begin(ctx, &mut steps.calls, at, call, outcome);
             }
             Inquiry::Ask(at, question) => steps.people.ask_first(ctx, at, *question),
-            Inquiry::AskAgain(at, past) => steps.people.ask_as_before(ctx, at, *past),
+            Inquiry::AskAgain(at, recorded) => steps.people.replay_question(ctx, at, *recorded),
             Inquiry::SeekAnswer(at) => steps.people.seek_first_answer(ctx, &steps.peers, at),
             Inquiry::Approved(at, question) => steps.calls.approved(ctx, at, question),
             Inquiry::RunApproved(answer) => steps.calls.approvals.consent.answered(ctx, &answer),
-            Inquiry::OutcomeTold(at, told) if self.compensation.asks(at) => {
-                self.compensation.answered(ctx, at, &told);
+            Inquiry::OutcomeAnswered(at, answer) if self.compensation.asks(at) => {
+                self.compensation.answered(ctx, at, &answer);
             }
-            Inquiry::OutcomeTold(at, told) => {
-                steps.unknown.answered(ctx, &mut steps.calls, at, &told);
+            Inquiry::OutcomeAnswered(at, answer) => {
+                steps.unknown.answered(ctx, &mut steps.calls, at, &answer);
             }
             Inquiry::Unanswered(WHOLE_RUN, error) => {
                 ctx.end_block(WHOLE_RUN.0, Ending::Failed(error));
@@ -113,7 +113,7 @@ impl Run {
             Inquiry::PeerAnswered(at, answer) => steps.peer_answered(ctx, at, &answer),
             Inquiry::PeerUnanswered(at) => steps.peer_unanswered(ctx, at),
             Inquiry::PeerWithdrawn(at) => steps.close_peer_question(ctx, at),
-            Inquiry::PeerAskedBefore(at, asked) => steps.peer_asked_before(ctx, at, asked),
+            Inquiry::ReplayPeerQuestions(at, asked) => steps.replay_peer_questions(ctx, at, asked),
             Inquiry::MessageTaken(message) => ctx.outbox.message_taken(Some(message)),
             Inquiry::OpenVerify(at) => open_verify(ctx, at),
             Inquiry::VerifyAgain(at) => self.compensation.verify_step_again(ctx, at),
@@ -128,15 +128,15 @@ impl Run {
             Reaction::Commit(subjects) => {
                 for (at, _) in listeners.listening() {
                     if !ctx.is_left(at) {
-                        ctx.then(Reaction::Hear(at, subjects.clone()));
+                        ctx.then(Reaction::Notify(at, subjects.clone()));
                     }
                 }
                 ctx.then(Reaction::WakeWaits(subjects));
             }
             Reaction::Listen(at) => listeners.listen(ctx, at),
-            Reaction::Hear(at, subjects) => {
+            Reaction::Notify(at, subjects) => {
                 let latest = self.steps.waits.latest.as_ref();
-                listeners.hear(ctx, &self.tasks, latest, at, &subjects);
+                listeners.notify(ctx, &self.tasks, latest, at, &subjects);
             }
             Reaction::WakeWaits(subjects) => self.steps.waits.wake(ctx, &self.tasks, &subjects),
             Reaction::NextFiring(at) => listeners.next_firing(ctx, at),
@@ -156,7 +156,7 @@ impl Run {
         }
     }
 
-    /// The statements of a frame begin.
+    /// Starts the statements of a frame.
     fn start(&mut self, frame: FrameId) {
         let ctx = &mut self.ctx;
         let program = ctx.tree.program(frame);
@@ -177,13 +177,13 @@ impl Run {
         }
         let program = &ctx.tree.program(at.0);
         let mut statement = Statement { ctx, program, at };
-        if !statement.comes_to_run() {
+        if !statement.prepare_to_run() {
             return;
         }
         match &program.plan.block(statement.ctx.tree[at.0].block).nodes[at.1 as usize].kind {
             NodeKind::Condition(code) => statement.condition(code),
             NodeKind::Let(code) => statement.binding(code),
-            // Decided before.
+            // Already decided.
             NodeKind::Ensure { .. } => statement.ctx.complete(at, Value::Null),
             NodeKind::Fail(failing) => statement.fail(failing),
             NodeKind::Reply(code) => statement.give(code, true),
@@ -196,19 +196,19 @@ impl Run {
         }
     }
 
-    /// Everything in a frame has settled: firings run to their end, then what comes after a plan does, and listeners hear
-    /// of the plan's own end, once.
+    /// Handles a frame in which everything has settled: firings run to their end, then compensation, and listeners are
+    /// notified once of the end of their plan.
     pub(super) fn frame_ended(&mut self, frame: FrameId) {
         let ctx = &mut self.ctx;
-        let is_told = ctx.tree.scope(frame).end.is_some();
-        if self.listeners.has_firings(frame) || ctx.tree[frame].block != BlockId(0) || is_told {
+        let is_reported = ctx.tree.scope(frame).end.is_some();
+        if self.listeners.has_firings(frame) || ctx.tree[frame].block != BlockId(0) || is_reported {
             return self.close_frame(frame);
         }
         if ctx.tree[frame].owner.is_none() {
             check_reply(ctx);
         }
-        if self.compensation.goes_on(ctx, frame) {
-            ctx.tree[frame].life = Life::Closing;
+        if self.compensation.proceed(ctx, frame) {
+            ctx.tree[frame].lifecycle = Lifecycle::Closing;
             return;
         }
         let scope = ctx.tree[frame].scope;
@@ -217,15 +217,15 @@ impl Run {
         ctx.then(Next::CloseFrame(frame));
     }
 
-    /// Nothing is left for a frame to wait for but its firings: without any it tells the step that owns it.
+    /// Closes a frame that waits for nothing but its firings. Without any, its owner is notified.
     fn close_frame(&mut self, frame: FrameId) {
         let (ctx, steps) = (&mut self.ctx, &mut self.steps);
         if self.listeners.has_firings(frame) {
-            ctx.tree[frame].life = Life::Closing;
+            ctx.tree[frame].lifecycle = Lifecycle::Closing;
             return;
         }
         self.listeners.close(frame);
-        ctx.tree[frame].life = Life::Ended;
+        ctx.tree[frame].lifecycle = Lifecycle::Ended;
         let Some(owner) = ctx.tree[frame].owner else {
             steps.people.release_hold(ctx, WHOLE_RUN);
             self.finished = true;
@@ -250,13 +250,14 @@ impl Run {
             }
             Role::Verify | Role::Undo => {
                 self.compensation
-                    .aside_ended(ctx, at, owner.role, frame, outcome);
+                    .auxiliary_ended(ctx, at, owner.role, frame, outcome);
             }
         }
     }
 }
 
-/// A failure in a frame: under `settle` the rest goes on, else the frame ends. `forced` is a taken `fail` or `ensure`.
+/// Handles a failure in a frame: under `settle` the other statements continue, otherwise the frame ends. `forced`: a
+/// taken `fail` or `ensure`.
 fn block_failed(ctx: &mut Context, frame: FrameId, error: Arc<StepError>, forced: bool) {
     let settles = ctx.tree.scope(frame).policy.on_failure == OnFailure::Settle;
     if settles && !forced && error.is_value() {
@@ -266,7 +267,7 @@ fn block_failed(ctx: &mut Context, frame: FrameId, error: Arc<StepError>, forced
     ctx.end_block(frame, Ending::Failed(error));
 }
 
-/// What a plan instance has come to.
+/// Returns the final state of a plan instance.
 fn end_of(ctx: &Context, frame: FrameId) -> RunState {
     let state = &ctx.tree[frame];
     match &state.ending {
@@ -278,7 +279,7 @@ fn end_of(ctx: &Context, frame: FrameId) -> RunState {
     }
 }
 
-/// The reply has the type that the plan promises.
+/// Converts the reply to the type that the plan declares.
 fn check_reply(ctx: &mut Context) {
     let program = ctx.tree.program(0);
     let root = &mut ctx.tree[0];
@@ -291,7 +292,7 @@ fn check_reply(ctx: &mut Context) {
     match convert(reply.clone(), &program.plan.returns) {
         Ok(converted) => *reply = without_absent(&converted, &program.plan.returns),
         Err(mismatch) => {
-            let message = format!("the reply does not have the promised type: {mismatch}");
+            let message = format!("the reply does not have the declared type: {mismatch}");
             let class = ErrorClass::Validation(Validation::Expression);
             let error = StepError::new(class, message, &"".into());
             root.ending = Some(Ending::Failed(Arc::new(error)));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A length of time as a person would say it, in its two largest units: `250ms`, `3s`, `2m`, `1h30m`, `2d`.
+/// Formats a duration in its two largest units: `250ms`, `3s`, `2m`, `1h30m`, `2d`.
 #[must_use]
 pub fn short_duration(duration: Duration) -> String {
     let millis = duration.as_millis();
@@ -29,8 +29,8 @@ mod tests {
 
     #[test]
     fn d7_lengths_of_time_are_told_in_the_units_of_people() {
-        let told = |seconds: u64| short_duration(Duration::from_secs(seconds));
-        let all = [3, 60, 123, 3600, 5400, 86_399, 86_400, 172_800, 180_000].map(told);
+        let text = |seconds: u64| short_duration(Duration::from_secs(seconds));
+        let all = [3, 60, 123, 3600, 5400, 86_399, 86_400, 172_800, 180_000].map(text);
         assert_eq!(
             all,
             [

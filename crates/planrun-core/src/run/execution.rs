@@ -1,4 +1,4 @@
-//! Executions: the attempts of a call that share its arguments and idempotency key, until the outcome is known.
+//! Executions: the attempts of a call that share arguments and idempotency key, until the outcome is known.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,33 +6,33 @@ use std::sync::Arc;
 use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
 
-/// An execution that has begun and not ended: whoever goes on with it sends the same again.
+/// An execution that has begun and not ended. To continue it, the same request is sent again.
 #[derive(Clone, Debug)]
 pub(super) struct Execution {
     pub number: u32,
     pub arguments: Value,
-    /// When the first attempt that may have arrived was sent, in nanoseconds since 1970.
+    /// Wall-clock time at which the first attempt that may have arrived was sent, in nanoseconds since the Unix epoch.
     pub arrived: Option<i128>,
-    /// Whether one of its attempts may have happened.
+    /// Whether one of its attempts may have taken effect.
     pub in_doubt: bool,
 }
 
-/// What was called at the paths of steps that are done again.
+/// Earlier executions at the paths of retried steps.
 #[derive(Default)]
 pub(super) struct Executions {
     before: BTreeMap<Arc<str>, Before>,
 }
 
-/// What was called at a path before the step there is done again.
+/// Earlier executions at one path.
 #[derive(Default)]
 struct Before {
-    /// All attempts so far: no execution has had this number.
+    /// Number of all attempts so far, which is a number that no execution has had.
     attempts: u32,
     open: Option<Execution>,
 }
 
 impl Executions {
-    /// The number of the execution with which a call begins.
+    /// Returns the number of the first execution of a call.
     pub(super) fn first(&self, path: &str) -> u32 {
         self.before.get(path).map_or(0, |before| {
             let open = before.open.as_ref();
@@ -40,17 +40,17 @@ impl Executions {
         })
     }
 
-    /// The execution that a call goes on with.
+    /// Returns the open execution that a call continues.
     pub(super) fn open(&self, path: &str) -> Option<&Execution> {
         self.before.get(path)?.open.as_ref()
     }
 
-    /// The step at a path is done again, after so many attempts in all.
+    /// Records that the step at a path is retried, after `attempts` attempts in total.
     pub(super) fn restart(&mut self, path: Arc<str>, attempts: u32, open: Option<Execution>) {
         self.before.insert(path, Before { attempts, open });
     }
 
-    /// A step inside one that is done again is done again, after so many further attempts.
+    /// Records that a step inside a retried step is retried, after `attempts` further attempts.
     pub(super) fn restart_inner(&mut self, path: Arc<str>, attempts: u32, open: Option<Execution>) {
         let before = self.before.entry(path).or_default();
         before.attempts += attempts;
@@ -58,10 +58,10 @@ impl Executions {
     }
 }
 
-/// The idempotency key of an execution: the same for every attempt at it, and for no other.
+/// Returns the idempotency key of an execution: the same for every attempt at it, and different from all others.
 pub(super) fn idempotency_key(run: &str, effect: Effect, path: &str, execution: u32) -> Arc<str> {
     if effect == Effect::Pure {
-        // Nothing remembers a pure call, so nothing needs to tell two of them apart.
+        // Nothing remembers a pure call, so two of them need not be distinguished.
         return Arc::default();
     }
     let mut hash = blake3::Hasher::new();

@@ -1,4 +1,4 @@
-//! The failure of a step: its class, whether the request was sent, and whether a retry can help.
+//! Step failures: how errors of calls and expressions become failures of steps, and when they can be retried.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use planrun_lang::types::{Denied, Effect, ErrorClass, Validation};
 use crate::journal::StepError;
 
 impl StepError {
-    /// An expression of a plan without a value. What a `let` could not give names the place of the `let`, whoever reads it.
+    /// Creates the failure of an expression. The location of a failed `let` is that of the `let`, whichever expression
+    /// reads it.
     pub(super) fn expression(error: &EvalError, plan: &Plan, step: &Arc<str>) -> Self {
         let place = plan.source.place(error.span).into();
         let class = ErrorClass::Validation(Validation::Expression);
@@ -23,7 +24,7 @@ impl StepError {
         }
     }
 
-    /// A failed attempt, seen through the class of the call: of an effect that may have happened the outcome is unknown.
+    /// Creates the failure of an attempt. The outcome of an effect that may have happened is unknown.
     pub(super) fn attempt(error: CallError, effect: Effect, step: &Arc<str>, attempt: u32) -> Self {
         let unknown = error.sent == Sent::Maybe && !effect.repeatable();
         let plain = Self {
@@ -36,7 +37,7 @@ impl StepError {
         if !unknown {
             return plain;
         }
-        let message = format!("whether this happened is not known: {}", plain.message);
+        let message = format!("it is unknown whether this happened: {}", plain.message);
         Self {
             class: ErrorClass::UnknownOutcome,
             message: message.into(),
@@ -45,7 +46,7 @@ impl StepError {
         }
     }
 
-    /// The failure of a step whose inner step failed.
+    /// Creates the failure of a step from the failure of a step inside it.
     pub(super) fn of_inner(inner: &Arc<Self>, step: &Arc<str>) -> Self {
         if inner.step == *step {
             return (**inner).clone();
@@ -57,7 +58,8 @@ impl StepError {
         }
     }
 
-    /// Whether a failed call may have changed something: nobody knows, or it answered with what its contract forbids.
+    /// Returns true if a failed call may have changed something: its outcome is unknown, or its answer violates its
+    /// contract.
     pub(super) fn may_have_happened(&self) -> bool {
         match self.class {
             ErrorClass::UnknownOutcome => true,
@@ -66,32 +68,33 @@ impl StepError {
         }
     }
 
-    /// Whether a `verify` could look, and what it looks for is not there.
-    pub(super) fn says_no(&self) -> bool {
-        let looked = self.cause.is_none();
-        looked
+    /// Returns true if a `verify` ran to its end and did not find the effect.
+    pub(super) fn denies_effect(&self) -> bool {
+        let completed = self.cause.is_none();
+        completed
             && matches!(
                 self.class,
                 ErrorClass::Validation(Validation::Until | Validation::Ensure)
             )
     }
 
-    /// Whether the server offers another contract than the one that the plan was checked against.
+    /// Returns true if the server offers another contract than the one that the plan was checked against.
     pub(super) fn breaks_contract(&self) -> bool {
         self.class == ErrorClass::Denied(Denied::Contract)
     }
 
-    /// Whether a `recover` arm or a `settle` may see it as a value: budgets and cancels end more than one step, and what
-    /// another contract means is for people to say.
+    /// Returns true if a `recover` arm or `settle` may handle the failure as a value. Budgets and cancellations end
+    /// more than one step, and a changed contract needs a person's decision.
     pub(super) fn is_value(&self) -> bool {
         !self.breaks_contract()
             && !matches!(self.class, ErrorClass::Budget(_) | ErrorClass::Cancelled)
     }
 }
 
-/// The wait after attempt n: `full` draws from zero to the base, seeded, so that a replay waits the same.
+/// Returns the wait after attempt n: `full` jitter draws between zero and the base. The draw is seeded, so that a
+/// replay waits the same.
 ///
-/// What the server asks for is a minimum (RFC 9110, 10.2.3): it stands in the place of the base, without jitter.
+/// A wait that the server asks for is a minimum (RFC 9110, 10.2.3): it replaces the base, without jitter.
 pub(super) fn wait(
     backoff: &Backoff,
     run: &str,
@@ -109,7 +112,7 @@ pub(super) fn wait(
     }
 }
 
-/// A number from 0 to 1 that only these three decide.
+/// Returns a number from 0 to 1 that only depends on these three.
 fn fraction(run: &str, step: &str, attempt: u32) -> f64 {
     let mut hash = blake3::Hasher::new();
     for part in [run.as_bytes(), step.as_bytes(), &attempt.to_le_bytes()] {

@@ -22,12 +22,12 @@ pub(super) struct Flow<'a> {
     pub block: &'a Block,
     pub graph: &'a BlockGraph,
     pub schedule: &'a mut Schedule,
-    /// What a later process does is waited for by nothing in this one.
+    /// Statements that are left to a later process are not waited for.
     pub until: Option<&'a Until>,
 }
 
 impl Flow<'_> {
-    /// Hands out what waits for nothing.
+    /// Decides the guards of the statements that wait for nothing.
     pub(super) fn start(&mut self) {
         let count = self.frame.nodes.len();
         for node in 0..u32::try_from(count).unwrap_or(u32::MAX) {
@@ -38,7 +38,7 @@ impl Flow<'_> {
         self.report_end();
     }
 
-    /// A node has settled: those that wait for it may go on.
+    /// Releases the edges to the nodes that wait for a settled node.
     pub(super) fn release_readers(&mut self, node: u32, available: bool) {
         let graph = self.graph;
         for (reader, edge) in graph.readers(node) {
@@ -46,7 +46,7 @@ impl Flow<'_> {
         }
     }
 
-    /// One of the edges that a node waits for is there.
+    /// Releases one edge that a node waits for.
     fn release(&mut self, node: u32, edge: Edge, available: bool) {
         let entry = self.frame.node(node);
         if entry.state.is_settled() {
@@ -76,10 +76,10 @@ impl Flow<'_> {
         }
     }
 
-    /// The conditions around a node are known: skip it, or wait for the rest.
+    /// Decides whether a node runs or is skipped, after the conditions around it are known.
     fn decide_guard(&mut self, node: u32) {
         let Some(statement) = self.block.nodes.get(node as usize) else {
-            // A join of the graph stands under no condition.
+            // A join of the graph has no conditions.
             self.frame.node(node).flags.set(Flags::GUARD_HOLDS);
             self.offer(node);
             return;
@@ -91,7 +91,7 @@ impl Flow<'_> {
             match condition.state {
                 StepState::Completed => holds &= condition.flags.has(Flags::TRUE) != atom.negated,
                 StepState::Failed => failed = true,
-                // A condition under a guard of its own that was false: neither branch is taken.
+                // A condition whose own guard is false: neither branch is taken.
                 _ => holds = false,
             }
         }
@@ -105,7 +105,7 @@ impl Flow<'_> {
         self.offer(node);
     }
 
-    /// Puts a node into the ready set as soon as it can run, or cannot run any more.
+    /// Puts a node into the ready set if it can run, or can no longer run.
     pub(super) fn offer(&mut self, node: u32) {
         let entry = self.frame.nodes[node as usize];
         if entry.flags.has(Flags::READY) || entry.state != StepState::Pending {
@@ -117,7 +117,7 @@ impl Flow<'_> {
         let waits = if flags.is_skipped() {
             false
         } else if self.is_undecided(node) {
-            // Of an `ensure` the condition decides, of all others the guard.
+            // An `ensure` is decided by its condition, any other statement by its guard.
             let kind = &self.block.nodes[node as usize].kind;
             let decided_by_guard = !matches!(kind, NodeKind::Ensure { .. });
             let is_complete = decided_by_guard
@@ -130,7 +130,7 @@ impl Flow<'_> {
         } else if self.frame.late.contains_key(&node) {
             self.fails_too_early(node)
         } else {
-            // A step whose guard failed may recover, in its place and with what its arms read.
+            // A step whose guard failed may recover, at its place and with what its arms read.
             let fails = flags.has(Flags::GUARD_FAILED);
             !in_vain
                 && (entry.rest_waits > 0
@@ -143,7 +143,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Whether a node has to wait for what stands above it.
+    /// Returns true if a node has to wait for statements above it.
     fn waits_for_place(&mut self, node: u32) -> bool {
         match self.graph.vertex(node) {
             Vertex::Free | Vertex::Join => false,
@@ -155,8 +155,9 @@ impl Flow<'_> {
         }
     }
 
-    /// Whether the failure of what waits for no place would come before an effect above it has ended: one after the other, that
-    /// comes first. What names others in `after` has no place, and in a `parallel` only an `if` has an order in it.
+    /// Returns true if a failure of a node that waits for no place would precede the end of an effect above it, which
+    /// comes first in source order. A node with `after` has no place, and in a `parallel` only statements of an `if`
+    /// are ordered.
     fn fails_too_early(&mut self, node: u32) -> bool {
         let Some(statement) = self.block.nodes.get(node as usize) else {
             return false;
@@ -173,8 +174,8 @@ impl Flow<'_> {
         self.frame.waits_for_barriers(node, place)
     }
 
-    /// Keeps the failure of a step that waits for no place until every effect above it has ended; false where none is
-    /// left.
+    /// Holds back the failure of a step that waits for no place until every effect above it has ended. Returns false if
+    /// there is no such effect.
     pub(super) fn fails_later(&mut self, node: u32, error: &Arc<StepError>) -> bool {
         if !self.fails_too_early(node) {
             return false;
@@ -186,7 +187,7 @@ impl Flow<'_> {
         true
     }
 
-    /// A condition could not be evaluated.
+    /// Records that a condition could not be evaluated.
     pub(super) fn fail_condition(&mut self, node: u32, error: EvalError) {
         self.frame.condition_errors.insert(node, error);
         let entry = self.frame.node(node);
@@ -198,7 +199,8 @@ impl Flow<'_> {
         self.report_end();
     }
 
-    /// Moves the marks above which everything has settled, passed or been decided, and lets through what waited for them.
+    /// Moves the marks above which everything has settled, passed or been decided, and releases the nodes that waited
+    /// for them.
     pub(super) fn advance(&mut self) {
         let count = u32::try_from(self.graph.nodes).unwrap_or(u32::MAX);
         let (id, until) = (self.id, self.until);
@@ -229,14 +231,14 @@ impl Flow<'_> {
         }
     }
 
-    /// The frame has ended as soon as everything in it has settled.
+    /// Ends the frame if everything in it has settled.
     pub(super) fn report_end(&mut self) {
         if self.frame.unsettled == 0 {
             self.schedule.end(self.id, self.frame);
         }
     }
 
-    /// Whether a statement that may end its block has still to be decided.
+    /// Returns true if a statement that may end its block has not been decided.
     pub(super) fn is_undecided(&self, node: u32) -> bool {
         let Some(statement) = self.block.nodes.get(node as usize) else {
             return false;
@@ -244,13 +246,13 @@ impl Flow<'_> {
         statement.decides() && !self.frame.nodes[node as usize].flags.has(Flags::DECIDED)
     }
 
-    /// The nodes of other branches of an `if` that give the same name, and the node itself among them.
+    /// Returns the nodes in other branches of an `if` that have the same name, and the node itself among them.
     fn siblings(&self, node: u32) -> Option<&[u32]> {
         let own = self.block.nodes.get(node as usize)?;
         self.block.siblings(own)
     }
 
-    /// Whether another branch of an `if` gives the same name, and that is what is told of.
+    /// Returns true if another branch of an `if` has the same name and is the one that is reported.
     pub(super) fn is_untaken(&self, node: u32) -> bool {
         let Some(siblings) = self.siblings(node) else {
             return false;
@@ -261,25 +263,25 @@ impl Flow<'_> {
         };
         let frame = &*self.frame;
         let settled = |other: usize| frame.nodes[other].state.is_settled();
-        let told = others().any(|other| settled(other) && !frame.records[other].untaken);
+        let reported = others().any(|other| settled(other) && !frame.records[other].untaken);
         let open = others().any(|other| !settled(other));
         let ran = frame.records[node as usize].started.is_some();
         let nothing = matches!(
             frame.nodes[node as usize].state,
             StepState::Skipped | StepState::Cancelled
         );
-        !ran && (told || (nothing && open))
+        !ran && (reported || (nothing && open))
     }
 
-    /// The node by which events of a name are known.
-    pub(super) fn standing_for(&self, node: u32) -> u32 {
+    /// Returns the node that represents a name in events.
+    pub(super) fn representative(&self, node: u32) -> u32 {
         let siblings = self.siblings(node);
         let taken = siblings.and_then(|siblings| self.frame.taken(siblings.iter().copied()));
         taken.unwrap_or(node)
     }
 
-    /// Whether the guard of a statement could not be evaluated, and one above it in another branch of the same `if` has
-    /// failed with that already, under the same name.
+    /// Returns true if the guard of a statement could not be evaluated, and a statement of the same name above it, in
+    /// another branch of the same `if`, has already failed with that.
     pub(super) fn fails_elsewhere(&self, node: u32) -> bool {
         let failed = |other: &u32| {
             let flags = self.frame.nodes[*other as usize].flags;
@@ -290,7 +292,7 @@ impl Flow<'_> {
         above.any(failed)
     }
 
-    /// The error of the condition that kept a node's guard from being decided.
+    /// Returns the error of the condition because of which a node's guard could not be decided.
     pub(super) fn guard_error(&self, node: u32) -> Option<EvalError> {
         let errors = &self.frame.condition_errors;
         let mut guard = self.block.nodes[node as usize].guard.iter();
@@ -299,11 +301,11 @@ impl Flow<'_> {
             .cloned()
     }
 
-    /// The failure because of which what a statement reads has no value.
+    /// Returns the failure because of which a value that a statement reads is missing.
     pub(super) fn upstream_error(&self, node: u32) -> Arc<StepError> {
         let (mut open, mut seen) = (vec![node], BTreeSet::new());
         while let Some(vertex) = open.pop() {
-            for (source, edge) in self.graph.wanted(vertex as usize) {
+            for (source, edge) in self.graph.dependencies(vertex as usize) {
                 let source = u32::try_from(source).unwrap_or(u32::MAX);
                 let state = &self.frame.nodes[source as usize];
                 let given = !edge.needs_success() || !state.state.is_settled();

@@ -15,13 +15,13 @@ use super::copies::RepeatReason;
 use super::execution::Execution;
 use crate::journal::StepError;
 
-/// The number of a frame in the tree of the run.
+/// Number of a frame in the tree of the run.
 pub(super) type FrameId = usize;
 
 /// A node of a frame.
 pub(super) type NodeRef = (FrameId, u32);
 
-/// The run as a whole, which may ask something before any of its nodes begins.
+/// Denotes the run as a whole, which may ask a question before any of its nodes begins.
 pub(super) const WHOLE_RUN: NodeRef = (0, u32::MAX);
 
 /// A task of the frame that declares it.
@@ -30,51 +30,52 @@ pub(super) type TaskRef = (FrameId, TaskId);
 /// One block in execution.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// The plan instance that it belongs to.
+    /// Number of the plan instance that it belongs to.
     pub scope: usize,
     pub block: BlockId,
-    /// The step that waits for it; the body of the run's plan has none.
+    /// The step that it works for; `None` for the body of the run's plan.
     pub owner: Option<Owner>,
     /// The frame whose names it can read.
     pub outer: Option<FrameId>,
-    /// What stands before the names of its steps; empty for the run's plan.
+    /// Prefix of the paths of its steps; empty for the run's plan.
     pub path: Arc<str>,
     pub nodes: Vec<NodeState>,
     pub slots: Vec<Value>,
     pub records: Vec<Record>,
     pub let_errors: BTreeMap<u32, EvalError>,
     pub condition_errors: BTreeMap<u32, EvalError>,
-    /// Nodes before this one have settled.
+    /// All nodes before this one have settled.
     pub settled: u32,
-    /// Barriers before this one have settled.
+    /// All barriers before this one have settled.
     pub passed: u32,
-    /// Statements before this one that may end the block have been decided.
+    /// All statements before this one that may end the block have been decided.
     pub decided: u32,
-    /// Nodes that have not settled.
+    /// Number of nodes that have not settled.
     pub unsettled: u32,
     /// Nodes that only wait for one of these marks.
     pub waiting: Waiting,
-    /// What `reply` or `yield` gave; all values in a `repeat`.
+    /// The value of `reply` or `yield`; all values of a round of a `repeat`.
     pub values: Vec<Value>,
     pub next: Option<Value>,
-    /// The statement that ends it early.
+    /// The statement that ends the block early.
     pub taken: Option<Taken>,
     pub ending: Option<Ending>,
-    /// Failures of steps that have run ahead of effects above them, until those have ended.
+    /// Failures of steps that ran ahead of effects above them, held back until those have ended.
     pub late: BTreeMap<u32, Arc<StepError>>,
     /// Under `settle`: the first failure that nothing recovered.
     pub first_failure: Option<Arc<StepError>>,
-    pub life: Life,
-    /// A firing that could not begin, since what it reads gave nothing.
+    pub lifecycle: Lifecycle,
+    /// Whether it is a firing that could not begin, because something that it reads has no value.
     pub upstream: bool,
-    /// It is beside the flow of the plan: it verifies a step, undoes it, or has worked for one that is done again.
-    pub aside: bool,
-    /// States that others see in place of the nodes' own: of a listener that of its latest firing, of a step that stands
-    /// still its failure.
+    /// Whether it is outside of the flow of the plan: it verifies or undoes a step, or has worked for a step that is
+    /// retried.
+    pub auxiliary: bool,
+    /// States that others see instead of the nodes' own: for a listener that of its latest firing, for a parked step
+    /// its failure.
     pub visible: BTreeMap<u32, StepState>,
 }
 
-/// Nodes that only wait for what stands above a place in their block: each with that place.
+/// Nodes that only wait for the statements above a place in their block, each with that place.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     pub everything: BTreeSet<(u32, u32)>,
@@ -82,17 +83,17 @@ pub(super) struct Waiting {
     pub decisions: BTreeSet<(u32, u32)>,
 }
 
-/// How far a frame has come.
+/// Lifecycle of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Life {
+pub(super) enum Lifecycle {
     Running,
-    /// Everything in it has settled; firings of its listeners, or what comes after a plan, are still at work.
+    /// Everything in it has settled; firings of its listeners, or the compensation of a plan, are still running.
     Closing,
-    /// Nothing is left of it.
+    /// It has ended completely.
     Ended,
 }
 
-/// Why a frame ends before its statements do.
+/// Why a frame ends before its statements have ended.
 #[derive(Clone, Debug)]
 pub(super) enum Ending {
     Failed(Arc<StepError>),
@@ -108,16 +109,16 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// The step at a node, as the owner of what is this to it.
+    /// Creates the owner of a frame with this role.
     pub(super) fn of((frame, node): NodeRef, role: Role) -> Self {
         Self { frame, node, role }
     }
 }
 
-/// What a frame is to its owner.
+/// The role of a frame for its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
-    /// Its only body: `do`, the arm of a `match`, a called plan.
+    /// The only body: `do`, the arm of a `match`, a called plan.
     Body,
     Recover,
     Element(u32),
@@ -125,7 +126,7 @@ pub(super) enum Role {
     Branch(u32),
     /// Verifies the step.
     Verify,
-    /// Takes the step back.
+    /// Undoes the step.
     Undo,
     /// A firing of a listener.
     Firing(u32),
@@ -143,15 +144,15 @@ pub(super) struct Taken {
 pub(super) enum Why {
     /// Its guard holds.
     Guard,
-    /// What an `ensure` promises does not hold.
+    /// The condition of an `ensure` is false.
     Broken,
     /// Its condition could not be evaluated.
     Failed(EvalError),
-    /// What its condition reads has failed.
+    /// Something that its condition reads has failed.
     Upstream(Arc<StepError>),
 }
 
-/// What is known of one node while a frame runs. Kept small: there may be very many.
+/// The state of one node while a frame runs. Kept small, because there may be very many.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeState {
     pub guard_waits: u32,
@@ -160,22 +161,22 @@ pub(super) struct NodeState {
     pub flags: Flags,
 }
 
-/// Facts about a node, a bit each.
+/// Facts about a node, one bit each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Flags(u8);
 
 impl Flags {
     /// The guard is decided, and holds.
     pub const GUARD_HOLDS: u8 = 1;
-    /// A condition or a step in `after` gave nothing.
+    /// A condition or a step in `after` has no value.
     pub const GUARD_UPSTREAM: u8 = 1 << 1;
-    /// A step that it reads gave nothing.
+    /// A step that it reads has no value.
     pub const UPSTREAM: u8 = 1 << 2;
-    /// It has been handed to the ready set.
+    /// It has been added to the ready set.
     pub const READY: u8 = 1 << 3;
-    /// A condition that came out true.
+    /// A condition that is true.
     pub const TRUE: u8 = 1 << 4;
-    /// What stands below need not wait for its decision any more.
+    /// Statements below need not wait for its decision any more.
     pub const DECIDED: u8 = 1 << 5;
     /// Settled with a value that readers may read, null included.
     pub const AVAILABLE: u8 = 1 << 6;
@@ -186,7 +187,7 @@ impl Flags {
         self.0 & flag != 0
     }
 
-    /// The guard is decided, and does not hold.
+    /// Returns true if the guard is decided and false.
     pub fn is_skipped(self) -> bool {
         self.0 & (Self::GUARD_HOLDS | Self::GUARD_UPSTREAM | Self::GUARD_FAILED) == 0
     }
@@ -200,53 +201,53 @@ impl Flags {
     }
 }
 
-/// What is told of a step when the run is over. Kept small, like the state of a node.
+/// What is reported of a step when the run has ended. Kept small, like the state of a node.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an independent fact of the step"
 )]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
-    /// Since the run began; `None` where it never started.
+    /// Time since the run began; `None` if it never started.
     pub started: Option<Microseconds>,
     pub duration: Microseconds,
     pub attempts: u32,
     pub recovered: bool,
-    /// It may have happened, and what it gave is not known.
+    /// Whether it may have taken effect, with an unknown value.
     pub in_doubt: bool,
-    /// It had settled before the last process took the run over.
+    /// Whether it had settled before the last process took over the run.
     pub reused: bool,
-    /// A statement of the same name in another branch of an `if` is told of in its place.
+    /// Whether a statement of the same name, in another branch of an `if`, is reported instead.
     pub untaken: bool,
     pub reason: Option<&'static str>,
     details: Option<Box<Details>>,
 }
 
-/// A length of time in microseconds.
+/// A duration in microseconds.
 pub(super) type Microseconds = u64;
 
-/// What few steps have.
+/// Details that only few steps have.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Details {
     pub arguments: Option<Value>,
     pub error: Option<Arc<StepError>>,
     /// The branch of a `race` that won.
     pub winner: Option<Arc<str>>,
-    /// Another run has given its value.
+    /// Whether its value was copied from another run.
     pub copied: bool,
-    /// An earlier call of the same has given its value.
+    /// Whether its value came from the cache.
     pub cached: bool,
-    /// Why another run's value was not taken over.
+    /// Why the value of another run was not copied.
     pub again: Option<RepeatReason>,
     /// The execution of its call that has begun and not ended.
     pub execution: Option<Execution>,
-    /// What became of its `undo`.
+    /// The result of its `undo`.
     pub undone: Option<Undone>,
     /// The frames that worked for it, in order.
     pub frames: Vec<FrameId>,
 }
 
-/// What became of an `undo`.
+/// The result of an `undo`.
 #[derive(Clone, Debug)]
 pub(super) enum Undone {
     Yes,
@@ -262,7 +263,8 @@ impl Record {
         self.details.get_or_insert_with(Box::default)
     }
 
-    /// An attempt goes out, or has failed: its execution goes on. What changes nothing may be begun anew each time.
+    /// Records the open execution of a call when an attempt is sent or has failed. Calls without effects need none,
+    /// because they may begin anew each time.
     pub(super) fn note_open(&mut self, call: &CallState) {
         if call.effect.is_read_only() {
             return;
@@ -276,13 +278,13 @@ impl Record {
         });
     }
 
-    /// A call has given what it promises.
+    /// Records that a call has succeeded.
     pub(super) fn note_success(&mut self) {
         self.in_doubt = false;
         self.end_execution();
     }
 
-    /// An attempt has failed.
+    /// Records that an attempt has failed.
     pub(super) fn note_failure(&mut self, effect: Effect, error: &StepError) {
         self.in_doubt |= !effect.is_read_only() && error.may_have_happened();
         if error.ends_execution() {
@@ -290,7 +292,7 @@ impl Record {
         }
     }
 
-    /// What came of the execution of its call is known.
+    /// Records that the outcome of the execution is known.
     pub(super) fn end_execution(&mut self) {
         if let Some(details) = &mut self.details {
             details.execution = None;
@@ -336,9 +338,9 @@ impl Frame {
             ending: None,
             late: BTreeMap::new(),
             first_failure: None,
-            life: Life::Running,
+            lifecycle: Lifecycle::Running,
             upstream: false,
-            aside: false,
+            auxiliary: false,
             visible: BTreeMap::new(),
         }
     }
@@ -347,7 +349,7 @@ impl Frame {
         &mut self.nodes[node as usize]
     }
 
-    /// Whether a node waits for those above it to be decided; it is let through when they are.
+    /// Returns true if a node waits for the decisions above it; it is released when they are made.
     pub(super) fn waits_for_decisions(&mut self, node: u32) -> bool {
         let waits = self.decided < node;
         if waits {
@@ -356,7 +358,7 @@ impl Frame {
         waits
     }
 
-    /// Whether a node waits for the barriers above a place.
+    /// Returns true if a node waits for the barriers above a place.
     pub(super) fn waits_for_barriers(&mut self, node: u32, place: u32) -> bool {
         let waits = self.passed < place;
         if waits {
@@ -365,7 +367,7 @@ impl Frame {
         waits
     }
 
-    /// Whether a node waits for everything above a place.
+    /// Returns true if a node waits for everything above a place.
     pub(super) fn waits_for_everything(&mut self, node: u32, place: u32) -> bool {
         let waits = self.settled < place;
         if waits {
@@ -374,22 +376,22 @@ impl Frame {
         waits
     }
 
-    /// How a statement ends the frame early, if it does.
+    /// Returns the taken statement if this node is the one that ends the frame early.
     pub(super) fn ends_at(&self, node: u32) -> Option<&Taken> {
         self.taken.as_ref().filter(|taken| taken.node == node)
     }
 
-    /// Whether it is a round of a `repeat`.
+    /// Returns true if it is a round of a `repeat`.
     pub(super) fn is_round(&self) -> bool {
         self.owner.is_some_and(|owner| owner.role == Role::Round)
     }
 
-    /// Whether it still has something to do; its firings count.
+    /// Returns true if it, or one of its firings, has not ended.
     pub(super) fn is_live(&self) -> bool {
-        self.life != Life::Ended
+        self.lifecycle != Lifecycle::Ended
     }
 
-    /// What came of it when it has ended.
+    /// Returns the outcome of a frame that has ended.
     pub(super) fn outcome(&self) -> Result<(), Ending> {
         if let Some(ending) = &self.ending {
             return Err(ending.clone());
@@ -398,12 +400,13 @@ impl Frame {
         failure.map_or(Ok(()), |failure| Err(Ending::Failed(failure)))
     }
 
-    /// The node that gives the value of a slot: of several in branches of one `if` the one whose branch was taken.
+    /// Returns the node that holds the value of a slot: of several in branches of one `if`, the one whose branch was
+    /// taken.
     pub(super) fn holder(&self, graph: &BlockGraph, slot: u32) -> Option<u32> {
         self.taken(graph.slots.nodes(slot))
     }
 
-    /// Of nodes in branches of one `if` the one whose branch was taken, as far as that is known.
+    /// Returns the node whose branch was taken, of nodes in branches of one `if`, as far as that is known.
     pub(super) fn taken(&self, mut nodes: impl Iterator<Item = u32> + Clone) -> Option<u32> {
         let state = |node: &u32| self.nodes.get(*node as usize).map(|node| node.state);
         nodes
@@ -412,7 +415,7 @@ impl Frame {
             .or_else(|| nodes.next())
     }
 
-    /// Takes out a node that has waited for a mark and need not wait for that any more.
+    /// Takes out a node whose mark has been reached.
     pub(super) fn let_through(&mut self) -> Option<u32> {
         let Waiting {
             everything,
@@ -431,7 +434,7 @@ impl Frame {
         None
     }
 
-    /// The path of a step of this frame.
+    /// Returns the path of a step of this frame.
     pub(super) fn path_of(&self, name: &Arc<str>) -> Arc<str> {
         if self.path.is_empty() {
             name.clone()
@@ -440,7 +443,7 @@ impl Frame {
         }
     }
 
-    /// Gives back what only a running frame needs.
+    /// Frees what only a running frame needs.
     pub(super) fn retire(&mut self) {
         self.waiting = Waiting::default();
         self.let_errors = BTreeMap::new();
@@ -448,11 +451,11 @@ impl Frame {
     }
 }
 
-/// The names around a node, for evaluation.
+/// The names that are visible from a frame, for evaluation.
 pub(super) struct View<'a> {
     pub frames: &'a [Frame],
     pub frame: FrameId,
-    /// Which node gives the value of which slot of a frame.
+    /// Returns the node that holds the value of a slot of a frame.
     pub by_slot: &'a dyn Fn(&Frame, u32) -> Option<u32>,
 }
 

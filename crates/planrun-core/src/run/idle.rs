@@ -1,4 +1,4 @@
-//! Decides what happens when a run has nothing to do: keep waiting, suspend until a timer or an event, or ask somebody.
+//! Decides what happens when a run has nothing to do: keep waiting, suspend until a timer or an event, or ask a person.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use super::schedule::Timer;
 use super::signal::comes_from_outside;
 use super::step::Steps;
 
-/// What comes sooner than this is waited for.
+/// A timer that fires sooner than this is waited for instead of suspending the run.
 const NEAR: Duration = Duration::from_mins(1);
 
-/// A run in which nothing goes on at present.
+/// A run in which nothing can continue at present.
 pub(super) struct Idle<'a> {
     pub ctx: &'a Context,
     pub steps: &'a Steps,
@@ -24,7 +24,8 @@ pub(super) struct Idle<'a> {
 }
 
 impl Idle<'_> {
-    /// Whether nothing goes on before somebody answers, or a signal comes; the clock of the deadline stands still then.
+    /// Returns true if nothing continues before a person answers or a signal arrives. Meanwhile the clock of the
+    /// deadline is stopped.
     pub(super) fn only_others_are_awaited(&self) -> bool {
         (self.steps.people.holds_any() || self.steps.peers.any_open() || self.waits_for_outside())
             && !self.steps.people.awaits_moments()
@@ -34,10 +35,10 @@ impl Idle<'_> {
                 .calls
                 .open
                 .iter()
-                .all(|(at, call)| call.asks || self.steps.people.holds(at))
+                .all(|(at, call)| call.awaits_reply || self.steps.people.holds(at))
     }
 
-    /// Why the process may let go of the run now, if it may.
+    /// Returns why the process may suspend the run now; `None` if it may not.
     pub(super) fn quiesce(&self) -> Option<Interruption> {
         let idle = self.ctx.outbox.recording.is_durable()
             && !self.ctx.is_suspended()
@@ -48,7 +49,7 @@ impl Idle<'_> {
                 .calls
                 .open
                 .iter()
-                .any(|(_, call)| call.has_slot() || call.keeps_the_process());
+                .any(|(_, call)| call.has_slot() || call.requires_process());
         if !idle {
             return None;
         }
@@ -83,7 +84,7 @@ impl Idle<'_> {
         })
     }
 
-    /// Whether a timer is of something that still goes on.
+    /// Returns true if what a timer belongs to is still waiting.
     fn still_counts(&self, timer: Timer, only_others: bool) -> bool {
         match timer {
             Timer::NextAttempt(at, number) => self.is_between_attempts(at, number),
@@ -93,8 +94,8 @@ impl Idle<'_> {
         }
     }
 
-    /// Whether something happens by itself in time: a call answers, or a wait ends. The deadline of the run does not
-    /// count, since its clock stops while everything waits for somebody.
+    /// Returns true if something will happen without input from people: a call answers, or a wait ends. The deadline of
+    /// the run does not count, because its clock is stopped while everything waits for people.
     pub(super) fn moves_by_itself(&self) -> bool {
         if !self.steps.calls.open.is_empty()
             || self.steps.people.holds_any()
@@ -106,16 +107,16 @@ impl Idle<'_> {
         timers.any(|(_, timer)| self.still_counts(timer, true))
     }
 
-    /// Whether a signal or a move of a task from outside is among what anything still listens to.
+    /// Returns true if something in the run still listens to, or waits for, a signal or a move of a task from outside.
     pub(super) fn can_be_woken(&self) -> bool {
         let listening = self.listeners.listening();
-        let listeners = listening.filter(|(_, hearing)| hearing.may_fire());
+        let listeners = listening.filter(|(_, listener)| listener.may_fire());
         let mut waits = self.steps.waits.waiting();
         let tree = &self.ctx.tree;
         let from_outside = |at: NodeRef| {
             let program = tree.program(at.0);
             let plan = &program.plan;
-            // Tasks of called plans are private: nobody outside can move them.
+            // Tasks of called plans are private and cannot be moved from outside.
             let at_root = tree[at.0].scope == 0;
             let on = tree.node(&program, at).event();
             on.is_some_and(|on| comes_from_outside(on, |task| at_root && plan.task(task).external))
@@ -123,21 +124,21 @@ impl Idle<'_> {
         waits.any(from_outside) || listeners.map(|(at, _)| at).any(from_outside)
     }
 
-    /// Whether a step waits for something that only somebody outside can bring.
+    /// Returns true if a step waits for an event that can only come from outside.
     fn waits_for_outside(&self) -> bool {
         !self.steps.waits.is_empty() && self.can_be_woken()
     }
 
-    /// Whether a call is between the attempts that this number tells apart.
+    /// Returns true if a call waits for the attempt with this number.
     fn is_between_attempts(&self, at: NodeRef, number: u64) -> bool {
         let call = self.steps.calls.open.get(at);
         call.is_some_and(|call| call.number == number)
     }
 
-    /// Who waits for what, for people.
+    /// Describes which steps wait for which events, for people.
     pub(super) fn conditions(&self) -> String {
         let tree = &self.ctx.tree;
-        let told = self.steps.waits.waiting().filter_map(|at| {
+        let descriptions = self.steps.waits.waiting().filter_map(|at| {
             let program = tree.program(at.0);
             let on = tree.node(&program, at).event()?;
             Some(format!(
@@ -146,11 +147,11 @@ impl Idle<'_> {
                 describe(on, &program.plan, false)
             ))
         });
-        told.collect::<Vec<_>>().join("; ")
+        descriptions.collect::<Vec<_>>().join("; ")
     }
 }
 
-/// A condition as its author wrote it.
+/// Formats a condition as plans write it.
 fn describe(on: &Event, plan: &Plan, inner: bool) -> String {
     let joined = |parts: &[Event], word: &str| {
         let text = parts

@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use crate::journal::StepError;
 
-/// Why a process lets go of a run that has not ended.
+/// Why a process suspends a run that has not ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Interruption {
-    /// Somebody asked for it.
+    /// The process was asked to stop.
     Asked,
-    /// The step that it was to go up to has settled.
+    /// The step up to which the process was to run has settled.
     Reached,
-    /// A step has failed, and the plan says that the run waits then.
+    /// A step has failed, and the run pauses for that.
     Failed(Arc<StepError>),
     /// The journal cannot be written.
     Journal(String),
-    /// Everything waits for somebody outside, or for a moment that is far away.
+    /// Everything waits for people or signals, or for a time that is far away.
     Waiting {
-        /// When the run goes on by itself, in nanoseconds since 1970.
+        /// Wall-clock time at which the run resumes by itself, in nanoseconds since the Unix epoch.
         wake: Option<i128>,
-        /// Which steps wait for which events; empty where none does.
+        /// Describes which steps wait for which events; empty if none does.
         events: String,
     },
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::agenda::{End, Next, Reaction, Subject};
 use super::condition::Conditions;
 use super::context::Context;
-use super::frame::{Ending, Flags, FrameId, Life, NodeRef, Role};
+use super::frame::{Ending, Flags, FrameId, Lifecycle, NodeRef, Role};
 use super::program::Program;
 use super::reached::Reached;
 use super::signal::{declared, typed};
@@ -22,26 +22,26 @@ use super::task::Tasks;
 use super::tree::Tree;
 use crate::journal::{EventKind, StepError};
 
-/// A listener that listens, or did.
+/// The state of a listener.
 #[derive(Default)]
 pub(super) struct ListenerState {
     max: u64,
     fired: u32,
-    /// Events that would have fired it once more than it may.
+    /// Number of events that would have fired it after its `max` was used up.
     surplus: u32,
-    /// Firings that wait for the one before, or for what they read.
+    /// Firings that wait for the previous one, or for values that they read.
     queue: VecDeque<FrameId>,
     running: Option<FrameId>,
 }
 
-/// What became of one listener.
+/// The report of one listener.
 #[derive(Clone, Debug, Serialize)]
 pub struct ListenerReport {
     pub path: Arc<str>,
-    /// Of its latest firing; `pending` where it never fired.
+    /// State of its latest firing; `pending` if it never fired.
     pub status: StepState,
     pub fired: u32,
-    /// Events that would have fired it, had its `max` not been used up.
+    /// Number of events that would have fired it after its `max` was used up.
     pub surplus: u32,
 }
 
@@ -51,7 +51,7 @@ enum Readiness {
     Ready,
     /// Something that it reads has not settled.
     Blocked,
-    /// Something that it reads gave nothing.
+    /// Something that it reads has no value.
     Upstream,
 }
 
@@ -60,7 +60,7 @@ impl ListenerState {
         self.running.is_some() || !self.queue.is_empty()
     }
 
-    /// Whether an event may still fire it.
+    /// Returns true if an event may still fire it.
     pub(super) fn may_fire(&self) -> bool {
         u64::from(self.fired) < self.max
     }
@@ -73,20 +73,17 @@ impl ListenerState {
 /// The listeners of a run.
 #[derive(Default)]
 pub(super) struct Listeners {
-    /// Those that listen, in source order.
+    /// Listeners of open blocks, in source order.
     open: BTreeMap<NodeRef, ListenerState>,
-    /// Those whose block has ended.
+    /// Listeners of blocks that have ended.
     closed: BTreeMap<NodeRef, ListenerState>,
     firings: u64,
 }
 
 impl Listeners {
-    /// A block begins: its tasks stand in their first status and its listeners listen before anything else happens in
-    /// it. That it begins is an event of all its tasks.
-    #[expect(
-        clippy::unused_self,
-        reason = "the listeners of the block are among these"
-    )]
+    /// Begins a block: its tasks get their first status and its listeners begin to listen before anything else happens
+    /// in it. The beginning is an event of all its tasks.
+    #[expect(clippy::unused_self, reason = "part of the interface of listeners")]
     pub(super) fn begin(
         &self,
         ctx: &mut Context,
@@ -128,16 +125,16 @@ impl Listeners {
         }
     }
 
-    /// A listener, in its turn: one under a condition begins to listen here.
+    /// Runs the statement of a listener. A listener under a condition begins to listen here.
     pub(super) fn run(&mut self, ctx: &mut Context, at: NodeRef) {
         if !self.open.contains_key(&at) {
             self.listen(ctx, at);
         }
-        // Nothing waits for a listener: the statements below it go on.
+        // Nothing waits for a listener, so the statements below it continue.
         ctx.settle(at, End::Completed(Value::Null));
     }
 
-    /// A listener begins to listen.
+    /// Begins to listen.
     pub(super) fn listen(&mut self, ctx: &mut Context, at: NodeRef) {
         let program = ctx.tree.program(at.0);
         let NodeKind::Listener(listener) = &ctx.tree.node(&program, at).kind else {
@@ -152,7 +149,10 @@ impl Listeners {
             Ok(other) => {
                 let error = EvalError::new(
                     FailureKind::NoOverload,
-                    format!("{} is no bound", other.preview(80)),
+                    format!(
+                        "a bound must be a whole number of at least 0, but this is {}",
+                        other.preview(80)
+                    ),
                     listener.span,
                 );
                 return ctx.expression_failed(at, &error);
@@ -169,8 +169,8 @@ impl Listeners {
         );
     }
 
-    /// Something has happened: a listener fires if its condition holds, unless its `when` or its `max` is against it.
-    pub(super) fn hear(
+    /// Notifies a listener of an event: it fires if its condition and its `when` hold, unless its `max` is used up.
+    pub(super) fn notify(
         &mut self,
         ctx: &mut Context,
         tasks: &Tasks,
@@ -186,38 +186,38 @@ impl Listeners {
         let conditions = Conditions { tree, tasks };
         let holds = conditions.names_one(at.0, &listener.on, subjects)
             && conditions.holds(at.0, &listener.on, subjects);
-        // Where what `when` reads is not there yet, the event passes.
+        // If a value that `when` reads is missing, the event is ignored.
         if !holds || readiness(tree, &program, at, true) != Readiness::Ready {
             return;
         }
-        let Some(hearing) = self.open.get(&at) else {
+        let Some(state) = self.open.get(&at) else {
             return;
         };
-        let (fired, may_fire) = (hearing.fired, hearing.may_fire());
+        let (fired, may_fire) = (state.fired, state.may_fire());
         let source = conditions.source(at.0, &listener.on, subjects);
-        let brought = match source.map(|leaf| (&leaf.kind, leaf)) {
+        let value = match source.map(|leaf| (&leaf.kind, leaf)) {
             Some((Condition::Signal(_), _)) => latest.cloned().unwrap_or(Value::Null),
-            Some((_, leaf)) => conditions.brought(at.0, leaf),
+            Some((_, leaf)) => conditions.event_value(at.0, leaf),
             None => Value::Null,
         };
-        let brought = match declared(&listener.on, source, listener.payload.as_ref()) {
-            Some(ty) => typed(&brought, ty),
-            None => brought,
+        let value = match declared(&listener.on, source, listener.payload.as_ref()) {
+            Some(ty) => typed(&value, ty),
+            None => value,
         };
         let own = tree.path(&program, at);
         let path: Arc<str> = format!("{own}[{fired}]").into();
-        let frame = prepare(ctx, &program, at, (fired, path.clone()), brought);
-        let wanted = match &listener.when {
+        let frame = prepare(ctx, &program, at, (fired, path.clone()), value);
+        let fires = match &listener.when {
             None => Ok(true),
             Some(when) => ctx.tree.decide(frame, when),
         };
-        if let (Some(_), Ok(wanted)) = (&listener.when, &wanted) {
-            ctx.reached(at, Reached::Decided(*wanted));
+        if let (Some(_), Ok(fires)) = (&listener.when, &fires) {
+            ctx.reached(at, Reached::Decided(*fires));
         }
-        if !matches!(wanted, Ok(true)) || !may_fire {
+        if !matches!(fires, Ok(true)) || !may_fire {
             ctx.tree.discard_frame(frame);
         }
-        match wanted {
+        match fires {
             Ok(false) => {}
             Ok(true) => self.fire(ctx, at, frame, path),
             Err(error) => {
@@ -227,17 +227,17 @@ impl Listeners {
         }
     }
 
-    /// An event fires a listener, if it may fire once more.
+    /// Fires a listener, if it may fire once more.
     fn fire(&mut self, ctx: &mut Context, at: NodeRef, frame: FrameId, path: Arc<str>) {
-        let Some(hearing) = self.open.get_mut(&at) else {
+        let Some(state) = self.open.get_mut(&at) else {
             return;
         };
-        if !hearing.may_fire() {
-            hearing.surplus += 1;
+        if !state.may_fire() {
+            state.surplus += 1;
             return;
         }
-        hearing.fired += 1;
-        hearing.queue.push_back(frame);
+        state.fired += 1;
+        state.queue.push_back(frame);
         ctx.tree[at.0].visible.insert(at.1, StepState::Running);
         ctx.reached(at, Reached::Fired);
         ctx.outbox.emit(EventKind::ListenerFired { path });
@@ -246,7 +246,7 @@ impl Listeners {
         }
     }
 
-    /// Counts firings; true where there may be no more.
+    /// Counts firings. Returns true, and ends the run, if the limit is exceeded.
     fn too_many_firings(&mut self, ctx: &mut Context, frame: FrameId) -> bool {
         self.firings += 1;
         let limit = ctx.tree.scope(frame).policy.max_firings;
@@ -254,32 +254,28 @@ impl Listeners {
             return false;
         }
         let message = format!(
-            "listeners fired more than {limit} times; `policy {{ max_firings: … }}` sets the limit"
+            "listeners fired more than {limit} times; raise the limit with `policy {{ max_firings: … }}`"
         );
         ctx.fatal(ErrorClass::Budget(Budget::Calls), &message);
         true
     }
 
-    /// Begins the next firing of a listener, if none is at work and what it reads is there.
+    /// Begins the next firing of a listener, if none is running and the values that it reads are there.
     pub(super) fn next_firing(&mut self, ctx: &mut Context, at: NodeRef) {
         let program = ctx.tree.program(at.0);
-        let Some(hearing) = self
-            .open
-            .get(&at)
-            .filter(|hearing| hearing.running.is_none())
-        else {
+        let Some(state) = self.open.get(&at).filter(|state| state.running.is_none()) else {
             return;
         };
-        let Some(frame) = hearing.queue.front().copied() else {
+        let Some(frame) = state.queue.front().copied() else {
             return;
         };
         let readiness = readiness(&ctx.tree, &program, at, false);
         if readiness == Readiness::Blocked {
             return;
         }
-        if let Some(hearing) = self.open.get_mut(&at) {
-            hearing.queue.pop_front();
-            hearing.running = Some(frame);
+        if let Some(state) = self.open.get_mut(&at) {
+            state.queue.pop_front();
+            state.running = Some(frame);
         }
         if readiness == Readiness::Ready || ctx.tree[frame].unsettled == 0 {
             return ctx.start(frame);
@@ -290,7 +286,7 @@ impl Listeners {
         }
     }
 
-    /// A statement has settled: firings that waited for it may begin.
+    /// Lets firings begin that waited for a statement which has settled.
     pub(super) fn unblock(&self, ctx: &mut Context, program: &Program, (frame, node): NodeRef) {
         if self.open.is_empty() {
             return;
@@ -301,7 +297,7 @@ impl Listeners {
         }
     }
 
-    /// A firing has ended.
+    /// Handles the end of a firing.
     pub(super) fn firing_ended(
         &mut self,
         ctx: &mut Context,
@@ -309,9 +305,9 @@ impl Listeners {
         frame: FrameId,
         outcome: Result<(), Ending>,
     ) {
-        if let Some(hearing) = self.open.get_mut(&at) {
-            hearing.queue.retain(|queued| *queued != frame);
-            hearing.running = hearing.running.filter(|running| *running != frame);
+        if let Some(state) = self.open.get_mut(&at) {
+            state.queue.retain(|queued| *queued != frame);
+            state.running = state.running.filter(|running| *running != frame);
         }
         let state = match &outcome {
             Ok(()) if ctx.tree[frame].upstream => StepState::Skipped,
@@ -338,9 +334,9 @@ impl Listeners {
         ctx.then(Reaction::FiringOver(at.0));
     }
 
-    /// A firing in a block has ended; the block may have waited for that.
+    /// Ends a block that has waited for its firings, if this was the last one.
     pub(super) fn firing_over(&self, ctx: &mut Context, frame: FrameId) {
-        if ctx.tree[frame].life == Life::Closing && !self.has_firings(frame) {
+        if ctx.tree[frame].lifecycle == Lifecycle::Closing && !self.has_firings(frame) {
             ctx.schedule.ended.push(frame);
         }
     }
@@ -355,7 +351,7 @@ impl Listeners {
             .map(|(at, _)| *at)
     }
 
-    /// Ends every firing: a budget, a deadline and a cancel end more than the plan's own steps.
+    /// Cancels every firing: exceeded budgets, deadlines and cancellations end more than the plan's own steps.
     pub(super) fn cancel_firings(&self, ctx: &mut Context) {
         for frame in self.open.values().flat_map(ListenerState::frames) {
             ctx.end_block(frame, Ending::Cancelled);
@@ -363,17 +359,17 @@ impl Listeners {
         }
     }
 
-    /// What became of the listeners of the plan itself.
+    /// Returns the reports of the plan's own listeners.
     pub(super) fn reports(&self, ctx: &Context) -> Vec<ListenerReport> {
         let all = self.open.iter().chain(&self.closed);
         let own = all.filter(|((frame, _), _)| ctx.tree[*frame].scope == 0);
         let mut reports: Vec<(NodeRef, ListenerReport)> = own
-            .map(|(at, hearing)| {
+            .map(|(at, state)| {
                 let report = ListenerReport {
                     path: ctx.tree.own_path(*at),
                     status: ctx.tree.visible_state(*at),
-                    fired: hearing.fired,
-                    surplus: hearing.surplus,
+                    fired: state.fired,
+                    surplus: state.surplus,
                 };
                 (*at, report)
             })
@@ -382,29 +378,29 @@ impl Listeners {
         reports.into_iter().map(|(_, report)| report).collect()
     }
 
-    /// Everything in a block has settled, and no firing is left: its listeners hear of nothing any more.
+    /// Ends the listeners of a block in which everything, firings included, has settled.
     pub(super) fn close(&mut self, frame: FrameId) {
         let ended: Vec<NodeRef> = self.listeners_of(frame).collect();
         for at in ended {
-            if let Some(hearing) = self.open.remove(&at) {
-                self.closed.insert(at, hearing);
+            if let Some(state) = self.open.remove(&at) {
+                self.closed.insert(at, state);
             }
         }
     }
 
-    /// Those that listen, in source order.
+    /// Returns the listeners of open blocks, in source order.
     pub(super) fn listening(&self) -> impl Iterator<Item = (NodeRef, &ListenerState)> {
-        self.open.iter().map(|(at, hearing)| (*at, hearing))
+        self.open.iter().map(|(at, state)| (*at, state))
     }
 }
 
-/// Opens the frame of a firing, with the state that the event left behind.
+/// Opens the frame of a firing, with the state right after the event.
 fn prepare(
     ctx: &mut Context,
     program: &Program,
     at: NodeRef,
     (number, path): (u32, Arc<str>),
-    brought: Value,
+    value: Value,
 ) -> FrameId {
     let NodeKind::Listener(listener) = &ctx.tree.node(program, at).kind else {
         return at.0;
@@ -412,7 +408,7 @@ fn prepare(
     let tree = &ctx.tree;
     let snapshot = listener.snapshot.iter();
     let contexts = snapshot.map(|(task, slot)| (*slot, tree.context_of(tree.task_at(at.0, *task))));
-    let contexts: Vec<(u32, Value)> = contexts.chain([(0, brought)]).collect();
+    let contexts: Vec<(u32, Value)> = contexts.chain([(0, value)]).collect();
     let role = Role::Firing(number);
     let frame = ctx
         .tree
@@ -426,7 +422,8 @@ fn prepare(
     frame
 }
 
-/// Whether what a firing reads of the block around the listener is there; or only what `when` reads of it.
+/// Returns whether the values that a firing reads of the block around its listener are there, or only those that `when`
+/// reads.
 fn readiness(tree: &Tree, program: &Program, at: NodeRef, of_when: bool) -> Readiness {
     let graph = tree.graph(program, at.0);
     let own = graph
@@ -446,16 +443,16 @@ fn readiness(tree: &Tree, program: &Program, at: NodeRef, of_when: bool) -> Read
     readiness
 }
 
-/// The failure of a listener is that of a step. When everything in the block has settled its reply is frozen: the block
-/// fails with it then, and nothing else happens to it.
+/// Handles the failure of a listener like that of a step. If everything else in the block has settled, its reply is
+/// fixed: the block then fails, and nothing else changes.
 fn listener_failed(ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
-    if ctx.tree[at.0].life == Life::Running {
+    if ctx.tree[at.0].lifecycle == Lifecycle::Running {
         return ctx.block_failed(at.0, error, false);
     }
     ctx.tree[at.0].first_failure.get_or_insert(error);
 }
 
-/// A firing has failed, and its listener with it.
+/// Fails a listener with one of its firings.
 pub(super) fn firing_failed(
     ctx: &mut Context,
     listener: NodeRef,

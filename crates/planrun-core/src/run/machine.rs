@@ -17,7 +17,7 @@ use super::command::{Command, Input, ScopeId};
 use super::compensation::Compensation;
 use super::context::Context;
 use super::execution::Executions;
-use super::frame::{Ending, Frame, Life, NodeRef};
+use super::frame::{Ending, Frame, Lifecycle, NodeRef};
 use super::idle::Idle;
 use super::interruption::Interruption;
 use super::listener::Listeners;
@@ -36,22 +36,22 @@ use super::tree::Tree;
 use super::unknown_outcome::UnknownOutcomes;
 use crate::journal::{EventKind, StepError};
 
-/// The state of a run: the lower layers, and the concepts that stand on them.
+/// The state of a run: the lower layers, and the concepts that use them.
 pub struct Run {
     pub(super) ctx: Context,
     pub(super) steps: Steps,
     pub(super) compensation: Compensation,
     pub(super) tasks: Tasks,
     pub(super) listeners: Listeners,
-    /// The run ends, or this process lets go of it.
+    /// Whether the run ends, or this process suspends it.
     pub(super) stopped: bool,
     pub(super) finished: bool,
-    /// An earlier process began the run, and this one has not taken up all that was left of it.
+    /// Whether what an earlier process left has not been taken up completely.
     catching_up: bool,
 }
 
 impl Run {
-    /// A run that begins, or goes on from what [`Setup::past`] tells. The inputs have been checked against the plan's
+    /// Creates a run that begins, or that resumes from [`Setup::replay`]. The inputs have been checked against the plan's
     /// parameters.
     #[must_use]
     pub fn new(
@@ -60,16 +60,17 @@ impl Run {
         mut setup: Setup,
         now: Moment,
     ) -> Self {
-        let past = setup.past.take();
-        let begun_at = past.as_ref().map_or(now.wall, |past| past.begun_at);
+        let replay = setup.replay.take();
+        let begun_at = replay.as_ref().map_or(now.wall, |replay| replay.begun_at);
         let people = People::new(std::mem::take(&mut setup.answers), setup.asks);
-        let recording = Recording::new((setup.durable, setup.observed), past, now.wall);
+        let recording = Recording::new((setup.durable, setup.observed), replay, now.wall);
         let reacts = program.reacts();
-        // Who replays a journal does all that follows from one answer before it takes the next, and so does who writes it.
+        // A replay does everything that follows from one answer before it takes the next, so the process that writes
+        // the journal must do the same.
         let catching_up = recording.is_replaying();
-        let relived = setup.durable || catching_up;
+        let is_replayable = setup.durable || catching_up;
         let ctx = Context {
-            in_order: relived || reacts,
+            in_order: is_replayable || reacts,
             reacts,
             tree: Tree::default(),
             outbox: Outbox::new(recording, now, begun_at),
@@ -130,7 +131,7 @@ impl Run {
         self.perform();
     }
 
-    /// Takes one input and the time at which it came. What has to be done then is added to `commands`.
+    /// Handles one input, which arrived at `now`. The resulting commands are added to `commands`.
     pub fn handle(&mut self, input: Input, now: Moment, commands: &mut Vec<Command>) {
         self.ctx.outbox.now = now;
         self.ctx.schedule.note_wait(false, now.monotonic);
@@ -163,9 +164,9 @@ impl Run {
             Input::JournalBroken(why) if !ctx.is_suspended() => {
                 self.suspend(Interruption::Journal(why));
             }
-            Input::Message(message) => ctx.outbox.recording.post(message),
+            Input::Message(message) => ctx.outbox.recording.push_message(message),
             Input::Asked { asking, given } => {
-                steps.people.hear(ctx, &steps.peers, asking, given);
+                steps.people.ask_ended(ctx, &steps.peers, asking, given);
             }
             Input::ScopeRefused { scope, message } => self.scope_refused(scope, message),
             Input::Stop if !self.stopped => self.interrupt(),
@@ -174,7 +175,7 @@ impl Run {
         self.perform();
     }
 
-    /// Whether something can be done without another input than [`Input::Continue`].
+    /// Returns true if something can be done without another input than [`Input::Continue`].
     #[must_use]
     pub fn has_work(&self) -> bool {
         let ctx = &self.ctx;
@@ -182,21 +183,21 @@ impl Run {
             && (self.has_ready()
                 || self.catching_up
                 || ctx.schedule.has_answers() && !ctx.in_order
-                || ctx.outbox.recording.has_mail() && !ctx.is_suspended())
+                || ctx.outbox.recording.has_messages() && !ctx.is_suspended())
     }
 
-    /// Whether it still goes through what earlier processes have written down.
+    /// Returns true if the run still replays what earlier processes recorded.
     #[must_use]
     pub fn is_catching_up(&self) -> bool {
         self.catching_up
     }
 
-    /// Whether a statement can go on.
+    /// Returns true if a statement can continue.
     fn has_ready(&self) -> bool {
         self.ctx.schedule.has_ready() || self.steps.waits.has_due()
     }
 
-    /// One turn of work: a batch of statements, then what has arrived.
+    /// Performs one turn of work: a batch of statements, then inputs that have arrived.
     fn turn(&mut self) {
         if !self.ctx.in_order {
             while self.receive() {}
@@ -214,7 +215,7 @@ impl Run {
         }
     }
 
-    /// Goes on with what an earlier process of the run has written down; false where there is nothing of it left.
+    /// Takes up one recorded item of an earlier process. Returns false if nothing is left.
     fn catch_up(&mut self) -> bool {
         if !self.catching_up {
             return false;
@@ -240,12 +241,12 @@ impl Run {
         true
     }
 
-    /// Nothing is left to do but to send what was held back, to ask, and to wait.
+    /// Sends held calls, asks people, and waits, when nothing else is left to do.
     fn idle(&mut self) {
         self.steps.calls.send_held(&mut self.ctx);
         let is_busy = |run: &Self| run.has_ready() || run.steps.calls.called;
         if !is_busy(self) && !self.finished {
-            self.steps.people.turn_to_people(&mut self.ctx);
+            self.steps.people.ask_pending(&mut self.ctx);
             self.perform();
         }
         let until = self.ctx.setup.until.as_ref();
@@ -259,7 +260,7 @@ impl Run {
         }
     }
 
-    /// Nothing can be done before something happens outside.
+    /// Suspends the run or waits for input, when nothing can be done without it.
     fn sleep(&mut self) {
         let failed = &self.steps.parking;
         if let Some(failed) = failed.failed_and_quiet(&self.ctx, &self.steps.calls) {
@@ -272,8 +273,8 @@ impl Run {
         if idle && !self.steps.people.holds_any() {
             return self.stuck();
         }
-        if let Some(rest) = self.waiting().quiesce() {
-            return self.suspend(rest);
+        if let Some(interruption) = self.waiting().quiesce() {
+            return self.suspend(interruption);
         }
         if self.receive() {
             return;
@@ -284,7 +285,7 @@ impl Run {
         self.ctx.outbox.push(Command::Wait(wake));
     }
 
-    /// What it waits for where nothing goes on.
+    /// Returns the view of the run that decides what it waits for.
     pub(super) fn waiting(&self) -> Idle<'_> {
         Idle {
             ctx: &self.ctx,
@@ -293,7 +294,7 @@ impl Run {
         }
     }
 
-    /// Takes the answer to a call; false where there is none.
+    /// Takes the answer to a call; false if there is none.
     fn receive(&mut self) -> bool {
         let Some((call, outcome)) = self.ctx.schedule.next_answer() else {
             return false;
@@ -304,9 +305,9 @@ impl Run {
         true
     }
 
-    /// Works until nothing is ready, or a batch is done.
+    /// Works until nothing is ready, or a batch is complete.
     fn work(&mut self) {
-        for _ in 0..self.ctx.schedule.in_a_row() {
+        for _ in 0..self.ctx.schedule.batch_size() {
             if self.steps.waits.wake_due(&mut self.ctx) {
                 self.perform();
                 continue;
@@ -315,7 +316,7 @@ impl Run {
                 self.frame_ended(frame);
             } else {
                 let (tree, in_order) = (&self.ctx.tree, self.ctx.in_order);
-                // With listeners only calls are drawn, and none before a ready node above it that is no call.
+                // With listeners, only calls are drawn, and none before a ready node above it that is not a call.
                 let is_free = |at: NodeRef| !in_order || tree.is_call(&tree.program(at.0), at);
                 let Some(at) = self.ctx.schedule.next_ready(is_free) else {
                     return;
@@ -331,7 +332,7 @@ impl Run {
         }
     }
 
-    /// Calls due timers.
+    /// Handles due timers.
     fn fire(&mut self) {
         if self.ctx.is_suspended() {
             return;
@@ -342,11 +343,11 @@ impl Run {
             match timer {
                 Timer::NextAttempt(at, number) => steps.calls.again(ctx, at, number),
                 Timer::Within(at, number) if ctx.schedule.is_bounded(at, number) => {
-                    steps.within_is_over(ctx, at);
+                    steps.within_expired(ctx, at);
                 }
                 Timer::Within(..) => {}
-                Timer::Deadline(known) => ctx.deadline_has_come(known),
-                Timer::Hold(at, number) => steps.people.hold_is_over(ctx, at, number),
+                Timer::Deadline(known) => ctx.deadline_timer_fired(known),
+                Timer::Hold(at, number) => steps.people.hold_expired(ctx, at, number),
             }
             self.perform();
             if self.ctx.in_order {
@@ -355,7 +356,7 @@ impl Run {
         }
     }
 
-    /// What a plan may reach cannot be resolved, so it fails.
+    /// Fails a plan whose permissions cannot be resolved.
     fn scope_refused(&mut self, scope: ScopeId, message: String) {
         let body = |frame: &Frame| frame.scope == scope && frame.block == BlockId(0);
         let Some(frame) = self.ctx.tree.frames.iter().position(body) else {
@@ -366,7 +367,7 @@ impl Run {
         self.ctx.end_block(frame, Ending::Failed(Arc::new(error)));
     }
 
-    /// Somebody wants the process to end. What is written down goes on later; anything else ends here.
+    /// Stops the process: a durable run is suspended, any other is cancelled.
     fn interrupt(&mut self) {
         if self.ctx.outbox.recording.is_durable() {
             return self.suspend(Interruption::Asked);
@@ -374,7 +375,7 @@ impl Run {
         self.stop(true);
     }
 
-    /// The run ends because somebody asked for that; what it did is undone, unless it shall stay.
+    /// Cancels the run. Its effects are undone, unless `keep` is set.
     pub(super) fn stop(&mut self, keep: bool) {
         if self.stopped {
             return;
@@ -386,7 +387,8 @@ impl Run {
         self.ctx.then(Reaction::CancelFirings);
     }
 
-    /// The process ends before the run does: nothing new goes out, and what is in flight is lost or awaited.
+    /// Suspends the run: nothing new is sent, and the process waits only for attempts in flight that the next process
+    /// could neither repeat nor reattach to.
     pub(super) fn suspend(&mut self, why: Interruption) {
         self.stopped = true;
         self.ctx.interruption = Some(why);
@@ -394,16 +396,16 @@ impl Run {
         self.stop_if_quiet();
     }
 
-    /// Lets go of the run as soon as no effect is in flight any more.
+    /// Finishes a suspended run when no such attempt is in flight any more.
     fn stop_if_quiet(&mut self) {
         let mut calls = self.steps.calls.open.iter();
-        let is_kept = calls.any(|(_, call)| call.keeps_the_process());
+        let is_kept = calls.any(|(_, call)| call.requires_process());
         if self.ctx.setup.replay_only || self.ctx.is_suspended() && !is_kept {
             self.finished = true;
         }
     }
 
-    /// Nothing runs any more, and not everything has settled.
+    /// Handles a run in which nothing can continue although not everything has settled.
     fn stuck(&mut self) {
         if self.steps.waits.is_empty() {
             return self.fault();
@@ -415,14 +417,14 @@ impl Run {
         }
         let message = if outside {
             format!(
-                "only somebody outside could wake the run, and without a journal nobody reaches it: {events}"
+                "only an external event could wake the run, but none can reach it without a journal: {events}"
             )
         } else {
-            format!("nothing that the plan names can wake it: {events}")
+            format!("the run waits for events that can no longer occur: {events}")
         };
         let root = &self.ctx.tree[0];
-        if root.ending.is_none() && root.life == Life::Running {
-            // A failure that the rest went on from may be why nothing came.
+        if root.ending.is_none() && root.lifecycle == Lifecycle::Running {
+            // A failure after which the other statements continued may be the reason why no event came.
             let cause = root.first_failure.clone();
             let error = StepError::new(ErrorClass::Cancelled, message, &"".into());
             self.ctx.tree.stalled = Some(Arc::new(StepError { cause, ..error }));
@@ -435,11 +437,11 @@ impl Run {
         }
     }
 
-    /// A fault of the engine, told instead of hung.
+    /// Reports an internal error instead of hanging.
     fn fault(&mut self) {
         self.ctx.fatal(
             ErrorClass::Internal,
-            "nothing can run any more, and not everything has settled",
+            "nothing can run any more, but not everything has settled",
         );
         self.perform();
         if !self.has_work() {
@@ -447,13 +449,13 @@ impl Run {
         }
     }
 
-    /// Whether the run ends, or this process lets go of it.
+    /// Returns true if the run ends, or this process suspends it.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped
     }
 
-    /// What must not be shown of the run's events.
+    /// Returns what must be redacted in the run's events.
     #[must_use]
     pub fn redactor(&self) -> &Redactor {
         &self.ctx.outbox.redactor

@@ -1,4 +1,4 @@
-//! A run as a state machine: [`Run`] takes [`Input`]s with the time and gives [`Command`]s.
+//! A run as a state machine: [`Run`] takes [`Input`]s with the time and returns [`Command`]s.
 
 mod agenda;
 mod arguments;

@@ -1,4 +1,4 @@
-//! The commands that a run gives, and the events among them.
+//! The commands that a run emits, and the events among them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,21 +13,21 @@ use super::frame::Microseconds;
 use super::recording::Recording;
 use crate::journal::{Event, EventKind, Summary};
 
-/// Words before a credential in a header.
+/// Schemes that precede a credential in a header.
 const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 
-/// Everything that goes out of a run, with the clock by which it is dated.
+/// All output of a run, with the clock that dates it.
 pub(super) struct Outbox {
-    /// The time that came with the input which is being handled.
+    /// The time of the input that is being handled.
     pub now: Moment,
-    /// What has to be done outside, in order.
+    /// Commands to the driver, in order.
     commands: Vec<Command>,
     pub recording: Recording,
-    /// What must not be shown.
+    /// Everything that must be redacted.
     pub redactor: Redactor,
-    /// When this process took the run up, on the monotonic clock.
+    /// Time at which this process took over the run, on the monotonic clock.
     begun: Duration,
-    /// When the run began, in nanoseconds since 1970.
+    /// Wall-clock time at which the run began, in nanoseconds since the Unix epoch.
     pub begun_at: i128,
 }
 
@@ -43,29 +43,29 @@ impl Outbox {
         }
     }
 
-    /// Something has to be done outside.
+    /// Adds a command.
     pub(super) fn push(&mut self, command: Command) {
         self.commands.push(command);
     }
 
-    /// Hands out what has to be done.
+    /// Moves the commands to `commands`.
     pub(super) fn drain_into(&mut self, commands: &mut Vec<Command>) {
         commands.append(&mut self.commands);
     }
 
-    /// Tells of a change, unless an earlier process has; gives the number of the latest event.
+    /// Emits an event, unless it is the replay of a recorded one. Returns the number of the latest event.
     pub(super) fn emit(&mut self, kind: EventKind) -> u64 {
         self.emit_labelled(kind, Vec::new())
     }
 
-    /// Tells of a change whose values have places that must not be shown.
+    /// Emits an event with the paths of its sensitive values.
     pub(super) fn emit_labelled(&mut self, kind: EventKind, sensitive: Vec<Arc<str>>) -> u64 {
-        self.tell(kind, sensitive)
+        self.try_emit(kind, sensitive)
             .unwrap_or(self.recording.last_event())
     }
 
-    /// As [`Self::emit_labelled`]; nothing where an earlier process has told of it.
-    pub(super) fn tell(&mut self, kind: EventKind, sensitive: Vec<Arc<str>>) -> Option<u64> {
+    /// As [`Self::emit_labelled`]; `None` if the event was already recorded.
+    pub(super) fn try_emit(&mut self, kind: EventKind, sensitive: Vec<Arc<str>>) -> Option<u64> {
         let number = self.recording.next_event(&kind)?;
         if self.recording.is_durable() || self.recording.is_observed() {
             self.push(Command::Append(Event {
@@ -78,12 +78,13 @@ impl Outbox {
         Some(number)
     }
 
-    /// A message has become the event that was just told: nothing that follows from it may come before this.
+    /// Marks a message as taken by the event that was just emitted. Nothing that follows from the message may be
+    /// emitted before.
     pub(super) fn message_taken(&mut self, message: Option<u64>) {
         self.commands.extend(message.map(Command::MessageTaken));
     }
 
-    /// Notes where the run stands, for lists of runs.
+    /// Emits the state of the run, for lists of runs.
     pub(super) fn summarize(&mut self, state: RunState, wake: Option<i128>, error: Option<String>) {
         let (steps_done, steps_all) = self.recording.steps();
         if self.recording.is_durable() {
@@ -98,7 +99,7 @@ impl Outbox {
         }
     }
 
-    /// What stands at these places is not shown from now on, wherever it stands.
+    /// Registers the values at these paths as secrets, which are redacted wherever they occur.
     pub(super) fn note_secrets(&mut self, value: &Value, paths: &[Arc<str>]) {
         let redactor = &mut self.redactor;
         for path in paths {
@@ -114,25 +115,28 @@ impl Outbox {
         }
     }
 
-    /// Time since the run began; where it is replayed, that of then.
+    /// Returns the time since the run began; during a replay, that of the replayed input.
     pub(super) fn elapsed(&self) -> Microseconds {
-        self.recording.then().unwrap_or_else(|| self.real_elapsed())
+        self.recording
+            .replay_time()
+            .unwrap_or_else(|| self.real_elapsed())
     }
 
-    /// Time since the run began, by the clock of this process.
+    /// Returns the time since the run began, by the clock of this process.
     pub(super) fn real_elapsed(&self) -> Microseconds {
         let here = self.now.monotonic.saturating_sub(self.begun);
         let here = u64::try_from(here.as_micros()).unwrap_or(u64::MAX);
         self.recording.time_before().saturating_add(here)
     }
 
-    /// The moment that is replayed, in nanoseconds since 1970.
-    pub(super) fn lived_moment(&self) -> i128 {
+    /// Returns the wall-clock time of the run, in nanoseconds since the Unix epoch; during a replay, that of the
+    /// replayed input.
+    pub(super) fn wall_time(&self) -> i128 {
         let ago = self.real_elapsed().saturating_sub(self.elapsed());
         self.now.wall - i128::from(ago) * 1000
     }
 
-    /// A moment of the run as text.
+    /// Formats a time of the run.
     pub(super) fn instant(&self, since_start: Microseconds) -> String {
         super::clock::instant(self.begun_at, since_start)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planrun_lang::graph;
 use planrun_lang::protocol::{RunState, StepState};
-use planrun_lang::secrets::{Redactor, hidden};
+use planrun_lang::secrets::{Redactor, redact_paths};
 use planrun_lang::sema::{Call, Node, NodeKind, Step};
 use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
@@ -23,7 +23,7 @@ use super::sensitive::{in_arguments, in_output};
 use super::task::TaskReport;
 use crate::journal::{Question, StepError};
 
-/// The end of a run.
+/// The outcome of a run.
 pub struct Outcome {
     pub run: String,
     pub plan: Arc<str>,
@@ -32,46 +32,49 @@ pub struct Outcome {
     pub error: Option<Arc<StepError>>,
     pub usage: Usage,
     pub duration: Duration,
-    /// The tasks of the plan itself, in source order.
+    /// Tasks of the plan itself, in source order.
     pub tasks: Vec<TaskReport>,
-    /// Its listeners, in source order.
+    /// Listeners of the plan itself, in source order.
     pub listeners: Vec<ListenerReport>,
-    /// Why the process let go of the run before its end.
+    /// Why the process suspended the run before its end.
     pub interruption: Option<Interruption>,
     /// Why steps could not be undone.
     pub not_undone: Vec<Arc<StepError>>,
-    /// What still waits for an answer, by the paths under which it is answered.
+    /// Questions that are still open, by the paths under which they are answered.
     pub questions: Vec<(Arc<str>, Arc<Question>)>,
-    /// Everything that people were asked, and what became of it.
+    /// Everything that people were asked, with the results.
     pub asked: Vec<QuestionReport>,
-    /// The paths of answers that were given beforehand and that nothing asked for.
+    /// Paths of answers that were given in advance and that nothing asked for.
     pub unused_answers: Vec<Arc<str>>,
-    /// No `recover` arm put a value in the place of a result.
+    /// Whether `recover` arms that only replace a result by a placeholder were disabled.
     pub strict: bool,
-    /// What was found out of steps that were verified; nothing where it has not completed.
+    /// Results of verification; `None` if the run has not completed.
     pub(super) found: Option<BTreeMap<NodeRef, CheckReport>>,
     trace: Trace,
 }
 
-/// What a run has used.
+/// Usage of a run.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Usage {
-    /// Attempts that were dispatched.
+    /// Number of attempts.
     pub calls: u64,
-    /// As the answers of tools report them.
+    /// As reported by the answers of tools.
     pub tokens: u64,
     pub cost: f64,
-    /// Attempts that verified a step, or undid it: no budget counts them.
+    /// Attempts in `verify` and `undo` blocks, which no budget counts.
     #[serde(skip_serializing_if = "is_zero")]
     pub exempt_calls: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde expects"
+)]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What is left of the frames, from which the reports of steps are made when somebody asks.
+/// The frames of the run, from which step reports are made on demand.
 #[derive(Default)]
 struct Trace {
     frames: Vec<Frame>,
@@ -80,19 +83,19 @@ struct Trace {
     redactor: Redactor,
 }
 
-/// What became of one step.
+/// The report of one step.
 #[derive(Clone, Debug, Serialize)]
 pub struct StepReport {
     pub path: Arc<str>,
-    /// What is called; absent for steps that hold others.
+    /// The called tool; absent for steps that hold other steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The class of the tool that it calls; nothing for steps that hold others, and for what verifies or undoes a step.
+    /// Effect of the called tool; `None` for steps that hold other steps, and in `verify` and `undo` blocks.
     #[serde(skip)]
     pub effect: Option<Effect>,
     pub status: StepState,
     pub attempts: u32,
-    /// RFC 3339; null where it never started.
+    /// RFC 3339; null if it never started.
     pub started_at: Option<String>,
     pub duration_ms: u64,
     pub arguments: Value,
@@ -101,18 +104,19 @@ pub struct StepReport {
     /// The error that a `recover` arm caught.
     pub recovered: Option<Value>,
     pub attributes: Vec<&'static str>,
-    /// Why it was skipped: `guard`, `upstream`, `replied` or `failed`, the last two because of a statement above.
+    /// Why it was skipped: `guard`, `upstream`, `replied` or `failed`; the last two refer to a statement above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
-    /// The steps that gave it nothing, where `reason` is `upstream`: by path, in source order.
+    /// Paths of the steps whose values are missing, in source order, if `reason` is `upstream`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<Arc<str>>,
-    /// Why it was done again, where another run has done it: `asked`, `definition`, `arguments` or `contract`.
+    /// Why it was executed again although another run had executed it: `asked`, `definition`, `arguments` or
+    /// `contract`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<&'static str>,
 }
 
-/// The JSON of a run.
+/// The JSON document of a run.
 #[derive(Serialize)]
 struct Document<'a> {
     version: u32,
@@ -131,26 +135,26 @@ struct Document<'a> {
     error: Option<Value>,
 }
 
-/// What was found out of the effects of a run that has completed.
+/// Results of verifying the effects of a completed run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Verification {
     pub verified: usize,
-    /// Calls that change something and say nothing of how to verify that.
+    /// Number of calls with effects that have no `verify`.
     pub unverified: usize,
-    /// The look was made, and what it looks for is not there.
+    /// Number of verifications that did not find the effect.
     pub failed: usize,
-    /// The look could not be made, so nobody knows.
+    /// Number of verifications that could not decide.
     pub inconclusive: usize,
     /// By path.
     pub checks: Vec<CheckReport>,
 }
 
-/// What was found out of one step.
+/// Result of verifying one step.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckReport {
     pub path: Arc<str>,
     pub status: CheckStatus,
-    /// What was called to look, each once, in the order of its first call.
+    /// Tools that were called to verify it, each once, in the order of their first calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,7 +171,7 @@ pub enum CheckStatus {
 }
 
 impl Verification {
-    /// The counts for people; what nobody could find out only where there is such a thing.
+    /// Formats the counts for people. `inconclusive` is only included if it is not zero.
     #[must_use]
     pub fn counts(&self) -> String {
         let Self {
@@ -231,7 +235,7 @@ impl Outcome {
     ) -> Self {
         let programs = scopes.into_iter().map(|scope| scope.program).collect();
         if !redactor.is_empty() {
-            self.error = self.error.map(|error| Arc::new(error.shown(&redactor)));
+            self.error = self.error.map(|error| Arc::new(error.redacted(&redactor)));
             for task in &mut self.tasks {
                 task.context = redactor
                     .value(&task.context)
@@ -249,7 +253,7 @@ impl Outcome {
         }
     }
 
-    /// What was found out of its effects; nothing where it has not completed.
+    /// Returns the results of verification; empty if the run has not completed.
     #[must_use]
     pub fn verification(&self) -> Verification {
         let Some(found) = &self.found else {
@@ -259,15 +263,15 @@ impl Outcome {
         Verification::new(found.values().cloned().chain(unverified).collect())
     }
 
-    /// Everything that must not be shown of the run.
+    /// Returns everything that must be redacted in output of the run.
     #[must_use]
     pub fn secrets(&self) -> &Redactor {
         &self.trace.redactor
     }
 
-    /// The reply as it may be shown: with marks for what is secret.
+    /// Returns the reply with secrets redacted.
     #[must_use]
-    pub fn shown_reply(&self) -> Option<Value> {
+    pub fn redacted_reply(&self) -> Option<Value> {
         let reply = self.reply.as_ref()?;
         Some(
             self.trace
@@ -277,11 +281,13 @@ impl Outcome {
         )
     }
 
-    /// Every step of the source, with marks for what is secret, those in other frames below the step that holds them, in source order.
+    /// Returns the reports of all steps, in source order, with secrets redacted. Steps in other frames follow the step
+    /// that holds them.
     #[must_use]
     pub fn steps(&self) -> Vec<StepReport> {
         let mut reports = Vec::new();
-        // Frames and the node to go on with, innermost last: no recursion over what may be deep.
+        // Frames, each with the node to continue with, innermost last, instead of recursion, because nesting may be
+        // deep.
         let mut open: Vec<(FrameId, usize)> = if self.trace.frames.is_empty() {
             Vec::new()
         } else {
@@ -302,7 +308,7 @@ impl Outcome {
             if let Some(step) = statement.step().filter(|_| !untaken) {
                 reports.push(self.trace.report(state, node, statement, step));
             }
-            // A listener is no step; its firings hold steps.
+            // A listener is not a step, but its firings hold steps.
             let inner = state.records[node]
                 .details()
                 .map(|details| details.frames.as_slice())
@@ -312,8 +318,8 @@ impl Outcome {
         reports
     }
 
-    /// The steps of the plan itself whose end hangs on what the clock and the order made of it: the run was cut short, or
-    /// replied early, and what ended it did not wait for them.
+    /// Returns the plan's own steps whose end depends on timing and on the order: the run was cut short or replied
+    /// early, and what ended it did not wait for them.
     #[must_use]
     pub fn left_open(&self, program: &Program) -> BTreeSet<Arc<str>> {
         let Some(frame) = self.trace.frames.first() else {
@@ -326,7 +332,7 @@ impl Outcome {
         let cut = self.state != RunState::Completed;
         let ends = |index: usize, node: &Node| match frame.nodes[index].state {
             StepState::Failed | StepState::Unknown => cut,
-            // An early reply; everything above it has settled.
+            // An early reply: everything above it has settled.
             StepState::Completed => {
                 !cut && matches!(node.kind, NodeKind::Reply(_)) && !node.guard.is_empty()
             }
@@ -356,10 +362,10 @@ impl Outcome {
         open.filter_map(|(_, node)| node.name.clone()).collect()
     }
 
-    /// The JSON document of the run.
+    /// Writes the JSON document of the run.
     ///
     /// # Errors
-    /// Whatever the writer says.
+    /// Returns an error if the writer fails.
     pub fn write_json(&self, writer: impl std::io::Write) -> std::io::Result<()> {
         let steps = self.steps();
         let document = Document {
@@ -367,7 +373,7 @@ impl Outcome {
             run: &self.run,
             plan: &self.plan,
             status: self.state,
-            reply: self.shown_reply(),
+            reply: self.redacted_reply(),
             steps,
             tasks: &self.tasks,
             listeners: &self.listeners,
@@ -381,11 +387,11 @@ impl Outcome {
 }
 
 impl Trace {
-    /// The effects that happened and were not looked at.
+    /// Returns reports for the effects that happened and were not verified.
     fn unverified(&self, found: &BTreeMap<NodeRef, CheckReport>) -> Vec<CheckReport> {
         let mut reports = Vec::new();
         let frames = self.frames.iter().enumerate();
-        for (id, frame) in frames.filter(|(_, frame)| !frame.aside) {
+        for (id, frame) in frames.filter(|(_, frame)| !frame.auxiliary) {
             let block = self.programs[frame.scope].plan.block(frame.block);
             for (node, (content, state)) in block.nodes.iter().zip(&frame.nodes).enumerate() {
                 let at = (id, u32::try_from(node).unwrap_or(u32::MAX));
@@ -409,11 +415,11 @@ impl Trace {
     fn report(&self, frame: &Frame, node: usize, statement: &Node, step: &Step) -> StepReport {
         let record = &frame.records[node];
         let details = record.details();
-        // What stands still because it failed shows that.
-        let stands = u32::try_from(node)
+        // A parked step is reported with its failure.
+        let visible = u32::try_from(node)
             .ok()
             .and_then(|node| frame.visible.get(&node));
-        let state = stands.copied().unwrap_or(frame.nodes[node].state);
+        let state = visible.copied().unwrap_or(frame.nodes[node].state);
         let path = statement
             .name
             .as_ref()
@@ -428,7 +434,7 @@ impl Trace {
             Value::Null
         };
         let caught = details.and_then(|details| details.error.as_ref());
-        let caught = caught.map(|error| error.shown(&self.redactor).to_value());
+        let caught = caught.map(|error| error.redacted(&self.redactor).to_value());
         let arguments = details.and_then(|details| details.arguments.clone());
         let arguments = arguments.unwrap_or_else(|| Value::Map(Arc::default()));
         let (error, recovered) = if record.recovered {
@@ -439,13 +445,13 @@ impl Trace {
         StepReport {
             path,
             tool: step.call().map(Call::path),
-            effect: (!frame.aside && calls_tool(step)).then_some(step.effect),
+            effect: (!frame.auxiliary && calls_tool(step)).then_some(step.effect),
             status: state,
             attempts: record.attempts,
             started_at: record.started.map(|started| self.instant(started)),
             duration_ms: record.duration / 1000,
-            output: self.shown(&output, &in_output(step)),
-            arguments: self.shown(&arguments, &in_arguments(step, &arguments)),
+            output: self.redacted(&output, &in_output(step)),
+            arguments: self.redacted(&arguments, &in_arguments(step, &arguments)),
             attributes: attributes(record),
             error,
             recovered,
@@ -461,7 +467,7 @@ impl Trace {
         }
     }
 
-    /// The steps of its block of which a statement wanted a value, or the success, and that gave none.
+    /// Returns the steps of its block that a statement needed, for their value or their success, and that have none.
     fn blocked_by(&self, frame: &Frame, node: usize) -> Vec<Arc<str>> {
         let program = &self.programs[frame.scope];
         let (graph, block) = (
@@ -470,7 +476,10 @@ impl Trace {
         );
         let (mut open, mut seen, mut found) = (vec![node], BTreeSet::new(), BTreeSet::new());
         while let Some(node) = open.pop() {
-            for (source, _) in graph.wanted(node).filter(|(_, edge)| edge.needs_success()) {
+            for (source, _) in graph
+                .dependencies(node)
+                .filter(|(_, edge)| edge.needs_success())
+            {
                 if frame.nodes[source].flags.has(Flags::AVAILABLE) || !seen.insert(source) {
                     continue;
                 }
@@ -478,7 +487,7 @@ impl Trace {
                     Some(statement) if statement.step().is_some() => {
                         found.insert(source);
                     }
-                    // Conditions, `let`s and joins gave nothing because of what stands behind them.
+                    // Conditions, `let`s and joins have no value because of nodes that they depend on.
                     Some(_) | None => open.push(source),
                 }
             }
@@ -492,8 +501,8 @@ impl Trace {
         found.into_iter().filter_map(name).collect()
     }
 
-    fn shown(&self, value: &Value, labels: &[Arc<str>]) -> Value {
-        let value = hidden(value, labels);
+    fn redacted(&self, value: &Value, labels: &[Arc<str>]) -> Value {
+        let value = redact_paths(value, labels);
         self.redactor.value(&value).unwrap_or(value)
     }
 

@@ -1,5 +1,5 @@
-//! `on_failure: pause`, and contracts that have changed: a failed step stays where it is and nothing new begins, until
-//! somebody resumes the run and the step is tried again.
+//! Parking: with `on_failure: pause`, or after a changed contract, a failed step stays where it is and nothing new
+//! begins, until the run is resumed and the step is retried.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,17 +20,17 @@ use super::task::Tasks;
 use super::tree::Tree;
 use crate::journal::{EventKind, StepError};
 
-/// What stands still because something has failed.
+/// The parked steps of a run.
 #[derive(Default)]
 pub(super) struct Parking {
-    /// Steps that have failed, and are not over.
+    /// Steps that have failed without settling, with their failures.
     steps: BTreeMap<NodeRef, Arc<StepError>>,
-    /// What could begin, had nothing failed.
+    /// Nodes that would begin if no step were parked.
     held_back: Vec<NodeRef>,
 }
 
 impl Parking {
-    /// A step has failed, and stands still.
+    /// Parks a step that has failed.
     pub(super) fn park(&mut self, ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
         let now = ctx.outbox.elapsed();
         let record = ctx.tree.record_mut(at);
@@ -59,14 +59,14 @@ impl Parking {
         });
     }
 
-    /// The error of a step that stands still, which ends because of something else.
-    pub(super) fn leave(&mut self, ctx: &mut Context, at: NodeRef) -> Option<Arc<StepError>> {
+    /// Removes a parked step that ends for another reason. Returns its failure.
+    pub(super) fn remove(&mut self, ctx: &mut Context, at: NodeRef) -> Option<Arc<StepError>> {
         let error = self.steps.remove(&at)?;
         ctx.tree[at.0].visible.remove(&at.1);
         Some(error)
     }
 
-    /// Whether what is ready in a frame has to wait, since something has failed. Firings go on to their end.
+    /// Returns true if a ready node has to wait because a step is parked. Firings continue to their end.
     pub(super) fn holds_back(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
         let holds = !self.steps.is_empty() && !is_shielded(&ctx.tree, at.0);
         if holds {
@@ -75,7 +75,7 @@ impl Parking {
         holds
     }
 
-    /// Why the process lets go of the run because of what has failed, as soon as nothing else is at work.
+    /// Returns why the process suspends the run because of a parked step, when nothing else is running.
     pub(super) fn failed_and_quiet(&self, ctx: &Context, calls: &Calls) -> Option<Interruption> {
         let (_, error) = self.steps.first_key_value()?;
         let busy = ctx.is_suspended()
@@ -86,8 +86,8 @@ impl Parking {
         (!busy).then(|| Interruption::Failed(error.clone()))
     }
 
-    /// Somebody wants the run to go on: what has failed is done again. Nothing is where somebody has said no, and where
-    /// nobody knows what has happened.
+    /// Retries the parked steps, because the run was resumed. Nothing is retried if a step was refused or its outcome
+    /// is unknown.
     pub(super) fn retry_failed(
         &mut self,
         ctx: &mut Context,
@@ -109,8 +109,8 @@ impl Parking {
         }
     }
 
-    /// As an earlier process did.
-    pub(super) fn retried_before(
+    /// Replays a retry of an earlier process.
+    pub(super) fn replay_retry(
         &mut self,
         ctx: &mut Context,
         tasks: &mut Tasks,
@@ -139,8 +139,8 @@ impl Parking {
             .emit(EventKind::StepRetried { path: path.clone() });
         tasks.take_up(ctx, at);
         ctx.counts_once(at);
-        self.leave(ctx, at);
-        leave_behind(ctx, compensation, at);
+        self.remove(ctx, at);
+        detach_finished_work(ctx, compensation, at);
         let record = ctx.tree.record_mut(at);
         record.started = None;
         let details = record.details_mut();
@@ -156,29 +156,29 @@ impl Parking {
     }
 }
 
-/// Whether a frame goes on while something stands still: firings, and what verifies or undoes a step.
+/// Returns true if a frame continues while steps are parked: firings, and `verify` and `undo` blocks.
 fn is_shielded(tree: &Tree, frame: FrameId) -> bool {
-    tree[frame].aside || tree.firing_around(frame).is_some()
+    tree[frame].auxiliary || tree.firing_around(frame).is_some()
 }
 
-/// What has worked for a step that is done again is no part of the plan's flow any more. A call whose execution has
-/// not ended goes on with it; any other begins another one. Every attempt belongs to one execution, so their count is
-/// a number that no execution has had.
-fn leave_behind(ctx: &mut Context, compensation: &mut Compensation, at: NodeRef) {
+/// Takes the frames that worked for a retried step out of the flow of the plan. A call whose execution has not ended
+/// continues it; any other begins a new one. Every attempt belongs to one execution, so the number of attempts is a
+/// number that no execution has had.
+fn detach_finished_work(ctx: &mut Context, compensation: &mut Compensation, at: NodeRef) {
     let attempts = ctx.tree.record(at).attempts;
-    let open = leave_execution(ctx, compensation, at);
+    let open = take_execution(ctx, compensation, at);
     let path = ctx.tree.own_path(at);
     ctx.executions.restart(path, attempts, open);
     let mut frames = ctx.tree.inner_frames(at).to_vec();
     while let Some(frame) = frames.pop() {
-        ctx.tree[frame].aside = true;
+        ctx.tree[frame].auxiliary = true;
         for node in 0..u32::try_from(ctx.tree[frame].records.len()).unwrap_or(u32::MAX) {
             let inner = (frame, node);
             let attempts = ctx.tree.record(inner).attempts;
             if attempts > 0 {
                 let (path, open) = (
                     ctx.tree.own_path(inner),
-                    leave_execution(ctx, compensation, inner),
+                    take_execution(ctx, compensation, inner),
                 );
                 ctx.executions.restart_inner(path, attempts, open);
             }
@@ -187,8 +187,8 @@ fn leave_behind(ctx: &mut Context, compensation: &mut Compensation, at: NodeRef)
     }
 }
 
-/// The execution of a call that another frame goes on with: what it did is that one's to undo.
-fn leave_execution(
+/// Takes the open execution of a call, which another frame continues and is then responsible for undoing.
+fn take_execution(
     ctx: &mut Context,
     compensation: &mut Compensation,
     at: NodeRef,

@@ -1,4 +1,4 @@
-//! State of the questions that tools ask during calls, with the answers given so far.
+//! State of the questions that peers ask during calls, with the answers given so far.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,80 +10,82 @@ use super::frame::NodeRef;
 use super::tree::Tree;
 use crate::journal::{Question, Questions};
 
-/// What calls in flight have asked, by their steps.
+/// The questions of peers, by the steps that call them.
 #[derive(Default)]
 pub(super) struct Peers {
-    talks: BTreeMap<NodeRef, Talk>,
+    conversations: BTreeMap<NodeRef, Conversation>,
 }
 
-/// What one call has asked. A call has at most one open question.
+/// The questions of one peer, of which at most one is open.
 #[derive(Default)]
-pub(super) struct Talk {
+pub(super) struct Conversation {
     pub open: Option<Arc<Question>>,
     /// The attempt that waits for the reply. After a restart there is none until the peer asks again.
     pub waiting: Option<CallId>,
-    /// Questions with the answers that they got.
+    /// Questions with their answers.
     answered: Vec<(Arc<Question>, Value)>,
 }
 
 impl Peers {
-    /// What a call has asked so far.
-    pub(super) fn talk(&mut self, at: NodeRef) -> &mut Talk {
-        self.talks.entry(at).or_default()
+    /// Returns the questions of a call's peer.
+    pub(super) fn conversation(&mut self, at: NodeRef) -> &mut Conversation {
+        self.conversations.entry(at).or_default()
     }
 
-    /// The open question of a call.
+    /// Returns the open question of a call's peer.
     pub(super) fn open(&self, at: NodeRef) -> Option<&Arc<Question>> {
-        self.talks.get(&at)?.open.as_ref()
+        self.conversations.get(&at)?.open.as_ref()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.talks.is_empty()
+        self.conversations.is_empty()
     }
 
     pub(super) fn any_open(&self) -> bool {
-        self.talks.values().any(|talk| talk.open.is_some())
+        self.conversations
+            .values()
+            .any(|conversation| conversation.open.is_some())
     }
 
-    /// The call behind an open question.
+    /// Returns the call whose peer asks the open question under a path.
     pub(super) fn at(&self, tree: &Tree, questions: &Questions, path: &str) -> Option<NodeRef> {
         let step = questions.step(path)?;
-        let asks = |(at, talk): (&NodeRef, &Talk)| {
-            let open = talk.open.as_ref()?;
+        let asks = |(at, conversation): (&NodeRef, &Conversation)| {
+            let open = conversation.open.as_ref()?;
             (*tree.own_path(*at) == **step && *open.path(step) == *path).then_some(*at)
         };
-        self.talks.iter().find_map(asks)
+        self.conversations.iter().find_map(asks)
     }
 
-    /// The answer that the same question of this execution got before.
+    /// Returns the earlier answer to the same question in the same execution.
     pub(super) fn answer_to(&self, at: NodeRef, question: &Question) -> Option<Value> {
-        let answered = &self.talks.get(&at)?.answered;
+        let answered = &self.conversations.get(&at)?.answered;
         let same = answered.iter().find(|(known, _)| known.is_same(question));
         same.map(|(_, answer)| answer.clone())
     }
 
-    /// The open question of a call has got its answer.
+    /// Records the answer to the open question of a call's peer.
     pub(super) fn note_answer(&mut self, at: NodeRef, answer: &Value) {
-        if let Some(talk) = self.talks.get_mut(&at)
-            && let Some(question) = talk.open.take()
+        if let Some(conversation) = self.conversations.get_mut(&at)
+            && let Some(question) = conversation.open.take()
         {
-            talk.answered.push((question, answer.clone()));
+            conversation.answered.push((question, answer.clone()));
         }
     }
 
-    /// What a call asks is open no more; false where nothing was.
+    /// Closes the open question of a call's peer. Returns false if there is none.
     pub(super) fn close(&mut self, at: NodeRef) -> bool {
-        let talk = self.talks.get_mut(&at);
-        talk.is_some_and(|talk| talk.open.take().is_some())
+        let conversation = self.conversations.get_mut(&at);
+        conversation.is_some_and(|conversation| conversation.open.take().is_some())
     }
 
-    /// The attempt that waits for the reply, if one does: it waits no longer.
+    /// Takes the attempt that waits for the reply.
     pub(super) fn take_waiting(&mut self, at: NodeRef) -> Option<CallId> {
-        self.talks.get_mut(&at)?.waiting.take()
+        self.conversations.get_mut(&at)?.waiting.take()
     }
 
-    /// The step of a call has settled.
+    /// Forgets a call whose step has settled.
     pub(super) fn settled(&mut self, at: NodeRef) {
-        self.talks.remove(&at);
+        self.conversations.remove(&at);
     }
 }

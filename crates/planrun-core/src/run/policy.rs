@@ -6,23 +6,24 @@ use std::time::Duration;
 use planrun_lang::sema::{Backoff, Budget, OnFailure, Policy, Retry, Step};
 use planrun_lang::types::{Effect, ErrorPattern, Signature};
 
-/// Settings of the project, for what a plan leaves out.
+/// Settings of the project, for what a plan leaves open.
 #[derive(Clone, Debug, Default)]
 pub struct Defaults {
     pub policy: Policy,
-    /// The most that a run of any plan may use.
+    /// Upper limits of what a run of any plan may use.
     pub limits: Budget,
-    /// Over what the plan says, from the command line.
+    /// Limit from the command line, which takes precedence over the plan.
     pub max_steps: Option<u64>,
-    /// How steps that say nothing of it are retried, by what they call: effects too.
+    /// Retry settings by tool, for steps without their own; they apply to effects, too.
     pub retries: Arc<[ToolRetry]>,
-    /// The tools before each call of which the project wants somebody's yes, where the step has no `confirm` of its own.
+    /// Tools whose calls need a confirmation, if the step has no `confirm` of its own.
     pub confirm: Arc<[ToolNames]>,
-    /// No `recover` arm puts a value in the place of a result: see [`Plan::is_placeholder`](planrun_lang::sema::Plan::is_placeholder).
+    /// Disables `recover` arms that only replace a result by a placeholder: see
+    /// [`Plan::is_placeholder`](planrun_lang::sema::Plan::is_placeholder).
     pub strict: bool,
 }
 
-/// Tools that a project speaks of: one, or all of a namespace.
+/// Names one tool, or all tools of a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolNames {
     namespace: Arc<str>,
@@ -30,7 +31,7 @@ pub struct ToolNames {
 }
 
 impl ToolNames {
-    /// `namespace.tool`, or `namespace.*`; nothing where the text is neither.
+    /// Parses `namespace.tool` or `namespace.*`; `None` if the text is neither.
     #[must_use]
     pub fn find(written: &str) -> Option<Self> {
         let (namespace, tool) = written.split_once('.')?;
@@ -41,26 +42,26 @@ impl ToolNames {
         })
     }
 
-    /// Whether this tool is among them.
+    /// Returns true if this tool is among them.
     #[must_use]
     pub fn covers(&self, called: &Signature) -> bool {
         self.names(&called.namespace, &called.name)
     }
 
-    /// Whether the tool of this name is among them.
+    /// Returns true if the tool of this name is among them.
     #[must_use]
     pub fn names(&self, namespace: &str, tool: &str) -> bool {
         *self.namespace == *namespace && self.tool.as_ref().is_none_or(|own| **own == *tool)
     }
 
-    /// What is asked before a call of one of them, where the project wants a yes.
+    /// Returns the question that is asked before a call, if the project requires a confirmation.
     #[must_use]
     pub fn question(tool: &str) -> String {
         format!("Call `{tool}`?")
     }
 }
 
-/// `retry` of a project: what a step's own `retry` would say, for calls of these tools.
+/// The `retry` setting of a project for calls of these tools.
 #[derive(Clone, Debug)]
 pub struct ToolRetry {
     pub tools: ToolNames,
@@ -68,12 +69,12 @@ pub struct ToolRetry {
 }
 
 impl Defaults {
-    /// What a step's own `retry` says; else what the project says of the tool, or of its namespace.
+    /// Returns the `retry` of a step, or that of the project for its tool or namespace.
     pub(super) fn retry_of<'s>(&'s self, step: &'s Step, called: &Signature) -> Option<&'s Retry> {
         step.retry().or_else(|| self.retry_for(called))
     }
 
-    /// How calls of a tool are retried where their steps do not say: what the project says of it, or of its namespace.
+    /// Returns the `retry` setting of the project for a tool, or for its namespace.
     #[must_use]
     pub fn retry_for(&self, called: &Signature) -> Option<&Retry> {
         let own = || {
@@ -88,16 +89,16 @@ impl Defaults {
     }
 }
 
-/// How long an attempt may take when nobody says: without a bound a lost answer would hold a run for ever.
+/// Default timeout of an attempt. Without a bound, a lost answer would block a run forever.
 const TIMEOUT: Duration = Duration::from_mins(5);
 const CONCURRENCY: u32 = 16;
-/// Steps of a run where neither the plan nor the project says how many.
+/// Default limit for the steps of a run.
 pub const MAX_STEPS: u64 = 10_000;
 const MAX_FIRINGS: u64 = 1000;
 const MAX_RESULT: u64 = 8 * 1024 * 1024;
 const MAX_MEMORY: u64 = 1024 * 1024 * 1024;
 
-/// The settings of one plan instance, complete.
+/// The complete settings of one plan instance.
 #[derive(Clone, Debug)]
 pub(super) struct Effective {
     pub retry: Retry,
@@ -109,7 +110,7 @@ pub(super) struct Effective {
     pub max_steps: u64,
     pub max_firings: u64,
     pub max_result: u64,
-    /// No arm of `recover` puts a value in the place of a result.
+    /// Disables `recover` arms that only replace a result by a placeholder.
     pub strict: bool,
 }
 
@@ -121,7 +122,7 @@ impl Effective {
         Self {
             retry: policy.retry.over(&project.retry),
             timeout: policy.timeout.or(project.timeout).unwrap_or(TIMEOUT),
-            // A budget of time is a deadline that is told of when it comes near.
+            // A time budget is a deadline with a warning before it.
             deadline: policy
                 .deadline
                 .or(project.deadline)
@@ -151,7 +152,7 @@ impl Effective {
         }
     }
 
-    /// How a call of this class is retried, and on which errors.
+    /// Returns how a call with this effect is retried, and on which errors.
     pub(super) fn backoff(
         &self,
         step: Option<&Retry>,
@@ -160,7 +161,7 @@ impl Effective {
         Backoff::of(step, &self.retry, effect)
     }
 
-    /// Whether somebody wanted the run to pause when attempts are used up.
+    /// Returns true if the run pauses when the attempts of a call are exhausted.
     pub(super) fn pauses_when_exhausted(&self, step: Option<&Retry>) -> bool {
         step.and_then(|retry| retry.pause_when_exhausted)
             .or(self.retry.pause_when_exhausted)

@@ -1,11 +1,11 @@
-//! A checked plan ready to run: with its graph, and with the plans that it calls.
+//! A checked plan that is ready to run: with its graph, and with the plans that it calls.
 
 use std::sync::Arc;
 
 use planrun_lang::graph::{self, Graph};
 use planrun_lang::sema::Plan;
 
-/// A checked plan with its graph, and those that it calls.
+/// A checked plan with its graph and the programs of the plans that it calls.
 #[derive(Debug)]
 pub struct Program {
     pub plan: Arc<Plan>,
@@ -14,14 +14,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// Whether something in a plan, or in those that it calls, happens because of events.
+    /// Returns true if something in a plan, or in one that it calls, reacts to events.
     pub(super) fn reacts(&self) -> bool {
         let blocks = &self.plan.blocks;
         let mut nodes = blocks.iter().flat_map(|block| &block.nodes);
         nodes.any(|node| node.event().is_some()) || self.plans.iter().any(|called| called.reacts())
     }
 
-    /// Orders a plan and those that it calls.
+    /// Builds the graphs of a plan and of those that it calls.
     #[must_use]
     pub fn new(plan: Arc<Plan>) -> Self {
         let graph = Arc::new(graph::build(&plan));

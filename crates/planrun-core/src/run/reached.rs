@@ -1,40 +1,40 @@
-//! Coverage points: what each statement of a plan has come to in a run.
+//! Coverage points: what a statement of a plan reaches in a run.
 
 use planrun_lang::types::ErrorClass;
 
-/// What a statement has come to.
+/// What a statement has reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reached {
     /// A step has begun.
     Started,
-    /// A condition, an `ensure` or the `when` of a listener came out so.
+    /// A condition, an `ensure` or the `when` of a listener was evaluated.
     Decided(bool),
     /// The arm of a `match` with this number was taken.
     Arm(usize),
     /// The arm of `recover` with this number was taken.
     Recovered(usize),
-    /// A step, or an attempt at it, failed so, whether or not it was tried again.
+    /// A step, or an attempt at it, failed with this class, whether or not it was retried.
     Failed(ErrorClass),
-    /// `each` has begun with so many elements.
+    /// `each` has begun with this number of elements.
     Elements(usize),
     /// `repeat` has ended after its first round.
     Once,
-    /// `repeat` has gone into its second round.
+    /// `repeat` has entered its second round.
     SecondRound,
-    /// What undoes the step has begun.
+    /// The `undo` of a step has begun.
     Undone,
-    /// What verifies the step has begun.
+    /// The `verify` of a step has begun.
     Verified,
-    /// Its agent was asked whether it was done, and said yes, no, or nothing of both.
+    /// Its agent was asked whether the step was done: yes, no, or undecided.
     Asked(Option<bool>),
     /// A listener has fired.
     Fired,
     /// A `reply` has its value.
     Replied,
-    /// Somebody agreed to what a step asks for.
+    /// A person approved a step.
     Approved,
-    /// Somebody said no to it.
+    /// A person refused a step.
     Refused,
-    /// Somebody filled in a form.
+    /// A person filled in a form.
     Answered,
 }

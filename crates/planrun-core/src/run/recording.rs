@@ -15,24 +15,24 @@ use crate::journal::{
 /// What a run knows of its journal.
 #[derive(Default)]
 pub(super) struct Recording {
-    /// Whether anything is written down.
+    /// Whether events are recorded.
     is_durable: bool,
-    /// Whether anybody wants events.
+    /// Whether the driver wants events.
     is_observed: bool,
-    /// The number of the last event that cannot be lost any more.
+    /// Number of the last durable event.
     durable: u64,
-    past: Option<ReplayState>,
-    /// Calls that have begun again and whose answer is among the external inputs.
+    replay: Option<ReplayState>,
+    /// Recorded calls that have begun again and whose answers are among the external inputs.
     expecting: HashMap<Arc<str>, NodeRef>,
-    /// The moment of the run that is being replayed.
-    then: Option<Microseconds>,
-    /// Time of the run before this process took it over.
-    before: Microseconds,
-    /// Said, and not taken yet.
-    mail: VecDeque<Message>,
-    /// The number of the last event that was told.
+    /// The time of the replayed input, since the run began; `None` after the replay.
+    replay_time: Option<Microseconds>,
+    /// Time between the beginning of the run and the beginning of this process.
+    time_before: Microseconds,
+    /// Messages that have not been taken yet.
+    inbox: VecDeque<Message>,
+    /// Number of the last event.
     events: u64,
-    /// The steps that have settled, and all that the plan itself holds.
+    /// Number of settled steps, and number of all steps of the plan itself.
     steps_done: u64,
     steps_all: u64,
 }
@@ -40,38 +40,38 @@ pub(super) struct Recording {
 impl Recording {
     pub(super) fn new(
         (is_durable, is_observed): (bool, bool),
-        past: Option<ReplayState>,
+        replay: Option<ReplayState>,
         now: i128,
     ) -> Self {
-        let (mut events, mut before) = (0, 0);
-        if let Some(past) = &past {
-            events = past.last;
-            // A clock that was set back in between does not make the run younger than its last event.
-            let age = now.max(past.last_at) - past.begun_at;
-            before = u64::try_from(age / 1000).unwrap_or(0);
+        let (mut events, mut time_before) = (0, 0);
+        if let Some(replay) = &replay {
+            events = replay.last;
+            // If the clock was set back in between, the run is still not younger than its last event.
+            let age = now.max(replay.last_at) - replay.begun_at;
+            time_before = u64::try_from(age / 1000).unwrap_or(0);
         }
         Self {
             is_durable,
             is_observed,
             durable: events,
-            then: past.as_ref().map(|_| 0),
-            past,
-            before,
+            replay_time: replay.as_ref().map(|_| 0),
+            replay,
+            time_before,
             events,
             ..Self::default()
         }
     }
 
-    /// Whether what an earlier process wrote is still being replayed.
+    /// Returns true while events of earlier processes are replayed.
     pub(super) fn is_replaying(&self) -> bool {
-        self.then.is_some()
+        self.replay_time.is_some()
     }
 
-    /// The number of a change that is told of now; nothing where an earlier process has told of it.
+    /// Returns the number of a new event; `None` if an earlier process has recorded it.
     pub(super) fn next_event(&mut self, kind: &EventKind) -> Option<u64> {
         self.count_steps(kind);
-        if let Some(past) = &mut self.past
-            && past.cross_off(kind.name(), kind.path())
+        if let Some(replay) = &mut self.replay
+            && replay.mark_replayed(kind.name(), kind.path())
         {
             return None;
         }
@@ -79,47 +79,47 @@ impl Recording {
         Some(self.events)
     }
 
-    /// Everything that earlier processes have written down is replayed: from here on the run is younger than its journal.
+    /// Ends the replay, after all external inputs have been replayed.
     pub(super) fn end_replay(&mut self) {
-        self.then = None;
+        self.replay_time = None;
     }
 
-    /// The number of the latest event.
+    /// Returns the number of the last event.
     pub(super) fn last_event(&self) -> u64 {
         self.events
     }
 
-    /// How many steps of the plan have settled, and how many it has.
+    /// Returns the number of settled steps of the plan, and the number of all of its steps.
     pub(super) fn steps(&self) -> (u64, u64) {
         (self.steps_done, self.steps_all)
     }
 
-    /// The moment of the run that is being replayed.
-    pub(super) fn then(&self) -> Option<Microseconds> {
+    /// Returns the time of the replayed input, since the run began; `None` after the replay.
+    pub(super) fn replay_time(&self) -> Option<Microseconds> {
         self.then
     }
 
-    /// Time of the run before this process took it over.
+    /// Returns the time between the beginning of the run and the beginning of this process.
     pub(super) fn time_before(&self) -> Microseconds {
-        self.before
+        self.time_before
     }
 
-    /// Whether anybody wants events.
+    /// Returns true if the driver wants events.
     pub(super) fn is_observed(&self) -> bool {
         self.is_observed
     }
 
-    /// Whether nobody hears of events, and none is left from an earlier process.
+    /// Returns true if events are neither recorded nor observed, and there are none of earlier processes.
     pub(super) fn is_silent(&self) -> bool {
-        !self.is_durable && !self.is_observed && self.past.is_none()
+        !self.is_durable && !self.is_observed && self.replay.is_none()
     }
 
-    /// Whether anything is written down.
+    /// Returns true if events are recorded.
     pub(super) fn is_durable(&self) -> bool {
         self.is_durable
     }
 
-    /// The number of the last event that cannot be lost any more.
+    /// Returns the number of the last durable event.
     pub(super) fn durable(&self) -> u64 {
         if self.is_durable {
             self.durable
@@ -132,115 +132,124 @@ impl Recording {
         self.durable = self.durable.max(number);
     }
 
-    /// A call that an earlier process has begun: where it was made again after it had ended, the first time; of the last
-    /// time the latest execution. Each is given once.
+    /// Takes the next recorded call of a step: if the call was made again after it had ended, each of these in order,
+    /// and of the last one its latest execution.
     pub(super) fn begun(&mut self, path: &str) -> Option<RecordedCall> {
-        let past = self.past.as_mut()?;
-        let generation = past.generations.current(path);
-        let call = past.steps.get_mut(path)?.next_call(generation)?;
+        let replay = self.replay.as_mut()?;
+        let generation = replay.generations.current(path);
+        let call = replay.steps.get_mut(path)?.next_call(generation)?;
         Some(*call)
     }
 
-    /// Something is done again in what is being replayed.
+    /// Replays a retry.
     pub(super) fn replay_retry(&mut self) {
-        if let Some(past) = &mut self.past {
-            past.generations.replay_retry();
+        if let Some(replay) = &mut self.replay {
+            replay.generations.replay_retry();
         }
     }
 
-    /// Whether an earlier process has begun a call, and it was not given yet.
+    /// Returns true if there is a recorded call of a step that was not taken yet.
     pub(super) fn has_begun(&self, path: &str) -> bool {
-        let Some(past) = &self.past else { return false };
-        let generation = past.generations.current(path);
-        let step = past.steps.get(path);
+        let Some(replay) = &self.replay else {
+            return false;
+        };
+        let generation = replay.generations.current(path);
+        let step = replay.steps.get(path);
         step.is_some_and(|step| step.has_next_call(generation))
     }
 
-    /// What an earlier process has taken over from another run for a step. It is given once.
+    /// Takes the recorded result that a step copied from another run.
     pub(super) fn copied(&mut self, path: &str) -> Option<Value> {
-        self.past.as_mut()?.steps.get_mut(path)?.copied.take()
+        self.replay.as_mut()?.steps.get_mut(path)?.copied.take()
     }
 
-    /// Whether an earlier process has taken over the value of a step.
+    /// Returns true if there is a recorded result that a step copied from another run.
     pub(super) fn has_copied(&self, path: &str) -> bool {
-        let step = self.past.as_ref().and_then(|past| past.steps.get(path));
+        let step = self
+            .replay
+            .as_ref()
+            .and_then(|replay| replay.steps.get(path));
         step.is_some_and(|step| step.copied.is_some())
     }
 
-    /// Whether the last process that drove a run that is only inspected found a step settled already.
+    /// Returns true if the last process that drove the run found the step already settled. Used when a run is only
+    /// inspected.
     pub(super) fn was_reused(&self, path: &str) -> bool {
-        let Some(past) = &self.past else { return false };
-        past.steps
+        let Some(replay) = &self.replay else {
+            return false;
+        };
+        replay
+            .steps
             .get(path)
-            .is_some_and(|step| step.process < past.processes)
+            .is_some_and(|step| step.process < replay.processes)
     }
 
-    /// Whether what has failed is done again later in what is being replayed.
+    /// Returns true if the replay contains a retry of what has failed.
     pub(super) fn is_retried_later(&self, path: &str) -> bool {
-        self.past
+        self.replay
             .as_ref()
-            .is_some_and(|past| past.tells(EventName::StepRetried, path))
+            .is_some_and(|replay| replay.has_unreplayed(EventName::StepRetried, path))
     }
 
-    /// Whether an earlier process has written down that it was in doubt about a call, and it was not replayed yet.
+    /// Returns true if an unknown outcome of a call is recorded and has not been replayed yet.
     pub(super) fn has_waited(&self, path: &str) -> bool {
-        self.past
+        self.replay
             .as_ref()
-            .is_some_and(|past| past.tells(EventName::StepWaiting, path))
+            .is_some_and(|replay| replay.has_unreplayed(EventName::StepWaiting, path))
     }
 
-    /// Whether an earlier process has written down the end of a step, and it was not replayed yet.
+    /// Returns true if the end of a step is recorded and has not been replayed yet.
     pub(super) fn has_settled(&self, path: &str) -> bool {
-        self.past
+        self.replay
             .as_ref()
-            .is_some_and(|past| past.tells(EventName::StepSettled, path))
+            .is_some_and(|replay| replay.has_unreplayed(EventName::StepSettled, path))
     }
 
-    /// Whether the run has got another text.
+    /// Returns true if the run was patched.
     pub(super) fn is_patched(&self) -> bool {
-        self.past
+        self.replay
             .as_ref()
-            .is_some_and(|past| past.patched.is_some())
+            .is_some_and(|replay| replay.patched.is_some())
     }
 
-    /// Whether an earlier process has come to a step.
+    /// Returns true if an earlier process recorded anything of a step.
     pub(super) fn knows(&self, path: &str) -> bool {
-        self.past
+        self.replay
             .as_ref()
-            .is_some_and(|past| past.steps.contains_key(path))
+            .is_some_and(|replay| replay.steps.contains_key(path))
     }
 
-    /// Somebody has said something to the run.
-    pub(super) fn post(&mut self, message: Message) {
-        if self.mail.iter().all(|known| known.id != message.id) {
-            self.mail.push_back(message);
+    /// Adds a message, unless it is already there.
+    pub(super) fn push_message(&mut self, message: Message) {
+        if self.inbox.iter().all(|known| known.id != message.id) {
+            self.inbox.push_back(message);
         }
     }
 
-    /// Whether something was said that was not taken yet.
-    pub(super) fn has_mail(&self) -> bool {
-        !self.mail.is_empty()
+    /// Returns true if there are messages that have not been taken.
+    pub(super) fn has_messages(&self) -> bool {
+        !self.inbox.is_empty()
     }
 
-    /// The oldest of what others have said to the run and no event tells of.
+    /// Takes the oldest message.
     pub(super) fn next_message(&mut self) -> Option<Message> {
-        self.mail.pop_front()
+        self.inbox.pop_front()
     }
 
-    /// The answer to a call that begins again when everything else was replayed.
+    /// Takes the answer to a call that begins again only after the replay.
     pub(super) fn late_answer(&mut self, path: &str) -> Option<Result<Value, Arc<StepError>>> {
-        self.past
+        self.replay
             .as_mut()
-            .filter(|_| self.then.is_none())?
+            .filter(|_| self.replay_time.is_none())?
             .late_answer(path)
     }
 
-    /// A call whose answer is among the external inputs has begun again.
+    /// Registers a recorded call that has begun again and whose answer is among the external inputs.
     pub(super) fn expect(&mut self, path: Arc<str>, at: NodeRef) {
         self.expecting.insert(path, at);
     }
 
-    /// What an earlier process asked at a step about this execution. It is given once.
+    /// Takes the recorded question of a step about this execution.
     pub(super) fn asked(
         &mut self,
         path: &str,
@@ -252,7 +261,7 @@ impl Recording {
         })
     }
 
-    /// What an earlier process asked about a step that had ended, so that it can be undone. It is given once.
+    /// Takes the recorded question about a step that had already ended, which is asked for its undo.
     pub(super) fn asked_after_end(
         &mut self,
         path: &str,
@@ -266,19 +275,19 @@ impl Recording {
     fn take_asked(
         &mut self,
         path: &str,
-        wanted: impl Fn(&RecordedQuestion) -> bool,
+        matches: impl Fn(&RecordedQuestion) -> bool,
     ) -> Option<RecordedQuestion> {
-        let asked = &mut self.past.as_mut()?.steps.get_mut(path)?.asked;
-        let index = asked.iter().position(wanted)?;
+        let asked = &mut self.replay.as_mut()?.steps.get_mut(path)?.asked;
+        let index = asked.iter().position(matches)?;
         Some(asked.remove(index))
     }
 
-    /// Whether an earlier process asked at a step about this execution.
+    /// Returns true if there is a recorded question of a step about this execution.
     pub(super) fn has_asked(&self, path: &str, kind: Waiting, execution: u32) -> bool {
         let asked = self
-            .past
+            .replay
             .as_ref()
-            .and_then(|past| past.steps.get(path))
+            .and_then(|replay| replay.steps.get(path))
             .map(|step| &step.asked);
         asked.is_some_and(|asked| {
             asked
@@ -287,27 +296,27 @@ impl Recording {
         })
     }
 
-    /// An answer that an earlier process took is not replayed again.
+    /// Removes a recorded answer, so that it is not replayed.
     pub(super) fn forget_answer(&mut self, path: &str) {
-        if let Some(past) = &mut self.past {
-            past.forget_answer(path);
+        if let Some(replay) = &mut self.replay {
+            replay.forget_answer(path);
         }
     }
 
-    /// The moment until which a step waited in an earlier process.
+    /// Takes the recorded time until which a step waits.
     pub(super) fn slept_until(&mut self, path: &str) -> Option<i128> {
-        self.past.as_mut()?.steps.get_mut(path)?.until.take()
+        self.replay.as_mut()?.steps.get_mut(path)?.until.take()
     }
 
-    /// How long the run has waited for people, or for somebody to resume it, since the moment that is replayed.
+    /// Returns how long the run was idle since the replayed time, waiting for people or to be resumed.
     pub(super) fn idle(&self, now: i128) -> std::time::Duration {
-        let (Some(past), Some(then)) = (&self.past, self.then) else {
+        let (Some(replay), Some(time)) = (&self.replay, self.replay_time) else {
             return std::time::Duration::ZERO;
         };
-        past.idle_since(past.begun_at + i128::from(then) * 1000, now)
+        replay.idle_since(replay.begun_at + i128::from(time) * 1000, now)
     }
 
-    /// Counts the plan's own steps: the paths of others name the step that holds them.
+    /// Counts the plan's own steps. The paths of other steps contain the name of the step that holds them.
     fn count_steps(&mut self, kind: &EventKind) {
         if let EventKind::RunStarted { steps, .. } = kind {
             self.steps_all = *steps as u64;
@@ -325,15 +334,15 @@ impl Recording {
         }
     }
 
-    /// The next external input that has a receiver.
+    /// Takes the next external input that has a receiver.
     pub(super) fn next_external_input(
         &mut self,
         questions: &Questions,
     ) -> Option<(ExternalInput, Option<NodeRef>)> {
         let Self {
-            past, expecting, ..
+            replay, expecting, ..
         } = self;
-        let past = past.as_mut()?;
+        let replay = replay.as_mut()?;
         let goes_to = |input: &ExternalInput| match &input.kind {
             ExternalInputKind::Answer { path, .. } => expecting.get(path).map(|at| Some(*at)),
             ExternalInputKind::Given(answer) => questions.step(&answer.path).map(|_| None),
@@ -343,18 +352,18 @@ impl Recording {
             | ExternalInputKind::Cancel { .. }
             | ExternalInputKind::Retried { .. } => Some(None),
         };
-        let (index, at) = past
+        let (index, at) = replay
             .external_inputs
             .iter()
             .enumerate()
             .find_map(|(index, input)| Some((index, goes_to(input)?)))?;
-        let input = past.external_inputs.remove(index)?;
+        let input = replay.external_inputs.remove(index)?;
         if let ExternalInputKind::Answer { path, .. } = &input.kind {
             expecting.remove(path);
         }
-        let age = u64::try_from((input.at - past.begun_at) / 1000).unwrap_or(0);
-        // Time does not go back where the clock was set back.
-        self.then = self.then.max(Some(age));
+        let age = u64::try_from((input.at - replay.begun_at) / 1000).unwrap_or(0);
+        // Replayed time does not go back, even if the clock was set back.
+        self.replay_time = self.replay_time.max(Some(age));
         Some((input, at))
     }
 }

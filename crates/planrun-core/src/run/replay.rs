@@ -9,7 +9,7 @@ use super::machine::Run;
 use crate::journal::{AnswerError, Bound, ExternalInputKind, InboxCommand, Message};
 
 impl Run {
-    /// Lives through the next thing that an earlier process learned; false where nothing of that is left.
+    /// Replays the next external input. Returns false if nothing is left to replay.
     pub(super) fn replay(&mut self) -> bool {
         if !self.ctx.outbox.recording.is_replaying() {
             return false;
@@ -22,9 +22,9 @@ impl Run {
         let (ctx, steps) = (&mut self.ctx, &mut self.steps);
         match (input.kind, at) {
             (ExternalInputKind::Answer { outcome, .. }, Some(at)) => {
-                steps.calls.answered_before(ctx, at, outcome);
+                steps.calls.replay_answer(ctx, at, outcome);
             }
-            (ExternalInputKind::Timer { path, timer }, _) => self.timer_fired_before(&path, timer),
+            (ExternalInputKind::Timer { path, timer }, _) => self.replay_timer(&path, timer),
             (ExternalInputKind::Signal { signal, payload }, _) => {
                 let payload = payload.to_json();
                 steps.waits.receive_signal(ctx, &signal, &payload, None);
@@ -45,12 +45,10 @@ impl Run {
             (ExternalInputKind::Cancel { keep }, _) => self.stop(keep),
             (ExternalInputKind::Retried { path }, _) => {
                 ctx.outbox.recording.replay_retry();
-                let is_verification = self.compensation.verified_again_before(ctx, &path);
+                let is_verification = self.compensation.replay_verification_retry(ctx, &path);
                 if !is_verification {
                     let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
-                    steps
-                        .parking
-                        .retried_before(ctx, tasks, compensation, &path);
+                    steps.parking.replay_retry(ctx, tasks, compensation, &path);
                 }
             }
             (ExternalInputKind::Answer { .. }, None) => {}
@@ -59,11 +57,11 @@ impl Run {
         true
     }
 
-    fn timer_fired_before(&mut self, path: &str, timer: Bound) {
+    fn replay_timer(&mut self, path: &str, timer: Bound) {
         let ctx = &mut self.ctx;
         match timer {
-            Bound::Deadline => ctx.deadline_is_over(),
-            Bound::Expires | Bound::Wait => self.steps.people.hold_ended_before(ctx, path),
+            Bound::Deadline => ctx.deadline_expired(),
+            Bound::Expires | Bound::Wait => self.steps.people.replay_hold_end(ctx, path),
             Bound::Within => {
                 let tree = &ctx.tree;
                 let runs =
@@ -71,7 +69,7 @@ impl Run {
                 let mut bounded = ctx.schedule.within.iter();
                 let found = bounded.find(|(at, own)| *own.path == *path && runs(**at));
                 if let Some(at) = found.map(|(at, _)| *at) {
-                    self.steps.within_is_over(ctx, at);
+                    self.steps.within_expired(ctx, at);
                 }
             }
         }
@@ -118,7 +116,7 @@ impl Run {
         self.perform();
     }
 
-    /// What was said when the time of a wait was over already comes too late for it, whenever a process hears of it.
+    /// Ends the waits whose timeouts had already expired when a message was sent, however late a process reads it.
     fn end_waits_before(&mut self, at: i128) {
         let ctx = &self.ctx;
         let ago = u64::try_from((ctx.outbox.now.wall - at) / 1000).unwrap_or(0);
@@ -129,7 +127,7 @@ impl Run {
         };
         let late: Vec<NodeRef> = self.steps.waits.waiting().filter(is_over).collect();
         for at in late {
-            self.steps.within_is_over(&mut self.ctx, at);
+            self.steps.within_expired(&mut self.ctx, at);
             self.perform();
         }
     }

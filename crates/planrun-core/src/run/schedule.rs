@@ -1,4 +1,4 @@
-//! What can go on next: ready nodes, settled frames, and timers.
+//! What can continue next: ready nodes, ended frames, and timers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -8,39 +8,39 @@ use std::time::Duration;
 use planrun_lang::call::CallOutcome;
 
 use super::command::CallId;
-use super::frame::{Frame, FrameId, Life, Microseconds, NodeRef};
+use super::frame::{Frame, FrameId, Lifecycle, Microseconds, NodeRef};
 use super::order::{Draw, Order};
 
-/// How many ready nodes are taken before inputs are looked at.
+/// Number of ready nodes that are taken before the run checks for external input.
 const BATCH: usize = 256;
 
-/// Beyond so many ready nodes in a row a run whose order is drawn looks for external input.
-const MAX_IN_A_ROW: usize = 8;
+/// Maximum of that number in a run whose order is drawn.
+const MAX_DRAWN_BATCH: usize = 8;
 
-/// A step whose time is bounded, while it goes on.
+/// A running step with a `within`.
 pub(super) struct Within {
     pub path: Arc<str>,
-    /// Tells its timer from those of earlier times at which the step was done.
+    /// Distinguishes its timer from those of earlier executions of the step.
     pub number: u64,
-    /// When its time is over, since the run began.
+    /// Time at which `within` expires, since the run began.
     pub until: Microseconds,
 }
 
-/// What a timer is for. The number tells a timer of an earlier phase from one that counts.
+/// What a timer is for. The number distinguishes the current timer from those of earlier phases.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Timer {
     /// The wait before the next attempt or poll is over.
     NextAttempt(NodeRef, u64),
-    /// `within` is over.
+    /// `within` has expired.
     Within(NodeRef, u64),
-    /// The deadline of a plan, which knows of so much time that everything waited for people.
+    /// The deadline of a plan, with the time spent waiting for people that was included when it was set.
     Deadline(Duration),
-    /// What a step waits for has not come in time, or is the time itself.
+    /// The question of a step expires, or its wait ends.
     Hold(NodeRef, u64),
 }
 
 impl Timer {
-    /// Whether it ends what others may still finish.
+    /// Returns true if it bounds something that might still finish.
     fn is_bound(self) -> bool {
         match self {
             Self::Within(..) | Self::Deadline(_) => true,
@@ -49,20 +49,20 @@ impl Timer {
     }
 }
 
-/// What can go on now or at a known moment, and the order in which it is taken.
+/// What can continue now or at a known time, and the order in which it is taken.
 pub(super) struct Schedule {
-    /// Nodes that may run, or be skipped, in source order.
+    /// Nodes that may run or be skipped, in source order.
     pub ready: BinaryHeap<Reverse<NodeRef>>,
     /// Frames in which everything has settled.
     pub ended: Vec<FrameId>,
     timers: BinaryHeap<Reverse<(Duration, u64, Timer)>>,
     draw: Draw,
     numbers: u64,
-    /// Steps whose time is bounded.
+    /// Running steps with a `within`.
     pub within: BTreeMap<NodeRef, Within>,
-    /// How long everything has waited for people, until the last time.
+    /// Time in which everything waited for people, without the current such period.
     waited: Duration,
-    /// Since when everything waits for people, on the monotonic clock.
+    /// Beginning of the current such period, on the monotonic clock.
     waits_since: Option<Duration>,
 }
 
@@ -80,51 +80,51 @@ impl Schedule {
         }
     }
 
-    /// Whether a statement can go on.
+    /// Returns true if a statement can continue.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty() || !self.ended.is_empty()
     }
 
-    /// Everything in a frame has settled.
+    /// Ends a frame in which everything has settled.
     pub(super) fn end(&mut self, id: FrameId, frame: &mut Frame) {
-        if frame.life == Life::Running {
-            frame.life = Life::Ended;
+        if frame.lifecycle == Lifecycle::Running {
+            frame.lifecycle = Lifecycle::Ended;
             self.ended.push(id);
         }
     }
 
-    /// A number that no other phase of a step has.
+    /// Returns a number that identifies a phase of a step.
     pub(super) fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
     }
 
-    /// Sets a timer; those of one moment are taken in the order of their numbers.
+    /// Sets a timer. Timers for the same time fire in the order of their numbers.
     pub(super) fn set(&mut self, at: Duration, number: u64, timer: Timer) {
         self.timers.push(Reverse((at, number, timer)));
     }
 
-    /// All timers with their moments, in no order.
+    /// Returns all timers with their times, in no particular order.
     pub(super) fn timers(&self) -> impl Iterator<Item = (Duration, Timer)> {
         self.timers
             .iter()
             .map(|Reverse((at, _, timer))| (*at, *timer))
     }
 
-    /// The next timer.
+    /// Returns the next timer.
     pub(super) fn first_timer(&self) -> Option<(Duration, Timer)> {
         self.timers
             .peek()
             .map(|Reverse((at, _, timer))| (*at, *timer))
     }
 
-    /// Whether a timer is the one that bounds a step now.
+    /// Returns true if this is the current `within` timer of a step.
     pub(super) fn is_bounded(&self, at: NodeRef, number: u64) -> bool {
         let within = self.within.get(&at);
         within.is_some_and(|within| within.number == number)
     }
 
-    /// From now on everything waits for people, or not any more.
+    /// Records whether everything waits for people from now on.
     pub(super) fn note_wait(&mut self, waits: bool, now: Duration) {
         if let Some(since) = self.waits_since.take() {
             self.waited += now.saturating_sub(since);
@@ -132,20 +132,20 @@ impl Schedule {
         self.waits_since = waits.then_some(now);
     }
 
-    /// How long everything has waited for people.
+    /// Returns how long everything has waited for people.
     pub(super) fn waited(&self) -> Duration {
         self.waited
     }
 
-    /// How many ready nodes are taken before the run looks for external input.
-    pub(super) fn in_a_row(&mut self) -> usize {
+    /// Returns the number of ready nodes to take before the run checks for external input.
+    pub(super) fn batch_size(&mut self) -> usize {
         self.draw
-            .one_of(MAX_IN_A_ROW)
+            .one_of(MAX_DRAWN_BATCH)
             .map_or(BATCH, |drawn| drawn + 1)
     }
 
-    /// Takes a node of the ready set. Where the order is drawn, only of those at its head that are `free` to be taken in
-    /// any, and of these the first if it is not.
+    /// Takes a ready node. If the order is drawn, the choice is among the nodes at the head of the set that are `free`
+    /// to be taken in any order, or the first node if it is not free.
     pub(super) fn next_ready(&mut self, free: impl Fn(NodeRef) -> bool) -> Option<NodeRef> {
         if !self.draw.is_seeded() {
             return self.ready.pop().map(|Reverse(at)| at);
@@ -181,7 +181,7 @@ impl Schedule {
         Some(timer)
     }
 
-    /// One of several calls that may have a slot.
+    /// Chooses one of several calls that may have a slot.
     pub(super) fn one_of(&mut self, mut able: impl Iterator<Item = NodeRef>) -> Option<NodeRef> {
         if !self.draw.is_seeded() {
             return able.next();
@@ -190,7 +190,7 @@ impl Schedule {
         self.draw.one_of(able.len()).map(|drawn| able[drawn])
     }
 
-    /// A call has ended.
+    /// Queues the answer of a call.
     pub(super) fn answer_arrived(&mut self, call: CallId, outcome: CallOutcome) {
         self.draw.arrived(call, outcome);
     }
@@ -199,7 +199,7 @@ impl Schedule {
         self.draw.has_answers()
     }
 
-    /// Takes the end of a call that is there.
+    /// Takes the next answer.
     pub(super) fn next_answer(&mut self) -> Option<(CallId, CallOutcome)> {
         self.draw.next_answer()
     }

@@ -14,37 +14,37 @@ use super::program::Program;
 pub(super) struct Scope {
     pub program: Arc<Program>,
     pub policy: Effective,
-    /// The dotted names of the tools that have been called, by the address of the signature that the plan holds.
+    /// Dotted names of the tools that were called, by the address of the signature in the plan.
     pub called: BTreeMap<usize, Arc<str>>,
-    /// The plan instance that called it.
+    /// Number of the plan instance that called it.
     pub outer: Option<usize>,
-    /// Attempts in flight.
+    /// Number of attempts in flight.
     pub in_use: u32,
     pub spent: Spent,
-    /// How many steps have begun, those of the plans that it called included.
+    /// Number of steps that have begun, including those of called plans.
     pub steps: u64,
-    /// The parts of its budget that have been told to run low.
+    /// Limits of its budget for which a warning was emitted.
     pub low: Vec<&'static str>,
-    /// When it began, on the clock of the run.
+    /// Time at which it began, since the run began.
     pub begun: Microseconds,
-    /// What came of it, once it has told its end.
+    /// Its final state, once its end has been reported.
     pub end: Option<RunState>,
 }
 
-/// What a plan instance, and what works for it, has used.
+/// Usage of a plan instance, including the plans that it calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spent {
-    /// Attempts that were dispatched.
+    /// Number of attempts.
     pub calls: u64,
     pub used: Used,
-    /// Of what calls have given, in bytes: a run keeps it until it ends.
+    /// Size of the results of calls, in bytes. A run keeps them until it ends.
     pub memory: u64,
 }
 
 impl Scope {
-    /// The dotted name of a tool, made once for each plan instance.
+    /// Returns the dotted name of a tool, which is created once per plan instance.
     pub(super) fn tool_name(&mut self, signature: &Arc<Signature>) -> Arc<str> {
-        // The plan holds the signature as long as the scope lives, so no other one gets its address.
+        // The plan keeps the signature alive as long as the scope, so no other signature gets its address.
         self.called
             .entry(Arc::as_ptr(signature).addr())
             .or_insert_with(|| signature.path().into())

@@ -1,4 +1,5 @@
-//! Values from sensitive places, which are redacted wherever they turn up in the output of a run.
+//! Paths of sensitive values in arguments, results and answers. These values are redacted wherever they occur in the
+//! output of a run.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use planrun_lang::value::Value;
 
 use crate::journal::{Waiting, labelled};
 
-/// The labelled places in the value of a step; the empty path is all of it.
+/// Returns the sensitive paths in the value of a step; the empty path denotes the whole value.
 pub(super) fn in_output(step: &Step) -> Vec<Arc<str>> {
     if let StepKind::Call(Call {
         target: Target::Tool(signature),
@@ -31,7 +32,7 @@ pub(super) fn in_output(step: &Step) -> Vec<Arc<str>> {
     input.fields.iter().flat_map(of_field).collect()
 }
 
-/// The labelled places in what a step takes; of a form, in the fields that have a value already.
+/// Returns the sensitive paths in the arguments of a step; for a form, in the known and prefilled fields.
 pub(super) fn in_arguments(step: &Step, arguments: &Value) -> Vec<Arc<str>> {
     if let StepKind::Call(Call {
         target: Target::Tool(signature),
@@ -43,16 +44,16 @@ pub(super) fn in_arguments(step: &Step, arguments: &Value) -> Vec<Arc<str>> {
     in_output(step)
 }
 
-/// Places in a field of an event.
+/// Returns paths in a field of an event.
 pub(super) fn below(field: &str, paths: &[Arc<str>]) -> Vec<Arc<str>> {
     paths.iter().map(|path| labelled(field, path)).collect()
 }
 
-/// The labelled places in the answer to a question of this kind about a step.
+/// Returns the sensitive paths in the answer to a question of this kind about a step.
 pub(super) fn in_answer(step: &Step, kind: Waiting) -> Vec<Arc<str>> {
     match kind {
         Waiting::Input => in_output(step),
-        // What became of a call is told with the value that it gave.
+        // The answer contains the value of the call.
         Waiting::Answer => below("value", &in_output(step)),
         Waiting::Confirm
         | Waiting::Approval

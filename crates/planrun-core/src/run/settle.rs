@@ -8,7 +8,7 @@ use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
 use super::agenda::{End, Next, Subject};
-use super::call::budget::hold;
+use super::call::budget::count_memory;
 use super::context::Context;
 use super::frame::{Flags, NodeRef};
 use super::machine::Run;
@@ -17,7 +17,7 @@ use super::sensitive::{below, in_output};
 use crate::journal::{EventKind, OUTPUT, StepError};
 
 impl Run {
-    /// Settles a node and tells those that wait for it.
+    /// Settles a node, and releases those that wait for it.
     pub(super) fn settle(&mut self, at: NodeRef, end: End) {
         let (frame, node) = at;
         let program = self.ctx.tree.program(frame);
@@ -50,7 +50,7 @@ impl Run {
             }
             close(&mut self.ctx, &program, at, end, reason);
         }
-        // Whoever listens to the end of a step hears of it before those that wait for it go on.
+        // Listeners are notified of the end of a step before the nodes that wait for it continue.
         if self.ctx.agenda.is_clean() {
             self.pass_on(&program, at, available);
         } else {
@@ -58,7 +58,7 @@ impl Run {
         }
     }
 
-    /// A node has settled: what waits for it goes on.
+    /// Releases what waits for a node that has settled.
     pub(super) fn pass_on(&mut self, program: &Program, at: NodeRef, available: bool) {
         let mut flow = self.ctx.flow(program, at.0);
         flow.release_readers(at.1, available);
@@ -71,7 +71,7 @@ impl Run {
     }
 }
 
-/// What stands below a node that has settled goes on, and its frame ends with the last one.
+/// Advances the statements below a node that has settled. The frame ends with its last node.
 pub(super) fn advance(ctx: &mut Context, program: &Program, at: NodeRef) {
     let mut flow = ctx.flow(program, at.0);
     if (at.1 as usize) < flow.graph.nodes {
@@ -80,7 +80,7 @@ pub(super) fn advance(ctx: &mut Context, program: &Program, at: NodeRef) {
     }
 }
 
-/// Keeps what a statement came to, and tells of steps.
+/// Stores the value or the error of a statement, and emits the event of a step.
 fn close(
     ctx: &mut Context,
     program: &Program,
@@ -93,7 +93,7 @@ fn close(
         _ => None,
     };
     if let Some(value) = &output {
-        hold(ctx, at.0, value);
+        count_memory(ctx, at.0, value);
     }
     let mut failure = None;
     match end {
@@ -121,13 +121,13 @@ fn close(
         ctx.tree.record_mut(at).untaken = true;
         return;
     }
-    let standing = ctx.flow(program, at.0).standing_for(at.1);
-    tell_settled(ctx, program, at, output, failure);
-    ctx.commit(Subject::Step((at.0, standing)));
+    let representative = ctx.flow(program, at.0).representative(at.1);
+    emit_settled(ctx, program, at, output, failure);
+    ctx.commit(Subject::Step((at.0, representative)));
 }
 
-/// Tells what a step came to.
-fn tell_settled(
+/// Emits the event of a settled step.
+fn emit_settled(
     ctx: &mut Context,
     program: &Program,
     at: NodeRef,
@@ -155,9 +155,9 @@ fn tell_settled(
         output,
         error,
     };
-    let told = ctx.outbox.tell(kind, below(OUTPUT, &labels));
+    let number = ctx.outbox.try_emit(kind, below(OUTPUT, &labels));
     let was_reused = !ctx.setup.replay_only || ctx.outbox.recording.was_reused(&path);
-    ctx.tree.record_mut(at).reused = told.is_none() && was_reused;
+    ctx.tree.record_mut(at).reused = number.is_none() && was_reused;
 }
 
 fn settled_state(error: &StepError) -> StepState {

@@ -1,4 +1,4 @@
-//! The configuration of a run, beside its plan and its inputs.
+//! The configuration of a run, in addition to its plan and its inputs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,76 +15,76 @@ use super::program::Program;
 use super::until::Until;
 use crate::journal::{Given, Grant, ReplayState};
 
-/// What verifies effects.
+/// Which effects are verified.
 pub enum Verifying {
-    /// All that the plan says.
+    /// Everything that the plan verifies.
     Everything,
-    /// What calls such tools only.
+    /// Only what can be verified with such tools.
     With(Box<dyn Fn(&Signature) -> bool + Send + Sync>),
     Nothing,
 }
 
-/// The configuration of a run, beside its plan and its inputs.
+/// The configuration of a run, in addition to its plan and its inputs.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an independent fact of the run"
 )]
 pub struct Setup {
-    /// Decides idempotency keys and jitter.
+    /// Seed of idempotency keys and jitter.
     pub run_id: Arc<str>,
     pub defaults: Defaults,
-    /// What each statement of the plan means, by its name: what approvals are bound to. Without it they are bound to the
-    /// text of the whole plan.
+    /// The definition of each statement of the plan, by its name, to which approvals are bound. If it is empty, they
+    /// are bound to the text of the whole plan.
     pub definitions: BTreeMap<String, String>,
-    /// The journal of the run so far, where earlier processes have driven it.
-    pub past: Option<ReplayState>,
-    /// Results of an earlier run to take over.
+    /// The replay state of the run, if earlier processes have driven it.
+    pub replay: Option<ReplayState>,
+    /// Results of an earlier run to copy.
     pub copies: Option<Copies>,
-    /// What somebody has to agree to, or has agreed to, before the run does anything.
+    /// What a person has to approve, or has approved, before the run does anything.
     pub approval: Option<Approval>,
-    /// Whether steps that are paused after a failure are tried again.
+    /// Whether steps that are parked after a failure are retried.
     pub retries: bool,
-    /// Replays the journal and calls nothing.
+    /// Whether the journal is only replayed, without any calls.
     pub replay_only: bool,
-    /// Answers that were given before anything was asked.
+    /// Answers that were given in advance.
     pub answers: Vec<Given>,
-    /// Whether the driver has somebody to ask.
+    /// Whether the driver can ask people.
     pub asks: bool,
-    /// Decides between what may be done in any order.
+    /// Decides among what may be done in any order.
     pub order: Order,
-    /// The step after which this process stops driving the run.
+    /// The step up to which this process drives the run.
     pub until: Option<Until>,
     pub verifying: Verifying,
     /// Whether events are recorded, so that another process can resume the run.
     pub durable: bool,
     /// Whether the driver wants events.
     pub observed: bool,
-    /// Whether the driver wants coverage.
+    /// Whether the driver wants coverage points.
     pub watched: bool,
 }
 
-/// What somebody has to agree to before a run does anything.
+/// What a person has to approve before a run does anything.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Approval {
-    /// All that the run may do, in words.
+    /// Description of everything that the run may do.
     pub text: Arc<str>,
     /// How long the question is open.
     pub open_for: Duration,
-    /// What is agreed to. One that has an end has been given before, and nobody is asked.
+    /// The grant to approve. If it has an expiry, it has been given before, and nobody is asked.
     pub grant: Grant,
-    /// How long the grant is valid once somebody has agreed.
+    /// How long the grant is valid after its approval.
     pub valid_for: Duration,
 }
 
 impl Setup {
-    /// Whether a step has a `verify` whose tools can be called.
+    /// Returns true if a step has a `verify` whose tools can be called.
     pub(super) fn verifies(&self, program: &Program, step: &Step) -> bool {
         step.verify()
-            .is_some_and(|verify| self.can_look(program, verify.body))
+            .is_some_and(|verify| self.can_run_verification(program, verify.body))
     }
 
-    /// Whether a block that verifies something can run.
-    pub(super) fn can_look(&self, program: &Program, body: BlockId) -> bool {
+    /// Returns true if the tools of a `verify` block can be called.
+    pub(super) fn can_run_verification(&self, program: &Program, body: BlockId) -> bool {
         let can_call = match &self.verifying {
             Verifying::Everything => return true,
             Verifying::With(can_call) => can_call,

@@ -20,21 +20,21 @@ use super::program::Program;
 use super::task::{Tasks, fit};
 use crate::journal::{EventKind, StepError};
 
-/// The steps that wait for events, and the signals that have come.
+/// The steps that wait for events, and the signals that have arrived.
 #[derive(Default)]
 pub(super) struct Waits {
     /// Steps that wait for an event.
     steps: BTreeSet<NodeRef>,
-    /// Those of them whose event has come, with what it brought.
+    /// Steps whose event has happened, with its value.
     due: VecDeque<(NodeRef, Result<Value, Arc<StepError>>)>,
     /// Signals that no `wait for` has taken, oldest first.
     signals: BTreeMap<Arc<str>, VecDeque<Value>>,
-    /// What the latest signal carried.
+    /// The payload of the latest signal.
     pub latest: Option<Value>,
 }
 
 impl Waits {
-    /// A signal has come. It is an event, and kept until a `wait for` takes it.
+    /// Handles a signal. It is an event, and is kept until a `wait for` takes it.
     pub(super) fn receive_signal(
         &mut self,
         ctx: &mut Context,
@@ -66,34 +66,34 @@ impl Waits {
         ctx.commit(Subject::Signal(name));
     }
 
-    /// `wait for`: goes on at once where what it waits for is true already.
+    /// Starts a `wait for`, which completes at once if its condition already holds.
     pub(super) fn start(&mut self, ctx: &mut Context, tasks: &Tasks, at: NodeRef, on: &Event) {
         ctx.tree.set_state(at, StepState::Waiting);
         self.steps.insert(at);
         self.wake_if_met(ctx, tasks, at, on, &[]);
     }
 
-    /// Steps that still wait for an event.
+    /// Returns the steps that still wait for an event.
     pub(super) fn waiting(&self) -> impl Iterator<Item = NodeRef> {
         self.steps.iter().copied()
     }
 
-    /// Whether no step waits for an event.
+    /// Returns true if no step waits for an event.
     pub(super) fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// Whether the event of some step has come.
+    /// Returns true if the event of some step has happened.
     pub(super) fn has_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// A step waits no longer.
+    /// Removes a step that no longer waits.
     pub(super) fn settled(&mut self, at: NodeRef) {
         self.steps.remove(&at);
     }
 
-    /// Lets those that wait for such an event go on.
+    /// Wakes the steps that wait for such an event.
     pub(super) fn wake(&mut self, ctx: &mut Context, tasks: &Tasks, subjects: &[Subject]) {
         let waiting: Vec<NodeRef> = self.waiting().collect();
         for at in waiting {
@@ -107,7 +107,7 @@ impl Waits {
         }
     }
 
-    /// Lets a waiting step go on, if its condition holds. Signals that came earlier count, until somebody takes them.
+    /// Wakes a step if its condition holds. Earlier signals that were not taken count.
     fn wake_if_met(
         &mut self,
         ctx: &Context,
@@ -134,28 +134,28 @@ impl Waits {
         }
         let program = ctx.tree.program(at.0);
         let source = conditions.source(at.0, on, &seen);
-        let brought = match source.map(|leaf| (&leaf.kind, leaf)) {
+        let value = match source.map(|leaf| (&leaf.kind, leaf)) {
             Some((Condition::Signal(name), _)) => {
                 self.signals.get_mut(name).and_then(VecDeque::pop_front)
             }
-            Some((_, leaf)) => Some(conditions.brought(at.0, leaf)),
+            Some((_, leaf)) => Some(conditions.event_value(at.0, leaf)),
             None => None,
         };
-        let brought = brought.unwrap_or(Value::Null);
+        let value = value.unwrap_or(Value::Null);
         let outcome = match declared(on, source, payload_type(ctx.tree.node(&program, at))) {
-            Some(ty) => decode(&brought.to_json(), ty).map_err(|mismatch| {
+            Some(ty) => decode(&value.to_json(), ty).map_err(|mismatch| {
                 let message =
-                    format!("what the event brings does not have the declared type: {mismatch}");
+                    format!("the value of the event does not have the declared type: {mismatch}");
                 let class = ErrorClass::Validation(Validation::Expression);
                 Arc::new(StepError::new(class, message, &ctx.tree.path(&program, at)))
             }),
-            None => Ok(brought),
+            None => Ok(value),
         };
         self.steps.remove(&at);
         self.due.push_back((at, outcome));
     }
 
-    /// The next step whose event has come goes on; false where there is none.
+    /// Completes the next step whose event has happened. Returns false if there is none.
     pub(super) fn wake_due(&mut self, ctx: &mut Context) -> bool {
         let Some((at, outcome)) = self.due.pop_front() else {
             return false;
@@ -170,7 +170,7 @@ impl Waits {
     }
 }
 
-/// The conditions on what there is now.
+/// Returns the conditions on the current state.
 fn conditions<'a>(ctx: &'a Context, tasks: &'a Tasks) -> Conditions<'a> {
     Conditions {
         tree: &ctx.tree,
@@ -178,8 +178,8 @@ fn conditions<'a>(ctx: &'a Context, tasks: &'a Tasks) -> Conditions<'a> {
     }
 }
 
-/// The type that a condition declares for what its source brings: that of signals, or of whatever comes where the
-/// condition speaks of no signal.
+/// Returns the type that a condition declares for the value of its source: signals have it, and if the condition names
+/// no signal, any source.
 pub(super) fn declared<'t>(
     on: &Event,
     source: Option<&Event>,
@@ -191,7 +191,8 @@ pub(super) fn declared<'t>(
     payload.filter(|_| is_signal || !signals)
 }
 
-/// A value by the type that somebody declared for it; as it is where it does not fit, which readers find out.
+/// Converts a value to its declared type. A value that does not fit is returned unchanged, so that its readers report
+/// it.
 pub(super) fn typed(value: &Value, ty: &Type) -> Value {
     decode(&value.to_json(), ty).unwrap_or_else(|_| value.clone())
 }
@@ -207,10 +208,10 @@ fn payload_type(node: &planrun_lang::sema::Node) -> Option<&Type> {
     }
 }
 
-/// Why a plan does not take a signal, where it does not: nothing waits for it, or the payload does not fit.
+/// Checks whether a plan accepts a signal.
 ///
 /// # Errors
-/// A sentence that says so.
+/// Returns a sentence that says why not: nothing in the plan waits for the signal, or the payload does not fit.
 pub fn accepts_signal(program: &Program, name: &str, payload: &Json) -> Result<(), String> {
     let mut known = BTreeSet::new();
     signals(program, &mut known);
@@ -221,12 +222,12 @@ pub fn accepts_signal(program: &Program, name: &str, payload: &Json) -> Result<(
             .collect::<Vec<_>>()
             .join(", ");
         let known = if known.is_empty() {
-            "no signal at all".to_owned()
+            "no signals".to_owned()
         } else {
             known
         };
         return Err(format!(
-            "nothing in the plan waits for the signal `{name}`; it waits for {known}"
+            "the plan does not wait for the signal `{name}`; it waits for {known}"
         ));
     }
     let misfit = payload_types(program, name)
@@ -239,10 +240,10 @@ pub fn accepts_signal(program: &Program, name: &str, payload: &Json) -> Result<(
     })
 }
 
-/// Why nobody outside may move a task so, where that is so.
+/// Checks whether a task may be moved from outside to this status with this context.
 ///
 /// # Errors
-/// A sentence that says so.
+/// Returns a sentence that says why not.
 pub fn accepts_move(task: &Task, status: &str, context: &Json) -> Result<(), String> {
     external_move(task, status, context).map(drop)
 }
@@ -267,7 +268,7 @@ fn signals(program: &Program, known: &mut BTreeSet<Arc<str>>) {
         .for_each(|called| signals(called, known));
 }
 
-/// The types that a plan, and those that it calls, declare for a signal.
+/// Returns the types that a plan, and those that it calls, declare for the payload of a signal.
 fn payload_types(program: &Program, name: &str) -> Vec<Type> {
     let mut types = Vec::new();
     for node in program.plan.blocks.iter().flat_map(|block| &block.nodes) {
@@ -291,7 +292,7 @@ fn payload_types(program: &Program, name: &str) -> Vec<Type> {
     types
 }
 
-/// What a move from outside comes to, or why it is refused.
+/// Returns the status and context that a move from outside results in, or why it is refused.
 pub(super) fn external_move(
     task: &Task,
     status: &str,
@@ -299,7 +300,7 @@ pub(super) fn external_move(
 ) -> Result<(Status, Value), String> {
     if !task.external {
         return Err(format!(
-            "`{}` is not declared `external`, so only the plan moves it",
+            "`{}` is not declared `external`, so only the plan can move it",
             task.name
         ));
     }
@@ -310,12 +311,15 @@ pub(super) fn external_move(
             .map(|known| &**known)
             .collect::<Vec<_>>()
             .join(", ");
-        format!("`{}` has no status `{status}`; it has {known}", task.name)
+        format!(
+            "`{}` has no status `{status}`; its statuses are {known}",
+            task.name
+        )
     })?;
     let fields = match context {
         Json::Null => return Ok((found, Value::Null)),
         Json::Object(fields) => fields,
-        _ => return Err(format!("the context of `{}` is an object", task.name)),
+        _ => return Err(format!("the context of `{}` must be an object", task.name)),
     };
     let mut given: IndexMap<Key, Value> = IndexMap::new();
     for (name, json) in fields {
@@ -346,7 +350,7 @@ fn field_type<'t>(task: &'t Task, name: &str) -> Option<&'t Type> {
         .map(|field| &field.ty)
 }
 
-/// Whether somebody outside can make something of a condition happen.
+/// Returns true if part of a condition can be made true from outside.
 pub(super) fn comes_from_outside(on: &Event, task: impl Fn(TaskId) -> bool) -> bool {
     let mut outside = false;
     on.leaves(&mut |leaf| {

@@ -1,7 +1,7 @@
-//! Runs one statement: decides whether it runs, is skipped or ends its block, and carries out those that are not steps.
+//! Runs one statement: decides whether it runs, is skipped or ends its block, and executes those that are not steps.
 //!
-//! `ensure`, and `fail`, `reply`, `yield` and `next` under a condition, can end a block early. That is decided as soon as their
-//! values are known, which skips everything below, and takes effect once everything above has settled.
+//! `ensure`, and `fail`, `reply`, `yield` and `next` under a condition, can end a block early. That is decided as soon
+//! as their values are known, which skips everything below, and takes effect when everything above has settled.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ pub(super) struct Statement<'a> {
 }
 
 impl Statement<'_> {
-    /// Whether it runs now. Where it does not, it was skipped, decided, or has ended its block.
-    pub(super) fn comes_to_run(&mut self) -> bool {
+    /// Returns true if the statement runs now. Otherwise it was skipped or decided, or has ended its block.
+    pub(super) fn prepare_to_run(&mut self) -> bool {
         let at = self.at;
         let flags = self.flags();
         if at.1 as usize >= self.ctx.tree.graph(self.program, at.0).nodes {
@@ -73,16 +73,16 @@ impl Statement<'_> {
         self.ctx.tree[self.at.0].nodes[self.at.1 as usize].flags
     }
 
-    /// It has come to its end, and does not run.
+    /// Settles the statement without running it.
     fn settle(&mut self, end: End) -> bool {
         self.ctx.settle(self.at, end);
         false
     }
 
-    /// Everything above it has been decided, and its own guard is known: whether it ends the block.
+    /// Decides whether the statement ends its block, after everything above it was decided and its own guard is known.
     fn decide(&mut self) {
         let (at, flags) = (self.at, self.flags());
-        // It comes to the ready set once more when it takes effect.
+        // It enters the ready set again when it takes effect.
         self.ctx.tree[at.0].node(at.1).flags.clear(Flags::READY);
         if flags.has(Flags::GUARD_UPSTREAM) {
             return self.take_upstream();
@@ -109,7 +109,7 @@ impl Statement<'_> {
                 }
             }
             NodeKind::Yield(_) if self.ctx.tree[at.0].is_round() => {
-                // In a `repeat` it adds to the value, and the round goes on.
+                // In a `repeat` it adds a value, and the round continues.
                 self.ctx.tree[at.0].node(at.1).flags.set(Flags::DECIDED);
                 let mut flow = self.ctx.flow(self.program, at.0);
                 flow.advance();
@@ -125,7 +125,8 @@ impl Statement<'_> {
         self.take(Why::Upstream(error));
     }
 
-    /// It ends its block: all below it is skipped. It takes effect as soon as everything above it has settled.
+    /// Lets the statement end its block: everything below it is skipped. It takes effect when everything above it has
+    /// settled.
     fn take(&mut self, why: Why) {
         let (frame, node) = self.at;
         let reason = match (&why, &self.ctx.tree.node(self.program, self.at).kind) {
@@ -142,13 +143,14 @@ impl Statement<'_> {
         self.ctx.then(Next::Offer(self.at));
     }
 
-    /// Everything above the statement that ends a block has settled: whether it runs for that.
+    /// Ends the block, after everything above the statement has settled. Returns true if the statement has to run for
+    /// that.
     fn take_effect(&mut self, taken: &Taken) -> bool {
         let at = self.at;
         let kind = &self.ctx.tree.node(self.program, at).kind;
         match (&taken.why, kind) {
             (Why::Guard, NodeKind::Fail(_)) => return true,
-            // What its value reads has failed, and the block fails with that.
+            // Something that its value reads has failed, and the block fails with that.
             (Why::Guard, _) if self.flags().has(Flags::UPSTREAM) => {
                 return self.settle(End::Upstream);
             }
@@ -165,14 +167,14 @@ impl Statement<'_> {
         false
     }
 
-    /// A taken `fail`, or an `ensure` that does not hold, ends its block whatever the policy says.
+    /// Ends the block with the failure of a taken `fail` or of an `ensure`, whatever the policy says.
     fn fail_block(&mut self, class: ErrorClass, message: String) {
         let path = self.ctx.tree[self.at.0].path.clone();
         let error = Arc::new(StepError::new(class, message, &path));
         self.ctx.statement_failed(self.at, error);
     }
 
-    /// Decides a condition.
+    /// Evaluates a condition.
     pub(super) fn condition(&mut self, code: &Code) {
         let (frame, node) = self.at;
         match self.ctx.tree.decide(frame, code) {
@@ -183,7 +185,7 @@ impl Statement<'_> {
                 }
                 self.ctx.complete(self.at, Value::Bool(truth));
             }
-            // Its readers fail with it; nothing else is wrong with the run.
+            // Only the readers of the condition fail.
             Err(error) => self
                 .ctx
                 .flow(self.program, frame)
@@ -191,7 +193,7 @@ impl Statement<'_> {
         }
     }
 
-    /// Evaluates a `let`. Its error belongs to whoever reads the value.
+    /// Evaluates a `let`. Its error is reported by what reads the value.
     pub(super) fn binding(&mut self, code: &Code) {
         let at = self.at;
         let value = self.ctx.tree.evaluate(at.0, code).unwrap_or_else(|error| {
@@ -227,7 +229,7 @@ impl Statement<'_> {
         }
     }
 
-    /// `next`: what the following round begins with.
+    /// `next`: sets the value with which the following round begins.
     pub(super) fn carry(&mut self, code: &Code) {
         match self.ctx.tree.evaluate(self.at.0, code) {
             Ok(value) => {
@@ -239,7 +241,7 @@ impl Statement<'_> {
     }
 }
 
-/// Text without quotes.
+/// Formats a value without quotes.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.to_string(),

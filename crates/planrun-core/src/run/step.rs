@@ -1,4 +1,4 @@
-//! The life of a step, whatever kind of work it does: start, failure, timeout, cancellation.
+//! The life cycle of a step, whatever kind of work it does: start, failure, timeout, cancellation.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ use super::task::Tasks;
 use super::unknown_outcome::UnknownOutcomes;
 use crate::journal::{Bound, EventKind, StepError};
 
-/// Everything that works for steps, or that steps wait for.
+/// The concepts that work for steps, or that steps wait for.
 pub(super) struct Steps {
     pub calls: Calls,
     pub blocks: Blocks,
     pub people: People,
-    /// What calls ask in their middle.
+    /// Questions that peers ask during calls.
     pub peers: Peers,
     pub waits: Waits,
     pub unknown: UnknownOutcomes,
@@ -37,7 +37,7 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// A step may begin.
+    /// Starts a step, unless it has to be approved first.
     pub(super) fn start(
         &mut self,
         ctx: &mut Context,
@@ -76,7 +76,7 @@ impl Steps {
         ctx.then(Next::BeginBlock(at));
     }
 
-    /// The work of a step that calls no tool begins.
+    /// Begins the work of a step that calls no tool.
     pub(super) fn begin(&mut self, ctx: &mut Context, tasks: &Tasks, at: NodeRef) {
         let program = ctx.tree.program(at.0);
         let Some(step) = ctx.tree.step(&program, at) else {
@@ -123,10 +123,10 @@ impl Steps {
         }
     }
 
-    /// A step has settled: nothing works for it any more.
+    /// Cleans up after a step that has settled.
     pub(super) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
         ctx.schedule.within.remove(&at);
-        self.unknown.leave(at);
+        self.unknown.remove(at);
         self.waits.settled(at);
         self.calls.settled(ctx, at);
         self.forget_peer(ctx, at);
@@ -134,7 +134,8 @@ impl Steps {
         self.blocks.settled(at);
     }
 
-    /// A step failed: take the first arm that catches it, or let it be the step's end.
+    /// Handles the failure of a step: the first arm that catches it recovers the step, otherwise the step fails for
+    /// good.
     pub(super) fn failed(&mut self, ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
         let program = ctx.tree.program(at.0);
         let Some(step) = ctx.tree.step(&program, at) else {
@@ -147,7 +148,7 @@ impl Steps {
             return self.failed_for_good(ctx, at, error);
         };
         ctx.reached(at, Reached::Recovered(arm));
-        // An expression in a clause may have failed before the step began; recovering is its beginning then.
+        // An expression in a clause may have failed before the step began; then the recovery is its beginning.
         let now = ctx.outbox.elapsed();
         let record = ctx.tree.record_mut(at);
         if record.started.is_none() {
@@ -172,7 +173,7 @@ impl Steps {
         ctx.start(frame);
     }
 
-    /// A step failed and nothing recovers it: the run may pause for that, or its block may end.
+    /// Handles a failure that nothing recovers: the run may pause, or the block may end.
     pub(super) fn failed_for_good(
         &mut self,
         ctx: &mut Context,
@@ -200,15 +201,15 @@ impl Steps {
         ctx.block_failed(at.0, error, false);
     }
 
-    /// Nobody answers a step, or somebody has said no.
+    /// Fails a step whose question was not answered, or answered with no.
     pub(super) fn unanswered(&mut self, ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
         self.calls.approvals.withdraw(at);
         self.blocks.settled(at);
         ctx.step_failed(at, error);
     }
 
-    /// `within` has passed: the step fails, whatever it was doing.
-    pub(super) fn within_is_over(&mut self, ctx: &mut Context, at: NodeRef) {
+    /// Fails a step whose `within` has expired, whatever it was doing.
+    pub(super) fn within_expired(&mut self, ctx: &mut Context, at: NodeRef) {
         if ctx.schedule.within.remove(&at).is_none()
             || !matches!(
                 ctx.tree.state_of(at),
@@ -226,7 +227,7 @@ impl Steps {
             path: path.clone(),
             timer: Bound::Within,
         });
-        let error = Arc::new(self.over_time(ctx, at, step, &path));
+        let error = Arc::new(self.timeout_error(ctx, at, step, &path));
         if error.class == ErrorClass::UnknownOutcome
             && ctx.pauses(at, &error)
             && let Some(call) = self.calls.open.stop_attempt(ctx, at)
@@ -249,21 +250,27 @@ impl Steps {
         }
     }
 
-    /// What a step fails with whose time is over.
-    fn over_time(&mut self, ctx: &Context, at: NodeRef, step: &Step, path: &Arc<str>) -> StepError {
+    /// Returns the failure of a step whose `within` has expired.
+    fn timeout_error(
+        &mut self,
+        ctx: &Context,
+        at: NodeRef,
+        step: &Step,
+        path: &Arc<str>,
+    ) -> StepError {
         let polls = step.until().is_some();
         let (class, message) = match &step.kind {
             StepKind::Wait(_) => (
                 ErrorClass::Expired,
-                "what this waits for did not come in time",
+                "the awaited event did not occur in time",
             ),
             _ if polls => (
                 ErrorClass::Validation(Validation::Until),
-                "what `until` waits for did not come",
+                "the condition of `until` was not met in time",
             ),
             _ => (
                 ErrorClass::Transient(Transient::Timeout),
-                "the time of `within` is over",
+                "the time limit of `within` has expired",
             ),
         };
         let mut error = StepError::new(class, message, path);
@@ -272,10 +279,11 @@ impl Steps {
             error.sent = Sent::Maybe;
         }
         if polls {
-            error.cause = self.calls.unheard(ctx, at);
+            error.cause = self.calls.poll_error(ctx, at);
         }
-        if self.unknown.leave(at).is_some() || (in_flight && !step.effect.repeatable()) {
-            let message = "whether this happened is not known: the time of `within` is over";
+        if self.unknown.remove(at).is_some() || (in_flight && !step.effect.repeatable()) {
+            let message =
+                "it is unknown whether this happened: the time limit of `within` has expired";
             let cause = Some(Arc::new(error));
             let unknown = StepError::new(ErrorClass::UnknownOutcome, message, path);
             error = StepError {
@@ -287,8 +295,8 @@ impl Steps {
         error
     }
 
-    /// Ends blocks and those that work for them: nothing new starts, reads and waits are cancelled, and attempts of
-    /// effects in flight are awaited, since cancelling them would make their outcome unknown.
+    /// Ends blocks and those that work for them. Nothing new starts, reads and waits are cancelled, and attempts at
+    /// effects in flight are awaited, because cancelling them would make their outcome unknown.
     pub(super) fn end_blocks(&mut self, ctx: &mut Context, mut blocks: Box<Withdrawal>) {
         loop {
             let Some(node) = blocks.nodes.next() else {
@@ -314,7 +322,7 @@ impl Steps {
         }
     }
 
-    /// Withdraws one node of a block that ends. Tells which frames work for it and must end too.
+    /// Withdraws one node of a block that ends. Returns the frames that work for the node and must end, too.
     fn withdraw(&mut self, ctx: &mut Context, at: NodeRef) -> Vec<FrameId> {
         match ctx.tree.state_of(at) {
             StepState::Pending | StepState::Queued => {
@@ -333,12 +341,12 @@ impl Steps {
             ctx.settle(at, End::Cancelled);
             return Vec::new();
         }
-        if let Some(error) = self.parking.leave(ctx, at) {
+        if let Some(error) = self.parking.remove(ctx, at) {
             ctx.settle(at, End::Failed(error));
             return Vec::new();
         }
         let inner = ctx.tree.live_frames(at);
-        if let Some(error) = self.unknown.leave(at) {
+        if let Some(error) = self.unknown.remove(at) {
             self.calls.open.stop(ctx, at);
             ctx.settle(at, End::Failed(error));
         } else if let Some(call) = call {
@@ -354,7 +362,7 @@ impl Steps {
     }
 }
 
-/// Whether a step only waits for an event, or has heard of it and not gone on.
+/// Returns true if a step only waits for an event, or was woken by it and has not continued.
 fn waits_for_event(ctx: &Context, at: NodeRef) -> bool {
     let program = ctx.tree.program(at.0);
     let step = ctx.tree.step(&program, at);

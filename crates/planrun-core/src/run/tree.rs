@@ -20,24 +20,24 @@ use super::program::Program;
 use super::scope::Scope;
 use crate::journal::StepError;
 
-/// How deep lists and maps of a run may be nested.
+/// Maximum nesting of lists and maps in a run.
 const MAX_VALUE_DEPTH: usize = 256;
 
-/// All plan instances and frames of a run, by number. A frame is the instance of a block, a scope that of a plan.
+/// All plan instances and frames of a run, by number. A frame is an instance of a block, a scope an instance of a plan.
 #[derive(Default)]
 pub(super) struct Tree {
     pub scopes: Vec<Scope>,
     pub frames: Vec<Frame>,
-    /// Nothing that the plan names can wake the run any more.
+    /// Why the run is stalled: no event that its plans name can happen any more.
     pub stalled: Option<Arc<StepError>>,
 }
 
-/// What takes the failure of a step inside it, so that nothing around it fails.
+/// What catches the failure of an inner step, so that nothing around it fails.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Catcher {
-    /// An arm that is for it.
+    /// A `recover` arm.
     Arm,
-    /// An `each` that settles its elements, or a race that may have another winner.
+    /// An `each` that settles its elements, or a race in which another branch may win.
     Others,
 }
 
@@ -56,12 +56,12 @@ impl IndexMut<FrameId> for Tree {
 }
 
 impl Tree {
-    /// The plan of a frame, with its graph.
+    /// Returns the plan of a frame, with its graph.
     pub(super) fn program(&self, frame: FrameId) -> Arc<Program> {
         self.scope(frame).program.clone()
     }
 
-    /// The plan instance that a frame belongs to.
+    /// Returns the plan instance that a frame belongs to.
     pub(super) fn scope(&self, frame: FrameId) -> &Scope {
         &self.scopes[self.frames[frame].scope]
     }
@@ -71,7 +71,7 @@ impl Tree {
         &mut self.scopes[scope]
     }
 
-    /// The numbers of a plan instance and of those around it, the innermost first.
+    /// Returns the numbers of a plan instance and of those that called it, innermost first.
     pub(super) fn scopes_around(&self, scope: ScopeId) -> impl Iterator<Item = ScopeId> {
         std::iter::successors(Some(scope), |scope| self.scopes[*scope].outer)
     }
@@ -88,7 +88,7 @@ impl Tree {
         &self.block(program, frame).nodes[node as usize]
     }
 
-    /// The step of a node; none where it is another statement, or a join of the graph.
+    /// Returns the step of a node; `None` if it is another statement, or a join of the graph.
     pub(super) fn step<'p>(
         &self,
         program: &'p Program,
@@ -97,7 +97,7 @@ impl Tree {
         self.block(program, frame).nodes.get(node as usize)?.step()
     }
 
-    /// The step of a node that calls a tool.
+    /// Returns the step of a node that calls a tool.
     pub(super) fn tool_call<'p>(
         &self,
         program: &'p Program,
@@ -113,11 +113,12 @@ impl Tree {
         Some((step, call, signature))
     }
 
-    /// Whether the value of a node comes from outside.
+    /// Returns true if a node calls a tool.
     pub(super) fn is_call(&self, program: &Program, at: NodeRef) -> bool {
         self.tool_call(program, at).is_some()
     }
 
+    /// Returns the path of a node.
     pub(super) fn path(&self, program: &Program, at: NodeRef) -> Arc<str> {
         let frame = &self.frames[at.0];
         if at == WHOLE_RUN {
@@ -129,7 +130,7 @@ impl Tree {
         }
     }
 
-    /// The path of a node, where its plan is not at hand.
+    /// As [`Self::path`], for callers without the program of the node.
     pub(super) fn own_path(&self, at: NodeRef) -> Arc<str> {
         self.path(&self.program(at.0), at)
     }
@@ -144,13 +145,13 @@ impl Tree {
         }
     }
 
-    /// The state of a step; of a listener that of its firings.
+    /// Returns the state of a step as others see it; for a listener that of its firings.
     pub(super) fn visible_state(&self, at: NodeRef) -> StepState {
         let visible = self.frames[at.0].visible.get(&at.1).copied();
         visible.unwrap_or_else(|| self.state_of(at))
     }
 
-    /// What is known of a step beside its state.
+    /// Returns the record of a step, which holds everything but its state.
     pub(super) fn record(&self, (frame, node): NodeRef) -> &Record {
         &self.frames[frame].records[node as usize]
     }
@@ -159,13 +160,13 @@ impl Tree {
         &mut self.frames[frame].records[node as usize]
     }
 
-    /// The value of a node, as it stands in its slot.
+    /// Returns the value in the slot of a node.
     pub(super) fn value_of(&self, program: &Program, at: NodeRef) -> Option<Value> {
         let slot = self.node(program, at).slot?;
         self.frames[at.0].slots.get(slot as usize).cloned()
     }
 
-    /// Makes a frame; nothing of it begins yet.
+    /// Creates a frame, in which nothing begins yet.
     pub(super) fn open_frame(
         &mut self,
         scope: ScopeId,
@@ -181,15 +182,15 @@ impl Tree {
         self.frames
             .push(Frame::new(scope, block, slots, graph, outer, owner, path));
         if let Some(owner) = owner {
-            let beside = matches!(owner.role, Role::Verify | Role::Undo);
-            self.frames[id].aside = beside || self.frames[owner.frame].aside;
+            let auxiliary = matches!(owner.role, Role::Verify | Role::Undo);
+            self.frames[id].auxiliary = auxiliary || self.frames[owner.frame].auxiliary;
             let record = self.record_mut((owner.frame, owner.node));
             record.details_mut().frames.push(id);
         }
         id
     }
 
-    /// Makes the frame of a step's body, whose path is made of that of the step.
+    /// Creates the frame of a step's body, whose path is derived from that of the step.
     pub(super) fn open_body(
         &mut self,
         program: &Program,
@@ -208,7 +209,7 @@ impl Tree {
         self.open_frame(scope, body, Some(at.0), Some(owner), path)
     }
 
-    /// Takes back the frame that was made last, before anything of it has begun.
+    /// Discards the frame that was created last and in which nothing has begun.
     pub(super) fn discard_frame(&mut self, frame: FrameId) {
         let owner = self.frames[frame].owner;
         self.frames.truncate(frame);
@@ -218,7 +219,7 @@ impl Tree {
         }
     }
 
-    /// The frames that have worked for a node, in order.
+    /// Returns the frames that have worked for a node, in order.
     pub(super) fn inner_frames(&self, at: NodeRef) -> &[FrameId] {
         let details = self.record(at).details();
         details
@@ -226,7 +227,7 @@ impl Tree {
             .unwrap_or_default()
     }
 
-    /// The frames that work for a node and have not ended.
+    /// Returns the frames that work for a node and have not ended.
     pub(super) fn live_frames(&self, at: NodeRef) -> Vec<FrameId> {
         let frames = self.inner_frames(at).iter().copied();
         frames
@@ -234,7 +235,7 @@ impl Tree {
             .collect()
     }
 
-    /// The firing that a frame belongs to, if it does.
+    /// Returns the firing that a frame belongs to, if any.
     pub(super) fn firing_around(&self, frame: FrameId) -> Option<FrameId> {
         let mut inner = Some(frame);
         while let Some(frame) = inner {
@@ -247,7 +248,7 @@ impl Tree {
         None
     }
 
-    /// The step that a name stands for, as seen from a frame.
+    /// Returns the step that a name refers to in a frame.
     pub(super) fn step_at(&self, frame: FrameId, place: Place) -> Option<NodeRef> {
         let mut home = frame;
         for _ in 0..place.up {
@@ -258,7 +259,7 @@ impl Tree {
         owner.holder(graph, place.slot).map(|node| (home, node))
     }
 
-    /// The task that a statement of a frame names: that of the nearest frame which declares it.
+    /// Returns the task that a statement of a frame names: that of the nearest frame which declares it.
     pub(super) fn task_at(&self, frame: FrameId, task: TaskId) -> TaskRef {
         let block = self.scope(frame).program.plan.task(task).block;
         let mut home = frame;
@@ -271,20 +272,20 @@ impl Tree {
         (home, task)
     }
 
-    /// The path of a task.
+    /// Returns the path of a task.
     pub(super) fn task_path(&self, (frame, id): TaskRef) -> Arc<str> {
         let plan = &self.scope(frame).program.plan;
         self.frames[frame].path_of(&plan.task(id).name)
     }
 
-    /// The context of a task, as it is now.
+    /// Returns the current context of a task.
     pub(super) fn context_of(&self, (frame, id): TaskRef) -> Value {
         let slot = self.scope(frame).program.plan.task(id).slot;
         let context = self.frames[frame].slots.get(slot as usize);
         context.cloned().unwrap_or(Value::Null)
     }
 
-    /// Why a plan instance failed.
+    /// Returns why a plan instance failed.
     pub(super) fn error_of(&self, scope: ScopeId) -> Option<Arc<StepError>> {
         let is_body = |frame: &&Frame| frame.scope == scope && frame.block == BlockId(0);
         let body = self.frames.iter().find(is_body)?;
@@ -295,14 +296,14 @@ impl Tree {
         }
     }
 
-    /// The number of the arm of a step that recovers from a failure of this class.
+    /// Returns the number of the arm of a step that recovers from a failure of this class.
     pub(super) fn arm_for(
         &self,
         program: &Program,
         at: NodeRef,
         class: &ErrorClass,
     ) -> Option<usize> {
-        // A strict run takes none that only puts a value in the place of a result.
+        // A strict run skips arms that only replace a result by a placeholder.
         let strict = self.scope(at.0).policy.strict;
         let step = self.step(program, at)?;
         let takes = |arm| !(strict && program.plan.is_placeholder(arm));
@@ -311,7 +312,7 @@ impl Tree {
             .position(|arm| arm.catches(class) && takes(arm))
     }
 
-    /// What catches a failure of this class around a step, the nearest first.
+    /// Returns the nearest construct around a step that catches a failure of this class.
     pub(super) fn catcher(&self, at: NodeRef, class: &ErrorClass) -> Option<Catcher> {
         let mut inner = at.0;
         while let Some(owner) = self.frames[inner].owner {
@@ -325,7 +326,7 @@ impl Tree {
                     return Some(Catcher::Others);
                 }
                 Role::Body | Role::Element(_) | Role::Round => true,
-                // What fails in an arm is not caught by the arms beside it.
+                // A failure in an arm is not caught by the other arms.
                 Role::Recover => false,
             };
             if has_arms && self.arm_for(&program, outer, class).is_some() {
@@ -336,7 +337,7 @@ impl Tree {
         None
     }
 
-    /// The failure that the arm around a frame has caught.
+    /// Returns the failure that the arm around a frame has caught.
     pub(super) fn caught_around(&self, mut frame: FrameId) -> Option<Arc<StepError>> {
         while let Some(owner) = self.frames[frame].owner {
             if owner.role == Role::Recover {
@@ -365,7 +366,7 @@ impl Tree {
                 by_slot: &by_slot,
             },
         )?;
-        // What is walked, printed or freed later is walked level by level, so a value may not grow without end.
+        // Later passes over a value recurse level by level, so its nesting must be bounded.
         if matches!(value, Value::List(_) | Value::Map(_)) && value.deeper_than(MAX_VALUE_DEPTH) {
             let message = format!("the value is nested more than {MAX_VALUE_DEPTH} levels deep");
             return Err(EvalError::plain(message, code.span));
@@ -379,7 +380,7 @@ impl Tree {
             Value::Bool(truth) => Ok(truth),
             other => {
                 let message = format!(
-                    "a condition came out as {}, which is no bool",
+                    "a condition evaluated to {}, which is not a bool",
                     other.preview(80)
                 );
                 Err(EvalError::new(FailureKind::NoOverload, message, code.span))
@@ -387,7 +388,7 @@ impl Tree {
         }
     }
 
-    /// A bound such as `max`, if it is written: a whole number that is not negative.
+    /// Evaluates a bound such as `max`, if there is one: a whole number that is not negative.
     pub(super) fn count(
         &self,
         frame: FrameId,
@@ -399,7 +400,10 @@ impl Tree {
                 Ok(Some(usize::try_from(count).unwrap_or(usize::MAX)))
             }
             other => {
-                let message = format!("{} is no bound", other.preview(80));
+                let message = format!(
+                    "a bound must be a whole number of at least 0, but this is {}",
+                    other.preview(80)
+                );
                 Err(EvalError::new(FailureKind::NoOverload, message, code.span))
             }
         }

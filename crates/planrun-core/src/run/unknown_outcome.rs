@@ -1,4 +1,4 @@
-//! Calls whose response was lost: `verify` decides whether they took effect, and people where it cannot.
+//! Calls whose outcome is unknown: `verify` decides whether they took effect, or a person if it cannot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use super::sensitive::{in_arguments, in_output};
 use super::tree::Catcher;
 use crate::journal::{EventKind, FormField, Question, StepError, Waiting};
 
-/// A call of which nobody knows whether it happened.
+/// A call whose outcome is unknown.
 pub(super) struct UnknownOutcome {
     pub error: Arc<StepError>,
-    /// The process that had sent it is gone, so nobody knows what else was lost.
+    /// Whether the process that had sent it is gone, so that more may have been lost.
     pub orphaned: bool,
 }
 
-/// The calls of which nobody knows whether they happened, until somebody or something tells.
+/// The calls whose outcome is unknown, until it is determined.
 #[derive(Default)]
 pub(super) struct UnknownOutcomes {
     open: BTreeMap<NodeRef, UnknownOutcome>,
 }
 
 impl UnknownOutcomes {
-    /// Nobody knows whether a call happened; it holds no slot any more.
+    /// Handles a call whose outcome is unknown, which holds no slot any more.
     pub(super) fn begin(
         &mut self,
         ctx: &mut Context,
@@ -46,7 +46,7 @@ impl UnknownOutcomes {
             return;
         };
         let path = ctx.tree.path(&program, at);
-        if call.talks {
+        if call.has_peer_questions {
             ctx.then(Inquiry::PeerWithdrawn(at));
         }
         ctx.tree.record_mut(at).in_doubt = true;
@@ -79,12 +79,12 @@ impl UnknownOutcomes {
         }
     }
 
-    /// Whether nobody knows whether the call of a step happened.
+    /// Returns true if the outcome of a step's call is unknown.
     pub(super) fn has(&self, at: NodeRef) -> bool {
         self.open.contains_key(&at)
     }
 
-    /// What can tell whether it happened has ended.
+    /// Handles the end of the verification of a call.
     pub(super) fn verified(
         &mut self,
         ctx: &mut Context,
@@ -108,7 +108,7 @@ impl UnknownOutcomes {
                 }
                 self.ask_or_fail(ctx, calls, at);
             }
-            Err(Ending::Failed(error)) if error.says_no() => {
+            Err(Ending::Failed(error)) if error.denies_effect() => {
                 let sent = calls.open.get(at).map_or(MAX_SENDS, |state| state.sends);
                 if sent < MAX_SENDS {
                     self.send_again(ctx, calls, at);
@@ -120,22 +120,22 @@ impl UnknownOutcomes {
         }
     }
 
-    /// Somebody has said what became of a call: `{ happened: bool, value: … }`.
+    /// Handles a person's answer: `{ happened: bool, value: … }`.
     pub(super) fn answered(
         &mut self,
         ctx: &mut Context,
         calls: &mut Calls,
         at: NodeRef,
-        told: &Value,
+        answer: &Value,
     ) {
-        if told.get("happened") == Some(&Value::Bool(true)) {
-            let value = told.get("value").cloned().unwrap_or(Value::Null);
+        if answer.get("happened") == Some(&Value::Bool(true)) {
+            let value = answer.get("value").cloned().unwrap_or(Value::Null);
             return self.happened(ctx, at, value, true);
         }
         self.send_again(ctx, calls, at);
     }
 
-    /// `known`: whether the value is what the call gave.
+    /// Completes the step. `known`: whether `value` is the value that the call returned.
     fn happened(&mut self, ctx: &mut Context, at: NodeRef, value: Value, known: bool) {
         self.open.remove(&at);
         let record = ctx.tree.record_mut(at);
@@ -144,15 +144,15 @@ impl UnknownOutcomes {
         ctx.complete(at, value);
     }
 
-    /// It did not happen: the same execution goes out again, with its key and its arguments.
+    /// Sends the same execution again, with its key and arguments, because it did not take effect.
     fn send_again(&mut self, ctx: &mut Context, calls: &mut Calls, at: NodeRef) {
         self.open.remove(&at);
         ctx.tree.record_mut(at).in_doubt = false;
         let path = ctx.tree.own_path(at);
-        let Some(past) = ctx.outbox.recording.begun(&path) else {
+        let Some(recorded) = ctx.outbox.recording.begun(&path) else {
             return calls.send_again(ctx, at);
         };
-        calls.send_past_again(ctx, at, path, past);
+        calls.resend_recorded(ctx, at, path, recorded);
     }
 
     fn ask_or_fail(&mut self, ctx: &mut Context, calls: &mut Calls, at: NodeRef) {
@@ -198,24 +198,24 @@ impl UnknownOutcomes {
             }],
             ..Question::plain(Waiting::Answer, format!("Did `{path}` happen?"))
         };
-        if let Some(past) = ctx
-            .outbox
-            .recording
-            .asked(&path, Waiting::Answer, question.execution)
+        if let Some(recorded) =
+            ctx.outbox
+                .recording
+                .asked(&path, Waiting::Answer, question.execution)
         {
-            return ctx.then(Inquiry::AskAgain(at, Box::new(past)));
+            return ctx.then(Inquiry::AskAgain(at, Box::new(recorded)));
         }
         ctx.then(Inquiry::Ask(at, Box::new(question)));
     }
 
-    /// The error of a call whose outcome is unknown, which is settled because of something else.
-    pub(super) fn leave(&mut self, at: NodeRef) -> Option<Arc<StepError>> {
+    /// Removes a call that is settled for another reason. Returns its error.
+    pub(super) fn remove(&mut self, at: NodeRef) -> Option<Arc<StepError>> {
         self.open.remove(&at).map(|outcome| outcome.error)
     }
 }
 
-/// Whether somebody is asked what became of a call: after a crash always, else where the run shall pause; not where
-/// an arm of the step, or of one around it, says what to do.
+/// Returns true if people are asked whether a call took effect: always after a crash, otherwise if the policy pauses
+/// the run; but not if a `recover` arm of the step, or of one around it, handles the unknown outcome.
 fn asks_people(ctx: &Context, at: NodeRef, execution: u32, outcome: &UnknownOutcome) -> bool {
     let unknown = ErrorClass::UnknownOutcome;
     let program = ctx.tree.program(at.0);
@@ -235,7 +235,7 @@ fn asks_people(ctx: &Context, at: NodeRef, execution: u32, outcome: &UnknownOutc
             && !ctx.outbox.recording.has_settled(&path))
 }
 
-/// Whether anything reads the value of a step.
+/// Returns true if anything reads the value of a step.
 fn is_read(ctx: &Context, at: NodeRef) -> bool {
     let program = ctx.tree.program(at.0);
     let mut readers = ctx.tree.graph(&program, at.0).readers(at.1);

@@ -1,4 +1,4 @@
-//! `--until STEP`: runs only what a step needs, and leaves the rest to a later process.
+//! `--until STEP`: runs only what a step needs, and leaves everything else to a later process.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use planrun_lang::graph;
 use super::frame::{Frame, NodeRef};
 use super::program::Program;
 
-/// The step that a process of a run goes up to.
+/// The step up to which a process drives a run.
 #[derive(Clone, Debug)]
 pub struct Until {
     pub step: Arc<str>,
-    /// What it needs, itself included: numbers of statements of the plan itself.
+    /// Numbers of the plan's own statements that the step needs, including itself.
     pub needed: BTreeSet<u32>,
     node: u32,
 }
 
 impl Until {
-    /// A step of the plan itself; nothing where there is none of this name.
+    /// Returns the target for a step of the plan itself; `None` if it has no step of this name.
     #[must_use]
     pub fn new(program: &Program, step: &str) -> Option<Self> {
         let (block, graph) = (program.plan.body(), &program.graph.blocks[0]);
@@ -33,7 +33,7 @@ impl Until {
         })
     }
 
-    /// The steps of the plan itself.
+    /// Returns the names of the plan's own steps.
     pub fn steps(program: &Program) -> impl Iterator<Item = &str> {
         let steps = program
             .plan
@@ -44,14 +44,14 @@ impl Until {
         steps.filter_map(|node| node.name.as_deref())
     }
 
-    /// Whether the step has settled. A plan that ends above it has ended.
+    /// Returns true if the step has settled. A plan that ends above the step has not reached it.
     pub(super) fn is_reached(&self, root: &Frame) -> bool {
         let ends = root.taken.is_some() || root.ending.is_some();
         let node = root.nodes.get(self.node as usize);
         !ends && node.is_some_and(|node| node.state.is_settled())
     }
 
-    /// Whether a statement is left for a later process.
+    /// Returns true if a statement is left to a later process.
     pub(super) fn leaves(&self, (frame, node): NodeRef) -> bool {
         frame == 0 && !self.needed.contains(&node)
     }

@@ -5,23 +5,23 @@ use std::collections::BTreeSet;
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{BinaryOp, Expr};
 
-use super::{Board, is};
+use super::{Importer, is};
 use crate::draft::excerpt;
 use crate::expression::condition::{self, Words};
 use crate::tree;
 
-/// Tasks by their ids, each with the status that is asked for, where one is.
+/// Task ids, each with the status that is required of it; `None` for any status.
 type Names = BTreeSet<(String, Option<&'static str>)>;
 
-/// What a listener waits for.
+/// The condition for which a listener waits.
 pub struct Condition {
     pub on: Expr,
-    /// The tasks that it names.
+    /// The tasks in the condition.
     pub names: Names,
 }
 
-impl Board<'_, '_> {
-    /// A condition over the tasks that trigger a listener; `None` where it cannot be read, which is told.
+impl Importer<'_, '_> {
+    /// Translates a condition over the tasks that trigger a listener; `None` if it is invalid, which is reported.
     pub fn condition(
         &mut self,
         written: &str,
@@ -61,7 +61,7 @@ impl Board<'_, '_> {
         }
     }
 
-    /// `002.status == 'done'`
+    /// Parses a comparison such as `002.status == 'done'`.
     fn comparison(
         &mut self,
         words: &mut Words<'_>,
@@ -71,7 +71,7 @@ impl Board<'_, '_> {
         let subject = words.take()?;
         let id = subject.strip_suffix(".status").ok_or_else(|| {
             format!(
-                "`{}` is no status of a task, such as `002.status`",
+                "`{}` is not a task status such as `002.status`",
                 excerpt(subject)
             )
         })?;
@@ -82,12 +82,17 @@ impl Board<'_, '_> {
         let negated = match words.comparison() {
             Some(BinaryOp::Equal) => false,
             Some(BinaryOp::NotEqual) => true,
-            _ => return Err(format!("`{}` is compared with nothing", excerpt(subject))),
+            _ => {
+                return Err(format!(
+                    "`{}` must be compared with `==` or `!=`",
+                    excerpt(subject)
+                ));
+            }
         };
         let written = words.take()?.trim_matches(['"', '\'']);
         let status = self
             .status(written, span)
-            .ok_or_else(|| format!("`{}` is no status", excerpt(written)))?;
+            .ok_or_else(|| format!("`{}` is not a status", excerpt(written)))?;
         names.insert((id.to_owned(), (!negated).then_some(status)));
         let test = is(&name, status);
         Ok(if negated { tree::not(test) } else { test })

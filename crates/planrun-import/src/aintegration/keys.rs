@@ -1,4 +1,4 @@
-//! The keys of the format: one that nobody knows is told, with what was meant.
+//! The keys of the format; unknown keys are reported with a suggestion.
 
 use planrun_lang::diag::closest;
 use planrun_lang::yaml::Node;
@@ -45,7 +45,7 @@ pub const LISTENER: [&str; 16] = [
 ];
 pub const OUTPUT: [&str; 3] = ["task_id", "status", "context"];
 
-/// Tells the keys that are none.
+/// Reports unknown keys.
 pub fn unknown(node: &Node, known: &[&str], of: &str, draft: &mut Draft<'_>) {
     for entry in node.entries().unwrap_or_default() {
         if known.contains(&entry.name.as_str()) {
@@ -54,6 +54,6 @@ pub fn unknown(node: &Node, known: &[&str], of: &str, draft: &mut Draft<'_>) {
         let near = closest(&entry.name, known.iter().copied());
         let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         let what = format!("the key `{}` of {of}", excerpt(&entry.name));
-        draft.lost(entry.span, what, format!("there is no such key{help}"));
+        draft.lost(entry.span, what, format!("unknown key{help}"));
     }
 }

@@ -1,4 +1,4 @@
-//! Listeners: what sets them off, what they call, and what they set.
+//! Listeners: their triggers, the tools that they call, and the outputs that they set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,31 +10,31 @@ use planrun_lang::types::Signature;
 use planrun_lang::yaml::Node;
 
 use super::output::Given;
-use super::{Board, keys};
+use super::{Importer, keys};
 use crate::draft::excerpt;
 use crate::tree;
 
-/// How often a listener may fire that sets itself off again.
+/// The firing limit of a listener that triggers itself.
 const MAX_FIRINGS: i64 = 100;
 
-/// One listener of the document.
+/// A listener of the document.
 pub struct Listener<'d> {
     pub id: String,
     pub node: &'d Node,
     triggers: Vec<String>,
 }
 
-/// What a listener does before it sets anything.
+/// The action of a listener before it sets its outputs.
 enum Action {
-    /// A call of a tool.
+    /// Calls a tool.
     Call(Expr),
-    /// Nothing but what it sets; whether that is the output of a success.
+    /// Only sets an output: that of a success if `true`, else that of a failure.
     Nothing(bool),
-    /// Something that could not be carried.
+    /// Has no counterpart.
     Lost(Expr),
 }
 
-impl Board<'_, '_> {
+impl Importer<'_, '_> {
     pub fn read_listener<'d>(&mut self, node: &'d Node) -> Option<Listener<'d>> {
         keys::unknown(node, &keys::LISTENER, "a listener", self.draft);
         let Some(id) = node.get("listener_id").and_then(|id| self.id(id)) else {
@@ -56,7 +56,7 @@ impl Board<'_, '_> {
         for (id, span) in triggers {
             match self.tasks.get_mut(&id) {
                 Some(task) => {
-                    task.is_heard = true;
+                    task.is_awaited = true;
                     known.push(id);
                 }
                 None => self.unknown_task(&id, span),
@@ -69,7 +69,7 @@ impl Board<'_, '_> {
         })
     }
 
-    /// Notes what the outputs of a listener give to tasks.
+    /// Records the fields that the outputs of a listener set on tasks.
     pub fn note_outputs(&mut self, listener: &Listener<'_>) {
         for field in ["success_output", "failure_output"] {
             if let Some(node) = listener
@@ -86,7 +86,7 @@ impl Board<'_, '_> {
         let node = listener.node;
         let what = format!("listener `{}`", excerpt(&listener.id));
         let Some((on, again)) = self.triggered(listener) else {
-            self.draft.lost(node.span, what, "nothing can set it off");
+            self.draft.lost(node.span, what, "nothing can trigger it");
             return None;
         };
         let name = self.draft.name(&listener.id);
@@ -100,7 +100,7 @@ impl Board<'_, '_> {
         }
         self.draft.carried(node.span, &*what, format!("`{name}`"));
         if again {
-            let why = format!("sets itself off again, and may do so {MAX_FIRINGS} times");
+            let why = format!("triggers itself again, at most {MAX_FIRINGS} times");
             self.draft.changed(node.span, &*what, why);
         }
         if node
@@ -108,7 +108,8 @@ impl Board<'_, '_> {
             .and_then(Node::scalar)
             .is_some_and(|priority| priority != "0")
         {
-            let why = "is not carried on: listeners that one event sets off run at the same time";
+            let why =
+                "is omitted: listeners that are triggered by the same event run at the same time";
             self.draft
                 .changed(node.span, format!("the priority of {what}"), why);
         }
@@ -129,7 +130,7 @@ impl Board<'_, '_> {
         Some(statement)
     }
 
-    /// What sets a listener off, and whether it sets itself off again.
+    /// Returns the condition that triggers a listener, and whether the listener triggers itself.
     fn triggered(&mut self, listener: &Listener<'_>) -> Option<(Expr, bool)> {
         let node = listener.node;
         let written = node.get("trigger_status").or(node.get("trigger_condition"));
@@ -145,9 +146,9 @@ impl Board<'_, '_> {
             guard.filter(|(guard, _)| !matches!(guard.trim(), "" | "true" | "True" | "execute"))
         {
             let inner = self.condition(&guard, &listener.triggers, span)?;
-            let why = "is a part of what sets the listener off; there it was read and never asked";
+            let why = "is now part of the trigger of the listener; in the original, it was parsed but never evaluated";
             self.draft.changed(span, "`action_condition`", why);
-            // Whatever a condition names sets the listener off, so `Any` says nothing more.
+            // Every task in a condition triggers the listener, so `Any` adds nothing.
             condition.on = if is_any {
                 inner.on
             } else {
@@ -159,13 +160,13 @@ impl Board<'_, '_> {
             condition.names.extend(inner.names);
         }
         if condition.names.iter().any(|(_, status)| status.is_none()) {
-            let why = "may hold at the beginning of a run as well, which is an event of every task";
+            let why = "may also hold at the start of a run, which is an event of every task";
             let what = format!("the condition of listener `{}`", excerpt(&listener.id));
             self.draft.changed(span, what, why);
         }
         for (id, status) in &condition.names {
             if let Some(task) = self.tasks.get_mut(id) {
-                task.is_heard = true;
+                task.is_awaited = true;
                 task.statuses.extend(*status);
             }
             if !listener.triggers.contains(id) {
@@ -175,7 +176,7 @@ impl Board<'_, '_> {
                     excerpt(&listener.id)
                 );
                 let why =
-                    "sets the listener off as well, since every task that a condition names does";
+                    "also triggers the listener, since every task that a condition names does";
                 self.draft.changed(span, what, why);
             }
         }
@@ -200,7 +201,7 @@ impl Board<'_, '_> {
         let (success, failure) = (output("success_output"), output("failure_output"));
         match action {
             Action::Lost(hole) => {
-                // What follows would be built on nothing.
+                // The outputs would depend on a result that does not exist.
                 body.push(tree::fail("tool.not_carried", hole));
             }
             Action::Nothing(succeeds) => {
@@ -221,7 +222,7 @@ impl Board<'_, '_> {
         }
     }
 
-    /// A call whose failure sets something as well.
+    /// Writes a call whose failure sets an output as well.
     fn caught(
         &mut self,
         name: &str,
@@ -232,17 +233,17 @@ impl Board<'_, '_> {
     ) {
         let inner = self.draft.name(&format!("{name}_call"));
         let error = self.draft.name("e");
-        let told = |ok: bool, value: Expr| {
+        let tagged = |ok: bool, value: Expr| {
             tree::object(vec![
                 ("ok".to_owned(), tree::boolean(ok)),
                 ("value".to_owned(), value),
             ])
         };
         let message = tree::field(tree::variable(&error), "message");
-        let arm = tree::recover(&[], Some(&error), ArmBody::Expr(told(false, message)));
+        let arm = tree::recover(&[], Some(&error), ArmBody::Expr(tagged(false, message)));
         let steps = vec![
             tree::step(&inner, StepBody::Call(call), clauses),
-            tree::yields(told(true, tree::variable(&inner))),
+            tree::yields(tagged(true, tree::variable(&inner))),
         ];
         body.push(tree::step(
             name,
@@ -270,13 +271,13 @@ impl Board<'_, '_> {
             other => {
                 let near = closest(other, ["agent", "code"])
                     .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                let why = format!("`{}` is no kind of listener{near}", excerpt(other));
+                let why = format!("`{}` is not a listener type{near}", excerpt(other));
                 Action::Lost(self.draft.hole(node.span, what, why))
             }
         }
     }
 
-    /// Code is not carried; where it only says that all is well, or is not, the outputs say all of it.
+    /// Code is not carried. If it only returns success or failure, the outputs represent it completely.
     fn code(&mut self, listener: &Listener<'_>, what: &str) -> Action {
         let node = listener.node;
         let config = node
@@ -284,7 +285,7 @@ impl Board<'_, '_> {
             .and_then(|config| config.get("code"));
         let misnamed = node.get("code");
         let Some(code) = node.get("code_snippet").or(config).or(misnamed) else {
-            let why = "a listener of code has none, under `code_snippet`";
+            let why = "a listener of type `code` has no `code_snippet`";
             return Action::Lost(self.draft.hole(node.span, what, why));
         };
         let lines = code.text().unwrap_or_default().lines().map(str::trim);
@@ -301,20 +302,19 @@ impl Board<'_, '_> {
             })
         };
         if more.is_none() && (says("True") || says("False")) {
-            let why = "says only whether it has gone well, which what it sets says too";
+            let why = "only reports success or failure, which its output also expresses";
             self.draft
                 .changed(code.span, format!("the code of {what}"), why);
             return Action::Nothing(says("True"));
         }
-        let why =
-            "a plan has no code of other languages: a tool can hold it, or expressions can say it";
+        let why = "a plan cannot contain code in other languages: move it into a tool, or write it as expressions";
         Action::Lost(
             self.draft
                 .hole(code.span, format!("the code of {what}"), why),
         )
     }
 
-    /// An agent chose a tool of its app; here it is chosen once, when the plan is imported.
+    /// There, an agent chooses a tool of its app in every run; here, the tool is chosen once, at the import.
     fn agent(&mut self, listener: &Listener<'_>, what: &str) -> Action {
         let node = listener.node;
         let Some((agent, span)) = node
@@ -324,7 +324,7 @@ impl Board<'_, '_> {
             return Action::Lost(self.draft.hole(
                 node.span,
                 what,
-                "a listener of an agent has no `agent_id`",
+                "a listener of type `agent` has no `agent_id`",
             ));
         };
         let catalog = self.draft.catalog();
@@ -342,16 +342,16 @@ impl Board<'_, '_> {
             .names(&agent)
             .filter_map(|name| catalog.find(&agent, name).map(|found| &**found))
             .collect();
-        let Some(tool) = fitting(&tools, prompt) else {
+        let Some(tool) = select_tool(&tools, prompt) else {
             let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
             let why = format!(
-                "its prompt does not tell which tool of `{agent}` it calls: {}",
+                "its prompt does not specify which tool of `{agent}` it calls: {}",
                 names.join(", ")
             );
             return Action::Lost(self.draft.hole(node.span, what, why));
         };
         let why = format!(
-            "calls `{}`: the tool is chosen in the plan, and no longer by a model",
+            "calls `{}`: the tool is now fixed in the plan, not chosen by a model",
             tool.path()
         );
         self.draft
@@ -363,7 +363,7 @@ impl Board<'_, '_> {
         )
     }
 
-    /// What the prompt names, else what a task has under this name, else an input of the plan.
+    /// Takes each argument from the prompt, else from a task field of that name, else from an input of the plan.
     fn arguments(
         &mut self,
         tool: &Signature,
@@ -379,7 +379,8 @@ impl Board<'_, '_> {
                 arguments.push((name.to_owned(), value));
             } else if parameter.required {
                 let value = self.input(name);
-                let why = "is an input of the plan; a model took it from its prompt there";
+                let why =
+                    "is now an input of the plan; in the original, a model took it from its prompt";
                 self.draft.changed(
                     listener.node.span,
                     format!("the argument `{name}` of {what}"),
@@ -392,7 +393,8 @@ impl Board<'_, '_> {
         arguments
     }
 
-    /// A field of the contexts that are there by then: one that the prompt names, else one of a task that came before.
+    /// Returns a field of a context that is set by then: one that the prompt names, else one of a preceding task;
+    /// `None` if there is none.
     fn known(&self, name: &str, prompt: &str, triggers: &[String]) -> Option<Expr> {
         let before = triggers
             .iter()
@@ -407,7 +409,8 @@ impl Board<'_, '_> {
         Some(tree::field(tree::variable(&holder.name), name))
     }
 
-    /// Notes for each task which others have led to it; what leads back to the main task is the end.
+    /// Records for each task the tasks that precede it. Listeners that set the main task are ignored, because they
+    /// end the run.
     pub fn note_before(&mut self, listeners: &[Listener<'_>], main: Option<&str>) {
         let mut sources: BTreeMap<String, BTreeSet<&String>> = BTreeMap::new();
         for listener in listeners {
@@ -437,8 +440,8 @@ impl Board<'_, '_> {
     }
 }
 
-/// The one tool that a prompt names; else the only one, or the only one that changes something.
-fn fitting<'s>(tools: &[&'s Signature], prompt: &str) -> Option<&'s Signature> {
+/// Returns the only tool that a prompt names, else the only tool of the app, else its only tool with effects.
+fn select_tool<'s>(tools: &[&'s Signature], prompt: &str) -> Option<&'s Signature> {
     let words: Vec<&str> = prompt
         .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .collect();
@@ -465,7 +468,7 @@ fn fitting<'s>(tools: &[&'s Signature], prompt: &str) -> Option<&'s Signature> {
         .or_else(changing)
 }
 
-/// An agent tries its tool three times.
+/// The agent of the format tries a tool three times.
 fn retry() -> ClauseKind {
     let classes = ["transient", "tool"].map(tree::variable);
     ClauseKind::Retry(tree::object(vec![

@@ -20,11 +20,11 @@ use crate::draft::{Draft, Made, excerpt, one_line, parameter};
 use crate::tree::{self, NOWHERE};
 use listener::Listener;
 
-/// More tasks, or more listeners, are refused.
+/// The most tasks, and the most listeners, of a document.
 const MAX_PARTS: usize = 1000;
-/// How long a plan waits for its main task.
-const PATIENCE: i64 = 30 * 24 * 60 * 60;
-/// The statuses of the format, each as it is called here.
+/// How long a plan waits for its main task, in seconds.
+const MAIN_TASK_TIMEOUT: i64 = 30 * 24 * 60 * 60;
+/// The statuses of the format, each with its name in plans.
 const STATUSES: [(&str, &str); 6] = [
     ("NotStarted", "not_started"),
     ("Running", "running"),
@@ -34,47 +34,48 @@ const STATUSES: [(&str, &str); 6] = [
     ("Error", "failed"),
 ];
 
-/// Whether a document looks like a plan with tasks and listeners.
+/// Returns true if a document looks like a plan with tasks and listeners.
 pub fn recognizes(root: &Node) -> bool {
     root.get("plan_id").is_some()
         || (root.get("listeners").is_some() && root.get("tasks").is_some())
 }
 
-/// One task.
+/// A task of the document.
 struct Task {
-    /// What it is called in the plan.
+    /// Its name in the plan.
     name: String,
     title: String,
     span: Span,
-    /// The fields of its context, as far as outputs give them.
+    /// The fields of its context that outputs set.
     fields: BTreeSet<String>,
     statuses: BTreeSet<&'static str>,
-    /// Whether a listener moves it, and whether one waits for it.
+    /// Whether a listener sets its status, and whether a listener waits for it.
     is_set: bool,
-    is_heard: bool,
-    /// The tasks that have led to it, nearest first.
+    is_awaited: bool,
+    /// The tasks that precede it, nearest first.
     before: Vec<String>,
 }
 
-/// What is known of the document while its plan is made.
-pub struct Board<'x, 't> {
+/// The state of an import.
+pub struct Importer<'x, 't> {
     draft: &'x mut Draft<'t>,
     text: &'x str,
     tasks: BTreeMap<String, Task>,
     order: Vec<String>,
-    /// The inputs of the plan: what an agent took from its prompt.
+    /// The inputs of the plan: values that an agent took from its prompt.
     inputs: BTreeSet<String>,
 }
 
-/// The plan that a board of tasks and listeners is.
+/// Returns the plan for a document of tasks and listeners.
 ///
 /// # Errors
-/// Where it has more of them than are read.
+/// Returns an error if there are more than [`MAX_PARTS`] tasks or listeners.
 pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     for part in ["tasks", "listeners"] {
         let count = items(root, part).len();
         if count > MAX_PARTS {
-            let message = format!("the plan has {count} {part}, and at most {MAX_PARTS} are read");
+            let message =
+                format!("the plan has {count} {part}, but at most {MAX_PARTS} are supported");
             return Err(Refused::new(
                 root.span,
                 message,
@@ -87,15 +88,15 @@ pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Res
     if id.is_none_or(|id| id.is_empty()) {
         draft.lost(root.span, "the plan", "plan_id is required");
     }
-    let mut board = Board {
+    let mut importer = Importer {
         draft,
         text,
         tasks: BTreeMap::new(),
         order: Vec::new(),
         inputs: BTreeSet::new(),
     };
-    let body = board.body(root);
-    let inputs = std::mem::take(&mut board.inputs);
+    let body = importer.body(root);
+    let inputs = std::mem::take(&mut importer.inputs);
     let title = |field: &str| root.get(field).and_then(Node::text).map(one_line);
     let doc = [
         title("name"),
@@ -110,14 +111,14 @@ pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Res
     Ok(draft.file(plan, made))
 }
 
-/// What fails waits for somebody, as there.
+/// A failure pauses the run, as it does there.
 fn policy() -> Statement {
     let pause = tree::object(vec![("on_failure".to_owned(), tree::variable("pause"))]);
     tree::statement(StatementKind::Policy(pause))
 }
 
-impl Board<'_, '_> {
-    /// The tasks, the listeners, and what begins and ends a run.
+impl Importer<'_, '_> {
+    /// Writes the tasks, the listeners, and the start and end of a run.
     fn body(&mut self, root: &Node) -> Vec<Statement> {
         self.read_tasks(root);
         let nodes = items(root, "listeners").iter();
@@ -131,9 +132,9 @@ impl Board<'_, '_> {
             self.note_outputs(listener);
         }
         self.note_before(&listeners, main.as_deref());
-        let (mut told, mut made) = (BTreeSet::new(), Vec::new());
+        let (mut ids, mut made) = (BTreeSet::new(), Vec::new());
         for listener in &listeners {
-            if !told.insert(listener.id.clone()) {
+            if !ids.insert(listener.id.clone()) {
                 let what = format!("listener `{}`", listener.id);
                 self.draft
                     .lost(listener.node.span, what, "another listener has this id");
@@ -147,7 +148,7 @@ impl Board<'_, '_> {
         body
     }
 
-    /// An id as it is written: `001` is a number in YAML, and the text `001` is meant.
+    /// Returns an id as written: YAML reads `001` as a number, but the text `001` is meant.
     fn id(&mut self, node: &Node) -> Option<String> {
         match &node.content {
             Content::Text(text) => Some(text.trim().to_owned()),
@@ -158,7 +159,7 @@ impl Board<'_, '_> {
                 } else {
                     written.to_owned()
                 };
-                let why = format!("is a number in YAML; `\"{id}\"` is what is meant");
+                let why = format!("is a number in YAML, and is read as `\"{id}\"`");
                 self.draft.changed(node.span, format!("the id `{id}`"), why);
                 Some(id)
             }
@@ -178,15 +179,15 @@ impl Board<'_, '_> {
                 self.draft.changed(
                     node.span,
                     format!("task `{id}`"),
-                    "has no name, which there only a run would find",
+                    "has no name, which the original system reports only during a run",
                 );
             }
-            let wanted = if id.starts_with(|c: char| c.is_alphabetic()) {
+            let requested = if id.starts_with(|c: char| c.is_alphabetic()) {
                 id.clone()
             } else {
                 format!("task_{id}")
             };
-            let name = self.draft.name(&wanted);
+            let name = self.draft.name(&requested);
             self.draft.carried(
                 node.span,
                 format!("task `{}`", excerpt(&id)),
@@ -199,7 +200,7 @@ impl Board<'_, '_> {
                 fields: BTreeSet::new(),
                 statuses: BTreeSet::new(),
                 is_set: false,
-                is_heard: false,
+                is_awaited: false,
                 before: Vec::new(),
             };
             if self.tasks.insert(id.clone(), task).is_some() {
@@ -214,7 +215,7 @@ impl Board<'_, '_> {
         }
     }
 
-    /// The task with which a run begins and ends.
+    /// Returns the task with which a run starts and ends.
     fn main_task(&mut self, root: &Node) -> Option<String> {
         let named = root
             .get("main_task_id")
@@ -242,11 +243,10 @@ impl Board<'_, '_> {
         let near = closest(id, self.tasks.keys().map(String::as_str));
         let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         let what = format!("task `{}`", excerpt(id));
-        self.draft
-            .lost(span, what, format!("there is no such task{help}"));
+        self.draft.lost(span, what, format!("unknown task{help}"));
     }
 
-    /// The name that a status has here.
+    /// Returns the name of a status in plans; `None` if it is unknown, which is reported.
     fn status(&mut self, written: &str, span: Span) -> Option<&'static str> {
         let found = STATUSES
             .into_iter()
@@ -255,33 +255,32 @@ impl Board<'_, '_> {
             let near = closest(written, STATUSES.into_iter().map(|(theirs, _)| theirs));
             let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             let what = format!("the status `{}`", excerpt(written));
-            self.draft
-                .lost(span, what, format!("there is no such status{help}"));
+            self.draft.lost(span, what, format!("unknown status{help}"));
         }
         found.map(|(_, own)| own)
     }
 
-    /// The tasks, with the statuses and the fields that the listeners know.
+    /// Declares the tasks, with the statuses and fields that listeners use.
     fn declared(&mut self, main: Option<&str>) -> Vec<Statement> {
         let mut statements = Vec::new();
         for id in &self.order {
             let Some(task) = self.tasks.get(id) else {
                 continue;
             };
-            let external = !task.is_set && (task.is_heard || main == Some(id.as_str()));
+            let external = !task.is_set && (task.is_awaited || main == Some(id.as_str()));
             let what = format!("task `{}`", excerpt(id));
             if !task.is_set {
                 let why = if external {
-                    "is `external`: no listener moves it, so somebody outside has to"
+                    "is `external`: no listener moves it, so it must be moved from outside"
                 } else {
-                    "stays as it is: no listener moves it, and none waits for it"
+                    "keeps its first status: no listener moves it or waits for it"
                 };
                 self.draft.changed(task.span, &*what, why);
             }
-            // The first status is the one with which a task begins; that it begins would set off who listens for that.
+            // A task starts in its first status, which would trigger listeners for that status.
             let is_asked_for = task.statuses.contains("not_started");
             if is_asked_for {
-                let why = "begins as `created`, since a listener waits for `not_started`";
+                let why = "starts as `created`, since a listener waits for `not_started`";
                 self.draft.changed(task.span, &*what, why);
             }
             let first: &[&str] = if is_asked_for {
@@ -307,11 +306,11 @@ impl Board<'_, '_> {
         statements
     }
 
-    /// The beginning and the end of a run.
+    /// Writes the start and the end of a run.
     fn run_of(&mut self, main: Option<&str>) -> Vec<Statement> {
         let Some(task) = main.and_then(|main| self.tasks.get(main)) else {
             self.draft
-                .lost(Span::at(0), "the plan", "has no task, so nothing begins it");
+                .lost(Span::at(0), "the plan", "has no task, so nothing starts it");
             return vec![tree::reply(tree::null())];
         };
         let (name, fields) = (task.name.clone(), task.fields.clone());
@@ -324,7 +323,8 @@ impl Board<'_, '_> {
             on: is(&name, "done"),
             payload: None,
         });
-        let within = planrun_lang::syntax::ast::ClauseKind::Within(tree::seconds(PATIENCE));
+        let within =
+            planrun_lang::syntax::ast::ClauseKind::Within(tree::seconds(MAIN_TASK_TIMEOUT));
         vec![
             set(&name, "running", Vec::new()),
             tree::step(&finished, wait, vec![within]),
@@ -333,7 +333,7 @@ impl Board<'_, '_> {
     }
 }
 
-/// `task is status`
+/// Returns `task is status`.
 fn is(task: &str, status: &str) -> Expr {
     tree::expr(ExprKind::Is {
         subject: Box::new(tree::variable(task)),

@@ -1,26 +1,26 @@
-//! What a listener sets: the status of a task and its context, with results and contexts in its texts.
+//! Outputs of listeners: the status and the context of a task, with placeholders for results and contexts.
 
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{Expr, Statement, TemplatePart};
 use planrun_lang::yaml::{Content, Node};
 
-use super::{Board, keys, set};
+use super::{Importer, keys, set};
 use crate::document::entries;
 use crate::draft::excerpt;
 use crate::tree;
 
-/// What `{{result.x}}` reads.
+/// The value of `{{result.x}}`.
 pub enum Given {
-    /// What a step gives.
+    /// The output of a step.
     Step(Expr),
     /// The message of an error.
     Error(Expr),
-    /// The listener calls nothing.
+    /// The listener calls nothing, so there is no result.
     Nothing,
 }
 
-impl Board<'_, '_> {
-    /// The `set` of an output; none where its task or its status does not exist, which is told.
+impl Importer<'_, '_> {
+    /// Returns the `set` statement of an output; `None` if its task or its status does not exist, which is reported.
     pub fn output(&mut self, node: &Node, given: &Given) -> Option<Statement> {
         let (id, status) = self.target(node)?;
         let name = self.tasks.get(&id)?.name.clone();
@@ -32,7 +32,7 @@ impl Board<'_, '_> {
         Some(set(&name, status, context))
     }
 
-    /// The task and the status of an output.
+    /// Returns the task and the status of an output.
     pub fn target(&mut self, node: &Node) -> Option<(String, &'static str)> {
         let id = node.get("task_id")?;
         let written = id.scalar()?;
@@ -50,7 +50,7 @@ impl Board<'_, '_> {
         Some((written, own))
     }
 
-    /// Tells the unknown keys of an output, and notes what it gives to its task.
+    /// Reports the unknown keys of an output, and records the fields that it sets on its task.
     pub fn note_output(&mut self, node: &Node) {
         keys::unknown(node, &keys::OUTPUT, "an output", self.draft);
         let Some((id, status)) = self.target(node) else {
@@ -85,7 +85,8 @@ impl Board<'_, '_> {
         }
     }
 
-    /// A text with `{{result.x}}` and `{002.context.y}` in it; one of them alone keeps its type.
+    /// Translates a text with placeholders such as `{{result.x}}` and `{002.context.y}`. A text that is a single
+    /// placeholder keeps its type.
     fn text_of(&mut self, text: &str, span: Span, given: &Given) -> Expr {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -119,7 +120,7 @@ impl Board<'_, '_> {
         }
     }
 
-    /// What stands between the braces; `None` where that is no placeholder, so that it stays as it is.
+    /// Translates the text between the braces; `None` if it is not a placeholder, so that it stays unchanged.
     fn placeholder(&mut self, inside: &str, span: Span, given: &Given) -> Option<Expr> {
         let mut parts = inside.split('.');
         let first = parts.next()?;
@@ -137,8 +138,11 @@ impl Board<'_, '_> {
                 Given::Error(message) => message.clone(),
                 Given::Nothing => {
                     let what = format!("`{{{{{}}}}}`", excerpt(inside));
-                    self.draft
-                        .hole(span, what, "the listener calls nothing that gives a result")
+                    self.draft.hole(
+                        span,
+                        what,
+                        "the listener calls nothing that returns a result",
+                    )
                 }
             });
         }
@@ -156,12 +160,12 @@ impl Board<'_, '_> {
             return Some(tree::field(tree::variable(&task.name), field));
         }
         let what = format!("`{{{}}}`", excerpt(inside));
-        let why = "no listener gives this field; the plan takes it as an input";
+        let why = "no listener sets this field, so it is an input of the plan";
         self.draft.changed(span, what, why);
         Some(self.input(field))
     }
 
-    /// An input of the plan.
+    /// Returns an input of the plan, adding it if necessary.
     pub fn input(&mut self, name: &str) -> Expr {
         let own = if self.draft.can_be_named(name) {
             name.to_owned()

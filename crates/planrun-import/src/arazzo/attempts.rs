@@ -1,4 +1,4 @@
-//! What follows where a call fails: it is tried again, or another way is taken.
+//! Failures of calls: retries, polls, and failure actions.
 
 use std::collections::BTreeSet;
 
@@ -10,35 +10,35 @@ use super::Workflow;
 use super::call::Called;
 use super::runtime::View;
 use super::steps::{Action, Retry, Step};
+use crate::control_flow::outcome;
+use crate::control_flow::retry::Retry as Clause;
 use crate::draft::{Draft, excerpt};
 use crate::tree;
-use crate::ways::retry::Retry as Clause;
-use crate::ways::telling;
 
-/// The shortest time between two looks, in seconds.
+/// The shortest poll interval, in seconds.
 const SHORTEST: f64 = 1.0;
 
-/// The class of a call of which nobody knows whether it has happened. An arm for all classes does not catch it.
+/// The class of calls with unknown outcomes. An arm for all classes does not catch it.
 const UNKNOWN: &str = "unknown_outcome";
 
-/// What of a step is tried again.
+/// The retry behavior of a step.
 #[derive(Default)]
 pub struct Attempts {
     pub clauses: Vec<ClauseKind>,
-    /// Whether an answer that is not as it has to be is looked for again.
+    /// Whether the call is repeated until its answer satisfies the criteria.
     pub polls: bool,
-    /// Whether the step lasts until all of its criteria hold.
+    /// Whether the step cannot complete before all its criteria hold.
     pub suffices: bool,
 }
 
-/// Classes of errors, and the actions that may follow them, in order.
+/// Error classes, and the actions that may follow them, in order.
 struct Caught<'s, 'd> {
     classes: Vec<String>,
-    takers: Vec<&'s Action<'d>>,
+    actions: Vec<&'s Action<'d>>,
 }
 
 impl<'d> Workflow<'_, 'd, '_> {
-    /// How often a step is tried; `promises` is what has to hold of its answer.
+    /// Translates the retry actions of a step. `promises` are the conditions that its answer has to satisfy.
     pub fn attempts(
         &mut self,
         step: &Step<'d>,
@@ -51,7 +51,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         };
         let what = format!("`retry` of {}", step.what());
         for other in others {
-            let why = "a step has one `retry`, and the first one is it";
+            let why = "a step has only one `retry`; the first one is used";
             self.draft.lost(other.node.span, &*what, why);
         }
         let conditions = promises.iter().map(|(condition, _)| condition.clone());
@@ -61,7 +61,7 @@ impl<'d> Workflow<'_, 'd, '_> {
                 let over = self.all_hold(&action.criteria.others, answered);
                 attempts.polls = true;
                 attempts.suffices = over.is_none();
-                // What is not to be tried again is over.
+                // Answers that no retry rule covers end the poll.
                 let until = match over {
                     Some(again) => tree::binary(good, BinaryOp::Or, tree::not(again)),
                     None => good,
@@ -69,7 +69,7 @@ impl<'d> Workflow<'_, 'd, '_> {
                 attempts.clauses = self.polling(action, until, what);
                 return attempts;
             }
-            let why = "a call that may change something is not made again because of what it has answered: write a `repeat`";
+            let why = "a call that may change something is not repeated because of its answer: write a `repeat`";
             self.draft.lost(action.node.span, &*what, why);
         }
         let classes = match &action.criteria.statuses {
@@ -87,11 +87,11 @@ impl<'d> Workflow<'_, 'd, '_> {
         if on.is_empty() {
             on = vec!["transient".to_owned(), "tool".to_owned()];
         } else {
-            let why = format!("is on `{}` here", on.join("`, `"));
+            let why = format!("is on `{}` in the plan", on.join("`, `"));
             self.draft.changed(action.node.span, &*what, why);
         }
         if !action.criteria.others.is_empty() {
-            let why = "asks for the class of a failure only, and not for what else is known of it";
+            let why = "checks only the class of a failure, not its other details";
             self.draft.changed(action.node.span, what, why);
         }
         let retry = Clause {
@@ -105,11 +105,11 @@ impl<'d> Workflow<'_, 'd, '_> {
         retry.clause()
     }
 
-    /// A read that is made until its criteria hold.
+    /// Returns the clauses of a read that is repeated until its criteria hold.
     fn polling(&mut self, action: &Retry<'d>, until: Expr, what: String) -> Vec<ClauseKind> {
         let every = nanoseconds(pause(action).max(SHORTEST));
         let within = every.saturating_mul(i128::from(limit(action)).saturating_add(1));
-        let why = "is a poll until the criteria hold, as long as its attempts would take";
+        let why = "is a poll until the criteria hold, for as long as its attempts would take";
         self.draft.changed(action.node.span, what, why);
         vec![
             ClauseKind::Within(tree::nanoseconds(within)),
@@ -120,7 +120,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         ]
     }
 
-    /// The arms of a step whose failures lead elsewhere, and the names of the actions that they lead to.
+    /// Returns the arms of a step whose failures have actions, and the names of these actions.
     pub fn arms(
         &mut self,
         step: &Step<'d>,
@@ -128,41 +128,41 @@ impl<'d> Workflow<'_, 'd, '_> {
     ) -> (Vec<ClauseKind>, BTreeSet<String>) {
         let failed = tree::field(tree::variable(&self.error), "details");
         let view = view.behind(failed.clone(), None);
-        let mut led = BTreeSet::new();
+        let mut tags = BTreeSet::new();
         let mut arms = Vec::new();
         for caught in caught(&step.on_failure) {
             let why = match caught.classes.as_slice() {
-                [] => "follows failures, but for those of which nobody knows whether the call has happened".to_owned(),
-                classes => format!("follows the failures `{}`", classes.join("`, `")),
+                [] => "applies to all failures, except those with an unknown outcome".to_owned(),
+                classes => format!("applies to the failures `{}`", classes.join("`, `")),
             };
-            let mut ways = Vec::new();
-            for action in caught.takers {
+            let mut branches = Vec::new();
+            for action in caught.actions {
                 let what = format!("`{}` of {}", excerpt(&action.name), step.what());
                 self.draft.changed(action.node.span, what, &*why);
-                led.insert(action.name.clone());
+                tags.insert(action.name.clone());
                 let condition = self.all_hold(&action.criteria.others, &view);
-                ways.push((condition, tree::text(&action.name)));
+                branches.push((condition, tree::text(&action.name)));
             }
-            let body = self.arm(&caught.classes, ways, failed.clone());
+            let body = self.arm(&caught.classes, branches, failed.clone());
             arms.push(tree::recover(&caught.classes, Some(&self.error), body));
         }
-        (arms, led)
+        (arms, tags)
     }
 
-    /// An arm: the first way that is open, or the failure itself.
-    fn arm(&self, classes: &[String], ways: Vec<(Option<Expr>, Expr)>, value: Expr) -> ArmBody {
-        let conditions: Option<Vec<Expr>> = ways.iter().map(|(open, _)| open.clone()).collect();
+    /// Returns an arm: it selects the first action whose condition holds, and fails if there is none.
+    fn arm(&self, classes: &[String], branches: Vec<(Option<Expr>, Expr)>, value: Expr) -> ArmBody {
+        let conditions: Option<Vec<Expr>> = branches.iter().map(|(open, _)| open.clone()).collect();
         let closed = conditions.and_then(|open| {
             let any = tree::joined(open, BinaryOp::Or)?;
             Some(tree::not(any))
         });
-        let mut ways = ways.into_iter().rev();
-        let last = ways.next().map_or_else(tree::null, |(_, way)| way);
-        let way = ways.fold(last, |otherwise, (open, way)| match open {
-            Some(open) => tree::conditional(open, way, otherwise),
-            None => way,
+        let mut branches = branches.into_iter().rev();
+        let last = branches.next().map_or_else(tree::null, |(_, tag)| tag);
+        let tag = branches.fold(last, |otherwise, (open, tag)| match open {
+            Some(open) => tree::conditional(open, tag, otherwise),
+            None => tag,
         });
-        let ended = telling::ended(way, value);
+        let ended = outcome::tagged(tag, value);
         let Some(closed) = closed else {
             return ArmBody::Expr(ended);
         };
@@ -176,9 +176,9 @@ impl<'d> Workflow<'_, 'd, '_> {
     }
 }
 
-/// Which classes lead to which actions: single classes before their families, and all others at the end.
+/// Groups actions by error class: single classes before their families, and all other errors last.
 fn caught<'s, 'd>(actions: &'s [Action<'d>]) -> Vec<Caught<'s, 'd>> {
-    let ways: Vec<(&Action<'d>, Vec<String>)> = actions
+    let branches: Vec<(&Action<'d>, Vec<String>)> = actions
         .iter()
         .filter_map(|action| match &action.criteria.statuses {
             None => Some((action, Vec::new())),
@@ -186,14 +186,14 @@ fn caught<'s, 'd>(actions: &'s [Action<'d>]) -> Vec<Caught<'s, 'd>> {
         })
         .collect();
     let mut classes: Vec<&str> = Vec::new();
-    for class in ways.iter().flat_map(|(_, classes)| classes) {
+    for class in branches.iter().flat_map(|(_, classes)| classes) {
         if !classes.contains(&class.as_str()) {
             classes.push(class);
         }
     }
     classes.sort_by_key(|class| !class.contains('.'));
     let mut arms: Vec<Caught<'s, 'd>> = Vec::new();
-    let all = ways.iter().any(|(_, classes)| classes.is_empty());
+    let all = branches.iter().any(|(_, classes)| classes.is_empty());
     for class in classes.into_iter().map(Some).chain(all.then_some(None)) {
         let is_taken = |taken: &[String]| match class {
             Some(class) => {
@@ -202,27 +202,27 @@ fn caught<'s, 'd>(actions: &'s [Action<'d>]) -> Vec<Caught<'s, 'd>> {
             }
             None => taken.is_empty(),
         };
-        let open = ways.iter().filter(|(_, taken)| is_taken(taken));
-        let mut takers: Vec<&Action<'_>> = open.map(|(action, _)| *action).collect();
-        let always = takers
+        let open = branches.iter().filter(|(_, taken)| is_taken(taken));
+        let mut actions: Vec<&Action<'_>> = open.map(|(action, _)| *action).collect();
+        let always = actions
             .iter()
             .position(|action| action.criteria.others.is_empty());
-        takers.truncate(always.map_or(takers.len(), |last| last + 1));
+        actions.truncate(always.map_or(actions.len(), |last| last + 1));
         if class.is_none() {
-            // An arm for all others takes these along, but for what nobody knows of.
+            // The arm for all other errors covers these as well, except for unknown outcomes.
             let is_apart = |arm: &Caught<'_, '_>| {
-                !same(&arm.takers, &takers) || arm.classes.iter().any(|class| class == UNKNOWN)
+                !same(&arm.actions, &actions) || arm.classes.iter().any(|class| class == UNKNOWN)
             };
             arms.retain(is_apart);
         }
         let class = class.map(str::to_owned);
         match arms.last_mut() {
-            Some(last) if class.is_some() && same(&last.takers, &takers) => {
+            Some(last) if class.is_some() && same(&last.actions, &actions) => {
                 last.classes.extend(class);
             }
             _ => arms.push(Caught {
                 classes: class.into_iter().collect(),
-                takers,
+                actions,
             }),
         }
     }
@@ -247,24 +247,24 @@ fn number(action: &Retry<'_>, field: &str) -> Option<f64> {
     action.node.get(field).and_then(Node::scalar)?.parse().ok()
 }
 
-/// How often it is tried again.
+/// Returns the number of retries.
 fn limit(action: &Retry<'_>) -> i64 {
     let limit = number(action, "retryLimit").unwrap_or(1.0);
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "clamped to what a retry may have"
+        reason = "clamped to the range of a retry"
     )]
     let whole = limit.clamp(0.0, 1.0e6).ceil() as i64;
     whole
 }
 
-/// How long it waits before that, in seconds.
+/// Returns the delay before a retry, in seconds.
 fn pause(action: &Retry<'_>) -> f64 {
     number(action, "retryAfter").unwrap_or(0.0).clamp(0.0, 1e7)
 }
 
 fn nanoseconds(seconds: f64) -> i128 {
-    #[expect(clippy::cast_possible_truncation, reason = "clamped before")]
+    #[expect(clippy::cast_possible_truncation, reason = "clamped by the callers")]
     let whole = (seconds * 1e9).round() as i128;
     whole
 }

@@ -1,4 +1,4 @@
-//! What a step calls: an operation or a workflow, and what it is given.
+//! The call of a step: its operation or workflow, and its arguments.
 
 use planrun_lang::syntax::ast::{Argument, Expr, ExprKind};
 use planrun_lang::yaml::{Content, Node};
@@ -10,16 +10,16 @@ use crate::document::items;
 use crate::draft::{excerpt, identifier, is_writable};
 use crate::tree::{self, NOWHERE};
 
-/// What a step calls.
+/// The target of a step's call.
 pub enum Called {
     Tool(String, String),
-    /// The plan that the workflow of this id is.
+    /// The plan of the workflow with this id.
     Plan(String),
 }
 
 impl Called {
-    /// What the document calls it.
-    pub fn told(&self) -> String {
+    /// Returns its name for reports.
+    pub fn describe(&self) -> String {
         match self {
             Self::Tool(namespace, tool) => format!("{namespace}.{tool}"),
             Self::Plan(id) => excerpt(id),
@@ -28,7 +28,7 @@ impl Called {
 }
 
 impl<'d> Workflow<'_, 'd, '_> {
-    /// The call that a step is.
+    /// Returns the call of a step.
     pub fn call(&mut self, step: &Step<'d>, view: &View<'_, 'd>) -> Expr {
         let arguments = self.arguments(step, view);
         match &step.called {
@@ -40,7 +40,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         }
     }
 
-    /// A call of the plan that a workflow of the same document is.
+    /// Returns a call of the plan of a workflow in the same document.
     pub fn call_of_plan(&self, id: &str, arguments: Vec<(String, Expr)>) -> Expr {
         let head = self.heads.get(id);
         let own = |name: String| match head.and_then(|head| head.inputs.get(&name)) {
@@ -58,7 +58,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         })
     }
 
-    /// What a step calls; `None` where that is not known, which is told.
+    /// Resolves the target of a step; `None` if it is unknown, which is reported.
     pub fn called(&mut self, step: &Node, what: &str) -> Option<Called> {
         if let Some(node) = step.get("workflowId") {
             let id = node.text().unwrap_or_default();
@@ -74,14 +74,14 @@ impl<'d> Workflow<'_, 'd, '_> {
             return None;
         }
         if let Some(path) = step.get("operationPath").and_then(Node::text) {
-            // `{$sourceDescriptions.shop.url}#/paths/~1orders~1{id}/get`
+            // The form is `{$sourceDescriptions.shop.url}#/paths/~1orders~1{id}/get`.
             let source = path
                 .split("$sourceDescriptions.")
                 .nth(1)
                 .and_then(|rest| rest.split(['.', '}']).next());
             let pointer = path.split("#/paths/").nth(1);
             let Some((place, method)) = pointer.and_then(|pointer| pointer.rsplit_once('/')) else {
-                let why = "its `operationPath` leads to no operation, which is a path and a method below `#/paths/`";
+                let why = "its `operationPath` does not lead to an operation: expected a path and a method below `#/paths/`";
                 self.draft.lost(step.span, what, why);
                 return None;
             };
@@ -122,7 +122,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         arguments
     }
 
-    /// The parameters of a step, and those of its workflow that it does not replace.
+    /// Returns the parameters of a step, and those of its workflow that it does not override.
     fn parameters(&mut self, step: &Step<'d>, view: &View<'_, 'd>) -> Vec<(String, Expr)> {
         let mut arguments: Vec<(String, Expr)> = Vec::new();
         let shared = items(self.node, "parameters");
@@ -165,7 +165,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         {
             Some((_, Content::Map(entries))) => {
                 for entry in entries.iter().filter(|entry| is_writable(&entry.name)) {
-                    // A field that is called like a parameter has its place in its name.
+                    // A body field with the name of a parameter gets a prefix.
                     let mut name = entry.name.clone();
                     while arguments.iter().any(|(there, _)| *there == name) {
                         name = format!("body_{name}");
@@ -179,7 +179,7 @@ impl<'d> Workflow<'_, 'd, '_> {
     }
 }
 
-/// An operation is called by its id, in back quotes where that is no identifier.
+/// Returns the tool name of an operation: its id where that can be written in backquotes, else an identifier.
 fn operation_name(operation: &str) -> String {
     if is_writable(operation) {
         operation.to_owned()
@@ -188,7 +188,7 @@ fn operation_name(operation: &str) -> String {
     }
 }
 
-/// The namespace of a source; the first one where none is named.
+/// Returns the namespace of a source; that of the first one if none is named.
 fn namespace(root: &Node, source: Option<&str>) -> String {
     let sources = items(root, "sourceDescriptions");
     let first = sources

@@ -1,4 +1,4 @@
-//! Criteria over what a call gives: comparisons of runtime expressions, patterns and paths.
+//! Criteria for the answer of a call: comparisons of runtime expressions, patterns and paths.
 
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
@@ -13,20 +13,20 @@ use crate::expression::path::{Path, compared};
 use crate::expression::value::Value;
 use crate::tree;
 
-/// The condition of a criterion, as the document writes it.
+/// Returns the condition of a criterion as written in the document.
 pub fn written(criterion: &Node) -> &str {
     let condition = criterion.get("condition").and_then(Node::text);
     condition.unwrap_or_default()
 }
 
 impl Workflow<'_, '_, '_> {
-    /// Whether all of these criteria hold; `None` where there are none.
+    /// Returns a condition that all these criteria hold; `None` if there are none.
     pub fn all_hold(&mut self, criteria: &[&Node], view: &View<'_, '_>) -> Option<Expr> {
         let conditions = criteria.iter().map(|node| self.criterion(node, view));
         tree::joined(conditions.collect(), BinaryOp::And)
     }
 
-    /// A criterion. What has no counterpart is a hole.
+    /// Translates a criterion. One without a counterpart becomes a hole.
     pub fn criterion(&mut self, node: &Node, view: &View<'_, '_>) -> Expr {
         let condition = written(node);
         let kind = match node.get("type") {
@@ -50,7 +50,7 @@ impl Workflow<'_, '_, '_> {
     }
 
     /// # Errors
-    /// Why it has no counterpart.
+    /// Returns a message if the criterion has no counterpart.
     fn simple(&mut self, text: &str, span: Span, view: &View<'_, '_>) -> Result<Expr, String> {
         let read = condition::read(text, |words| {
             let left = self.operand(words.take()?, span, view)?;
@@ -62,7 +62,7 @@ impl Workflow<'_, '_, '_> {
         })?;
         if compares_letters(&read) {
             let what = format!("the criterion `{}`", excerpt(text));
-            let why = "tells capital letters from small ones, which a criterion does not";
+            let why = "is case-sensitive in the plan; the criterion ignores case";
             self.draft.changed(span, what, why);
         }
         Ok(read)
@@ -74,21 +74,21 @@ impl Workflow<'_, '_, '_> {
         }
         if let Some(quote) = word.chars().next().filter(|c| matches!(c, '"' | '\'')) {
             let inner = word.get(1..).and_then(|rest| rest.strip_suffix(quote));
-            let inner = inner.ok_or("a text is not closed")?;
+            let inner = inner.ok_or("unterminated string")?;
             let twice = format!("{quote}{quote}");
             return Ok(tree::text(&inner.replace(&twice, &quote.to_string())));
         }
         match word {
             "true" | "false" => Ok(tree::boolean(word == "true")),
             "null" => Ok(tree::null()),
-            _ => tree::number(word).ok_or_else(|| format!("`{}` is no value", excerpt(word))),
+            _ => tree::number(word).ok_or_else(|| format!("`{}` is not a value", excerpt(word))),
         }
     }
 
-    /// Whether a JSONPath leads to anything.
+    /// Returns a condition that a JSONPath selects something.
     ///
     /// # Errors
-    /// Why it has no counterpart.
+    /// Returns a message if the path has no counterpart.
     fn chosen(
         &mut self,
         path: &str,
@@ -98,14 +98,14 @@ impl Workflow<'_, '_, '_> {
     ) -> Result<Expr, String> {
         let path = Path::read(path)?;
         if path.is_into_members() {
-            let members = "it chooses among the members of an object, which have no order here";
+            let members = "it selects members of an object, which have no order in a plan";
             if context.trim() == "$response.body" {
                 match view.gives {
                     Some(Type::Object(_) | Type::Map(_)) => return Err(members.to_owned()),
                     Some(Type::List(_)) => {}
                     _ => {
                         let what = format!("`{}`", excerpt(context));
-                        self.draft.changed(node.span, what, "is taken for a list");
+                        self.draft.changed(node.span, what, "is treated as a list");
                     }
                 }
             }
@@ -115,7 +115,7 @@ impl Workflow<'_, '_, '_> {
     }
 }
 
-/// Whether texts with letters in them are compared.
+/// Returns true if texts with letters are compared.
 fn compares_letters(condition: &Expr) -> bool {
     let mut found = matches!(
         &condition.kind,

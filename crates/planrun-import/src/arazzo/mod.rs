@@ -1,4 +1,4 @@
-//! Workflows of Arazzo, over the operations of their OpenAPI documents.
+//! Workflows of Arazzo, with the operations of their OpenAPI documents.
 
 mod attempts;
 mod call;
@@ -14,60 +14,61 @@ use planrun_lang::diag::closest;
 use planrun_lang::syntax::ast::{Expr, File, Parameter, Statement, StepBody};
 use planrun_lang::yaml::{Entry, Node};
 
+use crate::control_flow::{Flow, Region, Stop, Walk as _, Written};
 use crate::document::{Refused, entries, items};
 use crate::draft::{Draft, Made, excerpt, identifier, parameter};
 use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::{Flow, Region, Stop, Walk as _, Written};
 use runtime::View;
 use steps::{END, Steps};
 
-/// More workflows, or more steps of one, are refused.
+/// The most workflows of a document, and the most steps of a workflow.
 const MAX_PARTS: usize = 500;
 
-/// Whether a document looks like workflows of Arazzo.
+/// Returns true if a document looks like workflows of Arazzo.
 pub fn recognizes(root: &Node) -> bool {
     root.get("arazzo").is_some() && root.get("workflows").is_some()
 }
 
-/// What is known of one workflow while its plan is made.
+/// The state of the import of one workflow.
 pub struct Workflow<'x, 'd, 't> {
     pub draft: &'x mut Draft<'t>,
     pub root: &'d Node,
     pub node: &'d Node,
-    /// The plan that each workflow is, by its id.
+    /// The heads of the plans of all workflows, by id.
     pub heads: &'x BTreeMap<String, Head>,
     /// The names of its inputs in the plan.
     inputs: &'x BTreeMap<String, String>,
-    /// The steps that the workflows on which it depends are, by their ids.
+    /// The steps that call the workflows on which this one depends, by their ids.
     before: BTreeMap<&'d str, String>,
     /// The name of an error in the arms that catch it.
     error: String,
-    /// What stands for expressions without a counterpart, by their places and texts.
+    /// The holes for expressions without a counterpart, by position and text.
     holes: BTreeMap<(u32, String), Expr>,
     written: Written,
 }
 
-/// What can be known of the plan of a workflow before it is made.
+/// The parts of a plan that are known before its workflow is translated.
 pub struct Head {
     pub plan: String,
-    /// Each with whether it may be left out.
+    /// Each with whether it is optional.
     parameters: Vec<(String, bool)>,
-    /// The names of inputs in the plan.
+    /// The names of its inputs in the plan.
     pub inputs: BTreeMap<String, String>,
 }
 
 impl Head {
-    /// Whether it cannot be called without being given something.
+    /// Returns true if it cannot be called without arguments.
     pub fn needs_inputs(&self) -> bool {
         self.parameters.iter().any(|(_, optional)| !optional)
     }
 }
 
-/// The plans that the workflows of a document are.
+/// Returns the plans for the workflows of a document.
 ///
 /// # Errors
-/// Where it has no workflows, or more than are read.
+/// Returns an error if there are no workflows, or if there are more than [`MAX_PARTS`] workflows or steps of a
+/// workflow.
 pub fn import(root: &Node, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let workflows = items(root, "workflows");
     let steps = workflows
@@ -75,7 +76,9 @@ pub fn import(root: &Node, draft: &mut Draft<'_>) -> Result<File, Refused> {
         .map(|workflow| items(workflow, "steps").len());
     let most = steps.chain([workflows.len()]).max().unwrap_or_default();
     if workflows.is_empty() || most > MAX_PARTS {
-        let message = format!("a document has one to {MAX_PARTS} workflows, of as many steps each");
+        let message = format!(
+            "a document must have 1 to {MAX_PARTS} workflows, each with at most {MAX_PARTS} steps"
+        );
         return Err(Refused::new(root.span, message, "split it"));
     }
     let sources = items(root, "sourceDescriptions").iter();
@@ -119,8 +122,8 @@ pub fn import(root: &Node, draft: &mut Draft<'_>) -> Result<File, Refused> {
     Ok(draft.file_of(made))
 }
 
-/// The names of all plans and of their inputs. Each plan has names of its own, and nothing but a plan is called as a plan
-/// is.
+/// Returns the names of all plans and their inputs. Names inside a plan may be reused by other plans, but no name
+/// inside a plan may be the name of a plan.
 fn heads(root: &Node, workflows: &[Node], draft: &mut Draft<'_>) -> BTreeMap<String, Head> {
     let outside = draft.names();
     let mut heads = BTreeMap::new();
@@ -143,7 +146,7 @@ fn heads(root: &Node, workflows: &[Node], draft: &mut Draft<'_>) -> BTreeMap<Str
     heads
 }
 
-/// The inputs of a workflow, and what they are called in its plan.
+/// Returns the inputs of a workflow, and their names in its plan.
 fn parameters(
     root: &Node,
     workflow: &Node,
@@ -162,7 +165,7 @@ fn parameters(
     (parameters, inputs)
 }
 
-/// A part of the document, or the component to which it refers.
+/// Returns a part of the document, or the component to which it refers.
 fn resolved<'d>(root: &'d Node, node: &'d Node) -> &'d Node {
     let reference = node
         .get("$ref")
@@ -173,7 +176,7 @@ fn resolved<'d>(root: &'d Node, node: &'d Node) -> &'d Node {
     };
     let found = match reference.strip_prefix("#/") {
         Some(path) => path.split('/').try_fold(root, |node, part| node.get(part)),
-        // The name of a component may have dots in it.
+        // The name of a component may contain dots.
         None => reference
             .trim_start_matches('$')
             .splitn(3, '.')
@@ -198,7 +201,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             .values()
             .filter(|step| !self.written.has(step.node.span, step.id))
         {
-            let why = "is left out: no way leads to it";
+            let why = "is omitted: it is unreachable";
             self.draft.changed(step.node.span, step.what(), why);
         }
         let text = |field: &str| self.node.get(field).and_then(Node::text).map(str::to_owned);
@@ -210,7 +213,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         })
     }
 
-    /// The workflows that have to be done before this one, as its first steps.
+    /// Returns the steps that call the workflows on which this one depends.
     fn those_before(&mut self) -> Vec<Statement> {
         let mut body = Vec::new();
         for node in items(self.node, "dependsOn") {
@@ -222,13 +225,14 @@ impl<'d> Workflow<'_, 'd, '_> {
                     near(id, self.heads.keys().map(String::as_str))
                 ),
                 Some(head) if head.needs_inputs() => {
-                    "needs inputs, which are not given here: write a step that calls it".to_owned()
+                    "requires inputs, which `dependsOn` does not pass: write a step that calls it"
+                        .to_owned()
                 }
                 Some(_) => {
                     let name = self.draft.name(id);
                     let call = self.call_of_plan(id, Vec::new());
                     body.push(tree::step(&name, StepBody::Call(call), Vec::new()));
-                    let why = "is called first, each time that this one runs";
+                    let why = "is called first, each time this workflow runs";
                     self.draft.changed(node.span, what, why);
                     self.before.insert(id, name);
                     continue;
@@ -239,7 +243,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         body
     }
 
-    /// What the workflow gives.
+    /// Returns the outputs of the workflow.
     pub fn outputs(&mut self, steps: &Steps<'d>, flow: &Flow) -> Expr {
         let view = View::before(steps, END, flow);
         let outputs = entries(self.node, "outputs").iter();
@@ -248,8 +252,8 @@ impl<'d> Workflow<'_, 'd, '_> {
     }
 }
 
-/// A name that is near to one that does not exist.
-fn near<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> String {
-    let near = closest(wanted, names);
+/// Formats a suggestion of a similar name; empty if there is none.
+fn near<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let near = closest(name, names);
     near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }

@@ -7,27 +7,27 @@ use planrun_lang::yaml::{Content, Node};
 
 use super::steps::{END, Steps};
 use super::{Workflow, near};
+use crate::control_flow::Flow;
 use crate::draft::excerpt;
 use crate::expression::path::Path;
 use crate::expression::value::Value;
 use crate::expression::within_bounds;
 use crate::tree;
-use crate::ways::Flow;
 
-/// What a runtime expression can read.
+/// The values that a runtime expression can read.
 pub struct View<'v, 'd> {
     pub steps: &'v Steps<'d>,
-    /// The step that reads, or the end of all.
+    /// The reading step, or [`END`].
     pub at: &'d str,
     pub flow: &'v Flow,
-    /// The body of the answer, where there is one.
+    /// The body of the answer, if there is one.
     pub body: Option<Expr>,
-    /// Its type, where that is known.
+    /// The type of the body, if it is known.
     pub gives: Option<&'v Type>,
 }
 
 impl<'v, 'd> View<'v, 'd> {
-    /// What is known before a step, or at the end.
+    /// Returns the values that are known before a step, or at the end.
     pub fn before(steps: &'v Steps<'d>, at: &'d str, flow: &'v Flow) -> Self {
         Self {
             steps,
@@ -38,7 +38,7 @@ impl<'v, 'd> View<'v, 'd> {
         }
     }
 
-    /// The same with an answer.
+    /// Returns the same values with an answer.
     pub fn behind(&self, body: Expr, gives: Option<&'v Type>) -> Self {
         Self {
             body: Some(body),
@@ -49,7 +49,7 @@ impl<'v, 'd> View<'v, 'd> {
 }
 
 impl Workflow<'_, '_, '_> {
-    /// A value with runtime expressions in its texts.
+    /// Translates a value with runtime expressions in its texts.
     pub fn value(&mut self, node: &Node, view: &View<'_, '_>) -> Expr {
         match &node.content {
             Content::Text(text) => self.text(text, node.span, view),
@@ -67,7 +67,7 @@ impl Workflow<'_, '_, '_> {
         }
     }
 
-    /// A text: an expression where it is one as a whole, with `{$…}` in it a template, else itself.
+    /// Translates a text: to an expression if all of it is one, to a template if it contains `{$…}`, else to itself.
     fn text(&mut self, text: &str, span: Span, view: &View<'_, '_>) -> Expr {
         if text.starts_with('$') {
             return self.expression(text, span, view);
@@ -85,14 +85,14 @@ impl Workflow<'_, '_, '_> {
         tree::template(parts)
     }
 
-    /// One expression; a hole where it has no counterpart.
+    /// Translates one expression; it becomes a hole if it has no counterpart.
     pub fn expression(&mut self, text: &str, span: Span, view: &View<'_, '_>) -> Expr {
         let text = text.trim();
         self.counterpart(text, view)
             .unwrap_or_else(|why| self.hole(span, format!("`{}`", excerpt(text)), why))
     }
 
-    /// What stands for a part without a counterpart, the same wherever that is read again.
+    /// Returns the hole for a part without a counterpart; the same hole each time that the part is read.
     pub fn hole(&mut self, span: Span, what: String, why: impl AsRef<str>) -> Expr {
         let key = (span.start, what);
         if let Some(hole) = self.holes.get(&key) {
@@ -104,7 +104,7 @@ impl Workflow<'_, '_, '_> {
     }
 
     /// # Errors
-    /// Why it has none.
+    /// Returns a message if there is no counterpart.
     fn counterpart(&self, text: &str, view: &View<'_, '_>) -> Result<Expr, String> {
         within_bounds(text)?;
         let (path, pointer) = match text.split_once('#') {
@@ -120,10 +120,10 @@ impl Workflow<'_, '_, '_> {
         })
     }
 
-    /// What the beginning of an expression reads, and what of the expression is left.
+    /// Translates the beginning of an expression. Returns its value and the rest of the text.
     ///
     /// # Errors
-    /// Why it has no counterpart.
+    /// Returns a message if there is no counterpart.
     fn begun<'p>(&self, path: &'p str, view: &View<'_, '_>) -> Result<(Expr, &'p str), String> {
         let (root, behind) = path.split_once(['.', '[']).unwrap_or((path, ""));
         match (root, behind, &view.body) {
@@ -148,7 +148,7 @@ impl Workflow<'_, '_, '_> {
                 let (name, rest) = split(name);
                 Ok((tree::field(tree::variable(done), name), rest))
             }
-            // The outputs of a called workflow are what its plan gives.
+            // The outputs of a called workflow are the reply of its plan.
             ("outputs", _, Some(body)) => {
                 let (name, rest) = split(behind);
                 Ok((tree::field(body.clone(), name), rest))
@@ -157,16 +157,16 @@ impl Workflow<'_, '_, '_> {
                 Ok((body.clone(), split(behind).1))
             }
             ("response", _, _) if behind.starts_with("header.") => {
-                Err("a tool gives the body of an answer, and none of its headers".into())
+                Err("a tool returns the body of a response, but not its headers".into())
             }
             ("statusCode", ..) => Err(
-                "a tool gives the body of an answer, and its status only as the class of a failure"
+                "a tool returns the body of a response, and its status only as the class of a failure"
                     .into(),
             ),
             ("method" | "url" | "request", ..) => {
-                Err("a tool gives the body of an answer, and nothing of the request".into())
+                Err("a tool returns the body of a response, but nothing of the request".into())
             }
-            _ => Err("it has no counterpart here".into()),
+            _ => Err("it has no counterpart in a plan".into()),
         }
     }
 
@@ -182,16 +182,16 @@ impl Workflow<'_, '_, '_> {
     }
 }
 
-/// A name, and the property or position of its value that stands behind it.
+/// Splits a name from the accessors after it.
 fn split(text: &str) -> (&str, &str) {
     text.split_at(text.find(['.', '[']).unwrap_or(text.len()))
 }
 
-/// An output of a step that has run; null where it has not run on this way, but could have.
+/// Returns an output of a step that has run; null if the step may have run on another path.
 fn output(id: &str, name: &str, view: &View<'_, '_>) -> Result<Expr, String> {
     let Some(outputs) = view.steps.outputs(id) else {
         let near = near(id, view.steps.ids());
-        return Err(format!("no step is called `{}`{near}", excerpt(id)));
+        return Err(format!("there is no step `{}`{near}", excerpt(id)));
     };
     let Some(variable) = outputs.get(name) else {
         let near = near(name, outputs.keys().copied());
@@ -200,12 +200,12 @@ fn output(id: &str, name: &str, view: &View<'_, '_>) -> Result<Expr, String> {
     };
     match view.flow.variables.get(variable) {
         Some(value) => Ok(value.expr()),
-        None if view.at == END || view.steps.graph.leads(id, view.at) => Ok(tree::null()),
-        None => Err(format!("the step `{}` has not run before", excerpt(id))),
+        None if view.at == END || view.steps.graph.reaches(id, view.at) => Ok(tree::null()),
+        None => Err(format!("the step `{}` has not run yet", excerpt(id))),
     }
 }
 
-/// What a JSON pointer leads to.
+/// Applies a JSON pointer to a value.
 fn pointed(value: Expr, pointer: &str) -> Expr {
     let parts = pointer.split('/').skip(1);
     parts.fold(value, |value, part| match part.parse::<i64>() {

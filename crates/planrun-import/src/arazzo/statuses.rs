@@ -1,4 +1,4 @@
-//! Statuses of answers: those that a criterion asks for, and the classes that they are where a call fails.
+//! Statuses of answers in criteria, and the error classes that they correspond to when a call fails.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use planrun_lang::syntax::ast::BinaryOp;
 use planrun_lang::yaml::Node;
 use regex::Regex;
 
+use crate::control_flow::status::of_status;
 use crate::document::items;
 use crate::expression::condition::{self, Truth, Words};
-use crate::ways::status::of_status;
 
-/// What stands for the status of an answer.
+/// The runtime expression for the status of an answer.
 pub const STATUS: &str = "$statusCode";
 
-/// A set of statuses. Those of redirections are in none: they are followed, and no answer has them.
+/// A set of statuses. Redirections are never included: they are followed, so no answer has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statuses(BTreeSet<i64>);
 
@@ -41,7 +41,7 @@ impl Statuses {
         Self(all.filter(|status| hold(*status)).collect())
     }
 
-    /// Those that a criterion asks for; `None` for one that asks for something else, or not for it alone.
+    /// Returns the statuses that a criterion requires; `None` if it tests anything else.
     pub fn asked(criterion: &Node) -> Option<Self> {
         let condition = criterion.get("condition")?.text()?;
         match criterion.get("type").map_or(Some("simple"), Node::text)? {
@@ -54,12 +54,12 @@ impl Statuses {
         }
     }
 
-    /// Whether they are some of the good ones, and no others.
+    /// Returns true if all of them are statuses of success, and there is at least one.
     pub fn are_good(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|status| *status < 300)
     }
 
-    /// Whether all of the others that are good are among them; `None` where only some are.
+    /// Returns whether the success statuses of `others` are in this set: `None` if only some are.
     pub fn allow(&self, others: &Self) -> Option<bool> {
         let mut good = others.0.iter().filter(|status| **status < 300).peekable();
         let first = good.peek().is_some_and(|status| self.0.contains(status));
@@ -67,7 +67,8 @@ impl Statuses {
             .then_some(first)
     }
 
-    /// The classes of the calls that fail with one of them: none for all of them, `None` where there is no such call.
+    /// Returns the error classes of calls that fail with these statuses; empty for all failures, `None` if there are
+    /// no such failures.
     pub fn classes(&self) -> Option<Vec<String>> {
         let failing = || self.0.iter().filter(|status| **status >= 400);
         failing().next()?;
@@ -97,13 +98,13 @@ fn is_of_tool(class: &str) -> bool {
     class.starts_with("tool.")
 }
 
-/// One comparison of the status with a number.
+/// Parses a comparison of the status with a number.
 ///
 /// # Errors
-/// Where it is something else.
+/// Returns a message if it is anything else.
 fn compared(words: &mut Words<'_>) -> Result<Statuses, String> {
     let left = words.take()?;
-    let operator = words.comparison().ok_or("it compares nothing")?;
+    let operator = words.comparison().ok_or("it has no comparison")?;
     let right = words.take()?;
     let operand = |word: &str, status: i64| {
         if word == STATUS {
@@ -113,7 +114,7 @@ fn compared(words: &mut Words<'_>) -> Result<Statuses, String> {
         }
     };
     if operand(left, 0).is_none() || operand(right, 0).is_none() {
-        return Err("it compares something else than the status".into());
+        return Err("it compares something other than the status".into());
     }
     Ok(Statuses::those(|status| {
         let (left, right) = (operand(left, status), operand(right, status));
@@ -128,7 +129,7 @@ fn compared(words: &mut Words<'_>) -> Result<Statuses, String> {
     }))
 }
 
-/// Criteria, all of which have to hold: the statuses that they ask for, unless they ask for none, and the others.
+/// Criteria that must all hold: the statuses that they require, `None` if they require none, and all other criteria.
 pub struct Criteria<'d> {
     pub statuses: Option<Statuses>,
     pub others: Vec<&'d Node>,

@@ -1,4 +1,4 @@
-//! The steps of a workflow: what each calls, and where it leads.
+//! The steps of a workflow: their calls and their successors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,15 @@ use planrun_lang::yaml::Node;
 use super::call::Called;
 use super::statuses::{Criteria, Statuses};
 use super::{Workflow, near, resolved};
+use crate::control_flow::graph::{Graph, GraphNode, Termination};
+use crate::control_flow::outcome;
 use crate::document::{entries, items};
 use crate::draft::{excerpt, identifier};
-use crate::ways::graph::{Ends, Graph, Place};
-use crate::ways::telling;
 
-/// The place behind all steps; no step is called so.
+/// The node after all steps; no step has this id.
 pub const END: &str = "";
 
-/// Where a step, and where its workflow says what follows a success or a failure.
+/// The fields for success and failure actions, of a step and of its workflow.
 const SUCCESS: (&str, &str) = ("onSuccess", "successActions");
 const FAILURE: (&str, &str) = ("onFailure", "failureActions");
 
@@ -24,7 +24,7 @@ pub struct Step<'d> {
     pub id: &'d str,
     pub node: &'d Node,
     pub called: Called,
-    /// The step below it, or the end.
+    /// The next step in the document, or [`END`].
     pub below: &'d str,
     pub criteria: Criteria<'d>,
     pub on_success: Vec<Action<'d>>,
@@ -32,33 +32,33 @@ pub struct Step<'d> {
     pub retries: Vec<Retry<'d>>,
 }
 
-/// That a step is tried again where it has failed.
+/// A retry action.
 pub struct Retry<'d> {
     pub node: &'d Node,
     pub criteria: Criteria<'d>,
 }
 
-/// What follows a success or a failure.
+/// An action that follows a success or a failure.
 pub struct Action<'d> {
-    /// Its name, which no other action of the same list has.
+    /// Its name, unique in its list.
     pub name: String,
     pub node: &'d Node,
     pub to: To<'d>,
     pub criteria: Criteria<'d>,
 }
 
-/// Where an action leads.
+/// The target of an action.
 pub enum To<'d> {
     Step(&'d str),
-    /// The plan that the workflow of this id is, in place of what is left of this one.
+    /// The plan of the workflow with this id, which replaces the rest of this one.
     Workflow(&'d str),
     End,
-    /// Why there is no counterpart.
+    /// There is no counterpart, for this reason.
     Nowhere(String),
 }
 
 impl Action<'_> {
-    /// Whether a success is followed by it whatever else is known.
+    /// Returns true if it follows every success.
     fn is_always_taken(&self) -> bool {
         let Criteria { statuses, others } = &self.criteria;
         others.is_empty() && statuses.as_ref().is_none_or(Statuses::are_good)
@@ -70,7 +70,7 @@ impl Step<'_> {
         format!("step `{}`", excerpt(self.id))
     }
 
-    /// The errors of its tool that are caught or tried again.
+    /// Returns the errors of its tool that are caught or retried.
     pub fn errors(&self) -> BTreeSet<String> {
         let caught = self.on_failure.iter().map(|action| &action.criteria);
         let criteria = caught.chain(self.retries.iter().map(|retry| &retry.criteria));
@@ -80,7 +80,7 @@ impl Step<'_> {
         names.collect()
     }
 
-    /// Whether good answers have the statuses that these criteria ask for; `None` where only some have.
+    /// Returns whether successful answers have the statuses that these criteria require; `None` if only some do.
     pub fn answers_with(&self, criteria: &Criteria<'_>) -> Option<bool> {
         let Some(statuses) = &criteria.statuses else {
             return Some(true);
@@ -89,17 +89,17 @@ impl Step<'_> {
     }
 }
 
-/// Steps that follow each other.
+/// The steps of a workflow.
 pub struct Steps<'d> {
     pub start: &'d str,
     pub by_id: BTreeMap<&'d str, Step<'d>>,
     pub graph: Graph<'d>,
-    /// The variable that each output of each step is while the plan is made.
+    /// The variable for each output of each step during the import.
     outputs: BTreeMap<&'d str, BTreeMap<&'d str, String>>,
 }
 
 impl<'d> Steps<'d> {
-    /// The outputs of a step, each with its variable.
+    /// Returns the outputs of a step, each with its variable.
     pub fn outputs(&self, id: &str) -> Option<&BTreeMap<&'d str, String>> {
         self.outputs.get(id)
     }
@@ -110,7 +110,7 @@ impl<'d> Steps<'d> {
 }
 
 impl<'d> Workflow<'_, 'd, '_> {
-    /// The steps of this workflow that call something.
+    /// Reads the steps of this workflow that call something.
     pub fn steps(&mut self) -> Steps<'d> {
         let mut found: Vec<(&str, &Node, Called)> = Vec::new();
         for node in items(self.node, "steps") {
@@ -124,8 +124,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             };
             let what = format!("step `{}`", excerpt(id));
             if found.iter().any(|(there, ..)| *there == id) {
-                self.draft
-                    .lost(node.span, what, "another step is called so");
+                self.draft.lost(node.span, what, "another step has this id");
             } else if let Some(called) = self.called(node, &what) {
                 found.push((id, node, called));
             }
@@ -157,8 +156,8 @@ impl<'d> Workflow<'_, 'd, '_> {
         }
     }
 
-    /// The actions of a step, and those of its workflow that it does not replace. Where a step can be tried again, that goes
-    /// into `retries`.
+    /// Returns the actions of a step, and those of its workflow that it does not override. Retry actions go into
+    /// `retries` where they are allowed.
     fn actions(
         &self,
         step: &'d Node,
@@ -166,7 +165,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         ids: &[&'d str],
         mut retries: Option<&mut Vec<Retry<'d>>>,
     ) -> Vec<Action<'d>> {
-        let (mut actions, mut names) = (Vec::new(), BTreeSet::from([telling::NEXT.to_owned()]));
+        let (mut actions, mut names) = (Vec::new(), BTreeSet::from([outcome::NEXT.to_owned()]));
         let own = items(step, own).iter();
         let own: Vec<&Node> = own.map(|node| resolved(self.root, node)).collect();
         let name_of = |action: &'d Node| {
@@ -191,7 +190,7 @@ impl<'d> Workflow<'_, 'd, '_> {
                 retries => actions.push(Action {
                     name: unique(name_of(node).unwrap_or(kind), &mut names),
                     node,
-                    to: self.led(node, kind, retries.is_some(), ids),
+                    to: self.target_of(node, kind, retries.is_some(), ids),
                     criteria,
                 }),
             }
@@ -199,12 +198,12 @@ impl<'d> Workflow<'_, 'd, '_> {
         actions
     }
 
-    fn led(&self, action: &'d Node, kind: &str, may_retry: bool, ids: &[&'d str]) -> To<'d> {
+    fn target_of(&self, action: &'d Node, kind: &str, may_retry: bool, ids: &[&'d str]) -> To<'d> {
         let text = |field: &str| action.get(field).and_then(Node::text);
         match (kind, text("stepId"), text("workflowId")) {
             ("end", ..) => To::End,
             ("retry", ..) if may_retry => To::Nowhere(
-                "nothing runs between two attempts of a call: write what has to be done before it as a step"
+                "nothing can run between two attempts of a call: write a step before the call"
                     .to_owned(),
             ),
             ("goto", Some(id), _) => match ids.iter().find(|there| **there == id) {
@@ -217,7 +216,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             },
             ("goto", None, Some(id)) => match self.heads.get(id) {
                 Some(head) if head.needs_inputs() => To::Nowhere(format!(
-                    "the workflow `{}` needs inputs, and a `goto` gives none: write a step that calls it",
+                    "the workflow `{}` requires inputs, but a `goto` passes none: write a step that calls it",
                     excerpt(id)
                 )),
                 Some(_) => To::Workflow(id),
@@ -227,24 +226,24 @@ impl<'d> Workflow<'_, 'd, '_> {
                     near(id, self.heads.keys().map(String::as_str))
                 )),
             },
-            ("", ..) => To::Nowhere("there is no such action".to_owned()),
-            _ => To::Nowhere(format!("`{}` is no action", excerpt(kind))),
+            ("", ..) => To::Nowhere("unknown action".to_owned()),
+            _ => To::Nowhere(format!("`{}` is not an action", excerpt(kind))),
         }
     }
 }
 
-/// A name that no other of them is.
-fn unique(wanted: &str, taken: &mut BTreeSet<String>) -> String {
-    let mut name = wanted.to_owned();
+/// Returns a name that is not taken yet.
+fn unique(base: &str, taken: &mut BTreeSet<String>) -> String {
+    let mut name = base.to_owned();
     let mut number = 1;
     while !taken.insert(name.clone()) {
         number += 1;
-        name = format!("{wanted}_{number}");
+        name = format!("{base}_{number}");
     }
     name
 }
 
-/// A name for each output of each step that no other has.
+/// Returns a unique variable name for each output of each step.
 fn variables<'d>(
     steps: &BTreeMap<&'d str, Step<'d>>,
 ) -> BTreeMap<&'d str, BTreeMap<&'d str, String>> {
@@ -266,7 +265,7 @@ fn graph<'d>(
     steps: &BTreeMap<&'d str, Step<'d>>,
     outputs: &BTreeMap<&'d str, BTreeMap<&'d str, String>>,
 ) -> Graph<'d> {
-    let place = |step: &Step<'d>, is_left: bool| {
+    let node_of = |step: &Step<'d>, is_left: bool| {
         let mut targets = Vec::new();
         let actions = step.on_success.iter().chain(&step.on_failure);
         for action in actions {
@@ -280,18 +279,18 @@ fn graph<'d>(
             targets.push(step.below);
         }
         let sets = outputs.get(step.id).into_iter().flat_map(BTreeMap::values);
-        Place {
+        GraphNode {
             name: step.id,
             span: step.node.span,
-            kind: step.called.told(),
+            kind: step.called.describe(),
             targets,
-            ends: Ends::No,
+            termination: Termination::Never,
             sets: sets.cloned().collect(),
         }
     };
-    let graph: Graph<'_> = steps.values().map(|step| place(step, false)).collect();
-    // A loop ends where it leads, so that ends in the middle of one are ways to the end of all.
-    let is_in_loop = |step: &Step<'d>| graph.leads(step.id, step.id);
-    let places = steps.values();
-    places.map(|step| place(step, is_in_loop(step))).collect()
+    let graph: Graph<'_> = steps.values().map(|step| node_of(step, false)).collect();
+    // A loop may end only at its exit, so an end inside a loop is a branch to the end of the workflow.
+    let is_in_loop = |step: &Step<'d>| graph.reaches(step.id, step.id);
+    let steps = steps.values();
+    steps.map(|step| node_of(step, is_in_loop(step))).collect()
 }

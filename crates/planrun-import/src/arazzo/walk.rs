@@ -1,4 +1,4 @@
-//! Steps as places on the way through a workflow: what each does, and where its actions lead.
+//! Writes the steps of a workflow: each is a node, and its actions are its branches.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,18 @@ use super::criterion::written;
 use super::runtime::View;
 use super::statuses::Statuses;
 use super::steps::{Action, END, Step, Steps, To};
+use crate::control_flow::graph::Graph;
+use crate::control_flow::{
+    Branch, Continuation, End, Flow, Region, Target, Walk, Written, outcome,
+};
 use crate::document::{Refused, entries, items};
 use crate::draft::{Draft, excerpt, one_line};
 use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::graph::Graph;
-use crate::ways::{End, Flow, Going, Region, Target, Walk, Way, Written, telling};
 
 impl<'d, 't> Walk<'d, 't> for Workflow<'_, 'd, 't> {
     type Scope = Steps<'d>;
-    const PLACE: &'static str = "step";
+    const NODE_WORD: &'static str = "step";
 
     fn draft(&mut self) -> &mut Draft<'t> {
         self.draft
@@ -33,24 +35,24 @@ impl<'d, 't> Walk<'d, 't> for Workflow<'_, 'd, 't> {
         &steps.graph
     }
 
-    fn place(
+    fn write_node(
         &mut self,
         steps: &Steps<'d>,
         name: &'d str,
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Going<'d>, Refused> {
+    ) -> Result<Continuation<'d>, Refused> {
         let Some(step) = steps.by_id.get(name) else {
-            return Ok(Going::Over(None));
+            return Ok(Continuation::Finished(None));
         };
-        let ways = self.step(steps, step, flow, region, out);
-        self.part(steps, step.id, ways, region, out)
+        let branches = self.step(steps, step, flow, region, out);
+        self.write_branches(steps, step.id, branches, region, out)
     }
 }
 
 impl<'d> Workflow<'_, 'd, '_> {
-    /// Writes down a step. Gives the ways that part behind it.
+    /// Writes a step. Returns the branches after it.
     fn step(
         &mut self,
         steps: &Steps<'d>,
@@ -58,15 +60,15 @@ impl<'d> Workflow<'_, 'd, '_> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Vec<Way<'d>> {
+    ) -> Vec<Branch<'d>> {
         let before = View::before(steps, step.id, flow);
         let name = self.draft.name_of(step.id, step.node.span, "step");
-        let (arms, led) = self.arms(step, &before);
+        let (arms, tags) = self.arms(step, &before);
         let (inner, body) = if arms.is_empty() {
             (name.clone(), tree::variable(&name))
         } else {
             let inner = self.draft.name(&format!("{}_done", step.id));
-            (inner, telling::value_of(&name))
+            (inner, outcome::value_of(&name))
         };
         let gives = match &step.called {
             Called::Tool(namespace, tool) => self.draft.signature(namespace, tool),
@@ -89,7 +91,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             done.extend(promises.into_iter().map(ensure));
         }
         if !arms.is_empty() {
-            done = vec![telling::step(&name, done, tree::variable(&inner), arms)];
+            done = vec![outcome::step(&name, done, tree::variable(&inner), arms)];
         }
         if let (Some(first), Some(doc)) = (done.first_mut(), step.node.get("description")) {
             let doc = one_line(doc.text().unwrap_or_default());
@@ -97,48 +99,48 @@ impl<'d> Workflow<'_, 'd, '_> {
         }
         out.extend(done);
 
-        self.ways(step, (&name, &led), answers, &answered, region)
+        self.branches_after(step, (&name, &tags), answers, &answered, region)
     }
 
-    /// The ways that part behind a step: those of failures that are caught, those of answers that are not as they have to be,
-    /// and those of success.
-    fn ways(
+    /// Returns the branches after a step: those of caught failures, those of answers that violate the criteria, and
+    /// those of success.
+    fn branches_after(
         &mut self,
         step: &Step<'d>,
-        (name, led): (&str, &BTreeSet<String>),
+        (name, tags): (&str, &BTreeSet<String>),
         answers: Vec<(&Action<'d>, Option<Expr>)>,
         answered: &View<'_, 'd>,
         region: &Region<'d>,
-    ) -> Vec<Way<'d>> {
-        let mut ways = Vec::new();
+    ) -> Vec<Branch<'d>> {
+        let mut branches = Vec::new();
         for action in &step.on_failure {
-            if led.contains(&action.name) {
-                let condition = telling::has_led(name, &action.name);
-                ways.push(self.way(step, action, Some(condition), answered, region));
+            if tags.contains(&action.name) {
+                let condition = outcome::has_tag(name, &action.name);
+                branches.push(self.branch_of(step, action, Some(condition), answered, region));
             }
         }
         if !answers.is_empty() {
-            self.broken(step, answers, answered, region, &mut ways);
+            self.broken(step, answers, answered, region, &mut branches);
         }
         let flow = self.after(step, answered);
         let after = View::before(answered.steps, step.id, &flow);
         for (action, condition) in self.open(step, step.on_success.iter().collect(), answered) {
             let is_last = condition.is_none();
-            ways.push(self.way(step, action, condition, &after, region));
+            branches.push(self.branch_of(step, action, condition, &after, region));
             if is_last {
-                return ways;
+                return branches;
             }
         }
-        ways.push(Way {
+        branches.push(Branch {
             condition: None,
-            begun: Vec::new(),
-            to: Target::Place(step.below),
+            prelude: Vec::new(),
+            to: Target::Node(step.below),
             flow,
         });
-        ways
+        branches
     }
 
-    /// What has to hold of an answer, each with what is said where it does not.
+    /// Returns the conditions that an answer has to satisfy, each with its failure message.
     fn promises(&mut self, step: &Step<'d>, view: &View<'_, 'd>) -> Vec<(Expr, Expr)> {
         let mut promises = Vec::new();
         for criterion in items(step.node, "successCriteria") {
@@ -146,8 +148,7 @@ impl<'d> Workflow<'_, 'd, '_> {
                 Some(asked) if asked.are_good() => continue,
                 Some(_) => {
                     let what = format!("the criterion `{}`", excerpt(written(criterion)));
-                    let why =
-                        "a call whose answer has such a status fails, and its tool gives nothing";
+                    let why = "a call with such a status in its response fails, so its tool returns nothing";
                     self.hole(criterion.span, what, why)
                 }
                 None => self.criterion(criterion, view),
@@ -158,7 +159,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         promises
     }
 
-    /// The actions that can follow an answer, each with its condition, up to the first one that has none.
+    /// Returns the actions that can follow an answer, each with its condition, up to the first without a condition.
     fn open<'s>(
         &mut self,
         step: &Step<'d>,
@@ -173,7 +174,7 @@ impl<'d> Workflow<'_, 'd, '_> {
                 Some(true) => {}
                 Some(false) => continue,
                 None => {
-                    let why = "a tool gives the body of an answer, and not which of several good statuses it has";
+                    let why = "a tool returns the body of a response, but not which success status it has";
                     conditions.push(self.hole(action.node.span, what(), why));
                 }
             }
@@ -188,14 +189,14 @@ impl<'d> Workflow<'_, 'd, '_> {
         open
     }
 
-    /// The ways of an answer of which not all holds that has to.
+    /// Adds the branches of an answer that violates the criteria.
     fn broken(
         &mut self,
         step: &Step<'d>,
         actions: Vec<(&Action<'d>, Option<Expr>)>,
         answered: &View<'_, 'd>,
         region: &Region<'d>,
-        ways: &mut Vec<Way<'d>>,
+        branches: &mut Vec<Branch<'d>>,
     ) {
         let promises = self.promises(step, answered);
         let message = promises.first().map(|(_, message)| message.clone());
@@ -208,62 +209,65 @@ impl<'d> Workflow<'_, 'd, '_> {
             let is_last = condition.is_none();
             let conditions = [Some(is_broken.clone()), condition];
             let condition = tree::joined(conditions.into_iter().flatten().collect(), BinaryOp::And);
-            ways.push(self.way(step, action, condition, answered, region));
+            branches.push(self.branch_of(step, action, condition, answered, region));
             if is_last {
                 return;
             }
         }
         let message = message.unwrap_or_else(|| tree::text(step.id));
-        ways.push(Way {
+        branches.push(Branch {
             condition: Some(is_broken),
-            begun: vec![tree::fail("validation.ensure", message)],
-            to: Target::Over,
+            prelude: vec![tree::fail("validation.ensure", message)],
+            to: Target::Finished,
             flow: answered.flow.clone(),
         });
     }
 
-    /// The way that an action leads.
-    fn way(
+    /// Returns the branch of an action.
+    fn branch_of(
         &mut self,
         step: &Step<'d>,
         action: &Action<'d>,
         condition: Option<Expr>,
         view: &View<'_, 'd>,
         region: &Region<'d>,
-    ) -> Way<'d> {
+    ) -> Branch<'d> {
         let replies = region.end == End::Reply;
-        let (begun, to) = match &action.to {
-            To::Step(id) => (Vec::new(), Target::Place(id)),
+        let (prelude, to) = match &action.to {
+            To::Step(id) => (Vec::new(), Target::Node(id)),
             To::End if replies => {
                 let reply = tree::reply(self.outputs(view.steps, view.flow));
-                (vec![reply], Target::Over)
+                (vec![reply], Target::Finished)
             }
-            To::End => (Vec::new(), Target::Place(END)),
+            To::End => (Vec::new(), Target::Node(END)),
             To::Workflow(id) if replies => {
                 let name = self.draft.name(id);
                 let call = StepBody::Call(self.call_of_plan(id, Vec::new()));
                 let step = tree::step(&name, call, Vec::new());
-                (vec![step, tree::reply(tree::variable(&name))], Target::Over)
+                (
+                    vec![step, tree::reply(tree::variable(&name))],
+                    Target::Finished,
+                )
             }
             to => {
                 let why = match to {
                     To::Nowhere(why) => why,
-                    _ => "a block inside of a step ends that step only, and not its plan",
+                    _ => "a block inside a step can end only that step, not the plan",
                 };
                 let what = format!("`{}` of {}", excerpt(&action.name), step.what());
                 let hole = self.hole(action.node.span, what, why);
-                (vec![tree::fail("tool.not_carried", hole)], Target::Over)
+                (vec![tree::fail("tool.not_carried", hole)], Target::Finished)
             }
         };
-        Way {
+        Branch {
             condition,
-            begun,
+            prelude,
             to,
             flow: view.flow.clone(),
         }
     }
 
-    /// What is known behind a step that has not failed.
+    /// Returns the values that are known after a step that did not fail.
     fn after(&mut self, step: &Step<'d>, view: &View<'_, 'd>) -> Flow {
         let mut after = view.flow.clone();
         for entry in entries(step.node, "outputs") {

@@ -1,4 +1,4 @@
-//! The rules of a `Choice`, as conditions.
+//! Translates the rules of a `Choice` into conditions.
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr};
 use planrun_lang::yaml::{Content, Node};
@@ -7,19 +7,21 @@ use super::data::Scope;
 use crate::expression::path::Path;
 use crate::tree;
 
-/// Rules that nest deeper are refused.
+/// The deepest nesting of rules.
 const MAX_DEPTH: usize = 30;
 
-/// A rule as a condition; `None` for one that always holds.
+/// Translates a rule into a condition; `None` for a rule that always holds.
 ///
 /// # Errors
-/// Why there is no counterpart.
+/// Returns a message if there is no counterpart.
 pub fn condition(rule: &Node, scope: &Scope<'_>) -> Result<Option<Expr>, String> {
     nested(rule, scope, MAX_DEPTH)
 }
 
 fn nested(rule: &Node, scope: &Scope<'_>, depth: usize) -> Result<Option<Expr>, String> {
-    let depth = depth.checked_sub(1).ok_or("the rules nest too deeply")?;
+    let depth = depth
+        .checked_sub(1)
+        .ok_or("the rules are nested too deeply")?;
     for (word, operator) in [("And", BinaryOp::And), ("Or", BinaryOp::Or)] {
         if let Some(rules) = rule.get(word).and_then(Node::items) {
             let parts = rules.iter().map(|rule| nested(rule, scope, depth));
@@ -44,7 +46,7 @@ fn comparison(rule: &Node, scope: &Scope<'_>) -> Result<Option<Expr>, String> {
     let variable = rule
         .get("Variable")
         .and_then(Node::text)
-        .ok_or("a rule without `Variable`")?;
+        .ok_or("the rule has no `Variable`")?;
     let entries = rule.entries().unwrap_or_default();
     let test = entries.iter().find(|entry| {
         !matches!(
@@ -52,22 +54,22 @@ fn comparison(rule: &Node, scope: &Scope<'_>) -> Result<Option<Expr>, String> {
             "Variable" | "Next" | "Comment" | "Assign"
         )
     });
-    let test = test.ok_or("a rule without a comparison")?;
-    let wanted = !matches!(test.value.content, Content::Bool(false));
+    let test = test.ok_or("the rule has no comparison")?;
+    let expected = !matches!(test.value.content, Content::Bool(false));
     if test.name == "IsPresent" {
-        return presence(variable, wanted, scope);
+        return presence(variable, expected, scope);
     }
     let value = scope.path(variable)?.expr();
     if let Some(kind) = test.name.strip_prefix("Is") {
         let is = kind_test(kind, value)?;
-        return Ok(Some(if wanted { is } else { tree::not(is) }));
+        return Ok(Some(if expected { is } else { tree::not(is) }));
     }
     let (name, other) = match (test.name.strip_suffix("Path"), test.value.text()) {
         (Some(name), Some(path)) => (name, scope.path(path)?.expr()),
         _ => (test.name.as_str(), tree::constant(&test.value)),
     };
     if name == "StringMatches" {
-        let pattern = test.value.text().ok_or("a pattern that is no text")?;
+        let pattern = test.value.text().ok_or("the pattern is not a string")?;
         return Ok(Some(tree::method(
             value,
             "matches",
@@ -100,11 +102,11 @@ fn comparison(rule: &Node, scope: &Scope<'_>) -> Result<Option<Expr>, String> {
     Ok(Some(tree::binary(side(value), operator, side(other))))
 }
 
-/// `IsPresent`: a field that is null is there.
-fn presence(variable: &str, wanted: bool, scope: &Scope<'_>) -> Result<Option<Expr>, String> {
+/// Translates `IsPresent`: a null field counts as present.
+fn presence(variable: &str, expected: bool, scope: &Scope<'_>) -> Result<Option<Expr>, String> {
     let path = Path::read(variable)?;
     let Some((holder, key)) = path.split_last() else {
-        return Ok(if wanted {
+        return Ok(if expected {
             None
         } else {
             Some(tree::boolean(false))
@@ -112,11 +114,15 @@ fn presence(variable: &str, wanted: bool, scope: &Scope<'_>) -> Result<Option<Ex
     };
     let holder = scope.follow(&holder)?;
     let present = match holder.has(key) {
-        Some(true) if wanted => return Ok(None),
+        Some(true) if expected => return Ok(None),
         Some(known) => tree::boolean(known),
         None => tree::binary(tree::text(key), BinaryOp::In, holder.expr()),
     };
-    Ok(Some(if wanted { present } else { tree::not(present) }))
+    Ok(Some(if expected {
+        present
+    } else {
+        tree::not(present)
+    }))
 }
 
 fn kind_test(kind: &str, value: Expr) -> Result<Expr, String> {
@@ -138,7 +144,7 @@ fn kind_test(kind: &str, value: Expr) -> Result<Expr, String> {
     })
 }
 
-/// `*` stands for any text, `\*` for itself.
+/// Translates a pattern into a regular expression: `*` matches any text, `\*` matches itself.
 fn wildcards(pattern: &str) -> String {
     let mut regex = "^".to_owned();
     let mut characters = pattern.chars();

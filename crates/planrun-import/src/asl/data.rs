@@ -1,36 +1,36 @@
-//! The data that states hand on: what is known of it while the plan is made, and the templates that make new data of it.
+//! The data of states: the values that are known during the import, and the templates that transform them.
 
 use std::collections::BTreeMap;
 
 use planrun_lang::yaml::{Content, Node};
 
 use super::{intrinsic, jsonata};
+use crate::control_flow::Element;
 use crate::draft::Draft;
 use crate::expression::path::{self, Path};
 use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::Element;
 
-/// What a state can read.
+/// The values that a state can read.
 pub struct Scope<'s> {
-    /// What `$` is.
+    /// The value of `$`.
     pub root: Value,
     pub variables: &'s BTreeMap<String, Value>,
     pub element: Option<&'s Element>,
-    /// What the machine was given.
+    /// The input of the machine.
     pub input: &'s Value,
     pub state: &'s str,
-    /// What `$states` has in JSONata beside the input.
+    /// The further parts of `$states` in JSONata.
     pub result: Option<Value>,
     pub error: Option<Value>,
     pub is_jsonata: bool,
 }
 
 impl Scope<'_> {
-    /// An expression as JSONPath states write it: a path or an intrinsic function.
+    /// Translates an expression of a JSONPath state: a path or an intrinsic function.
     ///
     /// # Errors
-    /// Why there is no counterpart.
+    /// Returns a message if there is no counterpart.
     pub fn path(&self, text: &str) -> Result<Value, String> {
         if text.starts_with("States.") {
             return intrinsic::read(text, self).map(Value::Opaque);
@@ -39,22 +39,22 @@ impl Scope<'_> {
     }
 
     /// # Errors
-    /// Why there is no counterpart.
+    /// Returns a message if there is no counterpart.
     pub fn follow(&self, path: &Path) -> Result<Value, String> {
         match &path.root {
             path::Root::Input => path.apply(self.root.clone()),
             path::Root::Variable(name) => match self.variables.get(name) {
                 Some(value) => path.apply(value.clone()),
-                None => Err(format!("there is no variable `${name}` at this state")),
+                None => Err(format!("there is no variable `${name}` in this state")),
             },
             path::Root::Context => self.context(&path.keys(), path),
         }
     }
 
-    /// A part of the context object.
+    /// Translates a part of the context object.
     ///
     /// # Errors
-    /// Why there is no counterpart.
+    /// Returns a message if there is no counterpart.
     pub fn context(&self, keys: &[&str], path: &Path) -> Result<Value, String> {
         match (keys, self.element) {
             (["Map", "Item", "Value", ..], Some(element)) => {
@@ -64,16 +64,16 @@ impl Scope<'_> {
             (["Execution", "Input", ..], _) => path.skip(2).apply(self.input.clone()),
             (["State", "Name"], _) => Ok(Value::Opaque(tree::text(self.state))),
             _ => Err(
-                "a plan does not read what runs it, and so has no such part of the context object"
+                "a plan cannot read information about its run, so this part of the context object has no counterpart"
                     .to_owned(),
             ),
         }
     }
 
-    /// An expression in the language of the state.
+    /// Translates an expression in the language of the state.
     ///
     /// # Errors
-    /// Why there is no counterpart.
+    /// Returns a message if there is no counterpart.
     fn expression(&self, text: &str) -> Result<Value, String> {
         if self.is_jsonata {
             jsonata::read(text, self)
@@ -82,7 +82,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Data with expressions in it. What has no counterpart is a hole and in the report.
+    /// Translates data with expressions in it. Parts without a counterpart become holes and are reported.
     pub fn template(&self, node: &Node, draft: &mut Draft<'_>) -> Value {
         match &node.content {
             Content::Map(entries) => {
@@ -91,7 +91,7 @@ impl Scope<'_> {
                     let computed = entry.name.strip_suffix(".$").filter(|_| !self.is_jsonata);
                     let text = entry.value.text();
                     if text.is_some_and(is_token) {
-                        let why = "is left out: there are no task tokens, since an answer that comes later is a deferred answer of its tool";
+                        let why = "is omitted: there are no task tokens; a tool that answers later gives a deferred answer";
                         draft.changed(entry.span, format!("the field `{}`", entry.name), why);
                         continue;
                     }
@@ -101,7 +101,7 @@ impl Scope<'_> {
                     };
                     if fields.iter().any(|(there, _)| there == name) {
                         let what = format!("the field `{}`", super::short(&entry.name));
-                        let why = "stands there twice, once computed: the last one counts";
+                        let why = "occurs twice, once computed: the last one is used";
                         draft.changed(entry.span, what, why);
                         fields.retain(|(there, _)| there != name);
                     }
@@ -123,7 +123,7 @@ impl Scope<'_> {
         }
     }
 
-    /// The value of an expression, or a hole.
+    /// Translates an expression; it becomes a hole if it has no counterpart.
     pub fn value(&self, text: &str, node: &Node, draft: &mut Draft<'_>) -> Value {
         self.expression(text).unwrap_or_else(|why| {
             let what = format!("state `{}`: `{}`", self.state, super::short(text));
@@ -132,7 +132,7 @@ impl Scope<'_> {
     }
 }
 
-/// The code between `{%` and `%}`.
+/// Returns the code between `{%` and `%}`.
 pub fn jsonata_of(text: &str) -> Option<&str> {
     Some(text.strip_prefix("{%")?.strip_suffix("%}")?.trim())
 }

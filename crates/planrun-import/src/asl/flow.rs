@@ -1,4 +1,4 @@
-//! States as places on the way through a machine.
+//! Writes the states of a machine as nodes of its control-flow graph.
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StepBody, TemplatePart, WaitFor};
 use planrun_lang::yaml::Node;
@@ -6,16 +6,16 @@ use planrun_lang::yaml::Node;
 use super::choice;
 use super::data::{Scope, jsonata_of};
 use super::machine::{Machine, State};
+use crate::control_flow::graph::Graph;
+use crate::control_flow::{Branch, Continuation, Flow, Region, Target, Walk, Written, end};
 use crate::document::Refused;
 use crate::draft::Draft;
 use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::graph::Graph;
-use crate::ways::{Flow, Going, Region, Target, Walk, Way, Written, end};
 
 pub struct Translator<'x, 't> {
     pub draft: &'x mut Draft<'t>,
-    /// What the machine was given.
+    /// The input of the machine.
     pub input: Value,
     /// The name of an error in the arms that catch it.
     pub error: String,
@@ -36,7 +36,7 @@ impl<'x, 't> Translator<'x, 't> {
 
 impl<'d, 't> Walk<'d, 't> for Translator<'_, 't> {
     type Scope = Machine<'d>;
-    const PLACE: &'static str = "state";
+    const NODE_WORD: &'static str = "state";
 
     fn draft(&mut self) -> &mut Draft<'t> {
         self.draft
@@ -50,16 +50,16 @@ impl<'d, 't> Walk<'d, 't> for Translator<'_, 't> {
         &machine.graph
     }
 
-    fn place(
+    fn write_node(
         &mut self,
         machine: &Machine<'d>,
         name: &'d str,
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Going<'d>, Refused> {
+    ) -> Result<Continuation<'d>, Refused> {
         let Some(state) = machine.states.get(name) else {
-            return Ok(Going::Over(None));
+            return Ok(Continuation::Finished(None));
         };
         self.state(machine, state, flow, region, out)
     }
@@ -73,7 +73,7 @@ impl Translator<'_, '_> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Going<'d>, Refused> {
+    ) -> Result<Continuation<'d>, Refused> {
         match state.kind {
             "Pass" => {
                 let flow = self.pass(state, flow, out);
@@ -82,12 +82,12 @@ impl Translator<'_, '_> {
             "Succeed" => {
                 let flow = self.after(state, None, flow, out);
                 out.push(end(&flow.value, region));
-                Ok(Going::Over(None))
+                Ok(Continuation::Finished(None))
             }
             "Fail" => {
                 let (class, message) = self.failure(state, flow);
                 out.push(tree::fail(&class, message));
-                Ok(Going::Over(None))
+                Ok(Continuation::Finished(None))
             }
             "Wait" => {
                 self.wait(state, flow, out);
@@ -100,10 +100,10 @@ impl Translator<'_, '_> {
             "Parallel" => self.branches(machine, state, flow, region, out),
             other => {
                 let what = format!("state `{}`", state.name);
-                let why = format!("`{}` is no kind of state", super::short(other));
+                let why = format!("`{}` is not a state type", super::short(other));
                 let hole = self.draft.hole(state.entry.span, what, why);
                 out.push(tree::fail("tool.not_carried", hole));
-                Ok(Going::Over(None))
+                Ok(Continuation::Finished(None))
             }
         }
     }
@@ -133,7 +133,7 @@ impl Translator<'_, '_> {
         out.push(tree::step(&name, StepBody::Wait(wait), Vec::new()));
     }
 
-    /// A field of a state that may be computed: by a path where it is called so, by JSONata, or written down.
+    /// Translates a field of a state that may be computed, by a path (if its name ends in `Path`) or by JSONata.
     pub fn computed(&mut self, state: &State<'_>, field: &str, node: &Node, flow: &Flow) -> Expr {
         let scope = scope_of(&self.input, state, flow.value.clone(), flow);
         match node.text() {
@@ -152,8 +152,8 @@ impl Translator<'_, '_> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Going<'d>, Refused> {
-        let mut ways = Vec::new();
+    ) -> Result<Continuation<'d>, Refused> {
+        let mut branches = Vec::new();
         let input = self.through(state, "InputPath", flow.value.clone(), flow);
         let rules = state.items("Choices");
         for rule in rules {
@@ -163,35 +163,35 @@ impl Translator<'_, '_> {
             let condition = self.condition(state, rule, &input, flow);
             let after = self.chosen(state, rule, flow, out);
             let is_last = condition.is_none();
-            ways.push(Way {
+            branches.push(Branch {
                 condition,
-                begun: Vec::new(),
-                to: Target::Place(next),
+                prelude: Vec::new(),
+                to: Target::Node(next),
                 flow: after,
             });
             if is_last {
-                return self.part(machine, state.name, ways, region, out);
+                return self.write_branches(machine, state.name, branches, region, out);
             }
         }
         let after = self.chosen(state, &state.entry.value, flow, out);
         let nowhere = || {
-            let message = format!("no rule of `{}` holds", super::short(state.name));
+            let message = format!("no rule of `{}` matches", super::short(state.name));
             tree::fail("validation.expression", tree::text(&message))
         };
-        let (begun, to) = match state.text("Default") {
-            Some(next) => (Vec::new(), Target::Place(next)),
-            None => (vec![nowhere()], Target::Over),
+        let (prelude, to) = match state.text("Default") {
+            Some(next) => (Vec::new(), Target::Node(next)),
+            None => (vec![nowhere()], Target::Finished),
         };
-        ways.push(Way {
+        branches.push(Branch {
             condition: None,
-            begun,
+            prelude,
             to,
             flow: after,
         });
-        self.part(machine, state.name, ways, region, out)
+        self.write_branches(machine, state.name, branches, region, out)
     }
 
-    /// `None` for a rule that always holds.
+    /// Translates the condition of a rule; `None` for a rule that always holds.
     fn condition(
         &mut self,
         state: &State<'_>,
@@ -213,7 +213,7 @@ impl Translator<'_, '_> {
         })
     }
 
-    /// What a rule, or the choice as a whole, makes of the data.
+    /// Returns the data after a rule, or after the default of the choice.
     fn chosen(
         &mut self,
         state: &State<'_>,
@@ -235,7 +235,7 @@ impl Translator<'_, '_> {
         }
         if let Some(output) = node.get("Output").filter(|_| state.is_jsonata) {
             let value = self.templated(state, output, flow.value.clone(), None, flow);
-            after.value = self.settle(state.name, value, out);
+            after.value = self.name_if_large(state.name, value, out);
         } else if !state.is_jsonata {
             let value = self.through(state, "InputPath", flow.value.clone(), flow);
             after.value = self.through(state, "OutputPath", value, flow);
@@ -244,37 +244,37 @@ impl Translator<'_, '_> {
     }
 }
 
-/// Goes on to the next state, or ends.
+/// Continues with the next state, or ends.
 pub fn proceed<'d>(
     state: &State<'d>,
     flow: Flow,
     region: &Region<'d>,
     out: &mut Vec<Statement>,
-) -> Going<'d> {
+) -> Continuation<'d> {
     if let Some(next) = state.text("Next") {
-        return Going::On(next, flow);
+        return Continuation::Next(next, flow);
     }
     out.push(end(&flow.value, region));
-    Going::Over(None)
+    Continuation::Finished(None)
 }
 
-/// Fails where a field that is computed has no value that it may have.
+/// Returns a `fail` for a computed field whose value is invalid.
 pub fn demand(state: &State<'_>, field: &str, is_possible: Expr) -> Statement {
     let message = format!(
-        "`{field}` of `{}` has no such value",
+        "`{field}` of `{}` has an invalid value",
         super::short(state.name)
     );
     let message = tree::text(&message);
     tree::fail_when("validation.expression", message, tree::not(is_possible))
 }
 
-/// A number of seconds as a duration.
+/// Converts a number of seconds to a duration.
 pub fn duration(seconds: Expr) -> Expr {
     let parts = vec![TemplatePart::Expr(seconds), TemplatePart::Text("s".into())];
     tree::function("duration", vec![tree::template(parts)])
 }
 
-/// What a state can read, with `root` as what `$` is.
+/// Returns the values that a state can read, with `root` as `$`.
 pub fn scope_of<'s>(
     input: &'s Value,
     state: &'s State<'_>,

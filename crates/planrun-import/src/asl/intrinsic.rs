@@ -1,4 +1,4 @@
-//! Intrinsic functions, as JSONPath states call them.
+//! Translates intrinsic functions of JSONPath states.
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, TemplatePart};
 
@@ -7,13 +7,13 @@ use crate::document;
 use crate::expression::{ONE, within_bounds};
 use crate::tree;
 
-/// Calls of functions that nest deeper are refused.
+/// The deepest nesting of calls.
 const MAX_DEPTH: usize = 12;
 
-/// A call such as `States.Format('{}', $.name)`.
+/// Translates a call such as `States.Format('{}', $.name)`.
 ///
 /// # Errors
-/// Why it is none, or why it has no counterpart.
+/// Returns a message if it is not a call or has no counterpart.
 pub fn read(text: &str, scope: &Scope<'_>) -> Result<Expr, String> {
     within_bounds(text)?;
     call(text, scope, MAX_DEPTH)
@@ -22,21 +22,19 @@ pub fn read(text: &str, scope: &Scope<'_>) -> Result<Expr, String> {
 fn call(text: &str, scope: &Scope<'_>, depth: usize) -> Result<Expr, String> {
     let depth = depth
         .checked_sub(1)
-        .ok_or("the functions nest too deeply")?;
-    let (name, rest) = text
-        .split_once('(')
-        .ok_or("a function without its arguments")?;
+        .ok_or("the functions are nested too deeply")?;
+    let (name, rest) = text.split_once('(').ok_or("a function has no arguments")?;
     let inner = rest
         .trim_end()
         .strip_suffix(')')
-        .ok_or("the arguments are not closed")?;
+        .ok_or("unclosed arguments")?;
     let texts = split(inner);
     let arguments = texts.iter().map(|text| argument(text, scope, depth));
     let arguments: Vec<Expr> = arguments.collect::<Result<_, _>>()?;
     counterpart(name.trim_start_matches("States."), arguments)
 }
 
-/// The arguments between the parentheses.
+/// Splits the arguments between the parentheses.
 fn split(text: &str) -> Vec<String> {
     let (mut parts, mut part, mut depth) = (Vec::new(), String::new(), 0_usize);
     let (mut quoted, mut escaped) = (false, false);
@@ -77,7 +75,9 @@ fn argument(text: &str, scope: &Scope<'_>, depth: usize) -> Result<Expr, String>
     match text {
         "true" | "false" => Ok(tree::boolean(text == "true")),
         "null" => Ok(tree::null()),
-        _ => tree::number(text).ok_or_else(|| format!("`{}` is no argument", super::short(text))),
+        _ => {
+            tree::number(text).ok_or_else(|| format!("`{}` is not an argument", super::short(text)))
+        }
     }
 }
 
@@ -103,12 +103,10 @@ fn counterpart(name: &str, arguments: Vec<Expr>) -> Result<Expr, String> {
     let count = arguments.len();
     match (name, count) {
         ("UUID", _) => {
-            Err("a random id comes from a step, `sys.uuid()`, and not from an expression".into())
+            Err("an expression cannot create a random id: call `sys.uuid()` in a step".into())
         }
-        ("Hash", _) => Err("there is no function for hashes; a tool can give one".into()),
-        ("MathRandom", _) => {
-            Err("a random number comes from a tool, and not from an expression".into())
-        }
+        ("Hash", _) => Err("there is no hash function: call a tool".into()),
+        ("MathRandom", _) => Err("an expression cannot create a random number: call a tool".into()),
         ("Array", _) => Ok(tree::list(arguments)),
         ("Format", 1..) => {
             let mut arguments = arguments.into_iter();
@@ -123,7 +121,7 @@ fn counterpart(name: &str, arguments: Vec<Expr>) -> Result<Expr, String> {
     }
 }
 
-/// A function of one to three arguments; `None` where there is none of this name and number.
+/// Translates a function of one to three arguments; `None` if there is none with this name and number of arguments.
 fn of_few(name: &str, arguments: Vec<Expr>) -> Option<Result<Expr, String>> {
     let count = arguments.len();
     let mut arguments = arguments.into_iter();
@@ -165,7 +163,7 @@ fn sum(first: Expr, second: Expr) -> Expr {
 
 fn format(pattern: &Expr, values: Vec<Expr>) -> Result<Expr, String> {
     let ExprKind::Literal(Literal::String(pattern)) = &pattern.kind else {
-        return Err("the text of a format is written in the plan".into());
+        return Err("the format string must be a constant".into());
     };
     let mut values = values.into_iter();
     let (mut parts, mut plain) = (Vec::new(), String::new());
@@ -174,7 +172,7 @@ fn format(pattern: &Expr, values: Vec<Expr>) -> Result<Expr, String> {
         if let Some(after) = rest.strip_prefix("{}") {
             let value = values
                 .next()
-                .ok_or("the format has more places than values")?;
+                .ok_or("the format string has more placeholders than values")?;
             parts.push(TemplatePart::Text(std::mem::take(&mut plain).into()));
             parts.push(TemplatePart::Expr(value));
             rest = after;
@@ -194,7 +192,7 @@ fn format(pattern: &Expr, values: Vec<Expr>) -> Result<Expr, String> {
     Ok(tree::template(parts))
 }
 
-/// Lists of so many elements each.
+/// Splits a list into lists of `length` elements each.
 fn partition(list: &Expr, length: Expr) -> Expr {
     let size = || tree::function("size", vec![list.clone()]);
     let one = || tree::variable(ONE);
@@ -216,7 +214,7 @@ fn partition(list: &Expr, length: Expr) -> Expr {
     )
 }
 
-/// `[first, first + step, …]` up to `last`.
+/// Returns `[first, first + step, …]` up to `last`.
 fn range(first: Expr, last: Expr, step: Expr) -> Expr {
     let span = tree::binary(last, BinaryOp::Subtract, first.clone());
     let count = tree::binary(
@@ -230,25 +228,23 @@ fn range(first: Expr, last: Expr, step: Expr) -> Expr {
     tree::method(numbers, "map", vec![tree::variable(ONE), value])
 }
 
-/// A constant text is read here, since plans do not read JSON.
+/// Constant JSON is parsed during the import, since plans cannot parse JSON.
 fn parsed(text: &Expr) -> Result<Expr, String> {
     let ExprKind::Literal(Literal::String(text)) = &text.kind else {
         return Err(
-            "there is no function that reads JSON; a tool, or a typed argument, can".into(),
+            "there is no function that parses JSON: call a tool, or use a typed argument".into(),
         );
     };
     let node = document::json(text, 0..text.len()).map_err(|refused| refused.message)?;
     Ok(tree::constant(&node))
 }
 
-/// Every character of the separator separates.
+/// Each character of the separator separates, so only separators of one character have a counterpart.
 fn split_by(text: Expr, separator: Expr) -> Result<Expr, String> {
     match &separator.kind {
         ExprKind::Literal(Literal::String(one)) if one.chars().count() == 1 => {
             Ok(tree::method(text, "split", vec![separator]))
         }
-        _ => {
-            Err("a text is split by one text here, and by each of several characters there".into())
-        }
+        _ => Err("`split` takes a single separator, not a set of characters".into()),
     }
 }

@@ -1,4 +1,4 @@
-//! `Map` and `Parallel`: machines inside of a state.
+//! `Map` and `Parallel`: machines inside a state.
 
 use planrun_lang::syntax::ast::{
     BinaryOp, Block, Expr, Literal, Statement, StatementKind, StepBody,
@@ -7,16 +7,16 @@ use planrun_lang::syntax::ast::{
 use super::flow::{Translator, demand};
 use super::machine::{Machine, State};
 use super::task::Run;
+use crate::control_flow::{Continuation, Element, Flow, Region, Walk as _};
 use crate::document::Refused;
 use crate::draft::{Draft, expressions};
 use crate::expression::value::Value;
 use crate::expression::{ONE, reads};
 use crate::tree;
-use crate::ways::{Element, Flow, Going, Region, Walk as _};
 
-/// The most elements of a list, since every loop of a plan has a bound.
+/// The most elements of a list; every loop of a plan has a bound.
 const MAX_ELEMENTS: i64 = 10_000;
-/// How many elements run at once where a machine sets no bound.
+/// The concurrency of a loop whose machine sets no limit.
 const PARALLEL: i64 = 40;
 
 impl Translator<'_, '_> {
@@ -27,13 +27,13 @@ impl Translator<'_, '_> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Going<'d>, Refused> {
+    ) -> Result<Continuation<'d>, Refused> {
         let processor = state.get("ItemProcessor").or(state.get("Iterator"));
         let Some(processor) = processor else {
             return Err(Refused::new(
                 state.entry.span,
                 format!("the `Map` state `{}` has no `ItemProcessor`", state.name),
-                "say what is done with each item",
+                "add an `ItemProcessor`",
             ));
         };
         let inner = Machine::read(processor, state.is_jsonata)?;
@@ -48,9 +48,10 @@ impl Translator<'_, '_> {
         let mut is_read = false;
         expressions(&body, &mut |one| is_read |= reads(one, &index));
         let what = format!("the list of state `{}`", state.name);
-        let why = format!("may have {MAX_ELEMENTS} elements: every loop of a plan has a bound");
+        let why =
+            format!("may have at most {MAX_ELEMENTS} elements: every loop of a plan has a bound");
         self.draft.changed(state.entry.span, what, why);
-        tell_retry(state, self.draft);
+        report_retry(state, self.draft);
         let tolerance = self.tolerance(state, flow, out);
         let name = self.draft.name_of(state.name, state.entry.span, "state");
         let body = StepBody::Each {
@@ -75,7 +76,7 @@ impl Translator<'_, '_> {
         self.run(machine, state, run, flow, region, out)
     }
 
-    /// What is done with each element.
+    /// Writes the block that runs for each element.
     fn of_element<'d>(
         &mut self,
         state: &State<'d>,
@@ -93,7 +94,7 @@ impl Translator<'_, '_> {
         within.value = match state.get("ItemSelector").or(state.get("Parameters")) {
             Some(node) => {
                 let value = self.templated(state, node, input, None, &within);
-                self.settle(&format!("{}_item", state.name), value, &mut body)
+                self.name_if_large(&format!("{}_item", state.name), value, &mut body)
             }
             None => item,
         };
@@ -101,12 +102,12 @@ impl Translator<'_, '_> {
         Ok(tree::block(body))
     }
 
-    /// The list that is gone through.
+    /// Returns the list to iterate over.
     fn items(&mut self, state: &State<'_>, input: &Value, flow: &Flow) -> Expr {
         for field in ["ItemReader", "ItemBatcher", "ResultWriter"] {
             if let Some(node) = state.get(field) {
                 let what = format!("`{field}` of state `{}`", state.name);
-                let why = "a plan reads and writes lists by calls of tools";
+                let why = "a plan reads and writes lists with tool calls";
                 let hole = self.draft.hole(node.span, what, why);
                 if field == "ItemReader" {
                     return hole;
@@ -137,7 +138,7 @@ impl Translator<'_, '_> {
         tree::int(PARALLEL)
     }
 
-    /// The most elements that may fail, over the step's results; `None` where none may.
+    /// Returns the most elements that may fail and whether that is a percentage; `None` if none may fail.
     fn tolerance(
         &mut self,
         state: &State<'_>,
@@ -168,7 +169,7 @@ impl Translator<'_, '_> {
         Some((is_share, most))
     }
 
-    /// A step that goes on where no more elements fail than may.
+    /// Returns a step that succeeds if no more elements fail than are tolerated.
     fn tolerant(
         &mut self,
         state: &State<'_>,
@@ -218,7 +219,7 @@ impl Translator<'_, '_> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Going<'d>, Refused> {
+    ) -> Result<Continuation<'d>, Refused> {
         let branches = state.items("Branches");
         let input = self.through(state, "InputPath", flow.value.clone(), flow);
         let template = state.get(if state.is_jsonata {
@@ -229,11 +230,11 @@ impl Translator<'_, '_> {
         let input = match template {
             Some(node) => {
                 let value = self.templated(state, node, input, None, flow);
-                self.settle(&format!("{}_input", state.name), value, out)
+                self.name_if_large(&format!("{}_input", state.name), value, out)
             }
             None => input,
         };
-        tell_retry(state, self.draft);
+        report_retry(state, self.draft);
         let (mut steps, mut results) = (Vec::new(), Vec::new());
         for (number, branch) in branches.iter().enumerate() {
             let inner = Machine::read(branch, state.is_jsonata)?;
@@ -262,14 +263,13 @@ impl Translator<'_, '_> {
     }
 }
 
-fn tell_retry(state: &State<'_>, draft: &mut Draft<'_>) {
+fn report_retry(state: &State<'_>, draft: &mut Draft<'_>) {
     if let Some(node) = state
         .get("Retry")
         .filter(|_| !state.items("Retry").is_empty())
     {
         let what = format!("`Retry` of state `{}`", state.name);
-        let why =
-            "`retry` belongs to calls: beginning a block again repeats the effects that it has had";
+        let why = "only calls can have a `retry`: restarting a block would repeat its effects";
         draft.lost(node.span, what, why);
     }
 }

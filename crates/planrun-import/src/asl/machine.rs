@@ -1,14 +1,14 @@
-//! A state machine: its states, and where each leads.
+//! A state machine: its states and their successors.
 
 use std::collections::BTreeMap;
 
 use planrun_lang::diag::closest;
 use planrun_lang::yaml::{Entry, Node};
 
+use crate::control_flow::graph::{Graph, GraphNode, Termination};
 use crate::document::{Refused, entries};
-use crate::ways::graph::{Ends, Graph, Place};
 
-/// Machines with more states are refused.
+/// The most states of a machine.
 const MAX_STATES: usize = 500;
 
 /// One state.
@@ -32,26 +32,26 @@ impl<'d> State<'d> {
         self.get(field).and_then(Node::items).unwrap_or_default()
     }
 
-    fn place(&self) -> Place<'d> {
+    fn graph_node(&self) -> GraphNode<'d> {
         let targets = self.targets();
         let is_last =
             targets.is_empty() || (self.get("End").is_some() && self.get("Next").is_none());
-        Place {
+        GraphNode {
             name: self.name,
             span: self.entry.span,
             kind: self.kind.to_owned(),
             targets,
-            ends: match self.kind {
-                "Fail" => Ends::Badly,
-                "Choice" => Ends::No,
-                _ if is_last => Ends::Well,
-                _ => Ends::No,
+            termination: match self.kind {
+                "Fail" => Termination::Failure,
+                "Choice" => Termination::Never,
+                _ if is_last => Termination::Success,
+                _ => Termination::Never,
             },
             sets: self.sets(),
         }
     }
 
-    /// The variables that it sets.
+    /// Returns the variables that it sets.
     fn sets(&self) -> Vec<String> {
         let listed = |field: &str| self.items(field).iter();
         let places = listed("Choices")
@@ -62,7 +62,7 @@ impl<'d> State<'d> {
         names.collect()
     }
 
-    /// Where it leads, in the order of the document.
+    /// Returns its successors, in the order of the document.
     fn targets(&self) -> Vec<&'d str> {
         let listed = |field: &str| {
             let items = self.items(field);
@@ -76,7 +76,7 @@ impl<'d> State<'d> {
     }
 }
 
-/// A machine, or one inside of a `Map` or a `Parallel`.
+/// A machine, or one inside a `Map` or a `Parallel`.
 pub struct Machine<'d> {
     pub start: &'d str,
     pub states: BTreeMap<&'d str, State<'d>>,
@@ -85,20 +85,21 @@ pub struct Machine<'d> {
 
 impl<'d> Machine<'d> {
     /// # Errors
-    /// Where it has no states, a state has no kind, or a way leads nowhere.
+    /// Returns an error if there are no states or more than [`MAX_STATES`], if a state has no type, or if a target
+    /// does not exist.
     pub fn read(node: &'d Node, is_jsonata: bool) -> Result<Self, Refused> {
         let language = |node: &Node| Some(node.get("QueryLanguage")?.text()? == "JSONata");
         let is_jsonata = language(node).unwrap_or(is_jsonata);
         let entries = entries(node, "States");
         if entries.is_empty() || entries.len() > MAX_STATES {
             let message = format!(
-                "a machine has one to {MAX_STATES} states, and this one has {}",
+                "a machine must have 1 to {MAX_STATES} states, but this one has {}",
                 entries.len()
             );
             return Err(Refused::new(
                 node.span,
                 message,
-                "give its states under `States`",
+                "list its states under `States`",
             ));
         }
         let mut states = BTreeMap::new();
@@ -108,7 +109,7 @@ impl<'d> Machine<'d> {
                 return Err(Refused::new(
                     entry.span,
                     message,
-                    "say what it is, such as `Task`",
+                    "add a type such as `Task`",
                 ));
             };
             let state = State {
@@ -127,10 +128,10 @@ impl<'d> Machine<'d> {
             return Err(Refused::new(
                 node.span,
                 message,
-                "name the state that it begins with",
+                "add the name of its first state",
             ));
         };
-        let graph = states.values().map(State::place).collect();
+        let graph = states.values().map(State::graph_node).collect();
         let machine = Self {
             start,
             states,
@@ -146,7 +147,7 @@ impl<'d> Machine<'d> {
     }
 
     /// # Errors
-    /// Where there is no state of this name.
+    /// Returns an error if there is no state of this name.
     fn known(&self, name: &str, place: &Node) -> Result<(), Refused> {
         if self.states.contains_key(name) {
             return Ok(());
@@ -154,7 +155,7 @@ impl<'d> Machine<'d> {
         let near = closest(name, self.states.keys().copied());
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "name a state of the same machine".to_owned(),
+            None => "use the name of a state of the same machine".to_owned(),
         };
         Err(Refused::new(
             place.span,

@@ -15,24 +15,24 @@ use planrun_lang::yaml::Node;
 
 pub use task::called;
 
+use crate::control_flow::inputs::{Inputs, Missing, inputs_of};
+use crate::control_flow::{Flow, Region, Walk as _};
 use crate::document::Refused;
 use crate::draft::{Draft, Made, excerpt as short};
 use crate::tree;
-use crate::ways::inputs::{Inputs, Missing, inputs_of};
-use crate::ways::{Flow, Region, Walk as _};
 use flow::Translator;
 use machine::Machine;
 
-/// Whether a document looks like a state machine.
+/// Returns true if a document looks like a state machine.
 #[must_use]
 pub fn recognizes(root: &Node) -> bool {
     root.get("StartAt").is_some() && root.get("States").is_some()
 }
 
-/// The plan that a state machine is.
+/// Returns the plan for a state machine.
 ///
 /// # Errors
-/// Where the machine is none: a state is missing, or has no kind.
+/// Returns an error if the machine is invalid, such as one with a state that is missing or has no type.
 pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let what = "the input of the machine";
     inputs_of(draft, root.span, what, Missing::Whole, |draft, inputs| {
@@ -65,7 +65,7 @@ fn attempt(
     Ok(draft.file(plan, made))
 }
 
-/// The time that a whole run may take.
+/// Translates the timeout of the whole machine.
 fn deadline(node: &Node, body: &mut Vec<Statement>, draft: &mut Draft<'_>) {
     let Some(seconds) = node.scalar().and_then(|text| text.parse::<i64>().ok()) else {
         return;

@@ -1,4 +1,4 @@
-//! What a state makes of the data: its paths, templates and variables.
+//! Transforms data in a state: paths, templates and variables.
 
 use planrun_lang::syntax::ast::{Expr, Statement};
 use planrun_lang::yaml::{Content, Node};
@@ -6,14 +6,14 @@ use planrun_lang::yaml::{Content, Node};
 use super::data::{Scope, jsonata_of};
 use super::flow::{Translator, scope_of};
 use super::machine::State;
+use crate::control_flow::{Flow, Walk as _};
 use crate::draft::error_name;
 use crate::expression::path::Path;
 use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::{Flow, Walk as _};
 
 impl Translator<'_, '_> {
-    /// A value through `InputPath` or its kin: as it is where the state does not name one, and `{}` where it names null.
+    /// Applies `InputPath` or a similar field to a value: unchanged if the field is missing, `{}` if it is null.
     pub fn through(&mut self, state: &State<'_>, field: &str, value: Value, flow: &Flow) -> Value {
         let Some(node) = state.get(field) else {
             return value;
@@ -31,7 +31,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// A template in the language of the state.
+    /// Translates a template in the language of the state.
     pub fn templated(
         &mut self,
         state: &State<'_>,
@@ -47,8 +47,11 @@ impl Translator<'_, '_> {
         scope.template(node, self.draft)
     }
 
-    /// Sets variables; what they are made of is what was there before.
-    #[expect(clippy::too_many_arguments, reason = "what a variable may be made of")]
+    /// Sets variables; their templates read the values from before the assignment.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the data that assignments read and write"
+    )]
     pub fn assign(
         &mut self,
         state: &State<'_>,
@@ -63,7 +66,7 @@ impl Translator<'_, '_> {
             return;
         };
         for (name, value) in fields {
-            let value = self.settle(&name, value, out);
+            let value = self.name_if_large(&name, value, out);
             after.variables.insert(name, value);
         }
     }
@@ -78,11 +81,11 @@ impl Translator<'_, '_> {
             (None, Some(template)) => self.templated(state, template, input, None, flow),
             (None, None) => input,
         };
-        let result = self.settle(state.name, result, out);
+        let result = self.name_if_large(state.name, result, out);
         self.after(state, Some(result), flow, out)
     }
 
-    /// What a state hands on, with what it has given where it gives something.
+    /// Returns the data after a state; `result` is its result, if it has one.
     pub fn after(
         &mut self,
         state: &State<'_>,
@@ -107,7 +110,7 @@ impl Translator<'_, '_> {
             after.value = match state.get("Output") {
                 Some(node) => {
                     let value = self.templated(state, node, input, result, flow);
-                    self.settle(state.name, value, out)
+                    self.name_if_large(state.name, value, out)
                 }
                 None => result.unwrap_or(input),
             };
@@ -118,7 +121,7 @@ impl Translator<'_, '_> {
         let result = match state.get("ResultSelector") {
             Some(node) => {
                 let value = self.templated(state, node, result, None, flow);
-                self.settle(state.name, value, out)
+                self.name_if_large(state.name, value, out)
             }
             None => result,
         };
@@ -131,11 +134,11 @@ impl Translator<'_, '_> {
             input
         };
         let value = self.through(state, "OutputPath", value, flow);
-        after.value = self.settle(state.name, value, out);
+        after.value = self.name_if_large(state.name, value, out);
         after
     }
 
-    /// The result at `ResultPath` of the input.
+    /// Places the result at `ResultPath` in the input.
     fn placed(&mut self, state: &State<'_>, input: &Value, result: Value) -> Value {
         let Some(node) = state.get("ResultPath") else {
             return result;
@@ -154,7 +157,7 @@ impl Translator<'_, '_> {
         match Path::read(text).map(|path| path.only_keys()) {
             Ok(Some(keys)) => input.with(&keys, result),
             Ok(None) => {
-                let why = "a result is put under names only";
+                let why = "a result can be placed only under names";
                 Value::Opaque(self.draft.hole(
                     node.span,
                     format!("state `{state}`: `{}`", super::short(text)),
@@ -165,13 +168,13 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// The class and the message of a `Fail`.
+    /// Returns the class and the message of a `Fail`.
     pub fn failure(&mut self, state: &State<'_>, flow: &Flow) -> (String, Expr) {
         let class = match (state.text("Error"), state.get("ErrorPath")) {
             (Some(error), _) if jsonata_of(error).is_none() => error_class(error),
             (None, None) => "tool.failed".to_owned(),
             (Some(_), _) | (None, Some(_)) => {
-                let why = "fails with `tool.failed`: a class is written in the plan, so that a check can tell who catches it";
+                let why = "fails with `tool.failed`: the class of a failure must be a constant, so that the check knows where it is caught";
                 let what = format!("the computed error of state `{}`", state.name);
                 self.draft.changed(state.entry.span, what, why);
                 "tool.failed".to_owned()
@@ -191,7 +194,7 @@ impl Translator<'_, '_> {
     }
 }
 
-/// The class of a failure that has this name.
+/// Returns the class of a failure with this name.
 pub fn error_class(name: &str) -> String {
     match name {
         "States.Timeout" | "States.HeartbeatTimeout" => "transient.timeout".to_owned(),

@@ -1,4 +1,4 @@
-//! `Task`: which tool it calls, how often it is tried, and what follows where it fails.
+//! `Task`: its tool, its retries and its error handlers.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +10,20 @@ use super::data::Scope;
 use super::flow::{Translator, duration, proceed, scope_of};
 use super::machine::{Machine, State};
 use super::output::error_class;
+use crate::control_flow::inputs::INPUT;
+use crate::control_flow::outcome;
+use crate::control_flow::retry::Retry;
+use crate::control_flow::{Branch, Continuation, Flow, Region, Target, Walk as _};
 use crate::document::{Refused, items};
 use crate::draft::{Draft, identifier, is_writable};
 use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::inputs::INPUT;
-use crate::ways::retry::Retry;
-use crate::ways::telling;
-use crate::ways::{Flow, Going, Region, Target, Walk as _, Way};
 
 /// The namespace of tasks whose resource names no service.
 const TASKS: &str = "tasks";
 /// One entry of `Catch`.
 struct Catcher<'d> {
-    /// Empty for all.
+    /// Empty for all errors.
     classes: Vec<String>,
     target: &'d str,
     node: &'d Node,
@@ -37,7 +37,7 @@ impl Translator<'_, '_> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Going<'d>, Refused> {
+    ) -> Result<Continuation<'d>, Refused> {
         let (namespace, tool) = tool_of(state, self.draft);
         let input = self.through(state, "InputPath", flow.value.clone(), flow);
         let template = state.get(if state.is_jsonata {
@@ -62,7 +62,7 @@ impl Translator<'_, '_> {
         let call = self.draft.call(&namespace, &tool, arguments, &fails);
         let mut clauses: Vec<ClauseKind> = self.timeout(state, flow).into_iter().collect();
         clauses.extend(retry(state, &namespace, &tool, self.draft));
-        tell_left_out(state, self.draft);
+        report_left_out(state, self.draft);
         let name = self.draft.name_of(state.name, state.entry.span, "state");
         let run = Run {
             name,
@@ -85,13 +85,13 @@ impl Translator<'_, '_> {
     }
 }
 
-/// The namespace and the name of the tool that the resource of a task is.
+/// Returns the namespace and the name of the tool for the resource of a task.
 fn tool_of(state: &State<'_>, draft: &mut Draft<'_>) -> (String, String) {
     let resource = state.text("Resource").unwrap_or_default();
     let (namespace, tool) = called(resource, state.name);
     let pattern = resource.rsplit('.').next().unwrap_or_default();
     if matches!(pattern, "sync" | "sync:2" | "waitForTaskToken") {
-        let why = "a call lasts until its tool has answered; an answer that comes later is a deferred answer of the tool";
+        let why = "a call lasts until its tool has answered; a tool that answers later gives a deferred answer";
         draft.changed(
             state.entry.span,
             format!("`.{pattern}` of state `{}`", state.name),
@@ -101,7 +101,7 @@ fn tool_of(state: &State<'_>, draft: &mut Draft<'_>) -> (String, String) {
     (namespace, tool)
 }
 
-/// The arguments of a call: the fields of an object, else one that is all of it.
+/// Returns the arguments of a call: the fields of an object, or a single argument for any other value.
 fn arguments_of(state: &State<'_>, value: &Value, draft: &mut Draft<'_>) -> Vec<(String, Expr)> {
     if let Value::Object {
         base: None, fields, ..
@@ -122,25 +122,25 @@ fn arguments_of(state: &State<'_>, value: &Value, draft: &mut Draft<'_>) -> Vec<
     vec![(INPUT.to_owned(), value.expr())]
 }
 
-fn tell_left_out(state: &State<'_>, draft: &mut Draft<'_>) {
+fn report_left_out(state: &State<'_>, draft: &mut Draft<'_>) {
     let left_out = [
         (
             "HeartbeatSeconds",
-            "a tool that tells of its progress is not timed by that",
+            "the progress reports of a tool have no timeout",
         ),
         (
             "HeartbeatSecondsPath",
-            "a tool that tells of its progress is not timed by that",
+            "the progress reports of a tool have no timeout",
         ),
         (
             "Credentials",
-            "credentials are those of the project, and never in a plan",
+            "credentials belong to the project, not to a plan",
         ),
     ];
     for (field, why) in left_out {
         if let Some(node) = state.get(field) {
             let what = format!("`{field}` of state `{}`", state.name);
-            draft.changed(node.span, what, format!("is left out: {why}"));
+            draft.changed(node.span, what, format!("is omitted: {why}"));
         }
     }
 }
@@ -153,7 +153,7 @@ fn retry(
 ) -> Option<ClauseKind> {
     let rules = state.items("Retry");
     let Some(rule) = rules.first() else {
-        // Without a word of it a machine tries once, and what only reads is tried three times here.
+        // A task without `Retry` is tried once, but repeatable calls are tried three times by default here.
         let effect = draft
             .signature(namespace, tool)
             .map(|signature| signature.effect);
@@ -163,7 +163,7 @@ fn retry(
     };
     for other in rules.iter().skip(1) {
         let what = format!("a further entry of `Retry` of state `{}`", state.name);
-        let why = "a step has one `retry`, and the first entry is it";
+        let why = "a step has only one `retry`; the first entry is used";
         draft.lost(other.span, what, why);
     }
     let number = |field: &str| rule.get(field).and_then(Node::scalar)?.parse::<f64>().ok();
@@ -183,13 +183,13 @@ fn retry(
 fn whole(number: f64) -> i64 {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "clamped to what a retry may have"
+        reason = "clamped to the range of a retry"
     )]
     let whole = number.clamp(0.0, 1.0e9).round() as i64;
     whole
 }
 
-/// The classes that an entry of `Catch` or `Retry` names; `None` for all.
+/// Returns the classes that an entry of `Catch` or `Retry` names; `None` for all.
 fn classes(entry: &Node) -> Option<Vec<String>> {
     let names = items(entry, "ErrorEquals");
     let mut classes = Vec::new();
@@ -205,7 +205,8 @@ fn classes(entry: &Node) -> Option<Vec<String>> {
     (!classes.is_empty()).then_some(classes)
 }
 
-/// The namespace and the name of the tool that the resource of a task is: `arn:aws:states:::lambda:invoke` is `lambda.invoke`.
+/// Returns the namespace and the name of the tool for a resource: `arn:aws:states:::lambda:invoke` is
+/// `lambda.invoke`.
 #[must_use]
 pub fn called(resource: &str, state: &str) -> (String, String) {
     let parts: Vec<&str> = resource.split(':').collect();
@@ -219,7 +220,7 @@ pub fn called(resource: &str, state: &str) -> (String, String) {
     }
 }
 
-/// Keeps the namespaces of all tasks from becoming names of values.
+/// Reserves the namespaces of all tasks, so that no value gets their names.
 pub fn reserve_namespaces(node: &Node, draft: &mut Draft<'_>) {
     match &node.content {
         Content::List(items) => {
@@ -239,7 +240,7 @@ pub fn reserve_namespaces(node: &Node, draft: &mut Draft<'_>) {
     }
 }
 
-/// What a state does, as a step.
+/// The action of a state as a step.
 pub struct Run {
     pub name: String,
     pub body: StepBody,
@@ -247,7 +248,7 @@ pub struct Run {
 }
 
 impl Translator<'_, '_> {
-    /// Writes down a step with the arms that catch its failures, and goes on.
+    /// Writes a step with the arms that catch its errors, and continues after it.
     pub fn run<'d>(
         &mut self,
         machine: &Machine<'d>,
@@ -256,7 +257,7 @@ impl Translator<'_, '_> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Going<'d>, Refused> {
+    ) -> Result<Continuation<'d>, Refused> {
         let Run {
             name,
             body,
@@ -286,21 +287,21 @@ impl Translator<'_, '_> {
             let flow = self.after(state, Some(result), flow, out);
             return Ok(proceed(state, flow, region, out));
         }
-        out.push(self.telling(state, &name, body, clauses, &catchers));
-        let given = telling::value_of(&name);
-        let mut ways = self.caught(state, &catchers, &name, flow, out);
+        out.push(self.tagged_step(state, &name, body, clauses, &catchers));
+        let given = outcome::value_of(&name);
+        let mut branches = self.caught(state, &catchers, &name, flow, out);
         let after = self.after(state, Some(Value::Opaque(given)), flow, out);
-        ways.push(Way {
+        branches.push(Branch {
             condition: None,
-            begun: Vec::new(),
-            to: state.text("Next").map_or(Target::End, Target::Place),
+            prelude: Vec::new(),
+            to: state.text("Next").map_or(Target::End, Target::Node),
             flow: after,
         });
-        self.part(machine, state.name, ways, region, out)
+        self.write_branches(machine, state.name, branches, region, out)
     }
 
-    /// A step that tells which way is taken behind it, and with what.
-    fn telling(
+    /// Returns a step whose value has a tag for the branch after it, and the data of that branch.
+    fn tagged_step(
         &mut self,
         state: &State<'_>,
         name: &str,
@@ -311,19 +312,19 @@ impl Translator<'_, '_> {
         let inner = self.draft.name(&format!("{}_done", state.name));
         let error = |field: &str| tree::field(tree::variable(&self.error), field);
         let arms = catchers.iter().enumerate().map(|(number, catcher)| {
-            let told = tree::object(vec![
+            let error_value = tree::object(vec![
                 ("Error".to_owned(), error("class")),
                 ("Cause".to_owned(), error("message")),
             ]);
-            let body = telling::ended(tree::text(&tag(catchers, number)), told);
+            let body = outcome::tagged(tree::text(&tag(catchers, number)), error_value);
             tree::recover(&catcher.classes, Some(&self.error), ArmBody::Expr(body))
         });
         let arms = arms.collect();
         let value = tree::variable(&inner);
-        telling::step(name, vec![tree::step(&inner, body, clauses)], value, arms)
+        outcome::step(name, vec![tree::step(&inner, body, clauses)], value, arms)
     }
 
-    /// The ways of the errors that are caught.
+    /// Returns the branches of caught errors.
     fn caught<'d>(
         &mut self,
         state: &State<'d>,
@@ -331,22 +332,22 @@ impl Translator<'_, '_> {
         step: &str,
         flow: &Flow,
         out: &mut Vec<Statement>,
-    ) -> Vec<Way<'d>> {
-        let mut ways = Vec::new();
+    ) -> Vec<Branch<'d>> {
+        let mut branches = Vec::new();
         for (number, catcher) in catchers.iter().enumerate() {
-            let place = telling::value_of(step);
+            let place = outcome::value_of(step);
             let after = self.after_error(state, catcher, &place, flow, out);
-            ways.push(Way {
-                condition: Some(telling::has_led(step, &tag(catchers, number))),
-                begun: Vec::new(),
-                to: Target::Place(catcher.target),
+            branches.push(Branch {
+                condition: Some(outcome::has_tag(step, &tag(catchers, number))),
+                prelude: Vec::new(),
+                to: Target::Node(catcher.target),
                 flow: after,
             });
         }
-        ways
+        branches
     }
 
-    /// What a state hands on whose error was caught; the error stands at `place`.
+    /// Returns the data after a state whose error was caught; `place` is the expression of the error.
     fn after_error(
         &mut self,
         state: &State<'_>,
@@ -388,10 +389,10 @@ impl Translator<'_, '_> {
             (None, None) => error,
         };
         let mut after = flow.clone();
-        after.value = self.settle(state.name, value, out);
+        after.value = self.name_if_large(state.name, value, out);
         if let Some(Value::Object { fields, .. }) = assigned {
             for (name, value) in fields {
-                let value = self.settle(&name, value, out);
+                let value = self.name_if_large(&name, value, out);
                 after.variables.insert(name, value);
             }
         }
@@ -412,18 +413,18 @@ fn catchers<'d>(state: &State<'d>) -> Vec<Catcher<'d>> {
     catchers.collect()
 }
 
-/// The word that tells which arm was taken: where it leads, and its number where several lead there.
+/// Returns the tag of an arm: the name of its target, with its number if several arms have that target.
 fn tag(catchers: &[Catcher<'_>], number: usize) -> String {
     let target = catchers.get(number).map_or("", |catcher| catcher.target);
     let same = |catcher: &&Catcher<'_>| catcher.target == target;
-    if target != telling::NEXT && catchers.iter().filter(same).count() == 1 {
+    if target != outcome::NEXT && catchers.iter().filter(same).count() == 1 {
         target.to_owned()
     } else {
         format!("{target} {}", number + 1)
     }
 }
 
-/// Whether it is a `Fail` that computes nothing of its input.
+/// Returns true if it is a `Fail` whose error and cause are constant.
 fn is_plain_failure(state: &State<'_>) -> bool {
     let is_code = |field: &str| {
         state

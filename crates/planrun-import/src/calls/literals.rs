@@ -1,17 +1,17 @@
-//! Values as Python writes them, with references such as `$1` in them.
+//! Parses values in Python syntax, with references such as `$1`.
 
 use planrun_lang::source::Span;
 
 use super::Value;
 use crate::tree;
 
-/// Values that nest deeper are refused.
+/// The deepest nesting of values.
 const MAX_DEPTH: usize = 40;
 
-/// An argument, with its name where it has one.
+/// An argument, with its name if it is a keyword argument.
 pub type Given = (Option<String>, Value);
 
-/// Reads the arguments of a call. Places count from `offset`.
+/// Parses the arguments of a call. Positions are relative to `offset`.
 pub struct Reader<'t> {
     text: &'t str,
     at: usize,
@@ -54,10 +54,10 @@ impl<'t> Reader<'t> {
         rest.get(..end).unwrap_or("")
     }
 
-    /// The arguments up to the closing parenthesis, each with its name where it has one, and where the call ends.
+    /// Parses the arguments up to the closing parenthesis. Returns them and the end of the call.
     ///
     /// # Errors
-    /// What is wrong, in a sentence.
+    /// Returns a message if the syntax is invalid.
     pub fn arguments(mut self) -> Result<(Vec<Given>, usize), String> {
         let mut arguments = Vec::new();
         while !self.eat(')') {
@@ -70,7 +70,7 @@ impl<'t> Reader<'t> {
             let value = self.value()?;
             arguments.push((is_name.then(|| word.to_owned()), value));
             if !self.eat(',') && !self.rest().trim_start().starts_with(')') {
-                return Err("a `,` or `)` is missing".into());
+                return Err("expected `,` or `)`".into());
             }
         }
         Ok((arguments, self.offset + self.at))
@@ -79,7 +79,7 @@ impl<'t> Reader<'t> {
     fn value(&mut self) -> Result<Value, String> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err("the arguments nest too deeply".into());
+            return Err("the arguments are nested too deeply".into());
         }
         self.skip();
         let start = self.at;
@@ -104,10 +104,12 @@ impl<'t> Reader<'t> {
                     "True" | "true" => Value::Plain(tree::boolean(true)),
                     "False" | "false" => Value::Plain(tree::boolean(false)),
                     "None" | "null" => Value::Plain(tree::null()),
-                    "" => return Err("a value is missing".into()),
+                    "" => return Err("expected a value".into()),
                     _ => reference(word, span)
                         .or_else(|| tree::number(word).map(Value::Plain))
-                        .ok_or_else(|| format!("`{}` is no value", crate::draft::excerpt(word)))?,
+                        .ok_or_else(|| {
+                            format!("`{}` is not a value", crate::draft::excerpt(word))
+                        })?,
                 }
             }
         };
@@ -120,7 +122,7 @@ impl<'t> Reader<'t> {
         while !self.eat(close) {
             values.push(self.value()?);
             if !self.eat(',') && !self.rest().trim_start().starts_with(close) {
-                return Err(format!("a `,` or `{close}` is missing"));
+                return Err(format!("expected `,` or `{close}`"));
             }
         }
         Ok(values)
@@ -131,21 +133,21 @@ impl<'t> Reader<'t> {
         while !self.eat('}') {
             self.skip();
             let Some(quote @ ('"' | '\'')) = self.rest().chars().next() else {
-                return Err("a key is no text".into());
+                return Err("a key is not a string".into());
             };
             let key = self.plain(quote)?;
             if !self.eat(':') {
-                return Err("a `:` is missing".into());
+                return Err("expected `:`".into());
             }
             fields.push((key, self.value()?));
             if !self.eat(',') && !self.rest().trim_start().starts_with('}') {
-                return Err("a `,` or `}` is missing".into());
+                return Err("expected `,` or `}`".into());
             }
         }
         Ok(Value::Object(fields))
     }
 
-    /// A text in quotes with its escapes resolved.
+    /// Parses a quoted text and resolves its escapes.
     fn plain(&mut self, quote: char) -> Result<String, String> {
         let mut plain = String::new();
         let mut characters = self.rest().char_indices().skip(1);
@@ -165,7 +167,7 @@ impl<'t> Reader<'t> {
                 _ => plain.push(c),
             }
         }
-        Err("a text is not closed".into())
+        Err("unterminated string".into())
     }
 
     fn quoted(&mut self, quote: char) -> Result<Value, String> {
@@ -179,7 +181,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// `$1` or `${1}` as what the first step gives; steps count from one there.
+/// Parses `$1` or `${1}` as the output of the first step; steps are numbered from 1.
 fn reference(word: &str, span: Span) -> Option<Value> {
     let digits = word.strip_prefix('$')?;
     let digits = digits
@@ -194,7 +196,7 @@ fn reference(word: &str, span: Span) -> Option<Value> {
     })
 }
 
-/// A text in which `$1` stands for what the first step gives.
+/// Parses a text with references such as `$1` in it.
 fn with_references(text: &str, span: Span) -> Value {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some(at) = rest.find('$') {

@@ -22,17 +22,17 @@ use crate::tree;
 pub use model::json as json_in_prose;
 use order::{Order, ordered};
 
-/// The namespace of tools that the project does not have and the document does not place.
+/// The namespace of tools that are not in the project and have no namespace in the document.
 const TOOLS: &str = "tools";
 
-/// More calls are refused.
+/// The most calls of a document.
 const MAX_CALLS: usize = 2000;
 
-/// A value among the arguments of a call.
+/// A value in the arguments of a call.
 #[derive(Clone, Debug)]
 pub enum Value {
     Plain(Expr),
-    /// A part of what another step gives.
+    /// A part of the output of another step.
     Read {
         step: usize,
         path: Vec<String>,
@@ -41,9 +41,9 @@ pub enum Value {
     },
     List(Vec<Value>),
     Object(Vec<(String, Value)>),
-    /// A text with what others give in it.
+    /// A text with outputs of other steps in it.
     Text(Vec<Value>),
-    /// A reference that leads nowhere, and why.
+    /// An invalid reference, with the reason.
     Lost {
         span: Span,
         written: String,
@@ -52,7 +52,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// A value of a document, whose texts may be references.
+    /// Converts a value of a document. `read` parses texts that may be references.
     pub fn of(node: &Node, read: &mut dyn FnMut(&str, Span) -> Option<Self>) -> Self {
         match &node.content {
             Content::Text(text) => {
@@ -73,7 +73,7 @@ impl Value {
         }
     }
 
-    /// The steps that it reads.
+    /// Adds the steps that it reads to `found`.
     fn reads(&self, found: &mut Vec<usize>) {
         match self {
             Self::Read { step, .. } => found.push(*step),
@@ -92,29 +92,29 @@ impl Value {
     }
 }
 
-/// One call of the document.
+/// A call of the document.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What the document calls the step.
+    /// The id of the step in the document.
     pub id: String,
     pub span: Span,
-    /// The tool, as it is written; empty where none is, so that nothing is called.
+    /// The tool as written; empty if there is none, so that nothing is called.
     pub tool: String,
     pub tool_span: Span,
     pub arguments: Vec<(String, Value)>,
-    /// The steps that it waits for beside those that it reads.
+    /// The steps that it waits for, in addition to those that it reads.
     pub after: Vec<usize>,
-    /// What has to hold for it.
+    /// Its guard.
     pub when: Option<Expr>,
-    /// What the step is for.
+    /// Documentation of the step.
     pub doc: Option<String>,
 }
 
-/// What the plan gives.
+/// The reply of the plan.
 pub enum Answer {
-    /// What the step gives that comes last.
+    /// The output of the last step.
     Last,
-    /// What all steps give.
+    /// The outputs of all steps.
     All,
     Value(Value),
 }
@@ -124,21 +124,22 @@ pub struct Listing {
     pub doc: Option<String>,
     pub calls: Vec<Call>,
     pub answer: Answer,
-    /// Whether calls wait only for what they need.
+    /// Whether calls wait only for what they depend on.
     pub is_parallel: bool,
-    /// Whether the rest goes on where a step fails.
+    /// Whether other steps continue after a step fails.
     pub settles: bool,
 }
 
 impl Listing {
-    /// The plan that makes these calls.
+    /// Returns the plan that makes these calls.
     ///
     /// # Errors
-    /// Where there are more of them than are read.
+    /// Returns an error if there are more than [`MAX_CALLS`] calls.
     pub fn file(mut self, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
         if self.calls.len() > MAX_CALLS {
             let count = self.calls.len();
-            let message = format!("the plan has {count} calls, and at most {MAX_CALLS} are read");
+            let message =
+                format!("the plan has {count} calls, but at most {MAX_CALLS} are supported");
             let help = "split it into several plans";
             return Err(Refused::new(Span::at(0), message, help));
         }
@@ -219,7 +220,7 @@ impl Listing {
         }
     }
 
-    /// Tells a circle, and keeps the call that closes it from being made.
+    /// Reports a cycle, and prevents the call that closes it.
     fn cut(&mut self, cycle: &[usize], draft: &mut Draft<'_>) {
         let ids = cycle
             .iter()
@@ -233,7 +234,7 @@ impl Listing {
         let Some(call) = last.and_then(|last| self.calls.get_mut(last)) else {
             return;
         };
-        let why = "each of these waits for the next; take one of the dependencies away";
+        let why = "each of these waits for the next: remove one of the dependencies";
         let hole = draft.hole(call.span, format!("the cycle {path}"), why);
         call.when.get_or_insert(hole);
     }
@@ -253,7 +254,7 @@ impl Listing {
                 arguments.push((key.clone(), value));
             } else {
                 let what = format!("an argument of step `{}`", call.id);
-                draft.lost(call.span, what, "no argument can be called so");
+                draft.lost(call.span, what, "this is not a valid name of an argument");
             }
         }
         let mut clauses: Vec<ClauseKind> = call
@@ -266,7 +267,7 @@ impl Listing {
         call.arguments
             .iter()
             .for_each(|(_, value)| value.reads(&mut read));
-        // What is read is waited for anyway.
+        // A step waits for the steps that it reads anyway.
         let is_open = |step: &&usize| !read.contains(step) && done.get(**step) == Some(&true);
         let after = call
             .after
@@ -278,11 +279,7 @@ impl Listing {
             clauses.push(ClauseKind::After(after));
             if !self.is_parallel {
                 let what = format!("the place of step `{}`", call.id);
-                draft.changed(
-                    call.span,
-                    what,
-                    "waits for what it depends on, and for no other step",
-                );
+                draft.changed(call.span, what, "waits only for its dependencies");
             }
         }
         let why = format!("`{name}`, a call of `{namespace}.{tool}`");
@@ -315,7 +312,7 @@ fn lowered(value: &Value, names: &[String], done: &[bool], draft: &mut Draft<'_>
             written,
         } => {
             let Some(name) = names.get(*step).filter(|_| done.get(*step) == Some(&true)) else {
-                let why = "what it reads comes in a circle, or not at all";
+                let why = "the step that it reads is part of a cycle, or is missing";
                 return draft.hole(*span, format!("the reference `{}`", excerpt(written)), why);
             };
             path.iter().fold(tree::variable(name), |value, part| {
@@ -345,7 +342,7 @@ fn lowered(value: &Value, names: &[String], done: &[bool], draft: &mut Draft<'_>
                     ) => TemplatePart::Text(text.clone()),
                     _ => TemplatePart::Expr(plain.clone()),
                 },
-                // A text takes texts, numbers and truth values; anything becomes JSON.
+                // Templates take strings, numbers and booleans; other values become JSON.
                 other => TemplatePart::Expr(tree::function(
                     "json",
                     vec![lowered(other, names, done, draft)],
@@ -359,7 +356,7 @@ fn lowered(value: &Value, names: &[String], done: &[bool], draft: &mut Draft<'_>
     }
 }
 
-/// The tool that is meant: one of the project where one is called so, else one that the plan declares.
+/// Resolves the tool of a call: a tool of the project if there is one, else one that the plan declares.
 fn tool(call: &Call, draft: &mut Draft<'_>) -> (String, String) {
     let written = call.tool.as_str();
     if written.is_empty() {
@@ -379,7 +376,7 @@ fn tool(call: &Call, draft: &mut Draft<'_>) -> (String, String) {
             .map(|(namespace, name)| format!("`{namespace}.{name}`"))
             .collect();
         let why = format!(
-            "several tools of the project are called so: {}; say which one",
+            "several tools of the project have this name: {}; specify one",
             all.join(", ")
         );
         draft.lost(call.tool_span, what, why);
@@ -392,7 +389,7 @@ fn tool(call: &Call, draft: &mut Draft<'_>) -> (String, String) {
         draft.changed(
             call.tool_span,
             what,
-            format!("is no tool of the project; did you mean `{near}`?"),
+            format!("is not a tool of the project; did you mean `{near}`?"),
         );
     }
     match placed {

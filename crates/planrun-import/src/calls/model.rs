@@ -1,13 +1,14 @@
-//! JSON as models write it: in fences, or in the middle of prose.
+//! Finds JSON in the output of models: in fences, or in the middle of prose.
 
 use planrun_lang::yaml::Node;
 
 use crate::document::{self, Refused};
 
-/// The JSON that a text holds: all of it, what stands in its first fence, or what stands from its first to its last bracket.
+/// Parses the JSON in a text: all of it, else its first fenced block, else the text from its first to its last
+/// bracket.
 ///
 /// # Errors
-/// Where there is none.
+/// Returns an error if there is none.
 pub fn json(text: &str) -> Result<Node, Refused> {
     let whole = document::json(text, 0..text.len());
     let Err(refused) = whole else { return whole };

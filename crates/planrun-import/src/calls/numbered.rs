@@ -18,12 +18,12 @@ struct Line<'t> {
     number: &'t str,
     tool: &'t str,
     tool_at: usize,
-    /// Where the arguments begin, behind the parenthesis.
+    /// Offset of the arguments, after the parenthesis.
     inside: usize,
     start: usize,
 }
 
-/// Whether a text looks like a numbered plan.
+/// Returns true if a text looks like a numbered plan.
 pub fn recognizes(text: &str) -> bool {
     !text.trim_start().starts_with(['{', '[']) && !lines(text).is_empty()
 }
@@ -62,10 +62,10 @@ fn read(line: &str, start: usize) -> Option<Line<'_>> {
     })
 }
 
-/// The plan that a numbered plan is.
+/// Returns the plan for a numbered plan.
 ///
 /// # Errors
-/// Where it has more calls than are read.
+/// Returns an error if it has too many calls.
 pub fn import(text: &str, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let (mut calls, mut places) = (Vec::new(), BTreeMap::new());
     let mut end = None;
@@ -107,7 +107,8 @@ pub fn import(text: &str, plan: &str, draft: &mut Draft<'_>) -> Result<File, Ref
             .for_each(|(_, value)| placed(value, &places));
     }
     if let Some(span) = end {
-        let why = "is the list of all results; what a model made of them is not in the document";
+        let why =
+            "is the list of all results; the document does not contain what a model made of them";
         draft.changed(span, "`join`", why);
     }
     let listing = Listing {
@@ -120,7 +121,7 @@ pub fn import(text: &str, plan: &str, draft: &mut Draft<'_>) -> Result<File, Ref
     listing.file(plan, draft)
 }
 
-/// Positional arguments under the names that the tool has for them.
+/// Names positional arguments after the parameters of the tool.
 fn named(
     arguments: Vec<(Option<String>, Value)>,
     call: &Call,
@@ -131,7 +132,7 @@ fn named(
         draft
             .signature(&namespace, &name)
             .map_or_else(Vec::new, |signature| {
-                // What must be given comes first, as in the head of a function.
+                // Required parameters come first, as in a function signature.
                 let (needed, rest): (Vec<_>, Vec<_>) = signature
                     .parameters
                     .iter()
@@ -142,7 +143,7 @@ fn named(
                     .map(|parameter| parameter.name.to_string())
                     .collect()
             });
-    let mut told = false;
+    let mut is_unnamed = false;
     let arguments = arguments
         .into_iter()
         .enumerate()
@@ -150,14 +151,15 @@ fn named(
             let name = given
                 .or_else(|| known.get(number).cloned())
                 .unwrap_or_else(|| {
-                    told = true;
+                    is_unnamed = true;
                     format!("argument_{}", number + 1)
                 });
             (name, value)
         });
     let arguments = arguments.collect();
-    if told {
-        let why = "have no names there, and the project does not know the tool: they are called by their places";
+    if is_unnamed {
+        let why =
+            "have no names in the document, and the project has no such tool: they are numbered";
         draft.changed(
             call.tool_span,
             format!("the arguments of `{}`", call.tool),
@@ -167,7 +169,7 @@ fn named(
     arguments
 }
 
-/// Turns the numbers of the document into places in the list.
+/// Converts the step numbers of the document to indices.
 fn placed(value: &mut Value, places: &BTreeMap<usize, usize>) {
     match value {
         Value::Read {

@@ -1,4 +1,4 @@
-//! Calls of tools as models of the OpenAI API and its kin give them: arrays, messages and whole conversations.
+//! Tool calls in the format of the OpenAI API and similar ones: arrays, messages and whole conversations.
 
 use planrun_lang::syntax::ast::File;
 use planrun_lang::yaml::{Content, Node};
@@ -9,7 +9,7 @@ use crate::document::{Refused, items};
 use crate::draft::Draft;
 use crate::tree;
 
-/// Whether a document looks like calls, or messages with calls.
+/// Returns true if a document looks like calls, or messages with calls.
 pub fn recognizes(root: &Node) -> bool {
     let is_call = |node: &Node| {
         function(node).is_some() && node.get("type").and_then(Node::text) != Some("tool")
@@ -20,7 +20,7 @@ pub fn recognizes(root: &Node) -> bool {
         .any(|node| is_call(node) || is_message(node))
 }
 
-/// The elements of the document: messages or calls.
+/// Returns the elements of the document: messages or calls.
 fn messages(root: &Node) -> &[Node] {
     let inner = ["messages", "context", "output", "choices"]
         .into_iter()
@@ -30,7 +30,7 @@ fn messages(root: &Node) -> &[Node] {
         .unwrap_or(std::slice::from_ref(root))
 }
 
-/// The name and the arguments of a call.
+/// Returns the name and the arguments of a call; `None` if the node is not a call.
 fn function(node: &Node) -> Option<(&Node, Option<&Node>)> {
     let function = node
         .get("function")
@@ -40,10 +40,10 @@ fn function(node: &Node) -> Option<(&Node, Option<&Node>)> {
     Some((holder.get("name")?, holder.get("arguments")))
 }
 
-/// The plan that makes these calls.
+/// Returns the plan that makes these calls.
 ///
 /// # Errors
-/// Where it has more calls than are read.
+/// Returns an error if there are too many calls.
 pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let (mut calls, mut rounds, mut reply) = (Vec::new(), 0, None);
     let mut bare = false;
@@ -60,7 +60,7 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Re
         for one in listed {
             match function(one) {
                 Some((name, arguments)) => calls.extend(call(one, name, arguments, draft)),
-                None => draft.lost(one.span, "a call", "names no function"),
+                None => draft.lost(one.span, "a call", "has no function name"),
             }
         }
         let is_answer =
@@ -75,14 +75,15 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Re
         }
     }
     if rounds > 1 {
-        let why = "are those that the model chose when it had seen the results before; the plan has them as they are";
+        let why =
+            "were chosen by the model after it saw earlier results; they are constants in the plan";
         draft.changed(root.span, "the arguments of later rounds", why);
     }
     let listing = Listing {
         doc: None,
         calls,
         answer: reply.map_or(Answer::All, Answer::Value),
-        // The calls of one message do not wait for each other, those of the next one do.
+        // The calls of one message are independent; those of the next message wait for them.
         is_parallel: rounds == 1,
         settles: false,
     };
@@ -116,7 +117,7 @@ fn call(node: &Node, name: &Node, arguments: Option<&Node>, draft: &mut Draft<'_
     let Some(arguments) = read else {
         let span = arguments.map_or(node.span, |node| node.span);
         let what = format!("the call of `{}`", crate::draft::excerpt(tool));
-        draft.lost(span, what, "its arguments are no JSON object");
+        draft.lost(span, what, "its arguments are not a JSON object");
         return None;
     };
     Some(Call {

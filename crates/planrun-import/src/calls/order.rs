@@ -1,13 +1,13 @@
-//! In which order calls stand that wait for each other.
+//! Sorts calls topologically by their dependencies.
 
-/// The order of calls, and the circles that were cut for it.
+/// The order of calls, and the cycles that were broken for it.
 pub struct Order {
     pub order: Vec<usize>,
-    /// Each from a call back to itself.
+    /// Each is a path from a call back to itself.
     pub cycles: Vec<Vec<usize>>,
 }
 
-/// The calls so that each stands behind those that it needs, otherwise in the order of the document.
+/// Sorts the calls so that each comes after those that it needs, and otherwise in document order.
 pub fn ordered(needs: &[Vec<usize>]) -> Order {
     let mut state = vec![State::Open; needs.len()];
     let mut found = Order {
@@ -27,7 +27,7 @@ enum State {
     Done,
 }
 
-/// Without recursion, since documents may be long chains.
+/// Iterative, since chains in documents may be long.
 fn visit(start: usize, needs: &[Vec<usize>], state: &mut [State], found: &mut Order) {
     let mut path = vec![(start, 0)];
     while let Some((call, next)) = path.pop() {

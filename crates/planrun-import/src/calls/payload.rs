@@ -1,4 +1,5 @@
-//! Payloads of the skeleton: steps with a tool, its arguments, dependencies and references such as `$step_1.output.docs`.
+//! Payloads of the skeleton: steps with a tool, its arguments, dependencies and references such as
+//! `$step_1.output.docs`.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +12,9 @@ use super::{Answer, Call, Listing, Value};
 use crate::document::{Refused, items};
 use crate::draft::Draft;
 
-/// What a payload must have.
+/// Required fields of a payload.
 const FIELDS: [&str; 4] = ["task_summary", "assumptions", "risks", "steps"];
-/// What a step must have.
+/// Required fields of a step.
 const STEP_FIELDS: [&str; 7] = [
     "step_id",
     "title",
@@ -23,7 +24,7 @@ const STEP_FIELDS: [&str; 7] = [
     "acceptance",
     "tool",
 ];
-/// Names that tools had before.
+/// Former names of tools, each with the current name.
 const ALIASES: [(&str, &str); 6] = [
     ("time_tool", "get_time"),
     ("get_time_tool", "get_time"),
@@ -33,7 +34,7 @@ const ALIASES: [(&str, &str); 6] = [
     ("summary", "summarize_tool"),
 ];
 
-/// Whether a document looks like a payload.
+/// Returns true if a document looks like a payload.
 pub fn recognizes(root: &Node) -> bool {
     let is_step = |step: &Node| {
         step.get("tool")
@@ -47,10 +48,10 @@ pub fn recognizes(root: &Node) -> bool {
             .is_some_and(|steps| !steps.is_empty() && steps.iter().all(is_step))
 }
 
-/// The plan that a payload is.
+/// Returns the plan for a payload.
 ///
 /// # Errors
-/// Where it has more calls than are read.
+/// Returns an error if it has too many calls.
 pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     for field in FIELDS {
         if root.get(field).is_none() {
@@ -85,12 +86,12 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Re
     listing.file(plan, draft)
 }
 
-/// What the rules of the format forbid: told in their words.
+/// Reports a violation of the rules of the format, in the words of its own checker.
 fn fault(draft: &mut Draft<'_>, span: Span, message: String) {
     draft.lost(span, "the rules of payloads", message);
 }
 
-/// The number of each step by its id, and what is wrong with the ids.
+/// Returns the number of each step by its id, and reports invalid ids.
 fn ids(steps: &[Node], draft: &mut Draft<'_>) -> BTreeMap<String, usize> {
     let mut ids = BTreeMap::new();
     let mut numbers = Vec::new();
@@ -106,7 +107,7 @@ fn ids(steps: &[Node], draft: &mut Draft<'_>) -> BTreeMap<String, usize> {
                 "step_id must be unique across steps".to_owned(),
             );
         }
-        // `step_01` is not the first step.
+        // `step_01` is not a valid id of the first step.
         let place = id
             .strip_prefix("step_")
             .filter(|rest| !rest.starts_with('0'));
@@ -134,7 +135,7 @@ fn ids(steps: &[Node], draft: &mut Draft<'_>) -> BTreeMap<String, usize> {
     ids
 }
 
-/// What the rules forbid in one step.
+/// Reports violations of the rules in one step.
 fn shape(step: &Node, number: usize, draft: &mut Draft<'_>) {
     if step.entries().is_none() {
         fault(
@@ -176,7 +177,7 @@ fn call(step: &Node, number: usize, ids: &BTreeMap<String, usize>, draft: &mut D
         draft.lost(
             step.span,
             format!("steps[{number}]"),
-            "calls no tool, and is left out",
+            "calls no tool, and is omitted",
         );
     }
     let only = match after.as_slice() {
@@ -204,7 +205,7 @@ fn call(step: &Node, number: usize, ids: &BTreeMap<String, usize>, draft: &mut D
     }
 }
 
-/// The steps that a step waits for, and a condition that cannot hold where one of them does not exist.
+/// Returns the steps that a step waits for, and a guard that cannot hold if one of them does not exist.
 fn dependencies(
     step: &Node,
     number: usize,
@@ -213,24 +214,26 @@ fn dependencies(
 ) -> (Vec<usize>, Option<Expr>) {
     let (mut after, mut blocked) = (Vec::new(), None);
     for node in items(step, "dependencies") {
-        let Some(wanted) = node.text() else { continue };
-        match ids.get(wanted) {
+        let Some(dependency) = node.text() else {
+            continue;
+        };
+        match ids.get(dependency) {
             Some(other) if *other < number => after.push(*other),
             Some(other) => {
                 fault(
                     draft,
                     node.span,
-                    format!("steps[{number}] has forward dependency: {wanted}"),
+                    format!("steps[{number}] has forward dependency: {dependency}"),
                 );
                 if *other != number {
                     after.push(*other);
                 }
             }
             None => {
-                let near = closest(wanted, ids.keys().map(String::as_str));
+                let near = closest(dependency, ids.keys().map(String::as_str));
                 let help =
                     near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                let why = format!("steps[{number}] has unknown dependency: {wanted}{help}");
+                let why = format!("steps[{number}] has unknown dependency: {dependency}{help}");
                 blocked = Some(draft.hole(node.span, "the rules of payloads", why));
             }
         }
@@ -238,7 +241,7 @@ fn dependencies(
     (after, blocked)
 }
 
-/// The name that a tool has now.
+/// Returns the current name of a tool.
 fn current(written: &str, draft: &mut Draft<'_>, span: Span) -> String {
     let alias = ALIASES.into_iter().find(|(alias, _)| *alias == written);
     match alias {
@@ -246,7 +249,7 @@ fn current(written: &str, draft: &mut Draft<'_>, span: Span) -> String {
             draft.changed(
                 span,
                 format!("the tool `{written}`"),
-                format!("is called `{name}` now"),
+                format!("is now called `{name}`"),
             );
             name.to_owned()
         }
@@ -254,8 +257,8 @@ fn current(written: &str, draft: &mut Draft<'_>, span: Span) -> String {
     }
 }
 
-/// A text that refers to what a step gives: `$step_1.output.docs`, or one of the forms into which models drift. Any other
-/// text is a text, also one that begins with `step_`.
+/// Parses a reference to the output of a step: `$step_1.output.docs`, or one of the variants that models write.
+/// `None` for any other text, even one that starts with `step_`.
 fn reference(
     text: &str,
     span: Span,
@@ -296,7 +299,7 @@ fn reference(
             None => lost(
                 text,
                 span,
-                "it is relative, and the step has not exactly one dependency".to_owned(),
+                "it is relative, but the step does not have exactly one dependency".to_owned(),
             ),
         });
     }

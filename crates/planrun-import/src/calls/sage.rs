@@ -1,4 +1,4 @@
-//! Step arrays of SAGE: tools and a reply in order, or a graph of steps that depend on each other.
+//! Step arrays of SAGE: tools and a reply in order, or a graph of steps with dependencies.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::document::Refused;
 use crate::draft::{Draft, excerpt};
 use crate::tree;
 
-/// The fields of the graph, each with its other names.
+/// The fields of the graph, each with its aliases.
 const ACTION: [&str; 2] = ["action", "type"];
 const TOOL: [&str; 3] = ["tool_id", "tool", "name"];
 const INPUTS: [&str; 4] = ["inputs", "arguments", "params", "args"];
 const NEEDS: [&str; 2] = ["depends_on", "dependencies"];
 
-/// The steps of a document: a list, or an object with one.
+/// Returns the steps of a document: a list, or an object with one; `None` if there is none.
 fn steps(root: &Node) -> Option<&[Node]> {
     let wrapped = ["steps", "plan"]
         .into_iter()
@@ -33,7 +33,7 @@ fn first<'n>(step: &'n Node, names: &[&str]) -> Option<&'n Node> {
         .find(|node| !matches!(node.content, Content::Null))
 }
 
-/// Whether a document looks like an array of tools and a reply.
+/// Returns true if a document looks like an array of tools and a reply.
 pub fn recognizes_array(root: &Node) -> bool {
     let is_step = |step: &Node| {
         matches!(
@@ -44,16 +44,16 @@ pub fn recognizes_array(root: &Node) -> bool {
     root.items().is_some_and(|steps| steps.iter().any(is_step)) && !recognizes_graph(root)
 }
 
-/// Whether a document looks like a graph of steps.
+/// Returns true if a document looks like a graph of steps.
 pub fn recognizes_graph(root: &Node) -> bool {
     let is_step = |step: &Node| first(step, &NEEDS).is_some() || step.get("tool_id").is_some();
     steps(root).is_some_and(|steps| steps.iter().any(is_step))
 }
 
-/// The plan of an array.
+/// Returns the plan for an array.
 ///
 /// # Errors
-/// Where it has more calls than are read.
+/// Returns an error if it has too many calls.
 pub fn import_array(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let (mut calls, mut reply) = (Vec::new(), None);
     let mut elements = root.items().unwrap_or_default().iter().enumerate();
@@ -66,18 +66,19 @@ pub fn import_array(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
                 break;
             }
             Ok(Element::Nothing) => {
-                let why = "is left out: its text is empty";
+                let why = "is omitted: its text is empty";
                 draft.changed(step.span, format!("element {}", number + 1), why);
             }
             Err((span, why)) => draft.lost(span, format!("element {}", number + 1), why),
         }
     }
     if let Some((_, behind)) = elements.next() {
-        let why = "is left out, since it would never run";
-        draft.changed(behind.span, "what stands behind the reply", why);
+        let why = "is omitted: it would never run";
+        draft.changed(behind.span, "what follows the reply", why);
     }
     if reply.is_none() {
-        let why = "is the list of all results; `planrun run --output observations` tells them a line each";
+        let why =
+            "is the list of all results; `planrun run --output observations` prints one per line";
         draft.changed(root.span, "the summary in place of a reply", why);
     }
     let listing = Listing {
@@ -90,16 +91,16 @@ pub fn import_array(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
     listing.file(plan, draft)
 }
 
-/// One element of an array.
+/// An element of an array.
 enum Element<'d> {
     Call(Call),
     Reply(&'d str),
-    /// A reply without a text.
+    /// A reply with an empty text.
     Nothing,
 }
 
 /// # Errors
-/// Where something is wrong with it, and what.
+/// Returns a span and a message if the element is invalid.
 fn element(step: &Node) -> Result<Element<'_>, (Span, String)> {
     match step.get("type").and_then(Node::text) {
         Some("reply") => {
@@ -116,9 +117,9 @@ fn element(step: &Node) -> Result<Element<'_>, (Span, String)> {
         }
         Some("tool") => {
             let name = step.get("name").and_then(Node::text);
-            let name = name.ok_or_else(|| (step.span, "names no tool".to_owned()))?;
+            let name = name.ok_or_else(|| (step.span, "has no tool name".to_owned()))?;
             let arguments = arguments(step.get("arguments"));
-            let no_object = |span| (span, "has arguments that are no object".to_owned());
+            let no_object = |span| (span, "has arguments that are not an object".to_owned());
             Ok(Element::Call(call(
                 name,
                 step,
@@ -128,12 +129,9 @@ fn element(step: &Node) -> Result<Element<'_>, (Span, String)> {
         }
         Some(other) => Err((
             step.span,
-            format!("`{}` is no kind of step", excerpt(other)),
+            format!("`{}` is not a step type", excerpt(other)),
         )),
-        None => Err((
-            step.span,
-            "does not say what it is, under `type`".to_owned(),
-        )),
+        None => Err((step.span, "has no `type`".to_owned())),
     }
 }
 
@@ -153,7 +151,10 @@ fn call(id: &str, step: &Node, tool: &str, arguments: Vec<(String, Value)>) -> C
     }
 }
 
-/// The arguments of a call; none where nothing is written.
+/// Returns the arguments of a call; empty if there are none.
+///
+/// # Errors
+/// Returns the span of a value that is not an object.
 fn arguments(node: Option<&Node>) -> Result<Vec<(String, Value)>, Span> {
     let Some(node) = node.filter(|node| !matches!(node.content, Content::Null)) else {
         return Ok(Vec::new());
@@ -170,10 +171,10 @@ fn arguments(node: Option<&Node>) -> Result<Vec<(String, Value)>, Span> {
         .collect())
 }
 
-/// The plan of a graph.
+/// Returns the plan for a graph.
 ///
 /// # Errors
-/// Where it has more calls than are read.
+/// Returns an error if it has too many calls.
 pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let steps = steps(root).unwrap_or_default();
     let (mut calls, mut places, mut reply) = (Vec::new(), BTreeMap::new(), None);
@@ -187,7 +188,7 @@ pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
         match (first(step, &TOOL).and_then(Node::text), inputs) {
             (Some(tool), Ok(inputs)) => {
                 if places.insert(id.clone(), calls.len()).is_some() {
-                    let why = "has the id of another step; what depends on it is not clear";
+                    let why = "has the same id as another step; dependencies on it are ambiguous";
                     draft.lost(step.span, what, why);
                 }
                 kept.push(step);
@@ -203,12 +204,12 @@ pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
             }
             (None, Ok(_)) => {
                 let why = format!(
-                    "`{}` names no tool, and a plan has calls only",
+                    "`{}` names no tool, but a plan has only calls",
                     excerpt(action)
                 );
                 draft.lost(step.span, what, why);
             }
-            (_, Err(span)) => draft.lost(span, what, "has inputs that are no object"),
+            (_, Err(span)) => draft.lost(span, what, "has inputs that are not an object"),
         }
     }
     for (number, step) in kept.into_iter().enumerate() {
@@ -227,7 +228,7 @@ pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
     listing.file(plan, draft)
 }
 
-/// The steps that a step waits for, and a condition that cannot hold where one of them does not exist.
+/// Returns the steps that a step waits for, and a guard that cannot hold if one of them does not exist.
 fn needs(
     step: &Node,
     places: &BTreeMap<String, usize>,
@@ -246,7 +247,7 @@ fn needs(
         let near = closest(&id, places.keys().map(String::as_str));
         let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         let what = format!("the dependency `{}`", excerpt(&id));
-        let why = format!("there is no such step{help}");
+        let why = format!("unknown step{help}");
         blocked = Some(draft.hole(need.span, what, why));
     }
     (after, blocked)

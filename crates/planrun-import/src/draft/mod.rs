@@ -1,4 +1,4 @@
-//! A plan in the making: its names, its tools, its report.
+//! The plan under construction: its names, its tools and its report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +20,9 @@ mod unused;
 
 pub use unused::expressions;
 
-/// Longer names are cut, in characters.
+/// The maximum length of a name, in characters; longer names are truncated.
 const MAX_NAME: usize = 60;
-/// Words that are no names of values, or that read as something else where a value stands.
+/// Words that cannot be names of values, or that have another meaning in expressions.
 const WORDS: [&str; 24] = [
     "match",
     "signal",
@@ -50,18 +50,18 @@ const WORDS: [&str; 24] = [
     "type",
 ];
 
-/// How the document calls one tool.
+/// How the document calls a tool.
 #[derive(Default)]
 struct Used {
     calls: usize,
-    /// Arguments, each with the number of calls that name it.
+    /// Number of calls that pass each argument.
     arguments: BTreeMap<String, usize>,
-    /// In which order they came first.
+    /// The arguments in the order of their first use.
     order: Vec<String>,
     fails: BTreeSet<String>,
 }
 
-/// What all formats build on.
+/// The state that all formats share.
 pub struct Draft<'t> {
     pub report: Report,
     catalog: &'t Tools,
@@ -71,7 +71,7 @@ pub struct Draft<'t> {
     holes: usize,
 }
 
-/// The head and the body of the plan that was made.
+/// The head and the body of a plan.
 pub struct Made {
     pub doc: Option<String>,
     pub parameters: Vec<Parameter>,
@@ -91,12 +91,12 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// The tools of the project.
+    /// Returns the tools of the project.
     pub fn catalog(&self) -> &'t Tools {
         self.catalog
     }
 
-    /// Whether an input of a plan may be called so.
+    /// Returns true if an input of a plan may have this name.
     pub fn can_be_named(&self, name: &str) -> bool {
         !is_reserved(name) && !self.catalog.has_namespace(name) && !self.is_namespace(name)
     }
@@ -105,24 +105,24 @@ impl<'t> Draft<'t> {
         self.used.keys().any(|(namespace, _)| namespace == name)
     }
 
-    /// Keeps a name for something else than a value.
+    /// Reserves a name, so that no value gets it.
     pub fn reserve(&mut self, name: &str) {
         self.names.insert(name.to_owned());
     }
 
-    /// The names that are taken.
+    /// Returns the names that are taken.
     pub fn names(&self) -> BTreeSet<String> {
         self.names.clone()
     }
 
-    /// Goes back to the names that were taken, where another plan begins.
+    /// Restores the names that were taken before, to start another plan.
     pub fn restore(&mut self, names: BTreeSet<String>) {
         self.names = names;
     }
 
-    /// A name that nothing else has, as near as may be to the one that is wanted.
-    pub fn name(&mut self, wanted: &str) -> String {
-        let plain = identifier(wanted);
+    /// Returns an unused name that is as similar as possible to the requested one, and takes it.
+    pub fn name(&mut self, requested: &str) -> String {
+        let plain = identifier(requested);
         let mut name = plain.clone();
         let mut number = 1;
         while is_reserved(&name) || WORDS.contains(&name.as_str()) || self.names.contains(&name) {
@@ -133,47 +133,48 @@ impl<'t> Draft<'t> {
         name
     }
 
-    /// The same for a part of the document; another name than that of the part is told.
-    pub fn name_of(&mut self, wanted: &str, span: Span, what: &str) -> String {
-        let name = self.name(wanted);
-        if name != wanted {
+    /// Does the same for a part of the document, and reports if the name differs from that of the part.
+    pub fn name_of(&mut self, requested: &str, span: Span, what: &str) -> String {
+        let name = self.name(requested);
+        if name != requested {
             let why = format!("is called `{name}` in the plan");
             self.report
-                .add(Fate::Changed, span, format!("{what} `{wanted}`"), why);
+                .add(Fate::Changed, span, format!("{what} `{requested}`"), why);
         }
         name
     }
 
-    /// Tells that a part says the same in the plan.
+    /// Reports a part that has an exact counterpart in the plan.
     pub fn carried(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
         self.report.add(Fate::Carried, span, what, why);
     }
 
-    /// Tells that a part is said otherwise.
+    /// Reports a part whose counterpart in the plan differs.
     pub fn changed(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
         self.report.add(Fate::Changed, span, what, why);
     }
 
-    /// Tells that a part is not in the plan.
+    /// Reports a part without a counterpart in the plan.
     pub fn lost(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
         self.report.add(Fate::NotCarried, span, what, why);
     }
 
-    /// What stands where something could not be carried: a name that does not exist, so that the plan cannot run unnoticed.
+    /// Returns a hole for a part that has no counterpart: an undefined name, so that the plan cannot run before it is
+    /// replaced.
     pub fn hole(&mut self, span: Span, what: impl Into<String>, why: impl AsRef<str>) -> Expr {
         self.holes += 1;
         let name = format!("not_carried_{}", self.holes);
-        let why = format!("{}; write it in place of `{name}`", why.as_ref());
+        let why = format!("{}; replace `{name}` in the plan", why.as_ref());
         self.report.add(Fate::NotCarried, span, what, why);
         tree::variable(&name)
     }
 
-    /// The contract of a tool of the project.
+    /// Returns the contract of a tool of the project; `None` if there is no such tool.
     pub fn signature(&self, namespace: &str, tool: &str) -> Option<&'t Signature> {
         self.catalog.find(namespace, tool).map(|found| &**found)
     }
 
-    /// The tools of the project that are called so, in whichever namespace.
+    /// Returns the tools of the project with this name, in all namespaces.
     pub fn tools_named(&self, tool: &str) -> Vec<(String, String)> {
         let all = self.catalog.namespaces().flat_map(|namespace| {
             let names = self.catalog.names(namespace);
@@ -182,7 +183,8 @@ impl<'t> Draft<'t> {
         all.filter(|(_, name)| name == tool).collect()
     }
 
-    /// The namespace of the one system of the project that has an operation of this name. What is built in is no system.
+    /// Returns the namespace of the only system of the project that has an operation with this name. Built-in tools
+    /// do not count.
     pub fn system_with(&self, operation: &str) -> Option<String> {
         let mut found = self.tools_named(operation);
         found.retain(|(namespace, _)| !BUILT_IN.contains(&namespace.as_str()));
@@ -192,14 +194,14 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// The name of a tool of the project that comes nearest.
+    /// Returns the most similar tool name of the project.
     pub fn near_tool(&self, tool: &str) -> Option<String> {
         let all = self.catalog.namespaces();
         let names = all.flat_map(|namespace| self.catalog.names(namespace));
         closest(tool, names).map(str::to_owned)
     }
 
-    /// A call of a tool. One that the project does not have is declared in the plan.
+    /// Returns a call of a tool, which the plan declares if the project does not have it.
     pub fn call(
         &mut self,
         namespace: &str,
@@ -222,18 +224,18 @@ impl<'t> Draft<'t> {
         tree::call(namespace, tool, arguments)
     }
 
-    /// What a declared tool gives.
+    /// Sets the result type of a declared tool.
     pub fn gives(&mut self, namespace: &str, tool: &str, ty: TypeExpr) {
         self.types
             .insert((namespace.to_owned(), tool.to_owned()), ty);
     }
 
-    /// The file, with the `use` and the `tool` items that its plan needs.
+    /// Returns the file, with the `use` and `tool` items that its plan needs.
     pub fn file(&mut self, plan: &str, made: Made) -> File {
         self.file_of(vec![(identifier(plan), made)])
     }
 
-    /// The same with several plans, each under its name.
+    /// Returns a file with several plans, each with its name.
     pub fn file_of(&mut self, plans: Vec<(String, Made)>) -> File {
         let mut items = Vec::new();
         let namespaces: BTreeSet<&String> =
@@ -258,7 +260,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// The tools that the plan calls and the project does not have, dotted.
+    /// Returns the tools that the plan calls but the project does not have, as dotted names.
     pub fn missing_tools(&self) -> Vec<String> {
         let used = self.used.keys();
         let missing = used.filter(|(namespace, name)| self.catalog.find(namespace, name).is_none());
@@ -310,7 +312,7 @@ fn declared(namespace: &str, name: &str, used: &Used, returns: Option<&TypeExpr>
     })
 }
 
-/// A parameter of any type.
+/// Returns a parameter of type `any`.
 pub fn parameter(name: &str, optional: bool) -> Parameter {
     Parameter {
         span: NOWHERE,
@@ -321,7 +323,7 @@ pub fn parameter(name: &str, optional: bool) -> Parameter {
     }
 }
 
-/// Text on one line, without what would act on a terminal.
+/// Returns a text on one line, without control characters.
 pub fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || is_hidden(c));
     words
@@ -330,12 +332,12 @@ pub fn one_line(text: &str) -> String {
         .join(" ")
 }
 
-/// Whether an argument or a field can be called so, in back quotes if need be.
+/// Returns true if a name can be written as an argument or a field, in backquotes if necessary.
 pub fn is_writable(name: &str) -> bool {
     !name.is_empty() && !name.contains('`') && !name.chars().any(is_hidden)
 }
 
-/// A piece of a document for a message: one line, and not long.
+/// Returns a part of a document for use in a message: on one line and truncated.
 pub fn excerpt(text: &str) -> String {
     let line = one_line(text);
     let mut cut: String = line.chars().take(MAX_NAME).collect();
@@ -345,7 +347,7 @@ pub fn excerpt(text: &str) -> String {
     cut
 }
 
-/// The text as an identifier: what cannot stand in one is an underscore.
+/// Converts a text to an identifier: invalid characters become underscores.
 pub fn identifier(text: &str) -> String {
     let letters = text
         .chars()
@@ -361,7 +363,7 @@ pub fn identifier(text: &str) -> String {
     name
 }
 
-/// The name of an error as that of a class: `Lambda.TooLarge` as `lambda_too_large`.
+/// Converts the name of an error to that of a class: `Lambda.TooLarge` to `lambda_too_large`.
 pub fn error_name(name: &str) -> String {
     let characters: Vec<char> = name.chars().take(MAX_NAME).collect();
     let mut snake = String::new();

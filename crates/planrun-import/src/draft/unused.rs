@@ -1,13 +1,13 @@
-//! Takes out what nothing reads: values that were bound on the way.
+//! Removes `let` statements that nothing reads.
 
 use std::collections::BTreeSet;
 
 use planrun_lang::syntax::ast::{
-    ArmBody, Block, ClauseKind, Expr, ExprKind, Look, Statement, StatementKind, Step, StepBody,
+    ArmBody, Block, ClauseKind, Expr, ExprKind, Probe, Statement, StatementKind, Step, StepBody,
     Undo, WaitFor,
 };
 
-/// Removes every `let` that nothing reads, also those that only such a `let` reads.
+/// Removes every unused `let`, including those that only unused ones read.
 pub fn remove(body: &mut Block) {
     loop {
         let mut read = BTreeSet::new();
@@ -25,7 +25,7 @@ fn names(expression: &Expr, read: &mut BTreeSet<String>) {
     expression.parts(&mut |part| names(part, read));
 }
 
-/// Whether anything was removed.
+/// Returns true if anything was removed.
 fn sweep(body: &mut Block, read: &BTreeSet<String>) -> bool {
     let before = body.statements.len();
     let is_read = |statement: &Statement| match &statement.kind {
@@ -59,7 +59,7 @@ fn sweep(body: &mut Block, read: &BTreeSet<String>) -> bool {
     swept
 }
 
-/// Every expression that stands directly in a statement of a block, or of the blocks inside.
+/// Visits the top-level expressions of all statements in a block and its inner blocks.
 pub fn expressions(body: &Block, visit: &mut dyn FnMut(&Expr)) {
     block(body, visit);
 }
@@ -172,8 +172,8 @@ fn of_clause(clause: &ClauseKind, visit: &mut Visit<'_>) {
             visit(condition);
             visit(every);
         }
-        ClauseKind::Verify { look, check, .. } => {
-            if let Look::Call(call) = look {
+        ClauseKind::Verify { probe, check, .. } => {
+            if let Probe::Call(call) = probe {
                 visit(call);
             }
             visit(check);

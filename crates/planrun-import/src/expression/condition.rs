@@ -1,20 +1,20 @@
-//! Conditions: comparisons that `&&`, `||`, `!` and parentheses join.
+//! Parses conditions: comparisons joined by `&&`, `||`, `!` and parentheses.
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr};
 
 use crate::tree;
 
-/// Conditions that nest deeper are refused.
+/// The deepest nesting of a condition.
 const MAX_DEPTH: usize = 30;
-/// Conditions of more words are refused.
+/// The most words of a condition.
 const MAX_WORDS: usize = 500;
 const SIGNS: [&str; 11] = ["&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "(", ")"];
 
-/// What comparisons come to, and how they are joined.
+/// The result of a comparison, and how results are combined.
 pub trait Truth: Sized {
-    /// Whether all of several hold; there is at least one.
+    /// Returns the conjunction of at least one part.
     fn every(parts: Vec<Self>) -> Option<Self>;
-    /// Whether one of several holds; there is at least one.
+    /// Returns the disjunction of at least one part.
     fn either(parts: Vec<Self>) -> Option<Self>;
     fn not(self) -> Self;
 }
@@ -33,17 +33,17 @@ impl Truth for Expr {
     }
 }
 
-/// The words and signs of a condition, read from left to right.
+/// The words and operators of a condition, consumed from left to right.
 pub struct Words<'c> {
     all: Vec<&'c str>,
     at: usize,
     depth: usize,
 }
 
-/// Reads a condition; what it joins is read by `comparison`.
+/// Parses a condition; `comparison` parses its operands.
 ///
 /// # Errors
-/// Why it is none.
+/// Returns a message if the condition is invalid.
 pub fn read<'c, T: Truth>(
     text: &'c str,
     mut comparison: impl FnMut(&mut Words<'c>) -> Result<T, String>,
@@ -58,7 +58,7 @@ pub fn read<'c, T: Truth>(
     }
     let read = words.either(&mut comparison)?;
     if words.peek().is_some() {
-        return Err("it goes on where it should end".into());
+        return Err("it continues after its end".into());
     }
     Ok(read)
 }
@@ -83,7 +83,7 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// How long a text in quotes is. A quote that stands there twice is one of the text.
+/// Returns the length of a quoted text. A doubled quote stands for the quote itself.
 fn quoted(text: &str, quote: char) -> usize {
     let mut quotes = text.match_indices(quote).skip(1).map(|(at, _)| at);
     while let Some(at) = quotes.next() {
@@ -104,14 +104,14 @@ impl<'c> Words<'c> {
     }
 
     /// # Errors
-    /// Where there is no further word.
+    /// Returns an error if there are no more words.
     pub fn take(&mut self) -> Result<&'c str, String> {
-        let word = self.peek().ok_or("it is not finished")?;
+        let word = self.peek().ok_or("it is incomplete")?;
         self.at += 1;
         Ok(word)
     }
 
-    /// The sign of a comparison, where one stands there.
+    /// Consumes a comparison operator; `None` if the next word is not one.
     pub fn comparison(&mut self) -> Option<BinaryOp> {
         let operator = match self.peek()? {
             "==" => BinaryOp::Equal,
@@ -163,14 +163,14 @@ impl<'c> Words<'c> {
     {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err("it nests too deeply".into());
+            return Err("it is nested too deeply".into());
         }
         let read = if self.eat("!") {
             self.one(comparison)?.not()
         } else if self.eat("(") {
             let inner = self.either(comparison)?;
             if !self.eat(")") {
-                return Err("a `)` is missing".into());
+                return Err("expected `)`".into());
             }
             inner
         } else {

@@ -1,4 +1,4 @@
-//! Expressions of other systems: their words, their paths, the values that they come to, and the bounds of all of them.
+//! Expressions of other systems: tokens, conditions, paths, values, and their size limit.
 
 pub mod condition;
 pub mod path;
@@ -9,29 +9,31 @@ use planrun_lang::syntax::ast::{Expr, ExprKind, Literal, TemplatePart};
 
 use crate::tree;
 
-/// The name of an element in a comprehension; no name of a plan is the same.
+/// The name of the element in a comprehension; no value of a plan has the same name.
 pub const ONE: &str = "one";
 
-/// Longer expressions of any kind are refused, in bytes.
+/// The maximum length of an expression, in bytes.
 const MAX_EXPRESSION: usize = 4096;
 
 /// # Errors
-/// Where an expression is longer than is read.
+/// Returns a message if the expression is too long.
 pub fn within_bounds(text: &str) -> Result<(), String> {
     if text.len() <= MAX_EXPRESSION {
         return Ok(());
     }
-    Err(format!("an expression may have {MAX_EXPRESSION} bytes"))
+    Err(format!(
+        "an expression may have at most {MAX_EXPRESSION} bytes"
+    ))
 }
 
-/// Whether an expression reads a name.
+/// Returns true if an expression reads a name.
 pub fn reads(expression: &Expr, name: &str) -> bool {
     let mut found = matches!(&expression.kind, ExprKind::Name(there) if &**there == name);
     expression.parts(&mut |part| found |= reads(part, name));
     found
 }
 
-/// A value that may be missing, as null there.
+/// Returns an expression that gives null if the value is missing.
 pub fn lenient(value: Expr) -> Expr {
     match value.kind {
         ExprKind::Path { .. } => tree::coalesce(value, tree::null()),
@@ -39,7 +41,7 @@ pub fn lenient(value: Expr) -> Expr {
     }
 }
 
-/// Texts and values one behind the other as one text.
+/// Concatenates texts and values into one text.
 pub fn concatenated(sides: impl IntoIterator<Item = Expr>) -> Expr {
     let mut parts = Vec::new();
     for side in sides {

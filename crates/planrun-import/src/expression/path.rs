@@ -7,7 +7,7 @@ use super::{ONE, lenient, within_bounds};
 use crate::draft::excerpt;
 use crate::tree;
 
-/// Where a path begins.
+/// The root of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Root {
     /// `$`
@@ -39,12 +39,12 @@ pub struct Path {
 
 impl Path {
     /// # Errors
-    /// Why it is none, or why it has no counterpart.
+    /// Returns a message if the text is not a path or has no counterpart.
     pub fn read(text: &str) -> Result<Self, String> {
         within_bounds(text)?;
         let rest = text
             .strip_prefix('$')
-            .ok_or_else(|| format!("`{}` is no path", excerpt(text)))?;
+            .ok_or_else(|| format!("`{}` is not a path", excerpt(text)))?;
         if let Some(rest) = rest.strip_prefix('$') {
             let parts = parts(rest)?;
             let root = Root::Context;
@@ -61,7 +61,7 @@ impl Path {
         Ok(Self { root, parts })
     }
 
-    /// The keys with which it begins.
+    /// Returns its leading keys.
     pub fn keys(&self) -> Vec<&str> {
         let keys = self.parts.iter().map_while(|part| match part {
             Part::Key(key) => Some(key.as_str()),
@@ -70,14 +70,14 @@ impl Path {
         keys.collect()
     }
 
-    /// The keys of a path into the input that has nothing else, as `ResultPath` does.
+    /// Returns its keys if it is a path into the input that consists of keys only, such as those of `ResultPath`.
     pub fn only_keys(&self) -> Option<Vec<String>> {
         let keys = self.keys();
         (self.root == Root::Input && keys.len() == self.parts.len())
             .then(|| keys.into_iter().map(str::to_owned).collect())
     }
 
-    /// The path without its first parts.
+    /// Returns the path without its first `count` parts.
     pub fn skip(&self, count: usize) -> Self {
         Self {
             root: self.root.clone(),
@@ -85,7 +85,7 @@ impl Path {
         }
     }
 
-    /// The path up to its last key, and that key.
+    /// Returns the path before its last part and that part, if it is a key.
     pub fn split_last(&self) -> Option<(Self, &str)> {
         let (last, before) = self.parts.split_last()?;
         let Part::Key(key) = last else { return None };
@@ -96,22 +96,22 @@ impl Path {
         Some((before, key))
     }
 
-    /// Whether it begins with a choice among what is in a value.
+    /// Returns true if it starts with a selection among the members of a value.
     pub fn is_into_members(&self) -> bool {
         matches!(self.parts.first(), Some(Part::All | Part::Filter(_)))
     }
 
-    /// Whether the path leads to anything.
+    /// Returns a condition that the path selects something.
     ///
     /// # Errors
-    /// Why there is no counterpart.
+    /// Returns a message if there is no counterpart.
     pub fn leads_somewhere(&self, value: Value) -> Result<Expr, String> {
         let Some((last, before)) = self.parts.split_last() else {
             return Ok(tree::boolean(true));
         };
         let is_choice = |part: &Part| matches!(part, Part::All | Part::Slice(..) | Part::Filter(_));
         if before.iter().any(is_choice) {
-            return Err("it goes on behind a choice of several elements".to_owned());
+            return Err("it continues after a selection of several elements".to_owned());
         }
         Ok(match last {
             Part::Filter(condition) => {
@@ -134,10 +134,10 @@ impl Path {
         })
     }
 
-    /// What the path leads to.
+    /// Returns the value that the path selects.
     ///
     /// # Errors
-    /// Why there is no counterpart.
+    /// Returns a message if there is no counterpart.
     pub fn apply(&self, value: Value) -> Result<Value, String> {
         follow(value, &self.parts)
     }
@@ -178,7 +178,7 @@ fn follow(mut value: Value, parts: &[Part]) -> Result<Value, String> {
     Ok(value)
 }
 
-/// What the rest of a path leads to in each element of a list.
+/// Applies the rest of a path to each element of a list.
 fn each(list: Expr, rest: &[Part]) -> Result<Value, String> {
     if rest.is_empty() {
         return Ok(Value::Opaque(list));
@@ -188,7 +188,7 @@ fn each(list: Expr, rest: &[Part]) -> Result<Value, String> {
         .any(|part| !matches!(part, Part::Key(_) | Part::Index(_)))
     {
         return Err(
-            "a path that chooses several elements more than once has no counterpart".into(),
+            "a path that selects several elements more than once has no counterpart".into(),
         );
     }
     let inner = follow(Value::Opaque(tree::variable(ONE)), rest)?.expr();
@@ -201,7 +201,9 @@ fn parts(text: &str) -> Result<Vec<Part>, String> {
     let mut rest = text;
     while !rest.is_empty() {
         if rest.starts_with("..") {
-            return Err("`..` searches at every depth, and a path of a plan has one place".into());
+            return Err(
+                "`..` searches at every depth, but a path in a plan leads to one place".into(),
+            );
         }
         if let Some(after) = rest.strip_prefix('.') {
             let end = after.find(['.', '[']).unwrap_or(after.len());
@@ -210,26 +212,27 @@ fn parts(text: &str) -> Result<Vec<Part>, String> {
                 "" => return Err("the path has an empty name".into()),
                 "*" => {
                     return Err(
-                        "`.*` takes all values of an object, which have no order here".into(),
+                        "`.*` selects all values of an object, which have no order in a plan"
+                            .into(),
                     );
                 }
                 _ if key.contains(['(', ')', ' ', ',']) => {
-                    return Err(format!("`{}` is no name", excerpt(key)));
+                    return Err(format!("`{}` is not a name", excerpt(key)));
                 }
                 _ => Part::Key(key.to_owned()),
             });
             rest = behind;
             continue;
         }
-        let inner = rest.strip_prefix('[').ok_or("the path is not finished")?;
-        let end = bracket_end(inner).ok_or("a bracket of the path is not closed")?;
+        let inner = rest.strip_prefix('[').ok_or("the path is incomplete")?;
+        let end = bracket_end(inner).ok_or("unclosed bracket in the path")?;
         parts.push(bracket(inner.get(..end).unwrap_or("").trim())?);
         rest = inner.get(end + 1..).unwrap_or("");
     }
     Ok(parts)
 }
 
-/// Where the bracket closes that is open at the beginning.
+/// Returns the offset of the bracket that closes the text.
 fn bracket_end(text: &str) -> Option<usize> {
     let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
     for (at, c) in text.char_indices() {
@@ -288,7 +291,7 @@ fn quoted(text: &str) -> Option<String> {
     Some(inner.replace(&format!("\\{quote}"), &quote.to_string()))
 }
 
-/// A condition over `@`: comparisons joined by `&&` and `||`.
+/// Parses a condition over `@`: comparisons joined by `&&` and `||`.
 fn filter(text: &str) -> Result<Expr, String> {
     let either = text.split("||").map(|part| {
         let all = part.split("&&").map(|one| comparison(one.trim()));
@@ -318,7 +321,7 @@ fn comparison(text: &str) -> Result<Expr, String> {
     Ok(tree::function("has", vec![operand(text)?]))
 }
 
-/// A comparison; what is missing is no error where it is compared for being the same.
+/// Returns a comparison. Equality also accepts missing values, which compare as null.
 pub fn compared(left: Expr, operator: BinaryOp, right: Expr) -> Expr {
     let (left, right) = match operator {
         BinaryOp::Equal | BinaryOp::NotEqual => (lenient(left), lenient(right)),
@@ -338,6 +341,6 @@ fn operand(text: &str) -> Result<Expr, String> {
         "true" | "false" => Ok(tree::boolean(text == "true")),
         "null" => Ok(tree::null()),
         _ => tree::number(text)
-            .ok_or_else(|| format!("`{}` is no operand of a filter", excerpt(text))),
+            .ok_or_else(|| format!("`{}` is not an operand of a filter", excerpt(text))),
     }
 }

@@ -1,4 +1,4 @@
-//! The words and signs of expressions.
+//! Tokens of expressions.
 
 use std::fmt;
 use std::iter::Peekable;
@@ -6,7 +6,7 @@ use std::str::Chars;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
-    /// `$name`, without the sign.
+    /// `$name`, without the dollar sign.
     Variable(String),
     Name(String),
     Text(String),
@@ -16,19 +16,19 @@ pub enum Token {
     Sign(&'static str),
 }
 
-/// A part of a text that has expressions in it.
+/// A part of a text with expressions in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     Text(String),
-    /// What stands between `\(` and `)`.
+    /// The code between `\(` and `)`.
     Code(String),
 }
 
-/// What differs between the languages whose words are read.
+/// The syntax of texts, which differs between the languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Texts {
     Plain,
-    /// With `\(…)` in them.
+    /// Texts may contain `\(…)`.
     Templates,
 }
 
@@ -37,20 +37,20 @@ impl fmt::Display for Token {
         match self {
             Self::Variable(name) => write!(f, "${name}"),
             Self::Name(text) | Self::Text(text) | Self::Number(text) => f.write_str(text),
-            Self::Template(_) => f.write_str("a text with expressions in it"),
+            Self::Template(_) => f.write_str("a string with expressions in it"),
             Self::Sign(sign) => f.write_str(sign),
         }
     }
 }
 
-/// Longer ones come first.
+/// Longer operators come before their prefixes.
 const SIGNS: [&str; 30] = [
     "!=", "<=", ">=", "==", "~>", ":=", "//", ";", "..", "**", "=", "<", ">", "+", "-", "*", "/",
     "%", "&", "|", "(", ")", "[", "]", "{", "}", ".", ",", "?", ":",
 ];
 
 /// # Errors
-/// The character that no word begins with.
+/// Returns a message if a character cannot start a token, or if a text is not closed.
 pub fn tokens(text: &str, texts: Texts) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
@@ -126,13 +126,13 @@ fn quoted(characters: &mut Peekable<Chars<'_>>, texts: Texts) -> Result<Token, S
             _ => text.push(c),
         }
     }
-    Err("a text is not closed".into())
+    Err("unterminated string".into())
 }
 
-/// The code up to the parenthesis that closes it; texts in it may have parentheses of their own.
+/// Reads the code up to its closing parenthesis; texts inside may contain parentheses.
 fn code(characters: &mut Peekable<Chars<'_>>) -> Result<String, String> {
     let mut code = String::new();
-    // What is open: parentheses, and texts in quotes.
+    // The open delimiters: parentheses and quotes.
     let mut open = vec!['('];
     while let Some(c) = characters.next() {
         match (c, open.last()) {
@@ -156,5 +156,5 @@ fn code(characters: &mut Peekable<Chars<'_>>) -> Result<String, String> {
         }
         code.push(c);
     }
-    Err("an expression in a text is not closed".into())
+    Err("unclosed expression in a string".into())
 }

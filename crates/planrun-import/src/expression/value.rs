@@ -1,24 +1,24 @@
-//! What is known of a value while the plan is made.
+//! Values as far as they are known during the import.
 
 use planrun_lang::syntax::ast::{Expr, ExprKind};
 use planrun_lang::yaml::{Content, Node};
 
 use crate::tree;
 
-/// A larger expression gets a name of its own, so that plans do not grow with every use.
+/// Expressions with more nodes than this are bound to names, so that they are not duplicated at every use.
 const LARGE: usize = 10;
 
-/// What is known of a value.
+/// A value as far as it is known.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// There is none.
+    /// There is no value.
     Nothing,
     Opaque(Expr),
-    /// An object with these fields, over those of `base` where there is one.
+    /// An object with these fields, merged over those of `base` if there is one.
     Object {
         base: Option<Expr>,
         fields: Vec<(String, Value)>,
-        /// The name under which the plan has it already.
+        /// The expression of the object if the plan has already bound it.
         bound: Option<Expr>,
     },
 }
@@ -76,7 +76,7 @@ impl Value {
         Self::Opaque(tree::field(self.expr(), key))
     }
 
-    /// Whether the field is surely there or surely not; `None` where only a run can tell.
+    /// Returns whether the field is certainly present or certainly absent; `None` if only a run can tell.
     pub fn has(&self, key: &str) -> Option<bool> {
         let Self::Object { base, fields, .. } = self else {
             return None;
@@ -88,7 +88,7 @@ impl Value {
         }
     }
 
-    /// The same with another value at a path of keys.
+    /// Returns the value with another value at a path of keys.
     pub fn with(&self, path: &[String], value: Self) -> Self {
         let Some((key, rest)) = path.split_first() else {
             return value;
@@ -123,12 +123,12 @@ impl Value {
         }
     }
 
-    /// Whether it should get a name before it is used.
+    /// Returns true if it should be bound to a name before it is used.
     pub fn is_large(&self) -> bool {
         tree::size(&self.expr(), LARGE + 1) > LARGE
     }
 
-    /// The same value, read from a name that it has got.
+    /// Returns the same value, read from the expression to which it was bound.
     pub fn at(&self, place: Expr) -> Self {
         let Self::Object { base, fields, .. } = self else {
             return Self::Opaque(place);
@@ -151,7 +151,8 @@ impl Value {
     }
 }
 
-/// What has the fields of a value that an empty object stands in for where it is missing.
+/// Returns the value whose fields are read: if an empty object is the fallback for a missing value, the value without
+/// the fallback.
 fn holder(value: &Expr) -> &Expr {
     match &value.kind {
         ExprKind::Coalesce(parts) => match parts.as_slice() {

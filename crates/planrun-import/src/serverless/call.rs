@@ -1,4 +1,4 @@
-//! Calls: of addresses, of operations that a document describes, of servers, agents, functions and other workflows.
+//! Calls of tasks: HTTP requests, operations of described services, MCP tools, agents, functions and other workflows.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +11,20 @@ use super::Writer;
 use super::data::Data;
 use super::events::EVENTS;
 use super::tasks::{Task, Tasks};
+use crate::control_flow::Flow;
+use crate::control_flow::status::reason;
 use crate::document::{Refused, entries, items};
 use crate::draft::{excerpt, identifier, is_writable};
 use crate::expression::concatenated;
 use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::Flow;
-use crate::ways::status::reason;
 
 /// The namespace of the built-in tool that sends requests.
 const HTTP: &str = "http";
 /// The namespace of functions that are defined elsewhere.
 const FUNCTIONS: &str = "functions";
 
-/// The namespace of what a node calls, where it calls something.
+/// Returns the namespace of the tool that a node calls; `None` if it calls nothing.
 pub fn namespace_of(node: &Node) -> Option<String> {
     if node.get("emit").is_some() {
         return Some(EVENTS.to_owned());
@@ -51,13 +51,13 @@ pub fn namespace_of(node: &Node) -> Option<String> {
     Some(identifier(named.or_else(host).unwrap_or("api")))
 }
 
-/// The address of a resource or of an endpoint.
+/// Returns the address of a resource or an endpoint.
 fn address(node: &Node) -> Option<&str> {
     let endpoint = node.get("endpoint").unwrap_or(node);
     endpoint.get("uri").unwrap_or(endpoint).text()
 }
 
-/// The word that tells a host from others: `shop` of `https://api.shop.example/v1`.
+/// Returns the distinctive word of a host: `shop` of `https://api.shop.example/v1`.
 fn host_word(address: &str) -> Option<&str> {
     let (_, rest) = address.split_once("://")?;
     let host = rest.split(['/', ':', '?', '#']).next()?;
@@ -72,7 +72,7 @@ struct Call {
 }
 
 impl<'d> Writer<'_, 'd, '_> {
-    /// `call`. Gives what is called there.
+    /// Writes a `call`. Returns the data after it.
     pub fn called(
         &mut self,
         task: &Task<'d>,
@@ -95,15 +95,15 @@ impl<'d> Writer<'_, 'd, '_> {
             out,
         };
         flow.value = match kind {
-            "http" => action.fetched(),
+            "http" => action.http_request(),
             "openapi" => {
-                action.tell_output();
+                action.report_output();
                 action.tool("operationId", "parameters")
             }
             "grpc" => action.tool("method", "arguments"),
             "asyncapi" => action.published(),
             "mcp" => action.server_tool(),
-            "a2a" => action.told(),
+            "a2a" => action.message_to_agent(),
             _ => {
                 let arguments = action.arguments(task.get("with"));
                 let (_, tool) = function_path(kind);
@@ -113,7 +113,7 @@ impl<'d> Writer<'_, 'd, '_> {
         Ok(flow)
     }
 
-    /// A function of the document, written down where it is called.
+    /// Writes a function of the document inline, at its call.
     fn function(
         &mut self,
         task: &Task<'d>,
@@ -124,7 +124,7 @@ impl<'d> Writer<'_, 'd, '_> {
     ) -> Result<Flow, Refused> {
         let mut within = flow;
         if self.functions.contains(&function.name.as_str()) {
-            let why = "a function that calls itself has no end here";
+            let why = "a function cannot call itself";
             let mut action = Action {
                 workflow: self,
                 task,
@@ -139,7 +139,7 @@ impl<'d> Writer<'_, 'd, '_> {
         }
         if let Some(node) = task.get("timeout") {
             let what = format!("`timeout` of task `{}`", excerpt(task.name));
-            let why = "write it at the task of the function";
+            let why = "write it on the task of the function";
             self.draft.lost(node.span, what, why);
         }
         self.functions.push(&function.name);
@@ -149,7 +149,7 @@ impl<'d> Writer<'_, 'd, '_> {
     }
 }
 
-/// What a task does in one step: the task, what it reads, and where the step is written to.
+/// A task that becomes one step: the task, its data, and the statements to which the step is added.
 pub struct Action<'a, 'x, 'd, 't> {
     pub workflow: &'a mut Writer<'x, 'd, 't>,
     pub task: &'a Task<'d>,
@@ -158,7 +158,7 @@ pub struct Action<'a, 'x, 'd, 't> {
 }
 
 impl<'d> Action<'_, '_, 'd, '_> {
-    /// A parameter of a call.
+    /// Returns a parameter of a call.
     pub fn with(&self, field: &str) -> Option<&'d Node> {
         self.task.get("with").and_then(|with| with.get(field))
     }
@@ -167,7 +167,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
         self.data.template(node, self.workflow.draft)
     }
 
-    /// A call of a tool whose name and arguments stand in two fields.
+    /// Writes a call of a tool whose name and arguments are in two fields.
     fn tool(&mut self, name: &str, arguments: &str) -> Value {
         let Some(tool) = self
             .with(name)
@@ -176,19 +176,18 @@ impl<'d> Action<'_, '_, 'd, '_> {
         else {
             return self.not_called(self.task.span, &format!("it has no `{name}`"));
         };
-        self.tell_credentials();
+        self.report_credentials();
         let arguments = self.arguments(self.with(arguments));
         self.call(tool, arguments)
     }
 
-    /// `asyncapi`: a message that is published.
+    /// Writes the publication of a message (`asyncapi`).
     fn published(&mut self) -> Value {
         let Some(message) = self.with("message") else {
-            let why =
-                "a plan does not subscribe to messages; a system that does can send it signals";
+            let why = "a plan cannot subscribe to messages; another system can send it signals";
             return self.not_called(self.task.span, why);
         };
-        self.tell_credentials();
+        self.report_credentials();
         let operation = self
             .with("operation")
             .or(self.with("channel"))
@@ -199,25 +198,25 @@ impl<'d> Action<'_, '_, 'd, '_> {
             self.workflow.draft.lost(
                 node.span,
                 "the headers of a message",
-                "a tool takes arguments only",
+                "a tool takes only arguments",
             );
         }
         self.call(&tool, arguments)
     }
 
-    /// `mcp`: a tool of a server.
+    /// Writes a call of a server's tool (`mcp`).
     fn server_tool(&mut self) -> Value {
         if self.with("method").and_then(Node::text) != Some("tools/call") {
-            let why = "a plan calls the tools of a server, and nothing else of it";
+            let why = "a plan can call only the tools of a server";
             return self.not_called(self.task.span, why);
         }
         let parameters = self.with("parameters");
         let name = parameters.and_then(|node| node.get("name")?.text());
         let Some(name) = name.filter(|name| is_writable(name) && !name.contains("${")) else {
-            return self.not_called(self.task.span, "it names no tool");
+            return self.not_called(self.task.span, "it has no tool name");
         };
         if let Some(node) = self.with("transport") {
-            let why = "is left out: where a server is stands in `planrun.yaml`";
+            let why = "is omitted: the address of a server is in `planrun.yaml`";
             self.workflow
                 .draft
                 .changed(node.span, "`transport` of a server", why);
@@ -227,12 +226,12 @@ impl<'d> Action<'_, '_, 'd, '_> {
         self.call(name, arguments)
     }
 
-    /// `a2a`: a message to an agent.
-    fn told(&mut self) -> Value {
+    /// Writes a message to an agent (`a2a`).
+    fn message_to_agent(&mut self) -> Value {
         let method = self.with("method").and_then(Node::text).unwrap_or_default();
         let message = self.with("parameters").and_then(|node| node.get("message"));
         let Some(message) = message.filter(|_| method.starts_with("message/")) else {
-            let why = "an agent is told something by a call, and its tasks are followed by itself";
+            let why = "a message to an agent is a call, and its tasks are followed automatically";
             return self.not_called(self.task.span, why);
         };
         let (mut texts, mut arguments) = (Vec::new(), Vec::new());
@@ -247,7 +246,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
             {
                 arguments.push(("data".to_owned(), self.template(value).expr()));
             } else {
-                let why = "an agent is told texts and one piece of data here";
+                let why = "a message to an agent has only texts and one data part in a plan";
                 self.workflow
                     .draft
                     .lost(part.span, "a part of a message", why);
@@ -259,14 +258,14 @@ impl<'d> Action<'_, '_, 'd, '_> {
         self.call("send", arguments)
     }
 
-    /// `run`: another workflow. Programs are no tools.
+    /// Writes a `run` of another workflow. Programs are not supported.
     pub fn process(&mut self) -> Value {
         let Some(workflow) = self.task.body().get("workflow") else {
-            let why = "code and commands are no part of a plan; make a program or a server of it, and call that as a tool";
+            let why = "a plan cannot contain code or commands: move them into a program or a server, and call that as a tool";
             return self.not_called(self.task.body().span, why);
         };
         if let Some(node) = workflow.get("version") {
-            let why = "is left out: the project says which one its tool is";
+            let why = "is omitted: the project specifies the version of its tool";
             self.workflow
                 .draft
                 .changed(node.span, "the version of a workflow", why);
@@ -277,7 +276,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
             .get("await")
             .filter(|node| node.scalar().as_deref() == Some("false"))
         {
-            let why = "a plan waits for what it calls";
+            let why = "a plan always waits for its calls";
             self.workflow.draft.lost(node.span, "`await: false`", why);
         }
         let name = workflow.get("name").and_then(Node::text).unwrap_or("run");
@@ -285,7 +284,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
         self.call(&identifier(name), arguments)
     }
 
-    /// The arguments that an object is; anything else is one that is called `input`.
+    /// Returns the arguments of a call: the fields of an object, or a single argument `input` for any other value.
     fn arguments(&mut self, node: Option<&Node>) -> Vec<(String, Expr)> {
         let Some(node) = node else { return Vec::new() };
         match self.template(node) {
@@ -299,13 +298,13 @@ impl<'d> Action<'_, '_, 'd, '_> {
                 let why = "is the argument `input` of the tool";
                 self.workflow
                     .draft
-                    .changed(node.span, "what is handed to a call", why);
+                    .changed(node.span, "the input of a call", why);
                 vec![("input".to_owned(), value.expr())]
             }
         }
     }
 
-    /// A call of a tool of the namespace of a task, or of the one tool of the project that is called so.
+    /// Writes a call of a tool in the namespace of a task, or of the only tool of the project with this name.
     fn call(&mut self, tool: &str, arguments: Vec<(String, Expr)>) -> Value {
         let mut namespace = namespace_of(self.task.node).unwrap_or_else(|| FUNCTIONS.to_owned());
         let is_described = matches!(self.task.body().text(), Some("openapi" | "mcp" | "grpc"));
@@ -340,7 +339,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
             .call(&call.namespace, &call.tool, call.arguments, &fails)
     }
 
-    /// Writes down a call as a step. Gives its value.
+    /// Writes a call as a step. Returns its value.
     pub fn calls(&mut self, call: Expr) -> Value {
         let name = self.workflow.step_name(self.task);
         let clauses = self.clauses();
@@ -349,7 +348,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
         Value::Opaque(tree::variable(&name))
     }
 
-    /// The clauses of a step that calls or waits: the time that it may take, and those of the `try` around.
+    /// Returns the clauses of a step that calls or waits: its time limit, and the retry of the enclosing `try`.
     pub fn clauses(&mut self) -> Vec<ClauseKind> {
         let mut clauses = self.workflow.retry.take().unwrap_or_default();
         if let Some(time) = self
@@ -365,36 +364,36 @@ impl<'d> Action<'_, '_, 'd, '_> {
         clauses
     }
 
-    /// A step that stands where something cannot be called.
+    /// Writes a step with a hole for something that cannot be called.
     pub fn not_called(&mut self, span: Span, why: &str) -> Value {
         let what = format!("task `{}`", excerpt(self.task.name));
         let hole = self.workflow.draft.hole(span, what, why);
         self.calls(hole)
     }
 
-    fn tell_credentials(&mut self) {
+    fn report_credentials(&mut self) {
         let nested = |field: &str| self.with(field).and_then(|node| node.get("authentication"));
         if let Some(node) = self.with("authentication").or(nested("service")) {
-            let why = "is left out: credentials are those of the project, and never in a plan";
+            let why = "is omitted: credentials belong to the project, not to a plan";
             self.workflow
                 .draft
                 .changed(node.span, "`authentication` of a call", why);
         }
     }
 
-    /// Tells what of the answer of an operation is not in the plan.
-    fn tell_output(&mut self) {
+    /// Reports options of an operation's answer that have no counterpart.
+    fn report_output(&mut self) {
         if let Some(node) = self
             .with("output")
             .filter(|node| node.text() != Some("content"))
         {
-            let why = "a tool gives the content of an answer";
+            let why = "a tool returns the content of a response";
             self.workflow
                 .draft
                 .lost(node.span, "`output` of an operation", why);
         }
         if let Some(node) = self.with("redirect") {
-            let why = "is left out: what an answer means is said by the tool";
+            let why = "is omitted: the tool decides what a response means";
             self.workflow
                 .draft
                 .changed(node.span, "`redirect` of an operation", why);
@@ -402,8 +401,8 @@ impl<'d> Action<'_, '_, 'd, '_> {
     }
 }
 
-/// The namespace and the name of the tool that a function is: `functions.log` of `log:1.0.0@catalog` and of an address
-/// that ends in `/functions/log/1.0.0/function.yaml`, and `desk.close` of `desk.close`.
+/// Returns the namespace and the name of the tool for a function: `functions.log` for `log:1.0.0@catalog` and for an
+/// address that ends in `/functions/log/1.0.0/function.yaml`, and `desk.close` for `desk.close`.
 fn function_path(called: &str) -> (String, String) {
     let path: Vec<&str> = called.split('/').collect();
     let behind = path.iter().position(|part| *part == "functions");

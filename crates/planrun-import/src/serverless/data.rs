@@ -1,4 +1,4 @@
-//! The data of tasks: the texts of a document that are expressions, and what they read.
+//! The data of tasks: expressions in the texts of a document, and the values that they read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,32 +8,32 @@ use planrun_lang::yaml::{Content, Node};
 
 use super::jq;
 use super::tasks::Task;
+use crate::control_flow::Flow;
 use crate::draft::{Draft, excerpt};
 use crate::expression::concatenated;
 use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::Flow;
 
 /// How expressions are read.
 #[derive(Clone, Default)]
 pub struct Reading {
-    /// Their language, where it is another one than jq.
+    /// Their language, if it is not jq.
     pub language: Option<String>,
-    /// The variables that are errors.
+    /// The variables that hold errors.
     pub errors: BTreeSet<String>,
 }
 
-/// What an expression of a task reads.
+/// The values that an expression of a task reads.
 pub struct Data {
     reading: Reading,
     pub dot: Value,
     variables: BTreeMap<String, Value>,
-    /// The task, for the report.
+    /// Description of the task, for the report.
     what: String,
 }
 
 impl Data {
-    /// Of a task that has this input.
+    /// Returns the values for a task with this input.
     pub fn of(reading: &Reading, task: &Task<'_>, flow: &Flow, input: &Value) -> Self {
         let mut variables = flow.variables.clone();
         let name = Value::Opaque(tree::text(task.name));
@@ -51,7 +51,7 @@ impl Data {
         }
     }
 
-    /// Of the workflow as a whole.
+    /// Returns the values for the workflow as a whole.
     pub fn of_workflow(reading: &Reading, flow: &Flow) -> Self {
         Self {
             reading: reading.clone(),
@@ -61,7 +61,7 @@ impl Data {
         }
     }
 
-    /// The same, read of another value.
+    /// Returns the values with another value for `.`.
     pub fn on(&self, dot: Value) -> Self {
         Self {
             reading: self.reading.clone(),
@@ -71,7 +71,7 @@ impl Data {
         }
     }
 
-    /// The same with one more variable.
+    /// Returns the values with an additional variable.
     pub fn with(mut self, name: &str, value: Value) -> Self {
         self.variables.insert(name.to_owned(), value);
         self
@@ -85,7 +85,7 @@ enum Piece<'t> {
 }
 
 impl Data {
-    /// A field that is an expression, whether it stands in `${ }` or not; or data with expressions in it.
+    /// Translates a field that is an expression, with or without `${ }`, or data with expressions in it.
     pub fn expression(&self, node: &Node, draft: &mut Draft<'_>) -> Value {
         match node.text() {
             Some(text) => {
@@ -99,7 +99,7 @@ impl Data {
         }
     }
 
-    /// Data with expressions in its texts.
+    /// Translates data with expressions in its texts.
     pub fn template(&self, node: &Node, draft: &mut Draft<'_>) -> Value {
         match &node.content {
             Content::Text(text) => self.text(text, node.span, draft),
@@ -117,13 +117,13 @@ impl Data {
         }
     }
 
-    /// A text: an expression where it is one as a whole, with `${ }` in it a template, else itself.
+    /// Translates a text: to an expression if all of it is one, to a template if it contains `${ }`, else to itself.
     fn text(&self, text: &str, span: Span, draft: &mut Draft<'_>) -> Value {
         let pieces = pieces(text);
         let is_blank =
             |piece: &Piece<'_>| matches!(piece, Piece::Plain(plain) if plain.trim().is_empty());
-        let mut told = pieces.iter().filter(|piece| !is_blank(piece));
-        if let (Some(Piece::Code(code)), None) = (told.next(), told.next()) {
+        let mut significant = pieces.iter().filter(|piece| !is_blank(piece));
+        if let (Some(Piece::Code(code)), None) = (significant.next(), significant.next()) {
             return self.code(code, span, draft);
         }
         let parts = pieces.into_iter().map(|piece| match piece {
@@ -133,7 +133,7 @@ impl Data {
         Value::Opaque(concatenated(parts.collect::<Vec<_>>()))
     }
 
-    /// An expression of jq; a hole where it has no counterpart.
+    /// Translates an expression of jq; it becomes a hole if it has no counterpart.
     fn code(&self, code: &str, span: Span, draft: &mut Draft<'_>) -> Value {
         let scope = jq::Scope {
             dot: self.dot.clone(),
@@ -152,7 +152,7 @@ impl Data {
         Value::Opaque(draft.hole(span, what, why))
     }
 
-    /// An address, in whose braces fields of the input are named.
+    /// Translates an address with names of input fields in braces.
     pub fn address(&self, node: &Node, draft: &mut Draft<'_>) -> Expr {
         let text = node.text().unwrap_or_default();
         if text.contains("${") {
@@ -166,7 +166,7 @@ impl Data {
             let value = if tree::is_word(name) {
                 self.dot.get(name)
             } else {
-                let why = "only the name of a field stands in the braces of an address";
+                let why = "braces in an address may contain only the name of a field";
                 self.hole(node.span, name, why, draft)
             };
             parts.push(value.expr());
@@ -177,7 +177,7 @@ impl Data {
     }
 }
 
-/// The pieces of a text, split at `${ }`.
+/// Splits a text at `${ }`.
 fn pieces(text: &str) -> Vec<Piece<'_>> {
     let (mut pieces, mut rest) = (Vec::new(), text);
     while let Some((before, behind)) = rest.split_once("${")
@@ -191,7 +191,7 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Where the brace closes that is open at the beginning.
+/// Returns the offset of the brace that closes the code.
 fn closing(code: &str) -> Option<usize> {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for (at, c) in code.char_indices() {

@@ -1,14 +1,14 @@
-//! Durations: `{ minutes: 5 }` and `PT5M`.
+//! Parses durations: `{ minutes: 5 }` and `PT5M`.
 
 use planrun_lang::yaml::Node;
 
-/// What is said of a duration that is none.
-pub const WANTED: &str = "is no duration that is written down, such as `PT5M` or `{ minutes: 5 }`";
+/// The message for an invalid duration.
+pub const EXPECTED: &str = "is not a constant duration such as `PT5M` or `{ minutes: 5 }`";
 const SECOND: f64 = 1e9;
-/// Longer durations are refused, in nanoseconds: a hundred years.
+/// The longest duration, in nanoseconds: a hundred years.
 const MAX: f64 = 100.0 * 365.0 * 86_400.0 * SECOND;
 
-/// The nanoseconds of a duration that is written down.
+/// Returns a constant duration in nanoseconds; `None` if it is invalid or computed.
 pub fn nanoseconds(node: &Node) -> Option<i128> {
     let sum = match (node.entries(), node.text()) {
         (Some(parts), _) if !parts.is_empty() => {
@@ -37,7 +37,8 @@ pub fn nanoseconds(node: &Node) -> Option<i128> {
     Some(whole)
 }
 
-/// Seconds of ISO 8601: `P1DT2H30M`. Years and months have no fixed length.
+/// Parses an ISO 8601 duration such as `P1DT2H30M` into seconds. Years and months are rejected, since their length
+/// varies.
 fn iso(text: &str) -> Option<f64> {
     let rest = text.strip_prefix('P')?;
     let (date, time) = rest.split_once('T').unwrap_or((rest, ""));
@@ -46,7 +47,7 @@ fn iso(text: &str) -> Option<f64> {
     (!rest.is_empty() && !rest.ends_with('T')).then_some(date + time)
 }
 
-/// Numbers with their units, the longest unit first and each once.
+/// Sums numbers with units, which must be in the given order, each at most once.
 fn parts(text: &str, units: &[(char, f64)]) -> Option<f64> {
     let (mut rest, mut sum) = (text, 0.0);
     for (unit, seconds) in units {

@@ -1,4 +1,4 @@
-//! Errors as classes: what a workflow raises, catches and tries again.
+//! Errors as classes: those that a workflow raises, catches and retries.
 
 use std::collections::BTreeSet;
 
@@ -9,26 +9,26 @@ use super::Writer;
 use super::data::Data;
 use super::duration;
 use super::tasks::{Task, Tasks};
+use crate::control_flow::retry::Retry;
+use crate::control_flow::status::{of_status, reason};
 use crate::document::entries;
 use crate::draft::{Draft, error_name, excerpt};
 use crate::tree;
-use crate::ways::retry::Retry;
-use crate::ways::status::{of_status, reason};
 
-/// How often a call is made at most where no limit is set.
+/// The number of attempts of a retry without a limit.
 const MAX_ATTEMPTS: i64 = 100;
-/// Where the standard kinds of errors are described.
+/// The host of the standard error types.
 const STANDARD: &str = "serverlessworkflow.io";
 
-/// What a `catch` catches.
+/// The errors that a `catch` catches.
 pub struct Caught {
-    /// None for all.
+    /// Empty for all errors.
     pub classes: Vec<String>,
     /// The statuses of answers that have no class of their own.
     pub statuses: BTreeSet<i64>,
 }
 
-/// The classes of an error of this type, and with this status where one is named.
+/// Returns the classes of an error with this type and status.
 fn classes(kind: Option<&str>, status: Option<i64>) -> Vec<String> {
     let Some(kind) = kind else {
         return status.map(of_status).unwrap_or_default();
@@ -56,7 +56,7 @@ fn classes(kind: Option<&str>, status: Option<i64>) -> Vec<String> {
 }
 
 impl<'d> Writer<'_, 'd, '_> {
-    /// `raise`, as a failure.
+    /// Translates a `raise` to a failure.
     pub fn raised(&mut self, task: &Task<'d>, data: &Data) -> Statement {
         let error = task.body().get("error").unwrap_or(task.body());
         let error = self.used("errors", error);
@@ -65,13 +65,13 @@ impl<'d> Writer<'_, 'd, '_> {
         let class = match kind {
             Some(kind) if !kind.contains("${") => raised_class(kind, status_of(error)),
             _ => {
-                let why = "fails with `tool.failed`: a class is written in the plan, so that a check can tell who catches it";
+                let why = "fails with `tool.failed`: the class of a failure must be a constant, so that the check knows where it is caught";
                 self.draft.changed(error.span, &*what, why);
                 "tool.failed".to_owned()
             }
         };
         if let Some(status) = status_of(error) {
-            let why = format!("is `{class}` here, without its status {status}");
+            let why = format!("is `{class}` in the plan, without its status {status}");
             self.draft.changed(error.span, what, why);
         }
         let message = ["detail", "title", "type"]
@@ -84,7 +84,7 @@ impl<'d> Writer<'_, 'd, '_> {
         tree::fail(&class, message)
     }
 
-    /// What a `catch` catches.
+    /// Translates the errors that a `catch` catches.
     pub fn caught(&mut self, catch: &Node) -> Caught {
         let filter = catch.get("errors").and_then(|node| node.get("with"));
         let Some(filter) = filter else {
@@ -99,11 +99,11 @@ impl<'d> Writer<'_, 'd, '_> {
             .filter(|entry| !["type", "status"].contains(&entry.name.as_str()))
         {
             let what = format!("`{}` of the errors that are caught", excerpt(&entry.name));
-            let why = "an error has a class here, and nothing else to tell it by";
+            let why = "in a plan, an error can be matched only by its class";
             self.draft.lost(entry.span, what, why);
         }
         let classes = classes(filter.get("type").and_then(Node::text), status_of(filter));
-        let why = format!("is `{}` here", classes.join("`, `"));
+        let why = format!("are `{}` in the plan", classes.join("`, `"));
         self.draft
             .changed(filter.span, "the errors that are caught", why);
         let statuses = status_of(filter).into_iter();
@@ -114,7 +114,7 @@ impl<'d> Writer<'_, 'd, '_> {
         }
     }
 
-    /// The clauses that a policy of attempts is on the one call of a `try`.
+    /// Translates a retry policy to clauses of the only call of a `try`; `None` if there are other tasks.
     pub fn retry(
         &mut self,
         policy: &'d Node,
@@ -131,7 +131,7 @@ impl<'d> Writer<'_, 'd, '_> {
         let policy = self.used("retries", policy);
         for part in ["when", "exceptWhen"] {
             if let Some(node) = policy.get(part) {
-                let why = "what is tried again is said by classes of errors";
+                let why = "retries are selected only by error class";
                 self.draft
                     .lost(node.span, format!("`{part}` of `retry`"), why);
             }
@@ -154,12 +154,13 @@ impl<'d> Writer<'_, 'd, '_> {
     fn attempts(&mut self, policy: &Node, attempt: Option<&Node>, classes: &[String]) -> Retry {
         let count = attempt.and_then(|node| node.get("count")).and_then(whole);
         if count.is_none() {
-            let why = format!("is of {MAX_ATTEMPTS} attempts: every loop of a plan has a bound");
+            let why =
+                format!("has at most {MAX_ATTEMPTS} attempts: every loop of a plan has a bound");
             self.draft
                 .changed(policy.span, "a `retry` without a limit", why);
         }
         let attempts = count.map_or(MAX_ATTEMPTS, |count| count.clamp(0, 1_000_000) + 1);
-        #[expect(clippy::cast_precision_loss, reason = "a time to wait")]
+        #[expect(clippy::cast_precision_loss, reason = "a delay needs no precision")]
         let (delay, waits) = {
             let delay = policy.get("delay").and_then(duration::nanoseconds);
             (delay.unwrap_or(0) as f64, (attempts - 1) as f64)
@@ -167,13 +168,13 @@ impl<'d> Writer<'_, 'd, '_> {
         let backoff = policy.get("backoff");
         let has = |kind: &str| backoff.is_some_and(|node| node.get(kind).is_some());
         if has("linear") {
-            let why = "doubles up to its longest wait, where it grows by the same time there";
+            let why = "doubles up to the longest wait, instead of growing linearly";
             self.draft
                 .changed(policy.span, "the wait of a `retry`", why);
         }
         let jitter = policy.get("jitter");
         if let Some(node) = jitter {
-            let why = "is `full`: a wait is drawn from zero up to what it would be";
+            let why = "is `full`: each wait is random, between zero and its normal length";
             self.draft
                 .changed(node.span, "the jitter of a `retry`", why);
         }
@@ -205,7 +206,7 @@ fn status_of(error: &Node) -> Option<i64> {
     error.get("status").and_then(whole)
 }
 
-/// The one class with which an error is raised.
+/// Returns the single class with which an error is raised.
 fn raised_class(kind: &str, status: Option<i64>) -> String {
     let classes = classes(Some(kind), status);
     match classes.first().map(String::as_str) {
@@ -216,10 +217,9 @@ fn raised_class(kind: &str, status: Option<i64>) -> String {
     }
 }
 
-/// Tells that several tasks are not tried again.
+/// Reports a retry of several tasks, which has no counterpart.
 fn no_retry(policy: &Node, draft: &mut Draft<'_>) -> Option<Vec<ClauseKind>> {
-    let why =
-        "`retry` belongs to calls: beginning a block again repeats the effects that it has had";
+    let why = "only calls can have a `retry`: restarting a block would repeat its effects";
     draft.lost(policy.span, "`retry` of several tasks", why);
     None
 }

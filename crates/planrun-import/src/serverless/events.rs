@@ -1,4 +1,4 @@
-//! Events: `emit` as a call, `listen` as a wait for signals.
+//! Events: `emit` becomes a call, `listen` becomes a wait for signals.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use planrun_lang::yaml::Node;
 
 use super::call::Action;
 use super::jq;
+use crate::control_flow::repetition::{last_element, repeat_with};
 use crate::document::items;
 use crate::draft::{excerpt, is_writable};
 use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::repetition::{last_of, rounds_of};
 
 /// The namespace of the tool that publishes events.
 pub const EVENTS: &str = "events";
-/// How many events are passed over at most that a filter does not let through.
+/// The most events that a wait with a filter skips.
 const MAX_PASSED: i64 = 1000;
 
 impl<'d> Action<'_, '_, 'd, '_> {
-    /// `emit`: a call, whose result is the event.
+    /// Writes an `emit` as a call, whose result is the event.
     pub fn emitted(&mut self) -> Value {
         let event = self
             .task
@@ -40,38 +40,39 @@ impl<'d> Action<'_, '_, 'd, '_> {
         self.calls(call)
     }
 
-    /// `listen`: a step for each event that is waited for, and the list of what they bring.
+    /// Writes a `listen` as one step per event. Returns the list of their payloads.
     pub fn listened(&mut self) -> Value {
         let to = self.task.body().get("to").unwrap_or(self.task.body());
         let what = format!("`listen` of task `{}`", excerpt(self.task.name));
         if let Some(node) = to.get("until").or(self.task.get("foreach")) {
-            let why = "a step waits for one event; go through several with a `repeat` around it, or a listener";
+            let why =
+                "a step waits for one event: for several, use a `repeat` around it, or a listener";
             return self.not_called(node.span, why);
         }
         let (any, all) = (items(to, "any"), items(to, "all"));
         let filters = to.get("one").into_iter().chain(any).chain(all);
         let filters = filters.map(|filter| self.filter(filter));
         let Some(filters) = filters.collect::<Option<Vec<Filter<'d>>>>() else {
-            let why = "an event without a type that is written down is no signal, which has a name";
+            let why = "an event without a constant type cannot become a signal, which needs a name";
             return self.not_called(to.span, why);
         };
         let is_one_of_several = any.len() > 1;
         if filters.is_empty() {
-            let why = "a step waits for events that have a name, and not for any event";
+            let why = "a step can wait only for named events, not for any event";
             return self.not_called(to.span, why);
         }
         if is_one_of_several && filters.iter().any(|filter| filter.holds.is_some()) {
-            let why = "a wait for one of several events takes what comes, whatever data it has";
+            let why = "a wait for one of several events cannot filter by their data";
             return self.not_called(to.span, why);
         }
         if filters.len() > 1 && !is_one_of_several {
-            let why = "the events stand in the order of the document, and not of their arrival";
+            let why = "the events are in the order of the document, not of their arrival";
             self.workflow.draft.changed(to.span, &*what, why);
         }
         let read = self.task.body().get("read");
         let enveloped = read.filter(|node| node.text() != Some("data"));
         if let Some(node) = enveloped {
-            let why = "a signal has a name and data, and no more of an envelope";
+            let why = "a signal has only a name and data, and no other part of an envelope";
             self.workflow.draft.changed(node.span, what, why);
         }
         let brought = if is_one_of_several {
@@ -98,7 +99,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
         Value::Opaque(tree::list(events.collect()))
     }
 
-    /// A wait for the first of several events.
+    /// Writes a wait for the first of several events.
     fn any_of(&mut self, filters: &[Filter<'d>]) -> Expr {
         let signals = filters.iter().map(|filter| signal(filter.kind)).collect();
         let on = tree::joined(signals, BinaryOp::Or).unwrap_or_else(tree::null);
@@ -108,7 +109,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
         tree::variable(&name)
     }
 
-    /// A wait for one event; what a filter does not let through is passed over.
+    /// Writes a wait for one event; events that do not match the filter are skipped.
     fn one_of(&mut self, name: &str, filter: &Filter<'d>) -> Expr {
         let on = wait(signal(filter.kind));
         let clauses = self.clauses();
@@ -129,12 +130,12 @@ impl<'d> Action<'_, '_, 'd, '_> {
             tree::yields(tree::variable(&got)),
             tree::next(tree::conditional(holds, tree::null(), following)),
         ];
-        let body = rounds_of(&round, tree::int(0), MAX_PASSED, body);
+        let body = repeat_with(&round, tree::int(0), MAX_PASSED, body);
         self.out.push(tree::step(name, body, clauses));
-        last_of(tree::variable(name))
+        last_element(tree::variable(name))
     }
 
-    /// What a filter asks of an event; `None` where it names no type.
+    /// Translates a filter of events; `None` if it names no type.
     fn filter(&mut self, filter: &'d Node) -> Option<Filter<'d>> {
         let with = filter.get("with").unwrap_or(filter);
         let parts = with.entries().unwrap_or_default().iter();
@@ -143,8 +144,9 @@ impl<'d> Action<'_, '_, 'd, '_> {
         for entry in parts.filter(|entry| !known.contains(&entry.name.as_str())) {
             let what = format!("a filter of task `{}`", excerpt(self.task.name));
             let name = excerpt(&entry.name);
-            let why =
-                format!("`{name}` is left out: a signal has a name and data, and goes to one run");
+            let why = format!(
+                "`{name}` is omitted: a signal has only a name and data, and is sent to one run"
+            );
             self.workflow.draft.changed(entry.span, what, why);
         }
         let kind = with.get("type").and_then(Node::text)?;
@@ -155,11 +157,11 @@ impl<'d> Action<'_, '_, 'd, '_> {
     }
 }
 
-/// What is asked of an event.
+/// A filter of events.
 struct Filter<'d> {
-    /// Its type.
+    /// The type of the event.
     kind: &'d str,
-    /// What must hold of its data.
+    /// The condition on its data.
     holds: Option<&'d Node>,
 }
 

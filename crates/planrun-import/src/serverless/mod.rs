@@ -16,16 +16,16 @@ use std::collections::BTreeSet;
 use planrun_lang::syntax::ast::{ClauseKind, Expr, File, Statement, StatementKind};
 use planrun_lang::yaml::{Content, Node};
 
+use crate::control_flow::inputs::{Inputs, Missing, inputs_of};
+use crate::control_flow::{Flow, Written};
 use crate::document::Refused;
 use crate::draft::{Draft, Made, excerpt};
 use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::inputs::{Inputs, Missing, inputs_of};
-use crate::ways::{Flow, Written};
 use data::{Data, Reading};
 use tasks::{CONTEXT, Tasks};
 
-/// Whether a document looks like a workflow.
+/// Returns true if a document looks like a workflow.
 pub fn recognizes(root: &Node) -> bool {
     root.get("do").is_some()
         && root
@@ -33,30 +33,30 @@ pub fn recognizes(root: &Node) -> bool {
             .is_some_and(|document| document.get("dsl").is_some())
 }
 
-/// Writes a workflow down as a plan.
+/// Writes a workflow as a plan.
 pub struct Writer<'x, 'd, 't> {
     pub draft: &'x mut Draft<'t>,
     root: &'d Node,
     reading: Reading,
-    /// How many blocks of the plan are around.
+    /// Number of enclosing blocks of the plan.
     blocks: usize,
     written: Written,
-    /// The statuses of answers that the `try` around catch.
+    /// The statuses of answers that the enclosing `try` tasks catch.
     statuses: BTreeSet<i64>,
-    /// What the one call of the `try` around gets.
+    /// The clauses for the only call of the enclosing `try`.
     retry: Option<Vec<ClauseKind>>,
-    /// The functions that are written down at present.
+    /// The functions that are being written, for detecting recursion.
     functions: Vec<&'d str>,
     /// The hosts that are called.
     hosts: BTreeSet<String>,
-    /// Whether something is called that is tried again where nobody says so.
+    /// Whether a call would be retried by default.
     repeats: bool,
 }
 
-/// The plan that a workflow is.
+/// Returns the plan for a workflow.
 ///
 /// # Errors
-/// Where the workflow is none: there are no tasks, or a way leads nowhere.
+/// Returns an error if the workflow is invalid: it has no tasks, or a target does not exist.
 pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let what = "the input of the workflow";
     inputs_of(
@@ -107,7 +107,7 @@ fn attempt(
 
 impl<'d> Writer<'_, 'd, '_> {
     fn body(&mut self, input: Value) -> Result<Vec<Statement>, Refused> {
-        self.tell_left_out();
+        self.report_left_out();
         let mut flow = Flow::of(input.clone());
         let document = self.root.get("document").map(Value::constant);
         let definition = Value::object(vec![(
@@ -126,8 +126,12 @@ impl<'d> Writer<'_, 'd, '_> {
         }
         let mut body = Vec::new();
         let Some(list) = self.root.get("do") else {
-            let help = "give them under `do`";
-            return Err(Refused::new(self.root.span, "it has no tasks", help));
+            let help = "add them under `do`";
+            return Err(Refused::new(
+                self.root.span,
+                "the workflow has no tasks",
+                help,
+            ));
         };
         if let Some(flow) = self.tasks(&Tasks::read(list)?, flow, &mut body)? {
             self.reply(&flow, &mut body);
@@ -137,7 +141,7 @@ impl<'d> Writer<'_, 'd, '_> {
         Ok(body)
     }
 
-    /// The end of the workflow.
+    /// Writes the end of the workflow.
     fn reply(&mut self, flow: &Flow, out: &mut Vec<Statement>) {
         let value = match self.root.get("output").and_then(|node| node.get("as")) {
             Some(node) => Data::of_workflow(&self.reading, flow).expression(node, self.draft),
@@ -146,7 +150,7 @@ impl<'d> Writer<'_, 'd, '_> {
         out.push(tree::reply(value.expr()));
     }
 
-    /// What holds for all calls of the plan.
+    /// Returns the `policy` and the `allow` of the plan.
     fn settings(&mut self) -> Vec<Statement> {
         let mut policy: Vec<(String, Expr)> = Vec::new();
         if self.repeats {
@@ -168,23 +172,23 @@ impl<'d> Writer<'_, 'd, '_> {
         settings
     }
 
-    /// A timeout, or the one of `use` that is named.
+    /// Translates a timeout, which may be a reference into `use`.
     pub fn timeout(&mut self, node: &'d Node) -> Option<Expr> {
         let timeout = self.used("timeouts", node);
         let after = timeout.get("after").unwrap_or(timeout);
         self.duration(after, "a timeout")
     }
 
-    /// A duration that bounds something; one that is computed is told.
+    /// Translates a duration; one that is invalid or computed is reported.
     pub fn duration(&mut self, node: &Node, what: &str) -> Option<Expr> {
         if let Some(nanoseconds) = duration::nanoseconds(node) {
             return Some(tree::nanoseconds(nanoseconds));
         }
-        self.draft.lost(node.span, what, duration::WANTED);
+        self.draft.lost(node.span, what, duration::EXPECTED);
         None
     }
 
-    /// A part of the document, or that part of `use` whose name it is.
+    /// Returns a part of the document, resolving a reference into `use`.
     pub fn used(&self, kind: &str, node: &'d Node) -> &'d Node {
         let named = node
             .text()
@@ -192,9 +196,9 @@ impl<'d> Writer<'_, 'd, '_> {
         named.unwrap_or(node)
     }
 
-    /// What a plan does not say of a workflow.
-    fn tell_left_out(&mut self) {
-        let parts = [("schedule", "when a plan runs is said outside of it")];
+    /// Reports parts of a workflow that have no counterpart.
+    fn report_left_out(&mut self) {
+        let parts = [("schedule", "a plan does not contain its own schedule")];
         for (part, why) in parts {
             if let Some(node) = self.root.get(part) {
                 self.draft.lost(node.span, format!("`{part}`"), why);
@@ -203,9 +207,9 @@ impl<'d> Writer<'_, 'd, '_> {
         let uses = [
             (
                 "extensions",
-                "a plan has no tasks around tasks; write them where they belong",
+                "a plan cannot wrap tasks in other tasks: write them where they run",
             ),
-            ("catalogs", "tools are those of the project"),
+            ("catalogs", "tools belong to the project"),
         ];
         for (part, why) in uses {
             if let Some(node) = self.root.get("use").and_then(|node| node.get(part)) {
@@ -214,26 +218,26 @@ impl<'d> Writer<'_, 'd, '_> {
             }
         }
         for (part, node) in [("input", self.root), ("output", self.root)] {
-            self.tell_schema(node, part);
+            self.report_schema(node, part);
         }
         let mode = self.root.get("evaluate").and_then(|node| node.get("mode"));
         if let Some(node) = mode.filter(|node| node.text() == Some("loose")) {
-            let why = "expressions are those in `${ }`";
+            let why = "only text in `${ }` is an expression";
             self.draft.lost(node.span, "`mode: loose`", why);
         }
     }
 
-    /// Tells that a schema is not in the plan.
-    pub fn tell_schema(&mut self, holder: &Node, part: &str) {
+    /// Reports a schema, which has no counterpart.
+    pub fn report_schema(&mut self, holder: &Node, part: &str) {
         if let Some(node) = holder.get(part).and_then(|node| node.get("schema")) {
-            let why = "is left out: write types at the inputs, and at the tools that are called";
+            let why = "is omitted: declare types on the inputs, and on the tools that are called";
             self.draft
                 .changed(node.span, format!("`{part}.schema`"), why);
         }
     }
 }
 
-/// Keeps the namespaces of all calls from becoming names of values.
+/// Reserves the namespaces of all calls, so that no value gets their names.
 fn reserve_namespaces(node: &Node, draft: &mut Draft<'_>) {
     match &node.content {
         Content::List(items) => {

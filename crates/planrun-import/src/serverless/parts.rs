@@ -1,4 +1,4 @@
-//! Tasks that hold tasks: blocks, loops, branches that run side by side, and what is done where they fail.
+//! Tasks that contain tasks: blocks, loops, parallel branches and error handlers.
 
 use planrun_lang::syntax::ast::{
     ArmBody, BinaryOp, Block, ClauseKind, Expr, Name, Statement, StatementKind, StepBody,
@@ -9,24 +9,26 @@ use super::Writer;
 use super::data::Data;
 use super::jq;
 use super::tasks::{CONTEXT, Task, Tasks, exports, only_entry};
+use crate::control_flow::Flow;
+use crate::control_flow::repetition::{
+    DATA, bind_any, last_element, pack_state, repeat_with, unpack_state,
+};
 use crate::document::{Refused, items};
 use crate::draft::{Draft, excerpt, expressions, identifier};
 use crate::expression::reads;
 use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::Flow;
-use crate::ways::repetition::{DATA, any, handed_on, last_of, rounds_of, taken_up};
 
-/// The most elements of a list, since every loop of a plan has a bound.
+/// The most elements of a list; every loop of a plan has a bound.
 const MAX_ELEMENTS: i64 = 10_000;
 
-/// What leaves a block: its data, and what it exports where it does.
+/// The output of a block: its data, and its exported context if it exports.
 #[derive(Clone, Copy)]
-struct Leaves {
+struct BlockOutput {
     exports: bool,
 }
 
-impl Leaves {
+impl BlockOutput {
     fn of(node: &Node) -> Self {
         Self {
             exports: exports(node),
@@ -35,7 +37,7 @@ impl Leaves {
 
     fn expr(self, flow: &Flow) -> Expr {
         if self.exports {
-            handed_on(flow, &[CONTEXT.to_owned()])
+            pack_state(flow, &[CONTEXT.to_owned()])
         } else {
             flow.value.expr()
         }
@@ -43,49 +45,54 @@ impl Leaves {
 }
 
 impl<'d> Writer<'_, 'd, '_> {
-    /// Tasks as a block inside of a step.
-    fn block(&mut self, tasks: &Tasks<'d>, flow: Flow, leaves: Leaves) -> Result<Block, Refused> {
+    /// Writes tasks as a block inside a step.
+    fn block(
+        &mut self,
+        tasks: &Tasks<'d>,
+        flow: Flow,
+        block_output: BlockOutput,
+    ) -> Result<Block, Refused> {
         let mut body = Vec::new();
         self.blocks += 1;
         if let Some(flow) = self.tasks(tasks, flow, &mut body)? {
-            body.push(tree::yields(leaves.expr(&flow)));
+            body.push(tree::yields(block_output.expr(&flow)));
         }
         self.blocks -= 1;
         Ok(tree::block(body))
     }
 
-    /// What is there behind a step that gives what leaves a block.
-    fn resumed(
+    /// Returns the data after a step that gives the output of a block.
+    fn after_block(
         &mut self,
         flow: &Flow,
-        leaves: Leaves,
+        block_output: BlockOutput,
         place: Expr,
         out: &mut Vec<Statement>,
     ) -> Flow {
         let mut after = flow.clone();
-        if !leaves.exports {
+        if !block_output.exports {
             after.value = Value::Opaque(place);
             return after;
         }
-        let taken = taken_up(flow, &[CONTEXT.to_owned()], &place);
-        after.value = taken.value;
-        if let Some(context) = taken.variables.get(CONTEXT) {
-            // What is exported is of one type here and of another there.
+        let unpacked = unpack_state(flow, &[CONTEXT.to_owned()], &place);
+        after.value = unpacked.value;
+        if let Some(context) = unpacked.variables.get(CONTEXT) {
+            // The type of the exported context may differ between branches.
             let name = self.draft.name(CONTEXT);
-            out.push(any(&name, context.expr()));
+            out.push(bind_any(&name, context.expr()));
             let context = Value::Opaque(tree::variable(&name));
             after.variables.insert(CONTEXT.to_owned(), context);
         }
         after
     }
 
-    /// The time that a whole step may take.
+    /// Returns the time limit of a whole step.
     fn within(&mut self, task: &Task<'d>) -> Option<ClauseKind> {
         let timeout = task.get("timeout")?;
         self.timeout(timeout).map(ClauseKind::Within)
     }
 
-    /// Tasks that are a step of their own.
+    /// Writes tasks as a step of their own.
     pub fn block_of(
         &mut self,
         task: &Task<'d>,
@@ -93,15 +100,15 @@ impl<'d> Writer<'_, 'd, '_> {
         flow: &Flow,
         out: &mut Vec<Statement>,
     ) -> Result<Flow, Refused> {
-        let leaves = Leaves::of(list);
+        let block_output = BlockOutput::of(list);
         let name = self.step_name(task);
-        let block = self.block(&Tasks::read(list)?, flow.clone(), leaves)?;
+        let block = self.block(&Tasks::read(list)?, flow.clone(), block_output)?;
         let clauses = self.within(task).into_iter().collect();
         out.push(tree::step(&name, StepBody::Do(block), clauses));
-        Ok(self.resumed(flow, leaves, tree::variable(&name), out))
+        Ok(self.after_block(flow, block_output, tree::variable(&name), out))
     }
 
-    /// `for`: each round reads what the one before has given. Where none does, it is an `each`.
+    /// Writes a `for`: each round reads the output of the one before. If no round does, it becomes an `each`.
     pub fn iterated(
         &mut self,
         task: &Task<'d>,
@@ -114,9 +121,9 @@ impl<'d> Writer<'_, 'd, '_> {
             text("each").unwrap_or("item"),
             text("at").unwrap_or("index"),
         );
-        let list = needed(task, task.body(), "in", "say what is gone through")?;
+        let list = needed(task, task.body(), "in", "add the list to iterate over")?;
         let list = data.expression(list, self.draft).expr();
-        let help = "say what is done with each element";
+        let help = "add the tasks for each element";
         let tasks = Tasks::read(needed(task, task.node, "do", help)?)?;
         let name = self.step_name(task);
         let round = Round {
@@ -125,10 +132,11 @@ impl<'d> Writer<'_, 'd, '_> {
             number: self.draft.name(at),
         };
         let what = format!("the list of task `{}`", excerpt(task.name));
-        let why = format!("may have {MAX_ELEMENTS} elements: every loop of a plan has a bound");
+        let why =
+            format!("may have at most {MAX_ELEMENTS} elements: every loop of a plan has a bound");
         self.draft.changed(task.span, what, why);
-        let leaves = Leaves::of(task.node);
-        let within = round.entered(&flow, each, at, leaves);
+        let block_output = BlockOutput::of(task.node);
+        let within = round.entered(&flow, each, at, block_output);
         let condition = task.get("while").map(|node| {
             let data = Data::of(&self.reading, task, &within, &within.value);
             jq::truth(data.expression(node, self.draft).expr())
@@ -139,42 +147,42 @@ impl<'d> Writer<'_, 'd, '_> {
         self.blocks -= 1;
         let clauses: Vec<ClauseKind> = self.within(task).into_iter().collect();
         body.extend(reached.as_ref().map(|flow| tree::yields(flow.value.expr())));
-        let mut is_read = condition.is_some() || leaves.exports;
+        let mut is_read = condition.is_some() || block_output.exports;
         let mut written = tree::block(body);
         expressions(&written, &mut |one| is_read |= reads(one, &round.state));
-        let list = settled(&name, list, self.draft, out);
+        let list = bind_list(&name, list, self.draft, out);
         if is_read {
             if reached.is_some() {
-                // A round hands on what it gives, and yields nothing.
+                // A round passes its output on with `next`, so its `yield` is removed.
                 written.statements.pop();
             }
-            let written = Written {
+            let written = RoundBody {
                 condition,
                 body: written.statements,
                 reached,
                 clauses,
             };
-            return Ok(self.rounds(&name, &round, list, written, &flow, leaves, out));
+            return Ok(self.rounds(&name, &round, list, written, &flow, block_output, out));
         }
         Ok(each_of(&name, &round, list, written, clauses, flow, out))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what a loop is made of")]
+    #[expect(clippy::too_many_arguments, reason = "the parts of a loop")]
     fn rounds(
         &mut self,
         name: &str,
         round: &Round,
         list: Expr,
-        written: Written,
+        written: RoundBody,
         flow: &Flow,
-        leaves: Leaves,
+        block_output: BlockOutput,
         out: &mut Vec<Statement>,
     ) -> Flow {
         let state = || tree::variable(&round.state);
         let number = || tree::field(state(), "number");
-        let handed = |flow: &Flow, number: Expr| {
+        let packed = |flow: &Flow, number: Expr| {
             let mut fields = vec![(DATA.to_owned(), flow.value.expr())];
-            if leaves.exports {
+            if block_output.exports {
                 let context = flow.variables.get(CONTEXT);
                 let context = context.map_or_else(tree::null, Value::expr);
                 fields.push((CONTEXT.to_owned(), context));
@@ -191,7 +199,7 @@ impl<'d> Writer<'_, 'd, '_> {
         let mut inner = written.body;
         if let Some(flow) = written.reached {
             let following = tree::binary(number(), BinaryOp::Add, tree::int(1));
-            inner.push(tree::next(handed(&flow, following)));
+            inner.push(tree::next(packed(&flow, following)));
         }
         let ended = vec![tree::yields(state()), tree::next(tree::null())];
         let body = vec![
@@ -203,16 +211,16 @@ impl<'d> Writer<'_, 'd, '_> {
             }),
         ];
         let start = self.draft.name(&format!("{name}_start"));
-        out.push(any(&start, handed(flow, tree::int(0))));
-        let body = rounds_of(&round.state, tree::variable(&start), MAX_ELEMENTS + 1, body);
+        out.push(bind_any(&start, packed(flow, tree::int(0))));
+        let body = repeat_with(&round.state, tree::variable(&start), MAX_ELEMENTS + 1, body);
         out.push(tree::step(name, body, written.clauses));
-        let given = last_of(tree::variable(name));
-        let mut after = self.resumed(flow, leaves, given.clone(), out);
+        let given = last_element(tree::variable(name));
+        let mut after = self.after_block(flow, block_output, given.clone(), out);
         after.value = Value::Opaque(tree::field(given, DATA));
         after
     }
 
-    /// `fork`: all branches, or the first that is done.
+    /// Writes a `fork`: waits for all branches, or for the first that completes.
     pub fn forked(
         &mut self,
         task: &Task<'d>,
@@ -224,7 +232,7 @@ impl<'d> Writer<'_, 'd, '_> {
         let competes = task.body().get("compete").and_then(Node::scalar).as_deref() == Some("true");
         let what = format!("`export` in the branches of task `{}`", excerpt(task.name));
         if exports(task.body()) {
-            let why = "branches run side by side, and what they export has no order";
+            let why = "branches run in parallel, so what they export has no order";
             self.draft.lost(task.span, what, why);
         }
         let name = self.step_name(task);
@@ -276,31 +284,31 @@ impl<'d> Writer<'_, 'd, '_> {
     }
 
     fn branch(&mut self, branch: &'d Entry, flow: &Flow) -> Result<Block, Refused> {
-        let leaves = Leaves { exports: false };
-        self.block(&Tasks::single(branch)?, flow.clone(), leaves)
+        let block_output = BlockOutput { exports: false };
+        self.block(&Tasks::single(branch)?, flow.clone(), block_output)
     }
 
-    /// `try`: tasks, and what is done where one of them fails.
+    /// Writes a `try`: tasks, and the handler for their failures.
     pub fn tried(
         &mut self,
         task: &Task<'d>,
         flow: &Flow,
         out: &mut Vec<Statement>,
     ) -> Result<Flow, Refused> {
-        let leaves = Leaves::of(task.node);
+        let block_output = BlockOutput::of(task.node);
         let tasks = Tasks::read(task.body())?;
         let name = self.step_name(task);
-        let catch = needed(task, task.node, "catch", "say what is done then")?;
+        let catch = needed(task, task.node, "catch", "add what happens after a failure")?;
         let caught = self.caught(catch);
         let outer = (self.statuses.clone(), self.retry.take());
         self.statuses.extend(caught.statuses);
         if let Some(policy) = catch.get("retry") {
             self.retry = self.retry(policy, &tasks, &caught.classes);
         }
-        let block = self.block(&tasks, flow.clone(), leaves)?;
+        let block = self.block(&tasks, flow.clone(), block_output)?;
         (self.statuses, self.retry) = outer;
         let error = self.draft.name("e");
-        let arm = self.arm(task, catch, &error, flow, leaves)?;
+        let arm = self.arm(task, catch, &error, flow, block_output)?;
         let mut is_read = false;
         if let ArmBody::Do(block) = &arm {
             expressions(block, &mut |one| is_read |= reads(one, &error));
@@ -309,22 +317,22 @@ impl<'d> Writer<'_, 'd, '_> {
         let mut clauses: Vec<ClauseKind> = self.within(task).into_iter().collect();
         clauses.push(tree::recover(&caught.classes, binding, arm));
         out.push(tree::step(&name, StepBody::Do(block), clauses));
-        let mut after = self.resumed(flow, leaves, tree::variable(&name), out);
-        // What is given instead may be of another type, which lacks fields.
+        let mut after = self.after_block(flow, block_output, tree::variable(&name), out);
+        // The type of the handler's output may differ and lack fields.
         let output = self.draft.name(&format!("{name}_output"));
-        out.push(any(&output, after.value.expr()));
+        out.push(bind_any(&output, after.value.expr()));
         after.value = Value::Opaque(tree::variable(&output));
         Ok(after)
     }
 
-    /// What is done with an error that is caught.
+    /// Writes the handler of a caught error.
     fn arm(
         &mut self,
         task: &Task<'d>,
         catch: &'d Node,
         error: &str,
         flow: &Flow,
-        leaves: Leaves,
+        block_output: BlockOutput,
     ) -> Result<ArmBody, Refused> {
         let called = catch.get("as").and_then(Node::text).unwrap_or("error");
         self.reading.errors.insert(called.to_owned());
@@ -352,39 +360,39 @@ impl<'d> Writer<'_, 'd, '_> {
                 let message = tree::field(tree::variable(error), "message");
                 body.push(tree::fail_when("tool.failed", message, not_caught));
                 let what = format!("`{part}` of task `{}`", excerpt(task.name));
-                let why = "an error that is not caught goes on as `tool.failed`";
+                let why = "an error that is not caught is raised again as `tool.failed`";
                 self.draft.changed(node.span, what, why);
             }
         }
         match catch.get("do") {
             Some(list) => {
-                let block = self.block(&Tasks::read(list)?, within, leaves)?;
+                let block = self.block(&Tasks::read(list)?, within, block_output)?;
                 body.extend(block.statements);
             }
-            None if body.is_empty() => return Ok(ArmBody::Expr(leaves.expr(flow))),
-            None => body.push(tree::yields(leaves.expr(flow))),
+            None if body.is_empty() => return Ok(ArmBody::Expr(block_output.expr(flow))),
+            None => body.push(tree::yields(block_output.expr(flow))),
         }
         Ok(ArmBody::Do(tree::block(body)))
     }
 }
 
-/// A part that a task must have.
+/// Returns a required part of a task.
 ///
 /// # Errors
-/// Where it has none.
+/// Returns an error if it is missing.
 fn needed<'d>(
     task: &Task<'d>,
     holder: &'d Node,
     field: &str,
     help: &str,
 ) -> Result<&'d Node, Refused> {
-    let message = || format!("a `{}` without `{field}`", task.kind);
+    let message = || format!("a `{}` needs `{field}`", task.kind);
     let refused = || Refused::new(task.span, message(), help);
     holder.get(field).ok_or_else(refused)
 }
 
-/// A list under a name, since it is read more than once.
-fn settled(step: &str, list: Expr, draft: &mut Draft<'_>, out: &mut Vec<Statement>) -> Expr {
+/// Binds a list to a name if it is large, since it is read more than once.
+fn bind_list(step: &str, list: Expr, draft: &mut Draft<'_>, out: &mut Vec<Statement>) -> Expr {
     if tree::size(&list, 4) < 4 {
         return list;
     }
@@ -393,7 +401,7 @@ fn settled(step: &str, list: Expr, draft: &mut Draft<'_>, out: &mut Vec<Statemen
     tree::variable(&name)
 }
 
-/// The names inside of a loop.
+/// The names inside a loop.
 struct Round {
     state: String,
     item: String,
@@ -401,8 +409,8 @@ struct Round {
 }
 
 impl Round {
-    /// What a round begins with; the element and its number are called `each` and `at` in expressions.
-    fn entered(&self, flow: &Flow, each: &str, at: &str, leaves: Leaves) -> Flow {
+    /// Returns the data at the start of a round; expressions refer to the element and its index as `each` and `at`.
+    fn entered(&self, flow: &Flow, each: &str, at: &str, block_output: BlockOutput) -> Flow {
         let mut within = flow.clone();
         let variable = |name: &str| Value::Opaque(tree::variable(name));
         let part = |field: &str| Value::Opaque(tree::field(tree::variable(&self.state), field));
@@ -410,23 +418,23 @@ impl Round {
         let mut named = |name: &str, value| within.variables.insert(name.to_owned(), value);
         named(each, variable(&self.item));
         named(at, variable(&self.number));
-        if leaves.exports {
+        if block_output.exports {
             named(CONTEXT, part(CONTEXT));
         }
         within
     }
 }
 
-/// What a round does.
-struct Written {
+/// The body of a loop.
+struct RoundBody {
     condition: Option<Expr>,
     body: Vec<Statement>,
-    /// `None` where all its ways fail.
+    /// `None` if all its branches end or fail.
     reached: Option<Flow>,
     clauses: Vec<ClauseKind>,
 }
 
-/// A loop whose rounds do not read each other. Its output is that of the last one.
+/// Writes a loop whose rounds are independent. Its output is that of the last round.
 fn each_of(
     name: &str,
     round: &Round,
@@ -451,7 +459,7 @@ fn each_of(
     out.push(tree::step(name, each, clauses));
     let size = tree::function("size", vec![tree::variable(name)]);
     let is_empty = tree::binary(size, BinaryOp::Equal, tree::int(0));
-    let given = last_of(tree::variable(name));
+    let given = last_element(tree::variable(name));
     flow.value = Value::Opaque(tree::conditional(is_empty, flow.value.expr(), given));
     flow
 }

@@ -1,4 +1,4 @@
-//! `call: http`, as the built-in tool that sends requests.
+//! `call: http`, as a call of the built-in tool that sends requests.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,18 @@ use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, StepBody, Tem
 use planrun_lang::yaml::Node;
 
 use super::call::Action;
+use crate::control_flow::status::reason;
 use crate::draft::excerpt;
 use crate::expression::concatenated;
 use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::status::reason;
 
-/// The methods that the tool knows.
+/// The methods that the tool supports.
 const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
 
 impl<'d> Action<'_, '_, 'd, '_> {
-    /// A request. What is no good answer fails, as it does there.
-    pub fn fetched(&mut self) -> Value {
+    /// Writes a request. Answers without a success status fail, as they do there.
+    pub fn http_request(&mut self) -> Value {
         let Some(endpoint) = self.with("endpoint") else {
             return self.not_called(self.task.span, "it has no `endpoint`");
         };
@@ -33,7 +33,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
             .to_uppercase();
         if !METHODS.contains(&method.as_str()) {
             let node = self.with("method").unwrap_or(self.task.node);
-            return self.not_called(node.span, "requests have no such method here");
+            return self.not_called(node.span, "this HTTP method is not supported");
         }
         if method != "GET" {
             arguments.push(("method".to_owned(), tree::text(&method)));
@@ -46,7 +46,8 @@ impl<'d> Action<'_, '_, 'd, '_> {
                 arguments.push((part.to_owned(), self.template(node).expr()));
             }
         }
-        // Without a word of it a workflow tries once; requests that change nothing are tried three times here.
+        // A call without `retry` is tried once there, but requests without effects are tried three times by default
+        // here.
         self.workflow.repeats |=
             self.workflow.retry.is_none() && !["POST", "PATCH"].contains(&method.as_str());
         let call = self
@@ -62,12 +63,12 @@ impl<'d> Action<'_, '_, 'd, '_> {
         self.answer(&step)
     }
 
-    /// Fails where the answer has a status that is none of success.
+    /// Writes failures for answers whose status is `least` or higher.
     fn refuse(&mut self, step: &str, least: i64) {
         let status = || tree::field(tree::variable(step), "status");
         let message = || {
-            let said = format!("{}: the answer has the status ", excerpt(self.task.name));
-            concatenated([tree::text(&said), status()])
+            let text = format!("{}: the answer has the status ", excerpt(self.task.name));
+            concatenated([tree::text(&text), status()])
         };
         for one in self.workflow.statuses.iter().filter(|one| **one >= least) {
             let is_it = tree::binary(status(), BinaryOp::Equal, tree::int(*one));
@@ -82,7 +83,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
             .push(tree::fail_when("tool.failed", message(), is_bad));
     }
 
-    /// What is read of an answer.
+    /// Returns the requested part of an answer.
     fn answer(&mut self, step: &str) -> Value {
         let output = self.task.get("with").and_then(|with| with.get("output"));
         let part = |field: &str| Value::Opaque(tree::field(tree::variable(step), field));
@@ -95,7 +96,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
             Some("raw") => {
                 let span = output.map_or(self.task.span, |node| node.span);
                 let what = format!("`output` of task `{}`", excerpt(self.task.name));
-                let why = "an answer is read as what it says that it is";
+                let why = "a response is always read as its content type";
                 Value::Opaque(self.workflow.draft.hole(span, what, why))
             }
             _ => part("body"),
@@ -119,7 +120,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
             let token = self.template(node).expr();
             concatenated([tree::text("Bearer "), token])
         } else {
-            let why = "credentials are those of the project, and never in a plan: describe the system in an app file that has them";
+            let why = "credentials belong to the project, not to a plan: describe the system in an app file with its credentials";
             let what = "`authentication` of a call";
             self.workflow.draft.hole(authentication.span, what, why)
         };
@@ -128,7 +129,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
         Some(headers.with(&[key], Value::Opaque(value)).expr())
     }
 
-    /// Allows the host of an address, where it is written down.
+    /// Allows the host of an address, if it is constant.
     fn allow(&mut self, address: &Expr, span: Span) {
         let beginning = match &address.kind {
             ExprKind::Literal(Literal::String(text)) => Some((&**text, true)),
@@ -150,7 +151,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
         if let Some(host) = host {
             self.workflow.hosts.insert(host);
         } else {
-            let why = "is computed: say in `allow { net: […] }` which hosts may be called";
+            let why = "is computed: list the hosts that may be called in `allow { net: […] }`";
             let what = "the host of an address";
             self.workflow.draft.lost(span, what, why);
         }

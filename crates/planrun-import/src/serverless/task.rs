@@ -1,4 +1,4 @@
-//! One task: whether it runs, what it reads and gives, and where it leads.
+//! Writes one task: its condition, its input and output, and its successors.
 
 use planrun_lang::syntax::ast::{Expr, Statement, StepBody, WaitFor};
 
@@ -8,17 +8,17 @@ use super::data::Data;
 use super::duration;
 use super::jq;
 use super::tasks::{CONTEXT, EXIT, Next, Task, Tasks};
+use crate::control_flow::graph::Graph;
+use crate::control_flow::repetition::bind_any;
 use crate::document::Refused;
 use crate::draft::{Draft, excerpt};
 use crate::tree;
-use crate::ways::graph::Graph;
-use crate::ways::repetition::any;
 
-use crate::ways::{Flow, Going, Region, Stop, Target, Walk, Way, Written};
+use crate::control_flow::{Branch, Continuation, Flow, Region, Stop, Target, Walk, Written};
 
 impl<'d, 't> Walk<'d, 't> for Writer<'_, 'd, 't> {
     type Scope = Tasks<'d>;
-    const PLACE: &'static str = "task";
+    const NODE_WORD: &'static str = "task";
 
     fn draft(&mut self) -> &mut Draft<'t> {
         self.draft
@@ -32,53 +32,55 @@ impl<'d, 't> Walk<'d, 't> for Writer<'_, 'd, 't> {
         &tasks.graph
     }
 
-    /// Branches may give values of different types, of which each has fields that the others lack.
+    /// Branches may give values of different types, each with fields that the others lack.
     fn bind(name: &str, value: Expr) -> Statement {
-        any(name, value)
+        bind_any(name, value)
     }
 
-    fn place(
+    fn write_node(
         &mut self,
         tasks: &Tasks<'d>,
         name: &'d str,
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Going<'d>, Refused> {
+    ) -> Result<Continuation<'d>, Refused> {
         let Some(task) = tasks.by_name.get(name) else {
-            return Ok(Going::Over(None));
+            return Ok(Continuation::Finished(None));
         };
         let Some(condition) = task.get("if") else {
             return self.task(tasks, task, flow, region, out);
         };
         let data = Data::of(&self.reading, task, flow, &flow.value);
         let condition = jq::truth(data.expression(condition, self.draft).expr());
-        let mut begun = Vec::new();
-        let going = self.task(tasks, task, flow, region, &mut begun)?;
-        let (to, after) = match going {
-            Going::On(at, after) | Going::Over(Some((at, after))) => (Target::Place(at), after),
-            Going::Over(None) => (Target::Over, flow.clone()),
+        let mut prelude = Vec::new();
+        let continuation = self.task(tasks, task, flow, region, &mut prelude)?;
+        let (to, after) = match continuation {
+            Continuation::Next(at, after) | Continuation::Finished(Some((at, after))) => {
+                (Target::Node(at), after)
+            }
+            Continuation::Finished(None) => (Target::Finished, flow.clone()),
         };
-        let ways = vec![
-            Way {
+        let branches = vec![
+            Branch {
                 condition: Some(condition),
-                begun,
+                prelude,
                 to,
                 flow: after,
             },
-            Way {
+            Branch {
                 condition: None,
-                begun: Vec::new(),
-                to: Target::Place(task.below),
+                prelude: Vec::new(),
+                to: Target::Node(task.below),
                 flow: flow.clone(),
             },
         ];
-        self.part(tasks, task.name, ways, region, out)
+        self.write_branches(tasks, task.name, branches, region, out)
     }
 }
 
 impl<'d> Writer<'_, 'd, '_> {
-    /// Writes down tasks one after the other; `None` where all their ways end the workflow or fail.
+    /// Writes tasks in sequence; `None` if all their branches end the workflow or fail.
     pub fn tasks(
         &mut self,
         tasks: &Tasks<'d>,
@@ -91,7 +93,7 @@ impl<'d> Writer<'_, 'd, '_> {
         Ok(reached.map(|(_, flow)| flow))
     }
 
-    /// A task that runs.
+    /// Writes a task whose condition holds.
     fn task(
         &mut self,
         tasks: &Tasks<'d>,
@@ -99,13 +101,13 @@ impl<'d> Writer<'_, 'd, '_> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Going<'d>, Refused> {
-        self.tell_fields(task);
+    ) -> Result<Continuation<'d>, Refused> {
+        self.report_fields(task);
         let input = match task.get("input").and_then(|node| node.get("from")) {
             Some(node) => {
                 let data = Data::of(&self.reading, task, flow, &flow.value);
                 let value = data.expression(node, self.draft);
-                self.settle(&format!("{}_input", task.name), value, out)
+                self.name_if_large(&format!("{}_input", task.name), value, out)
             }
             None => flow.value.clone(),
         };
@@ -125,22 +127,22 @@ impl<'d> Writer<'_, 'd, '_> {
             _ => Some(self.operated(task, within, &data, out)?),
         };
         let Some(ended) = ended else {
-            return Ok(Going::Over(None));
+            return Ok(Continuation::Finished(None));
         };
         let after = self.after(task, &data, ended, out);
         if task.kind == "switch" {
             return self.switch(tasks, task, &data, &after, region, out);
         }
         Ok(match task.next {
-            Next::Task(name) => Going::On(name, after),
+            Next::Task(name) => Continuation::Next(name, after),
             Next::End => {
                 self.end(task, &after, out);
-                Going::Over(None)
+                Continuation::Finished(None)
             }
         })
     }
 
-    /// What a task does that leads nowhere by itself. Gives its output.
+    /// Writes the action of a task that does not change the control flow. Returns its output.
     fn operated(
         &mut self,
         task: &Task<'d>,
@@ -155,7 +157,7 @@ impl<'d> Writer<'_, 'd, '_> {
                     tree::nanoseconds(time)
                 } else {
                     let what = format!("task `{}`", excerpt(task.name));
-                    self.draft.hole(task.body().span, what, duration::WANTED)
+                    self.draft.hole(task.body().span, what, duration::EXPECTED)
                 };
                 let name = self.step_name(task);
                 let wait = StepBody::Wait(WaitFor::Duration(duration));
@@ -183,7 +185,7 @@ impl<'d> Writer<'_, 'd, '_> {
         Ok(flow)
     }
 
-    /// What a task hands on: its output, and what it exports.
+    /// Returns the data after a task: its output and its exports.
     fn after(
         &mut self,
         task: &Task<'d>,
@@ -199,13 +201,13 @@ impl<'d> Writer<'_, 'd, '_> {
             }
             flow.value = data.expression(node, self.draft);
         }
-        flow.value = self.settle(task.name, flow.value, out);
+        flow.value = self.name_if_large(task.name, flow.value, out);
         if let Some(node) = task.get("export").and_then(|node| node.get("as")) {
             let data = data
                 .on(flow.value.clone())
                 .with("output", flow.value.clone());
             let value = data.expression(node, self.draft);
-            let value = self.settle(CONTEXT, value, out);
+            let value = self.name_if_large(CONTEXT, value, out);
             flow.variables.insert(CONTEXT.to_owned(), value);
         }
         flow
@@ -219,58 +221,58 @@ impl<'d> Writer<'_, 'd, '_> {
         flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
-    ) -> Result<Going<'d>, Refused> {
-        let ways = task.cases.iter().map(|(when, next)| {
+    ) -> Result<Continuation<'d>, Refused> {
+        let branches = task.cases.iter().map(|(when, next)| {
             let condition = when.map(|when| jq::truth(data.expression(when, self.draft).expr()));
-            let mut begun = Vec::new();
+            let mut prelude = Vec::new();
             let to = match next {
-                Next::Task(name) => Target::Place(name),
+                Next::Task(name) => Target::Node(name),
                 Next::End => {
-                    self.end(task, flow, &mut begun);
-                    Target::Over
+                    self.end(task, flow, &mut prelude);
+                    Target::Finished
                 }
             };
-            Way {
+            Branch {
                 condition,
-                begun,
+                prelude,
                 to,
                 flow: flow.clone(),
             }
         });
-        let ways = ways.collect();
-        self.part(tasks, task.name, ways, region, out)
+        let branches = branches.collect();
+        self.write_branches(tasks, task.name, branches, region, out)
     }
 
-    /// Ends the whole workflow, which a block inside of a step cannot do.
+    /// Ends the whole workflow, which a block inside a step cannot do.
     fn end(&mut self, task: &Task<'d>, flow: &Flow, out: &mut Vec<Statement>) {
         if self.blocks == 0 {
             self.reply(flow, out);
             return;
         }
         let what = format!("`then: end` of task `{}`", excerpt(task.name));
-        let why = "a block inside of a step ends that step only, and not its plan";
+        let why = "a block inside a step can end only that step, not the plan";
         let hole = self.draft.hole(task.span, what, why);
         out.push(tree::fail("tool.not_carried", hole));
     }
 
-    /// The name of the step that a task is.
+    /// Returns the name of the step for a task.
     pub fn step_name(&mut self, task: &Task<'_>) -> String {
         self.draft.name_of(task.name, task.span, "task")
     }
 
-    /// What a plan does not say of a task.
-    fn tell_fields(&mut self, task: &Task<'d>) {
+    /// Reports fields of a task that have no counterpart.
+    fn report_fields(&mut self, task: &Task<'d>) {
         for part in ["input", "output", "export"] {
-            self.tell_schema(task.node, part);
+            self.report_schema(task.node, part);
         }
-        for entry in task.strangers() {
+        for entry in task.unknown_fields() {
             let what = format!(
                 "`{}` of task `{}`",
                 excerpt(&entry.name),
                 excerpt(task.name)
             );
             self.draft
-                .lost(entry.span, what, "is no field of such a task");
+                .lost(entry.span, what, "is not a field of this kind of task");
         }
         let has_clause = matches!(
             task.kind,
@@ -279,7 +281,7 @@ impl<'d> Writer<'_, 'd, '_> {
         if let Some(node) = task.get("timeout").filter(|_| !has_clause) {
             let what = format!("`timeout` of task `{}`", excerpt(task.name));
             self.draft
-                .changed(node.span, what, "is left out: the task calls nothing");
+                .changed(node.span, what, "is omitted: the task calls nothing");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Lists of tasks as places: what each does, and where it leads.
+//! Lists of tasks as control-flow graphs.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use planrun_lang::diag::closest;
 use planrun_lang::source::Span;
 use planrun_lang::yaml::{Content, Entry, Node};
 
+use crate::control_flow::graph::{Graph, GraphNode, Termination};
 use crate::document::{Refused, items};
 use crate::draft::excerpt;
-use crate::ways::graph::{Ends, Graph, Place};
 
-/// The place behind a list of tasks; no task is called so.
+/// The node after a list of tasks; no task has this name.
 pub const EXIT: &str = "";
-/// The variable that tasks export to.
+/// The variable for the exported context.
 pub const CONTEXT: &str = "context";
-/// Lists of more tasks are refused.
+/// The most tasks of a list.
 const MAX_TASKS: usize = 500;
 
-/// What a task does, by the field that says so, and the further fields that it has then. `for` and `try` come before what
-/// is inside of them.
+/// The kinds of tasks, by their distinguishing fields, with their further fields. `for` and `try` come before the
+/// fields that they contain.
 const KINDS: [(&str, &[&str]); 12] = [
     ("for", &["while", "do"]),
     ("try", &["catch"]),
@@ -33,16 +33,16 @@ const KINDS: [(&str, &[&str]); 12] = [
     ("switch", &[]),
     ("wait", &[]),
 ];
-/// What every task may have.
+/// Fields of every task.
 const FIELDS: [&str; 7] = [
     "if", "input", "output", "export", "timeout", "then", "metadata",
 ];
 
-/// Where it goes on.
+/// The successor of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'d> {
     Task(&'d str),
-    /// The whole workflow ends.
+    /// The end of the whole workflow.
     End,
 }
 
@@ -53,11 +53,11 @@ pub struct Task<'d> {
     pub span: Span,
     pub node: &'d Node,
     pub kind: &'static str,
-    /// The task below it, or the end of the list.
+    /// The next task in the list, or [`EXIT`].
     pub below: &'d str,
-    /// What follows it where nothing else is said.
+    /// Its successor by default.
     pub next: Next<'d>,
-    /// Of a `switch`, each case with its condition; the last one has none.
+    /// The cases of a `switch`, each with its condition; the last has none.
     pub cases: Vec<(Option<&'d Node>, Next<'d>)>,
 }
 
@@ -66,13 +66,13 @@ impl<'d> Task<'d> {
         self.node.get(field)
     }
 
-    /// What says what it does.
+    /// Returns the value of the field that determines its kind.
     pub fn body(&self) -> &'d Node {
         self.node.get(self.kind).unwrap_or(self.node)
     }
 
-    /// The fields of which nothing is known.
-    pub fn strangers(&self) -> impl Iterator<Item = &'d Entry> {
+    /// Returns its unknown fields.
+    pub fn unknown_fields(&self) -> impl Iterator<Item = &'d Entry> {
         let known = KINDS.iter().find(|(kind, _)| *kind == self.kind);
         let further = known.map_or(&[] as &[&str], |(_, further)| further);
         let kind = self.kind;
@@ -94,14 +94,15 @@ pub struct Tasks<'d> {
 
 impl<'d> Tasks<'d> {
     /// # Errors
-    /// Where it is no list of tasks, a task has no kind, or a way leads nowhere.
+    /// Returns an error if it is not a list of tasks, if it is too long, if a task has no kind, or if a target does
+    /// not exist.
     pub fn read(list: &'d Node) -> Result<Self, Refused> {
         let Some(items) = list.items() else {
             let help = "write each task as `- name: { … }`";
-            return Err(Refused::new(list.span, "this is no list of tasks", help));
+            return Err(Refused::new(list.span, "this is not a list of tasks", help));
         };
         if items.len() > MAX_TASKS {
-            let message = format!("a list has at most {MAX_TASKS} tasks");
+            let message = format!("a list may have at most {MAX_TASKS} tasks");
             return Err(Refused::new(list.span, message, "split it"));
         }
         let entries = items
@@ -111,10 +112,10 @@ impl<'d> Tasks<'d> {
         Self::of(&entries)
     }
 
-    /// One task alone.
+    /// Returns a list of a single task.
     ///
     /// # Errors
-    /// Where it has no kind.
+    /// Returns an error if it has no kind.
     pub fn single(entry: &'d Entry) -> Result<Self, Refused> {
         Self::of(&[entry])
     }
@@ -125,28 +126,28 @@ impl<'d> Tasks<'d> {
             let below = entries.get(number + 1).map_or(EXIT, |entry| &*entry.name);
             let task = task(entry, below, entries)?;
             if by_name.insert(task.name, task).is_some() {
-                let message = format!("two tasks of one list are called `{}`", entry.name);
+                let message = format!("two tasks of this list are called `{}`", entry.name);
                 return Err(Refused::new(entry.span, message, "rename one of them"));
             }
         }
         Ok(Self {
             start: entries.first().map_or(EXIT, |entry| &*entry.name),
-            graph: by_name.values().map(place).collect(),
+            graph: by_name.values().map(graph_node).collect(),
             by_name,
         })
     }
 }
 
-/// The one entry of an element: a name, and what stands under it.
+/// Returns the only entry of an element: a name and its value.
 ///
 /// # Errors
-/// Where the element is something else.
+/// Returns an error if the element has any other form.
 pub fn only_entry(item: &Node) -> Result<&Entry, Refused> {
     match item.entries() {
         Some([entry]) if !entry.name.is_empty() => Ok(entry),
         _ => Err(Refused::new(
             item.span,
-            "an element of this list is one name with what stands under it",
+            "an element of this list must be a mapping with one name",
             "write it as `- name: { … }`",
         )),
     }
@@ -159,7 +160,7 @@ fn task<'d>(entry: &'d Entry, below: &'d str, entries: &[&'d Entry]) -> Result<T
         .find(|kind| entry.value.get(kind).is_some())
     else {
         let message = format!("the task `{}` does nothing", excerpt(&entry.name));
-        let help = "say what it does, such as `call`";
+        let help = "add an action such as `call`";
         return Err(Refused::new(entry.span, message, help));
     };
     let next = match entry.value.get("then") {
@@ -177,10 +178,10 @@ fn task<'d>(entry: &'d Entry, below: &'d str, entries: &[&'d Entry]) -> Result<T
     })
 }
 
-/// Where a `then` leads.
+/// Returns the target of a `then`.
 ///
 /// # Errors
-/// Where there is no task of this name in the same list.
+/// Returns an error if there is no such task in the same list.
 fn directive<'d>(
     then: &'d Node,
     below: &'d str,
@@ -192,23 +193,23 @@ fn directive<'d>(
         Some("end") => return Ok(Next::End),
         _ => {}
     }
-    let wanted = then.text().unwrap_or_default();
-    if let Some(entry) = entries.iter().find(|entry| entry.name == wanted) {
+    let target = then.text().unwrap_or_default();
+    if let Some(entry) = entries.iter().find(|entry| entry.name == target) {
         return Ok(Next::Task(&entry.name));
     }
     let names = entries.iter().map(|entry| entry.name.as_str());
-    let help = match closest(wanted, names) {
+    let help = match closest(target, names) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "name a task of the same list".to_owned(),
+        None => "use the name of a task of the same list".to_owned(),
     };
-    let message = format!("there is no task `{}` in this list", excerpt(wanted));
+    let message = format!("there is no task `{}` in this list", excerpt(target));
     Err(Refused::new(then.span, message, help))
 }
 
-/// The cases of a `switch`, each with where it leads; none where there is no `switch`.
+/// Returns the cases of a `switch`, each with its successor; empty if the task is not a `switch`.
 ///
 /// # Errors
-/// Where a case leads nowhere.
+/// Returns an error if a case has an invalid target.
 fn cases<'d>(
     task: &'d Node,
     below: &'d str,
@@ -227,7 +228,7 @@ fn cases<'d>(
         };
         cases.push((case.get("when"), next));
     }
-    // A case without a condition is taken where no other is, wherever it stands.
+    // A case without a condition is the default, wherever it is listed.
     cases.push((None, next));
     cases.sort_by_key(|(when, _)| when.is_none());
     let conditions = cases.iter().take_while(|(when, _)| when.is_some()).count();
@@ -235,18 +236,18 @@ fn cases<'d>(
     Ok(cases)
 }
 
-fn place<'d>(task: &Task<'d>) -> Place<'d> {
-    let mut ways = match task.kind {
+fn graph_node<'d>(task: &Task<'d>) -> GraphNode<'d> {
+    let mut successors = match task.kind {
         "switch" => task.cases.iter().map(|case| case.1).collect(),
         "raise" => Vec::new(),
         _ => vec![task.next],
     };
     if task.get("if").is_some() {
-        ways.push(Next::Task(task.below));
+        successors.push(Next::Task(task.below));
     }
     let mut targets = Vec::new();
-    for way in &ways {
-        if let Next::Task(name) = way
+    for successor in &successors {
+        if let Next::Task(name) = successor
             && !targets.contains(name)
         {
             targets.push(*name);
@@ -256,16 +257,16 @@ fn place<'d>(task: &Task<'d>) -> Place<'d> {
         ("call", Some(called)) => format!("call: {}", excerpt(called)),
         (kind, _) => kind.to_owned(),
     };
-    Place {
+    GraphNode {
         name: task.name,
         span: task.span,
         kind,
-        ends: if ways.contains(&Next::End) {
-            Ends::Well
+        termination: if successors.contains(&Next::End) {
+            Termination::Success
         } else if targets.is_empty() {
-            Ends::Badly
+            Termination::Failure
         } else {
-            Ends::No
+            Termination::Never
         },
         targets,
         sets: if exports(task.node) {
@@ -276,7 +277,7 @@ fn place<'d>(task: &Task<'d>) -> Place<'d> {
     }
 }
 
-/// Whether a task, or one inside of it, exports something.
+/// Returns true if a task or one inside it exports something.
 pub fn exports(node: &Node) -> bool {
     match &node.content {
         Content::Map(entries) => entries

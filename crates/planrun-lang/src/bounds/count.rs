@@ -9,9 +9,9 @@ use indexmap::{IndexMap, IndexSet};
 
 use super::length::Lengths;
 use super::tally::{Count, Entry, Key, Tally, distinct, least};
-use super::{Around, Role, Undoing, Use};
+use super::{BoundsContext, Role, Undoing, Use};
 use crate::eval::Constants;
-use crate::origin::{Flow, Ground, Part, Source, flow};
+use crate::origin::{Flow, FlowContext, Part, Source, flow};
 use crate::sema::expr::Code;
 use crate::sema::{
     Backoff, BlockId, Call, EventKind, GuardAtom, Listener, MAX_SENDS, Nesting, Node, NodeId,
@@ -20,94 +20,94 @@ use crate::sema::{
 use crate::types::{Effect, Signature};
 use crate::value::Value;
 
-/// How much is evaluated to know the values of one plan.
+/// Work limit for evaluating the constants of one plan.
 const WORK: u64 = 100_000;
 
-/// The calls of a plan and of the plans that it calls.
-pub(super) fn uses(plan: &Plan, around: &Around<'_>) -> Vec<Use> {
+/// Returns the calls of a plan and of the plans that it calls.
+pub(super) fn uses(plan: &Plan, context: &BoundsContext<'_>) -> Vec<Use> {
     let mut plans = Plans {
-        around,
-        known: HashMap::default(),
+        context,
+        totals: HashMap::default(),
     };
-    let counting = plans.counting(plan, around.wanted);
-    counting.whole(false).into_uses()
+    let counter = plans.counter(plan, context.statements);
+    counter.whole(false).into_uses()
 }
 
-/// What is known of a plan, whoever calls it.
-struct Known {
-    /// Its calls within its budget.
+/// What is known of a plan, independent of its callers.
+struct PlanTotals {
+    /// Calls counted against the plan's budget.
     budgeted: Tally,
-    /// Its calls where it verifies or undoes something: no budget counts them.
+    /// Calls when the plan runs inside a `verify` or `undo`, which no budget counts.
     free: Tally,
     reply: Arc<Flow>,
 }
 
 struct Plans<'a> {
-    around: &'a Around<'a>,
-    known: HashMap<*const Plan, Rc<Known>>,
+    context: &'a BoundsContext<'a>,
+    totals: HashMap<*const Plan, Rc<PlanTotals>>,
 }
 
 impl<'a> Plans<'a> {
-    fn of(&mut self, plan: &Plan) -> Rc<Known> {
+    fn of(&mut self, plan: &Plan) -> Rc<PlanTotals> {
         let key = std::ptr::from_ref(plan);
-        if let Some(known) = self.known.get(&key) {
-            return known.clone();
+        if let Some(totals) = self.totals.get(&key) {
+            return totals.clone();
         }
-        let counting = self.counting(plan, None);
-        let known = Rc::new(Known {
-            budgeted: counting.whole(false),
-            free: counting.whole(true),
-            reply: Arc::new(counting.reply()),
+        let counter = self.counter(plan, None);
+        let totals = Rc::new(PlanTotals {
+            budgeted: counter.whole(false),
+            free: counter.whole(true),
+            reply: Arc::new(counter.reply()),
         });
-        self.known.insert(key, known.clone());
-        known
+        self.totals.insert(key, totals.clone());
+        totals
     }
 
-    fn counting<'p>(&mut self, plan: &'p Plan, wanted: Option<&'p BTreeSet<u32>>) -> Counting<'p>
+    fn counter<'p>(&mut self, plan: &'p Plan, statements: Option<&'p BTreeSet<u32>>) -> Counter<'p>
     where
         'a: 'p,
     {
         let called: Vec<_> = plan.plans.iter().map(|called| self.of(called)).collect();
         let replies = called.iter().map(|called| called.reply.clone()).collect();
         let nesting = Nesting::of(plan);
-        Counting {
-            around: self.around,
+        Counter {
+            context: self.context,
             lengths: Lengths {
                 nesting: nesting.clone(),
                 constants: Constants::of(plan, WORK),
             },
-            ground: Ground { nesting, replies },
+            flow_context: FlowContext { nesting, replies },
             called,
             plan,
-            wanted,
+            statements,
         }
     }
 }
 
-struct Counting<'a> {
-    around: &'a Around<'a>,
+struct Counter<'a> {
+    context: &'a BoundsContext<'a>,
     plan: &'a Plan,
-    ground: Ground<'a>,
+    flow_context: FlowContext<'a>,
     lengths: Lengths<'a>,
-    called: Vec<Rc<Known>>,
-    wanted: Option<&'a BTreeSet<u32>>,
+    called: Vec<Rc<PlanTotals>>,
+    statements: Option<&'a BTreeSet<u32>>,
 }
 
-/// Calls under the conditions that are still to be looked at.
+/// Calls under the conditions that have not been split into alternatives yet.
 type Guarded<'a> = (&'a [GuardAtom], Tally);
 
-impl<'a> Counting<'a> {
-    fn whole(&self, aside: bool) -> Tally {
-        let mut tally = self.block(BlockId(0), aside);
-        if !aside {
+impl<'a> Counter<'a> {
+    fn whole(&self, auxiliary: bool) -> Tally {
+        let mut tally = self.block(BlockId(0), auxiliary);
+        if !auxiliary {
             tally.add(self.agent_checks());
         }
-        let budget = self.around.budget(self.plan).calls.filter(|_| !aside);
+        let budget = self.context.budget(self.plan).calls.filter(|_| !auxiliary);
         let policy = self
             .plan
             .policy
             .on_failure
-            .or(self.around.policy.on_failure);
+            .or(self.context.policy.on_failure);
         let policy = policy.unwrap_or_default();
         for (key, entry) in tally.entries_mut() {
             if matches!(key.role, Role::Forward | Role::Recover) {
@@ -121,7 +121,7 @@ impl<'a> Counting<'a> {
         tally
     }
 
-    /// What agents are asked at the end: each once, about one of its steps.
+    /// Returns the questions to agents at the end of a run: each agent is asked once, about one of its steps.
     fn agent_checks(&self) -> Tally {
         let mut tally = Tally::default();
         let steps = self.plan.nodes().filter_map(Node::step);
@@ -141,24 +141,24 @@ impl<'a> Counting<'a> {
         whole
     }
 
-    /// One pass through a block. `aside`: it verifies or undoes something.
-    fn block(&self, block: BlockId, aside: bool) -> Tally {
-        let wanted = self.wanted.filter(|_| block == BlockId(0));
-        let runs = |index: &u32| wanted.is_none_or(|wanted| wanted.contains(index));
+    /// Counts the calls of one execution of a block. `auxiliary` is set inside a `verify` or `undo`.
+    fn block(&self, block: BlockId, auxiliary: bool) -> Tally {
+        let statements = self.statements.filter(|_| block == BlockId(0));
+        let runs = |index: &u32| statements.is_none_or(|statements| statements.contains(index));
         let nodes = (0..).zip(&self.plan.block(block).nodes);
         let calls = nodes
             .filter(|(index, _)| runs(index))
-            .map(|(_, node)| (node.guard.as_slice(), self.node(block, node, aside)));
+            .map(|(_, node)| (node.guard.as_slice(), self.node(block, node, auxiliary)));
         let calls: Vec<_> = calls.filter(|(_, tally)| !tally.is_empty()).collect();
         let keys = calls.iter().flat_map(|(_, tally)| tally.iter());
         let page: IndexSet<Key> = keys.map(|(key, _)| key.clone()).collect();
         alternatives(calls).in_order_of(&page)
     }
 
-    fn node(&self, block: BlockId, node: &'a Node, aside: bool) -> Tally {
+    fn node(&self, block: BlockId, node: &'a Node, auxiliary: bool) -> Tally {
         match &node.kind {
-            NodeKind::Step(step) => self.step(block, step, aside),
-            NodeKind::Listener(listener) => self.listener(listener, aside),
+            NodeKind::Step(step) => self.step(block, step, auxiliary),
+            NodeKind::Listener(listener) => self.listener(listener, auxiliary),
             NodeKind::Condition(_)
             | NodeKind::Let(_)
             | NodeKind::Ensure { .. }
@@ -171,14 +171,14 @@ impl<'a> Counting<'a> {
         }
     }
 
-    fn listener(&self, listener: &'a Listener, aside: bool) -> Tally {
+    fn listener(&self, listener: &'a Listener, auxiliary: bool) -> Tally {
         let own = match &listener.max {
             None => Some(1),
             Some(max) => self.lengths.number(Some(max)),
         };
         let policy = self.plan.policy.max_firings;
-        let mut tally = self.block(listener.body, aside);
-        tally.times(least(own, policy.or(self.around.policy.max_firings)));
+        let mut tally = self.block(listener.body, auxiliary);
+        tally.times(least(own, policy.or(self.context.policy.max_firings)));
         let mut at_end = false;
         listener
             .on
@@ -191,35 +191,35 @@ impl<'a> Counting<'a> {
         tally
     }
 
-    fn step(&self, block: BlockId, step: &'a Step, aside: bool) -> Tally {
-        let mut tally = self.work(block, step, aside);
+    fn step(&self, block: BlockId, step: &'a Step, auxiliary: bool) -> Tally {
+        let mut tally = self.work(block, step, auxiliary);
         let undo = step.undo().map(|undo| self.block(undo.body, true));
         if let Some(undo) = &undo {
             let tools = undo.iter().map(|(key, _)| key.tool.clone()).collect();
-            cover(&mut tally, &distinct(tools), tool(step).is_some());
+            mark_undone(&mut tally, &distinct(tools), tool(step).is_some());
         }
         let mut arms = Tally::default();
         for arm in &step.recover {
-            arms.or(self.block(arm.body, aside));
+            arms.or(self.block(arm.body, auxiliary));
         }
         tally.add(arms.in_role(Role::Recover));
         if let Some(verify) = step.verify() {
-            let mut looks = self.block(verify.body, true);
-            // At the end, where it is not known what came of it, and before it is undone.
+            let mut checks = self.block(verify.body, true);
+            // Once at the end of the run, once before the undo, and once per send if the outcome can stay unknown.
             let unknown = tool(step).is_some_and(Signature::can_stay_unknown);
-            looks.times(Some(if unknown { u64::from(MAX_SENDS) + 2 } else { 2 }));
-            tally.add(looks.in_role(Role::Verify));
+            checks.times(Some(if unknown { u64::from(MAX_SENDS) + 2 } else { 2 }));
+            tally.add(checks.in_role(Role::Verify));
         }
         tally.add(undo.unwrap_or_default().in_role(Role::Undo));
         tally
     }
 
-    fn work(&self, block: BlockId, step: &'a Step, aside: bool) -> Tally {
-        let body = |body: BlockId| self.block(body, aside);
+    fn work(&self, block: BlockId, step: &'a Step, auxiliary: bool) -> Tally {
+        let body = |body: BlockId| self.block(body, auxiliary);
         match &step.kind {
             StepKind::Call(call) => match &call.target {
-                Target::Tool(signature) => self.tool_call(block, step, call, signature, aside),
-                Target::Plan(index, _) => self.plan_call(block, call, *index, aside),
+                Target::Tool(signature) => self.tool_call(block, step, call, signature, auxiliary),
+                Target::Plan(index, _) => self.plan_call(block, call, *index, auxiliary),
             },
             StepKind::Do(inner) => body(*inner),
             StepKind::Each(each) => {
@@ -256,11 +256,11 @@ impl<'a> Counting<'a> {
         step: &'a Step,
         call: &'a Call,
         signature: &Signature,
-        aside: bool,
+        auxiliary: bool,
     ) -> Tally {
-        let policy = self.plan.policy.retry.over(&self.around.policy.retry);
+        let policy = self.plan.policy.retry.over(&self.context.policy.retry);
         let retry = step.retry().cloned();
-        let retry = retry.or_else(|| (self.around.retry)(signature));
+        let retry = retry.or_else(|| (self.context.retry)(signature));
         let (backoff, _) = Backoff::of(retry.as_ref(), &policy, call.effect);
         let sends = if step.verify().is_some() && signature.can_stay_unknown() {
             u64::from(MAX_SENDS) + 1
@@ -271,11 +271,11 @@ impl<'a> Counting<'a> {
             .inverse
             .clone()
             .map_or(Undoing::Stays, Undoing::Inverse);
-        let mut entry = self.entry(block, &call.arguments, call.effect, aside);
+        let mut entry = self.entry(block, &call.arguments, call.effect, auxiliary);
         entry.count = self.polls(step);
         entry.attempts = u64::from(backoff.attempts).max(1).saturating_mul(sends);
         entry.undo = entry.undo.map(|_| stays);
-        entry.hidden = signature
+        entry.sensitive = signature
             .sensitive
             .iter()
             .filter_map(|path| path.split(['.', '[']).next().map(Arc::from))
@@ -293,7 +293,7 @@ impl<'a> Counting<'a> {
         block: BlockId,
         arguments: &'a [(Arc<str>, Code)],
         effect: Effect,
-        aside: bool,
+        auxiliary: bool,
     ) -> Entry {
         let arguments = arguments.iter();
         Entry {
@@ -302,12 +302,12 @@ impl<'a> Counting<'a> {
             arguments: arguments
                 .map(|(name, code)| (name.clone(), self.flow(block, code)))
                 .collect(),
-            hidden: IndexSet::default(),
-            undo: (!aside && !effect.is_read_only()).then_some(Undoing::Stays),
+            sensitive: IndexSet::default(),
+            undo: (!auxiliary && !effect.is_read_only()).then_some(Undoing::Stays),
         }
     }
 
-    /// How often a step makes its call.
+    /// Returns how often a step makes its call.
     fn polls(&self, step: &Step) -> Count {
         let Some(until) = step.until() else {
             return Some(1);
@@ -318,11 +318,11 @@ impl<'a> Counting<'a> {
         Some(u64::try_from(waits).unwrap_or(u64::MAX).saturating_add(1))
     }
 
-    fn plan_call(&self, block: BlockId, call: &'a Call, index: usize, aside: bool) -> Tally {
+    fn plan_call(&self, block: BlockId, call: &'a Call, index: usize, auxiliary: bool) -> Tally {
         let Some(called) = self.called.get(index) else {
             return Tally::default();
         };
-        let mut tally = if aside {
+        let mut tally = if auxiliary {
             called.free.clone()
         } else {
             called.budgeted.clone()
@@ -330,17 +330,17 @@ impl<'a> Counting<'a> {
         let mut given: IndexMap<Arc<str>, Flow> = IndexMap::new();
         for (_, entry) in tally.entries_mut() {
             for flow in entry.arguments.values_mut() {
-                *flow = self.handed_in(block, (call, index), flow, &mut given);
+                *flow = self.substitute_inputs(block, (call, index), flow, &mut given);
             }
-            if aside {
+            if auxiliary {
                 entry.undo = None;
             }
         }
         tally
     }
 
-    /// The sources of a value of a called plan, as the plan that calls it has them.
-    fn handed_in(
+    /// Returns the sources of a value of a called plan with its inputs replaced by those of the call.
+    fn substitute_inputs(
         &self,
         block: BlockId,
         (call, index): (&'a Call, usize),
@@ -370,7 +370,7 @@ impl<'a> Counting<'a> {
         whole
     }
 
-    /// What a call gives another plan for one of its inputs.
+    /// Returns the sources of the value that a call passes for an input of the called plan.
     fn input(&self, block: BlockId, call: &'a Call, index: usize, name: &str) -> Flow {
         let called = self.plan.plans.get(index);
         let parameter = called.and_then(|called| {
@@ -391,21 +391,21 @@ impl<'a> Counting<'a> {
             },
         };
         if parameter.is_some_and(|parameter| !parameter.sensitive.is_empty()) {
-            flow.hide();
+            flow.redact();
         }
         flow
     }
 
-    /// Where the value of an expression comes from.
+    /// Returns the sources of the value of an expression.
     fn flow(&self, block: BlockId, code: &'a Code) -> Flow {
         match self.lengths.constants.value(code) {
             Some(value) => known(value),
-            None => flow(&self.ground, block, code),
+            None => flow(&self.flow_context, block, code),
         }
     }
 }
 
-/// The least time between two polls, in nanoseconds.
+/// Shortest time between two polls, in nanoseconds.
 const MILLISECOND: i128 = 1_000_000;
 
 fn known(value: &Value) -> Flow {
@@ -418,7 +418,7 @@ fn known(value: &Value) -> Flow {
     flow
 }
 
-/// The calls of statements of which some exclude each other: those of the two ways that a condition may come out.
+/// Adds up the calls of statements; of the two outcomes of a condition only the larger one counts.
 fn alternatives(calls: Vec<Guarded<'_>>) -> Tally {
     let mut whole = Tally::default();
     let mut ways: IndexMap<NodeId, [Vec<Guarded<'_>>; 2]> = IndexMap::new();
@@ -440,8 +440,8 @@ fn alternatives(calls: Vec<Guarded<'_>>) -> Tally {
     whole
 }
 
-/// What a step has done is undone by calls of these tools.
-fn cover(tally: &mut Tally, tools: &[Arc<str>], is_call: bool) {
+/// Records that the effects of a step are undone by calls of these tools.
+fn mark_undone(tally: &mut Tally, tools: &[Arc<str>], is_call: bool) {
     for (_, entry) in tally.entries_mut() {
         entry.undo = entry.undo.take().map(|undo| match undo {
             Undoing::With(mut own) => {

@@ -1,4 +1,4 @@
-//! How many elements a list has at most.
+//! Computes upper bounds for the lengths of lists.
 
 use super::tally::{Count, least, most, plus};
 use crate::eval::Constants;
@@ -6,45 +6,45 @@ use crate::sema::expr::{Code, Link, LinkOp, MacroKind, Node, Op, Operator};
 use crate::sema::{BlockId, Each, Nesting, NodeKind, Place, StepKind};
 use crate::value::Value;
 
-/// How many names and operators a list is followed through.
-const FARTHEST: u32 = 12;
+/// Maximum number of names and operators through which a list is followed.
+const MAX_DEPTH: u32 = 12;
 
-/// What is known of the lengths of the lists of a plan.
+/// What is known about the lengths of the lists of a plan.
 pub(super) struct Lengths<'a> {
     pub nesting: Nesting<'a>,
     pub constants: Constants,
 }
 
 impl<'a> Lengths<'a> {
-    /// How often the body of an `each` runs at most.
+    /// Returns how often the body of an `each` runs at most.
     pub fn rounds(&self, block: BlockId, each: &'a Each) -> Count {
-        self.rounds_within(block, each, FARTHEST)
+        self.rounds_within(block, each, MAX_DEPTH)
     }
 
-    /// The value of an expression that counts something.
+    /// Returns the value of an expression that is a count; 0 if it is negative, `None` if it is unknown.
     pub fn number(&self, code: Option<&Code>) -> Count {
         let number = self.constants.value(code?)?.as_int()?;
         Some(u64::try_from(number).unwrap_or(0))
     }
 
-    fn rounds_within(&self, block: BlockId, each: &'a Each, farther: u32) -> Count {
-        let list = self.code(block, &each.list, farther);
+    fn rounds_within(&self, block: BlockId, each: &'a Each, depth: u32) -> Count {
+        let list = self.code(block, &each.list, depth);
         least(list, self.number(each.max.as_ref()))
     }
 
-    fn code(&self, block: BlockId, code: &'a Code, farther: u32) -> Count {
+    fn code(&self, block: BlockId, code: &'a Code, depth: u32) -> Count {
         let known = self.constants.value(code).and_then(elements);
-        known.or_else(|| self.node(block, &code.root, farther))
+        known.or_else(|| self.node(block, &code.root, depth))
     }
 
-    fn node(&self, block: BlockId, node: &'a Node, farther: u32) -> Count {
-        let farther = farther.checked_sub(1)?;
-        let of = |node: &'a Node| self.node(block, node, farther);
+    fn node(&self, block: BlockId, node: &'a Node, depth: u32) -> Count {
+        let depth = depth.checked_sub(1)?;
+        let of = |node: &'a Node| self.node(block, node, depth);
         match &node.op {
             Op::Constant(value) => elements(value),
             Op::List(nodes) => Some(nodes.len() as u64),
-            Op::Place(place) => self.place(block, *place, farther),
-            Op::Path { base, links } => self.path(block, base, links, farther),
+            Op::Place(place) => self.place(block, *place, depth),
+            Op::Path { base, links } => self.path(block, base, links, depth),
             Op::Coalesce(nodes) => nodes.iter().map(of).reduce(most)?,
             Op::Conditional { arms, otherwise } => {
                 let arms = arms.iter().map(|(_, value)| of(value));
@@ -61,8 +61,8 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// What is filtered or sorted has no more elements than before.
-    fn path(&self, block: BlockId, base: &'a Node, links: &'a [Link], farther: u32) -> Count {
+    /// Follows a path whose links do not add elements: filters, sorts and maps.
+    fn path(&self, block: BlockId, base: &'a Node, links: &'a [Link], depth: u32) -> Count {
         let keeps = |link: &Link| {
             let LinkOp::Macro(comprehension) = &link.op else {
                 return false;
@@ -79,19 +79,19 @@ impl<'a> Lengths<'a> {
             }
         };
         if links.iter().all(keeps) {
-            self.node(block, base, farther)
+            self.node(block, base, depth)
         } else {
             None
         }
     }
 
-    fn place(&self, block: BlockId, place: Place, farther: u32) -> Count {
+    fn place(&self, block: BlockId, place: Place, depth: u32) -> Count {
         let frame = self.nesting.frame(block, place)?;
-        let givers = self.nesting.plan().block(frame).givers(place.slot);
-        let longest = givers.map(|node| match &node.kind {
-            NodeKind::Let(code) => self.code(frame, code, farther),
+        let producers = self.nesting.plan().block(frame).producers(place.slot);
+        let longest = producers.map(|node| match &node.kind {
+            NodeKind::Let(code) => self.code(frame, code, depth),
             NodeKind::Step(step) if step.recover.is_empty() => match &step.kind {
-                StepKind::Each(each) => self.rounds_within(frame, each, farther),
+                StepKind::Each(each) => self.rounds_within(frame, each, depth),
                 _ => None,
             },
             _ => None,

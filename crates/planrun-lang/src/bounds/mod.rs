@@ -1,11 +1,12 @@
-//! What a run of a plan does at most, as data: which tools it calls how often, with what, and how much it may use.
+//! Computes what a run of a plan does at most, as data: which tools it calls how often, with what arguments, and how
+//! much it may use.
 //!
-//! [`bounds`] counts **executions**: calls that share their arguments and their idempotency key. Retries are attempts of one
-//! execution, and [`Use::attempts`] says how many there may be. Loops multiply what stands in them, arms that exclude each
-//! other count with the larger, polls count each time, and the budget of a plan bounds its calls.
+//! [`bounds`] counts **executions**: calls that share their arguments and their idempotency key. Retries are attempts
+//! of one execution; [`Use::attempts`] is their maximum. The calls in a loop are multiplied by its rounds, of arms that
+//! exclude each other the larger count is taken, each poll counts, and the budget of a plan bounds its calls.
 //!
-//! Only what people do to a run afterwards is beyond that: `runs retry`, `runs patch`, a failed step that is tried again with
-//! `--resume`, and the answer that a call in doubt did not happen each begin an execution more.
+//! Not included is what people do to a run afterwards: `runs retry`, `runs patch`, retrying a failed step with
+//! `--resume`, and answering that a call whose outcome is unknown did not happen each start one more execution.
 
 mod count;
 mod length;
@@ -24,84 +25,86 @@ use crate::types::{Effect, Signature};
 /// What a run of a plan does at most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Everything that may be called, in the order of the page.
+    /// Every call that may be made, in source order.
     pub uses: Vec<Use>,
     pub limits: Limits,
 }
 
-/// The calls of one tool, in one class and one role.
+/// The calls of one tool with one effect class and one role.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Use {
-    /// The dotted name; `ask NAME` for an agent, of whose own calls nothing is known, and `infer` for a model.
+    /// Dotted name of the tool; `ask NAME` for an agent, whose own calls are not known, and `infer` for a model.
     pub tool: Arc<str>,
     pub effect: Effect,
     pub role: Role,
-    /// The most executions in one run; `None` where there is no bound.
+    /// Maximum number of executions in one run; `None` if there is no bound.
     pub max: Option<u64>,
-    /// The most attempts of one execution.
+    /// Maximum number of attempts of one execution.
     pub attempts: u64,
-    /// What it is called with, in the order of the first call.
+    /// Arguments of the calls, in the order of the first call.
     pub arguments: Vec<Argument>,
-    /// What becomes of it where the plan fails; `None` where there is nothing to undo: it changes nothing, or it looks or
-    /// undoes itself.
+    /// What happens to the effect if the plan fails; `None` if there is nothing to undo: the call changes nothing, or
+    /// is itself a `verify` or `undo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<Undoing>,
 }
 
-/// What a call is for.
+/// Purpose of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The work of the plan.
     Forward,
-    /// An arm of `recover`, after something has failed.
+    /// An arm of `recover`, after a failure.
     Recover,
-    /// It looks whether a call has happened.
+    /// A check whether a call has happened.
     Verify,
-    /// It takes a call back, after the plan has failed.
+    /// The undo of a call after the plan has failed.
     Undo,
 }
 
-/// Where the values of an argument come from, all calls together.
+/// An argument with the sources of its value in all calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Argument {
     pub name: Arc<str>,
     pub from: Vec<Source>,
-    /// Whether it is made of these sources and is not simply one of them, or a part of one.
+    /// Whether the value is computed from these sources instead of being one of them or a part of one.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub computed: bool,
-    /// Whether there are more sources than are told.
+    /// Whether there are more sources than are listed.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub more: bool,
-    /// The tools whose free text, which strangers write, may flow into it. Told of calls that change something.
+    /// Tools whose untrusted free text may flow into the argument. Only filled for calls that change something.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub strangers: Vec<Arc<str>>,
 }
 
-/// What becomes of a change where the plan fails later. Of several calls of a tool the worst is told.
+/// What happens to an effect if the plan fails later. Of several calls of a tool the worst case is reported.
 ///
-/// The order is that of growing trouble.
+/// Variants are ordered from best to worst.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Undoing {
-    /// It is taken back by calls of these tools; by none where an `undo` calls nothing.
+    /// Undone by calls of these tools; empty if the `undo` makes no call.
     With(Vec<Arc<str>>),
-    /// By calls of these tools, once the step around it that says so has completed; where that fails in the middle, it stays.
+    /// Undone by calls of these tools once the step around it that has the `undo` has completed; if that step fails
+    /// before, the effect stays.
     Whole(Vec<Arc<str>>),
-    /// It stays, because the policy says so: `pause`, or `settle` as long as nothing ends the plan.
+    /// It stays because of the policy: `pause`, or `settle` unless something ends the plan.
     Policy(OnFailure),
-    /// It stays. The contract names this tool as what takes it back, and no `undo` calls it.
+    /// It stays. The contract names this tool as the inverse, but no `undo` calls it.
     Inverse(Arc<str>),
-    /// It stays: nothing says how to take it back.
+    /// It stays: there is no `undo` and no known inverse.
     Stays,
-    /// It happens after the plan has ended, when nothing is taken back any more.
+    /// It happens after the plan has ended, when nothing is undone any more.
     AfterEnd,
 }
 
-/// What bounds a run beside its own text: settings of the plan over those of the project, within the project's limits.
+/// Limits of a run besides its own text: settings of the plan over those of the project, within the project's limits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Attempts of forward calls and of arms; looks and undos are free. The counts of [`Use::max`] are held within it.
+    /// Attempts of forward calls and of `recover` arms; `verify` and `undo` do not count. [`Use::max`] of these calls
+    /// never exceeds it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub calls: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -109,40 +112,41 @@ pub struct Limits {
     /// In the unit in which tools report it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cost: Option<f64>,
-    /// In milliseconds, without the time in which everything waits for people: the budget's time or the deadline.
+    /// In milliseconds, excluding the time in which the whole run waits for people: the smaller of the budget's time
+    /// and the deadline.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub time_ms: Option<u64>,
-    /// In bytes, for what calls give.
+    /// In bytes of call results.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub memory: Option<u64>,
-    /// Steps that are executed, where the plan or the project says so.
+    /// Number of executed steps, if the plan or the project limits it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub steps: Option<u64>,
 }
 
-/// What the project says of the runs of its plans.
+/// Settings of the project and of the run for which the bounds are computed.
 #[derive(Clone, Copy)]
-pub struct Around<'a> {
-    /// What plans leave out.
+pub struct BoundsContext<'a> {
+    /// Policy for what plans leave out.
     pub policy: &'a Policy,
-    /// The most that a run of any plan may use.
+    /// Maximum that a run of any plan may use.
     pub limits: &'a Budget,
-    /// How calls of a tool are retried where their step does not say.
+    /// Retry settings of a tool for steps without their own; `None` for those of the policy.
     pub retry: &'a dyn Fn(&Signature) -> Option<Retry>,
-    /// The statements of the plan itself that run, by their numbers; all where it says nothing.
-    pub wanted: Option<&'a BTreeSet<u32>>,
+    /// Indices of the statements of the plan itself that run; `None` for all.
+    pub statements: Option<&'a BTreeSet<u32>>,
 }
 
-/// What a run of a plan does at most, with every input.
+/// Returns what a run of a plan does at most, whatever its inputs are.
 #[must_use]
-pub fn bounds(plan: &Plan, around: &Around<'_>) -> Bounds {
+pub fn bounds(plan: &Plan, context: &BoundsContext<'_>) -> Bounds {
     Bounds {
-        uses: count::uses(plan, around),
-        limits: Limits::of(plan, around),
+        uses: count::uses(plan, context),
+        limits: Limits::of(plan, context),
     }
 }
 
-impl Around<'_> {
+impl BoundsContext<'_> {
     fn budget(&self, plan: &Plan) -> Budget {
         let own = plan.policy.budget.over(&self.policy.budget);
         own.within(self.limits)
@@ -150,9 +154,9 @@ impl Around<'_> {
 }
 
 impl Limits {
-    fn of(plan: &Plan, around: &Around<'_>) -> Self {
-        let budget = around.budget(plan);
-        let deadline = plan.policy.deadline.or(around.policy.deadline);
+    fn of(plan: &Plan, context: &BoundsContext<'_>) -> Self {
+        let budget = context.budget(plan);
+        let deadline = plan.policy.deadline.or(context.policy.deadline);
         let time = deadline.into_iter().chain(budget.time).min();
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Self {
@@ -161,37 +165,40 @@ impl Limits {
             cost: budget.cost,
             time_ms: time.map(milliseconds),
             memory: budget.memory,
-            steps: plan.policy.max_steps.or(around.policy.max_steps),
+            steps: plan.policy.max_steps.or(context.policy.max_steps),
         }
     }
 }
 
 impl Undoing {
-    /// In words, without the call that it speaks of: `undone by desk.reopen_ticket`.
+    /// Describes the outcome without naming the call, such as `undone by desk.reopen_ticket`.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
-            Self::With(tools) if tools.is_empty() => "undone by no call".to_owned(),
+            Self::With(tools) if tools.is_empty() => "undone without a call".to_owned(),
             Self::With(tools) => format!("undone by {}", tools.join(", ")),
             Self::Whole(tools) => {
                 let tools = tools.join(", ");
                 format!("undone by {tools} once the step around it has completed")
             }
-            Self::Policy(OnFailure::Pause) => "stays, since `on_failure` is `pause`".to_owned(),
-            Self::Policy(OnFailure::Settle | OnFailure::Undo) => {
-                "stays where `on_failure: settle` goes on".to_owned()
+            Self::Policy(OnFailure::Pause) => {
+                "not undone, since `on_failure` is `pause`".to_owned()
             }
-            Self::Inverse(tool) => format!("stays: no `undo` calls {tool}"),
-            Self::Stays => "stays".to_owned(),
-            Self::AfterEnd => "stays: it comes after the end".to_owned(),
+            Self::Policy(OnFailure::Settle | OnFailure::Undo) => {
+                "not undone if `on_failure: settle` continues the run".to_owned()
+            }
+            Self::Inverse(tool) => format!("not undone: no `undo` calls {tool}"),
+            Self::Stays => "not undone".to_owned(),
+            Self::AfterEnd => "not undone: it comes after the end".to_owned(),
         }
     }
 }
 
 impl Use {
-    /// The bound in words: `desk.close_ticket at most 50 effect`, with what it is for where that is not the plan's work.
+    /// Describes the bound, such as `desk.close_ticket at most 50 effect`; the role is appended unless it is
+    /// [`Role::Forward`].
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let most = self.max.map_or_else(
             || "without a bound".to_owned(),
             |max| format!("at most {max}"),

@@ -1,4 +1,4 @@
-//! How often tools are called in a part of a plan, and with what: sums, products and the larger of alternatives.
+//! Tallies of tool calls: sums, products and maxima of alternatives.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{Argument, Role, Undoing, Use};
 use crate::origin::{Flow, Source};
 use crate::types::Effect;
 
-/// A number that may have no bound.
+/// A count; `None` if it has no bound.
 pub(super) type Count = Option<u64>;
 
 /// What is counted together.
@@ -20,18 +20,18 @@ pub(super) struct Key {
     pub role: Role,
 }
 
-/// Calls of one kind.
+/// The calls that share a [`Key`].
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub count: Count,
     pub attempts: u64,
     pub arguments: IndexMap<Arc<str>, Flow>,
-    /// The arguments that must not be shown.
-    pub hidden: IndexSet<Arc<str>>,
+    /// Names of the arguments that must be redacted.
+    pub sensitive: IndexSet<Arc<str>>,
     pub undo: Option<Undoing>,
 }
 
-/// The calls of a part of a plan, in the order of the page.
+/// The calls of a part of a plan, in source order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     entries: IndexMap<Key, Entry>,
@@ -56,17 +56,17 @@ impl Tally {
         self.entries.iter_mut()
     }
 
-    /// Adds what happens as well.
+    /// Adds calls that are made in addition to these.
     pub fn add(&mut self, other: Self) {
         self.join(other, plus);
     }
 
-    /// Adds what may happen in place of it.
+    /// Adds calls that may be made instead of these.
     pub fn or(&mut self, other: Self) {
         self.join(other, most);
     }
 
-    /// It happens so often.
+    /// Multiplies all counts.
     pub fn times(&mut self, rounds: Count) {
         let none = |entry: &Entry| entry.count == Some(0);
         for entry in self.entries.values_mut() {
@@ -75,7 +75,7 @@ impl Tally {
         self.entries.retain(|_, entry| !none(entry));
     }
 
-    /// What it is for as a whole: in an arm, what looks and what undoes keep their roles.
+    /// Changes the role of all calls; in a `recover` arm, `verify` and `undo` calls keep theirs.
     pub fn in_role(self, whole: Role) -> Self {
         let mut changed = Self::default();
         for (key, entry) in self.entries {
@@ -89,7 +89,7 @@ impl Tally {
         changed
     }
 
-    /// In the order of these keys.
+    /// Sorts the calls in the order of these keys.
     pub fn in_order_of(mut self, page: &IndexSet<Key>) -> Self {
         self.entries
             .sort_by_cached_key(|key, _| page.get_index_of(key));
@@ -131,7 +131,7 @@ impl Entry {
         for (name, flow) in other.arguments {
             self.arguments.entry(name).or_default().merge(flow);
         }
-        self.hidden.extend(other.hidden);
+        self.sensitive.extend(other.sensitive);
         self.undo = match (self.undo.take(), other.undo) {
             (Some(one), Some(other)) => Some(one.worse(other)),
             (one, other) => one.or(other),
@@ -139,9 +139,9 @@ impl Entry {
     }
 
     fn arguments(self, effect: Effect) -> Vec<Argument> {
-        let told = self.arguments.into_iter().map(|(name, mut flow)| {
-            if self.hidden.contains(&name) {
-                flow.hide();
+        let arguments = self.arguments.into_iter().map(|(name, mut flow)| {
+            if self.sensitive.contains(&name) {
+                flow.redact();
             }
             Argument {
                 name,
@@ -155,12 +155,12 @@ impl Entry {
                 },
             }
         });
-        told.collect()
+        arguments.collect()
     }
 }
 
 impl Undoing {
-    /// The one that is told of two.
+    /// Returns the worse of two outcomes.
     fn worse(self, other: Self) -> Self {
         let rank = |undo: &Self| match undo {
             Self::With(_) => 0,
@@ -215,12 +215,12 @@ pub(super) fn times(one: Count, other: Count) -> Count {
     }
 }
 
-/// The larger of two.
+/// Returns the larger of two; `None` if one has no bound.
 pub(super) fn most(one: Count, other: Count) -> Count {
     Some(one?.max(other?))
 }
 
-/// The less of two, where only one may be known.
+/// Returns the smaller of two; one without a bound is ignored.
 pub(super) fn least(one: Count, other: Count) -> Count {
     one.into_iter().chain(other).min()
 }

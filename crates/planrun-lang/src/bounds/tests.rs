@@ -23,7 +23,8 @@ tool t.drop(x: int) -> int effect
 tool t.send(to: string, body?: any) -> int irreversible
 ";
 
-/// Tools that no text can declare: one gives what strangers write, one names its inverse and an argument that is secret.
+/// Returns tools that cannot be declared in a plan: one returns untrusted text, one has an inverse and a secret
+/// argument.
 fn tools() -> Tools {
     let mut tools = Tools::default();
     let mut mail = Signature::unknown("mail".into(), "read".into());
@@ -38,7 +39,7 @@ fn tools() -> Tools {
     tools
 }
 
-/// What the last plan of a text does at most.
+/// Returns the bounds of the last plan of a text.
 fn found(text: &str, around: impl FnOnce(&mut Policy)) -> Bounds {
     let source = SourceFile::new("test.plan", format!("{TOOLS}{text}"));
     let checked = check_without_rules(&source, &tools(), &Nothing);
@@ -52,11 +53,11 @@ fn found(text: &str, around: impl FnOnce(&mut Policy)) -> Bounds {
     around(&mut policy);
     bounds(
         checked.plans.last().unwrap(),
-        &Around {
+        &BoundsContext {
             policy: &policy,
             limits: &Budget::default(),
             retry: &|_| None,
-            wanted: None,
+            statements: None,
         },
     )
 }
@@ -66,10 +67,10 @@ fn of(text: &str) -> Bounds {
 }
 
 #[track_caller]
-fn told(text: &str, expected: &[&str]) {
+fn assert_uses(text: &str, expected: &[&str]) {
     let found = of(text);
-    let told: Vec<String> = found.uses.iter().map(Use::told).collect();
-    assert_eq!(told, expected);
+    let described: Vec<String> = found.uses.iter().map(Use::describe).collect();
+    assert_eq!(described, expected);
     let json = serde_json::to_value(&found).unwrap();
     assert_eq!(serde_json::from_value::<Bounds>(json).unwrap(), found);
 }
@@ -81,7 +82,7 @@ fn json(bounds: &Bounds, tool: &str) -> Json {
 
 #[test]
 fn loops_multiply_what_stands_in_them() {
-    told(
+    assert_uses(
         "plan p(n: int) {
     step open = t.list()
     step closed = each one in open max 50 {
@@ -101,7 +102,7 @@ fn loops_multiply_what_stands_in_them() {
 
 #[test]
 fn a_list_is_as_long_as_what_it_is_made_from() {
-    told(
+    assert_uses(
         "plan p(all: int[]) {
     let few = [1, 2, 3].filter(x, x > 1) + [9]
     step made = each x in few max 100 { step a = t.make(x: x) yield a }
@@ -125,11 +126,11 @@ fn what_has_no_bound_says_so_and_the_budget_bounds_it() {
             "plan p(n: int) {{ {policy} step open = t.list() step all = each x in open max n {{ step a = t.make(x: x.id) yield a }} }}"
         )
     };
-    told(
+    assert_uses(
         &text(""),
         &["t.list at most 1 read", "t.make without a bound effect"],
     );
-    told(
+    assert_uses(
         &text("policy { budget: { calls: 60 } }"),
         &["t.list at most 1 read", "t.make at most 60 effect"],
     );
@@ -137,7 +138,7 @@ fn what_has_no_bound_says_so_and_the_budget_bounds_it() {
 
 #[test]
 fn ways_that_exclude_each_other_count_with_the_larger() {
-    told(
+    assert_uses(
         "plan p(n: int) {
     if n > 1 {
         step a = t.make(x: 1)
@@ -162,7 +163,7 @@ fn ways_that_exclude_each_other_count_with_the_larger() {
 
 #[test]
 fn arms_looks_and_undos_are_told_apart() {
-    told(
+    assert_uses(
         "plan p(n: int) {
     step all = each x in [1, 2] max 9 {
         step a = t.make(x: x)
@@ -201,7 +202,7 @@ fn polls_count_each_time_and_retries_do_not() {
 
 #[test]
 fn listeners_count_with_their_firings() {
-    told(
+    assert_uses(
         "plan p(n: int) {
     listener once on signal \"a\" { step x = t.make(x: 1) }
     listener often on signal \"b\" -> int as e max 5 { step y = t.drop(x: e) }
@@ -234,7 +235,7 @@ plan p(n: int, reason: string) {
     step one = close(id: n)
         undo close(id: 1)
 }";
-    told(
+    assert_uses(
         plans,
         &[
             "t.make at most 9 effect",
@@ -333,7 +334,7 @@ plan p(me: string) {
             {"name": "body", "from": [{"result": "mail.read"}], "computed": true, "strangers": ["mail.read"]},
         ])
     );
-    // A number is no text, and a read changes nothing.
+    // A number is not a text, and a read changes nothing.
     assert_eq!(
         used("t.make"),
         json!([{"name": "x", "from": [{"result": "mail.read"}], "computed": true}])
@@ -375,7 +376,7 @@ fn what_is_undone_and_what_stands_in_the_way() {
         ),
         [Some(Undoing::AfterEnd), None, None]
     );
-    // Of two calls of one tool the worse is told.
+    // Of two calls of one tool the worse outcome is reported.
     assert_eq!(
         undo("step a = t.make(x: 1) undo t.drop(x: a) step b = t.make(x: 2)"),
         [Some(Undoing::Stays), None]
@@ -421,7 +422,7 @@ fn numbers_saturate() {
             "step s{index} = repeat v{index} = 1 max 9000000000 {{ {inner} yield 1 next null }}"
         )
     });
-    told(
+    assert_uses(
         &format!("plan p() {{ {loops} }}"),
         &["t.make at most 18446744073709551615 effect"],
     );

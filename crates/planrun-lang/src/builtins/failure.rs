@@ -1,15 +1,15 @@
-//! Why a computation has no value.
+//! The failure of a function or an operator.
 
 use std::fmt;
 
 use crate::types::FailureKind;
 use crate::value::Value;
 
-/// What went wrong in a function or an operator.
+/// The failure of a function or an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub kind: FailureKind,
-    /// One sentence in plain words, without a full stop.
+    /// One plain sentence without a full stop.
     pub message: String,
 }
 
@@ -22,7 +22,7 @@ impl Failure {
         }
     }
 
-    /// No form of a function takes values of these kinds.
+    /// Creates the failure for arguments of kinds that no overload accepts.
     #[must_use]
     pub fn no_overload(function: &str, arguments: &[Value]) -> Self {
         let kinds: Vec<_> = arguments.iter().map(Value::kind_name).collect();
@@ -32,13 +32,13 @@ impl Failure {
         )
     }
 
-    /// The right type and a value that cannot be used.
+    /// Creates the failure for an argument of the right type whose value is not usable.
     #[must_use]
     pub fn argument(message: impl Into<String>) -> Self {
         Self::new(FailureKind::InvalidArgument, message)
     }
 
-    /// A result outside of what its type can hold.
+    /// Creates the failure for a result outside the range of its type.
     #[must_use]
     pub fn range(message: impl Into<String>) -> Self {
         Self::new(FailureKind::Range, message)

@@ -1,39 +1,39 @@
-//! The shape of a descriptor: what a function is called, takes, gives and does.
+//! Descriptors of functions: name, forms, signatures and body.
 
 use super::Failure;
 use crate::value::Value;
 
-/// Why a function fails whatever it is asked about, seen from the arguments that are known.
+/// Returns the failure that the known arguments cause for every value of the others; `None` if there is none.
 pub type Refusal = fn(&[Given]) -> Option<Failure>;
 
-/// One function. Its forms share a body, which chooses by the kinds of the values it is given.
+/// A function. All its forms share one body, which selects the overload by the kinds of its arguments.
 pub struct Function {
     pub name: &'static str,
-    /// How it may be called.
+    /// The ways in which it can be called.
     pub forms: &'static [Form],
     pub overloads: &'static [Overload],
     /// One sentence.
     pub page: &'static str,
     pub examples: &'static [Example],
-    /// A method's receiver is the first argument.
+    /// The implementation. A method's receiver is the first argument.
     pub body: fn(&[Value]) -> Result<Value, Failure>,
-    /// Why it fails for every value of the arguments that are not known, where it does: what it is told before the run,
-    /// such as the name of a time zone, can be wrong whatever it is asked about.
+    /// Checks the arguments that are known before the run. The name of a time zone, for example, can be wrong whatever
+    /// the other arguments are.
     pub refuses: Option<Refusal>,
-    /// Whether it looks at all that is in what it is given.
+    /// Whether it traverses everything in its arguments.
     pub walks: bool,
 }
 
-/// What is known of an argument before the run.
+/// An argument as far as it is known before the run.
 #[derive(Clone, Debug)]
 pub enum Given {
     Value(Value),
-    /// A list of so many elements.
+    /// A list with this number of elements.
     Elements(usize),
     Unknown,
 }
 
-/// A way to call a function.
+/// A form in which a function can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `size(x)`
@@ -44,17 +44,17 @@ pub enum Form {
     Namespace(&'static str),
 }
 
-/// Types of parameters and result; a method's receiver is the first parameter.
+/// The types of the parameters and of the result. A method's receiver is the first parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Overload {
     pub parameters: &'static [Shape],
     pub result: Shape,
-    /// Whether the values alone do not tell the kind of number that comes out, as with the sum of an empty list. What
-    /// the body gives becomes one of the type of the result.
+    /// Whether the arguments alone do not determine the numeric kind of the result, as with the sum of an empty list.
+    /// The result is then converted to the result type.
     pub converted: bool,
 }
 
-/// A type as a descriptor writes it.
+/// A type in a descriptor.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
     Any,
@@ -73,11 +73,11 @@ pub enum Shape {
     Map(&'static Shape, &'static Shape),
     /// `int`, `uint` or `double`; as a result their union.
     Number,
-    /// The same type wherever this number stands in one overload.
+    /// A type variable: the same number means the same type throughout an overload.
     Variable(u8),
     /// `{ key: string, value: T }`
     Entry(&'static Shape),
-    /// The type or null; only as a result.
+    /// The type or null; used only for results.
     Optional(&'static Shape),
 }
 
@@ -90,7 +90,7 @@ impl Overload {
         }
     }
 
-    /// The same, where the type tells which kind of number comes out.
+    /// Returns the overload with its result converted to the result type.
     pub(super) const fn converted(self) -> Self {
         Self {
             converted: true,
@@ -99,7 +99,7 @@ impl Overload {
     }
 }
 
-/// An expression and the text of its result as JSON.
+/// An expression and its result as JSON text.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     pub expression: &'static str,

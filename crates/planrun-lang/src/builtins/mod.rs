@@ -9,40 +9,40 @@ pub use crate::types::FailureKind;
 pub use failure::Failure;
 pub use function::{Example, Form, Function, Given, Overload, Shape};
 
-/// The namespaces whose functions are part of the language; `cel` holds the macro `cel.bind`.
+/// Namespaces of built-in functions; `cel` holds the macro `cel.bind`.
 pub const NAMESPACES: &[&str] = &["math", "lists", "strings", "base64", "cel"];
 
-/// The longest compiled form of a regular expression, in bytes; a pattern such as `(a{1000}){1000}` is refused.
+/// Maximum size of a compiled regular expression, in bytes; a pattern such as `(a{1000}){1000}` is refused.
 const PATTERN_LIMIT: usize = 1 << 20;
 
-/// Every function.
+/// Returns all functions.
 pub fn all() -> impl Iterator<Item = &'static Function> {
     library::ALL.iter().copied().flatten()
 }
 
-/// The function called as `name(…)`.
+/// Returns the function called as `name(…)`.
 #[must_use]
 pub fn global(name: &str) -> Option<&'static Function> {
     find(name, Form::Global)
 }
 
-/// The function called as `x.name(…)`.
+/// Returns the function called as `x.name(…)`.
 #[must_use]
 pub fn method(name: &str) -> Option<&'static Function> {
     find(name, Form::Method)
 }
 
-/// The function called as `namespace.name(…)`.
+/// Returns the function called as `namespace.name(…)`.
 #[must_use]
 pub fn namespaced(namespace: &str, name: &str) -> Option<&'static Function> {
     let namespace = NAMESPACES.iter().find(|known| **known == namespace)?;
     find(name, Form::Namespace(namespace))
 }
 
-/// A regular expression, matched in time linear in the text.
+/// Compiles a regular expression that matches in linear time.
 ///
 /// # Errors
-/// A pattern that cannot be read, or that is too large when compiled.
+/// If the pattern is invalid, or too large when compiled.
 pub fn compile_pattern(pattern: &str) -> Result<regex::Regex, Failure> {
     let built = regex::RegexBuilder::new(pattern)
         .size_limit(PATTERN_LIMIT)
@@ -60,7 +60,7 @@ pub fn compile_pattern(pattern: &str) -> Result<regex::Regex, Failure> {
                 .to_owned(),
         };
         Failure::argument(format!(
-            "the pattern `{pattern}` is no regular expression: {reason}"
+            "the pattern `{pattern}` is not a valid regular expression: {reason}"
         ))
     })
 }

@@ -1,4 +1,4 @@
-//! The operators: arithmetic, comparison and `in`, over whatever values they meet.
+//! The operators: arithmetic, comparison and `in`, for values of all kinds.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Failure, FailureKind};
 use crate::value::{Key, MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, Number, Order, Value};
 
-/// Operators that make a number, a text, a list or an instant.
+/// The arithmetic operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
     Add,
@@ -17,7 +17,7 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// How it is written.
+    /// Returns the operator as it is written.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {
@@ -30,10 +30,11 @@ impl Arithmetic {
     }
 }
 
-/// `left operator right`.
+/// Evaluates `left operator right`.
 ///
 /// # Errors
-/// Overflow, division by zero, an instant out of range, or kinds of values that the operator does not take.
+/// If the result overflows, a divisor is zero, a timestamp or duration is out of range, or the operator does not accept
+/// these kinds of values.
 pub fn arithmetic(operator: Arithmetic, left: Value, right: &Value) -> Result<Value, Failure> {
     match (left, right) {
         (Value::Int(left), Value::Int(right)) => integers(operator, left, *right).map(Value::Int),
@@ -54,10 +55,10 @@ pub fn arithmetic(operator: Arithmetic, left: Value, right: &Value) -> Result<Va
     }
 }
 
-/// `-value`.
+/// Evaluates `-value`.
 ///
 /// # Errors
-/// Overflow for the smallest integer, and kinds of values that have no negative.
+/// If the value is the smallest integer, or of a kind that cannot be negated.
 pub fn negate(value: &Value) -> Result<Value, Failure> {
     match value {
         Value::Int(number) => number
@@ -85,10 +86,11 @@ pub fn negate(value: &Value) -> Result<Value, Failure> {
     }
 }
 
-/// Whether the order of two values is one of those that a comparison asks for; `symbol` is how it is written.
+/// Evaluates a comparison: returns true if `holds` accepts the order of the two values. `symbol` is the operator, for
+/// messages.
 ///
 /// # Errors
-/// Kinds of values that have no order.
+/// If these kinds of values have no order.
 pub fn ordered(
     symbol: &str,
     left: &Value,
@@ -102,10 +104,10 @@ pub fn ordered(
     }
 }
 
-/// Items in ascending order of their keys; those with equal keys keep theirs.
+/// Sorts items by key in ascending order. The sort is stable.
 ///
 /// # Errors
-/// Keys that have no order among each other.
+/// If two keys cannot be compared.
 pub fn ascending<T>(mut items: Vec<T>, key: impl Fn(&T) -> &Value) -> Result<Vec<T>, Failure> {
     let stranger = items.windows(2).any(|pair| match pair {
         [one, next] => key(one).order(key(next)) == Order::Incomparable,
@@ -117,21 +119,21 @@ pub fn ascending<T>(mut items: Vec<T>, key: impl Fn(&T) -> &Value) -> Result<Vec
     }
     items.sort_by(|one, other| match key(one).order(key(other)) {
         Order::Known(ordering) => ordering,
-        // NaN sorts behind every number, so that the order is total.
+        // NaN sorts after every number, so that the order is total.
         Order::Unordered | Order::Incomparable => is_nan(key(one)).cmp(&is_nan(key(other))),
     });
     Ok(items)
 }
 
-/// Elements that cannot be put in order.
+/// Creates the failure for elements that cannot be ordered.
 #[must_use]
 pub fn no_order() -> Failure {
     Failure::argument(
-        "these elements have no order among each other: they are not all numbers, text or times",
+        "these elements cannot be ordered: they are not all numbers, strings or times",
     )
 }
 
-/// Whether a value is the double that is no number.
+/// Returns true if the value is NaN.
 #[must_use]
 pub fn is_nan(value: &Value) -> bool {
     value
@@ -139,15 +141,15 @@ pub fn is_nan(value: &Value) -> bool {
         .is_some_and(|number| number.order(number) != Some(Ordering::Equal))
 }
 
-/// `element in container`: an element of a list, a key of a map.
+/// Evaluates `element in container`, for an element of a list or a key of a map.
 ///
 /// # Errors
-/// A container that is neither.
+/// If the container is neither a list nor a map.
 pub fn contained(element: &Value, container: &Value) -> Result<bool, Failure> {
     match container {
         Value::List(elements) => Ok(elements.iter().any(|other| element == other)),
         Value::Map(entries) => {
-            Ok(Key::sought(element).is_some_and(|key| entries.contains_key(&key)))
+            Ok(Key::lookup(element).is_some_and(|key| entries.contains_key(&key)))
         }
         Value::Null
         | Value::Bool(_)
@@ -163,7 +165,7 @@ pub fn contained(element: &Value, container: &Value) -> Result<bool, Failure> {
     }
 }
 
-/// No form of an operator takes these two values.
+/// Creates the failure for values that the operator does not accept.
 #[must_use]
 pub fn no_overload(symbol: &str, left: &Value, right: &Value) -> Failure {
     let message = format!(
@@ -174,10 +176,10 @@ pub fn no_overload(symbol: &str, left: &Value, right: &Value) -> Failure {
     Failure::new(FailureKind::NoOverload, message)
 }
 
-/// An instant, where it is within the years 1 to 9999.
+/// Creates a timestamp.
 ///
 /// # Errors
-/// An instant outside.
+/// If it is outside the years 1 to 9999.
 pub fn timestamp(nanoseconds: i128) -> Result<Value, Failure> {
     if (MIN_TIMESTAMP..=MAX_TIMESTAMP).contains(&nanoseconds) {
         return Ok(Value::Timestamp(nanoseconds));
@@ -187,10 +189,10 @@ pub fn timestamp(nanoseconds: i128) -> Result<Value, Failure> {
     ))
 }
 
-/// A length of time, where it is within 10,000 years.
+/// Creates a duration.
 ///
 /// # Errors
-/// A longer one.
+/// If it exceeds 10,000 years.
 pub fn duration(nanoseconds: i128) -> Result<Value, Failure> {
     if nanoseconds.abs() <= MAX_DURATION {
         return Ok(Value::Duration(nanoseconds));
@@ -240,7 +242,7 @@ fn unsigned(operator: Arithmetic, left: u64, right: u64) -> Result<u64, Failure>
     result.ok_or_else(|| overflow(operator.symbol(), "uint"))
 }
 
-/// Doubles, and a double with an int.
+/// Evaluates an operator on two doubles, or on a double and an int.
 fn doubles(operator: Arithmetic, left: &Value, right: &Value) -> Result<Value, Failure> {
     let (Some(first), Some(second)) = (left.as_number(), right.as_number()) else {
         return Err(no_overload(operator.symbol(), left, right));
@@ -255,7 +257,7 @@ fn doubles(operator: Arithmetic, left: &Value, right: &Value) -> Result<Value, F
     }
 }
 
-/// `+` beyond numbers.
+/// Evaluates `+` on values other than numbers.
 fn join(left: Value, right: &Value) -> Result<Value, Failure> {
     match (left, right) {
         (Value::String(left), Value::String(right)) => {
@@ -278,10 +280,10 @@ fn join(left: Value, right: &Value) -> Result<Value, Failure> {
     }
 }
 
-/// `-` beyond numbers.
+/// Evaluates `-` on values other than numbers.
 fn difference(left: &Value, right: &Value) -> Result<Value, Failure> {
     match (left, right) {
-        // As in CEL, a distance in time is counted in 64-bit nanoseconds, some 292 years.
+        // As in CEL, the difference of two timestamps is limited to 64-bit nanoseconds, about 292 years.
         (Value::Timestamp(left), Value::Timestamp(right)) => match i64::try_from(left - right) {
             Ok(length) => Ok(Value::Duration(i128::from(length))),
             Err(_) => Err(Failure::range(
@@ -294,7 +296,7 @@ fn difference(left: &Value, right: &Value) -> Result<Value, Failure> {
     }
 }
 
-/// `*` beyond numbers: so many times a length of time.
+/// Evaluates `*` on a duration and an integer.
 fn product(left: &Value, right: &Value) -> Result<Value, Failure> {
     match (left, right) {
         (Value::Duration(length), Value::Int(count))
@@ -305,12 +307,12 @@ fn product(left: &Value, right: &Value) -> Result<Value, Failure> {
     }
 }
 
-/// `/` beyond numbers: a part of a length of time, or how often one goes into another.
+/// Evaluates `/` on a duration and an integer, or on two durations.
 fn quotient(left: &Value, right: &Value) -> Result<Value, Failure> {
     match (left, right) {
         (Value::Duration(_), Value::Int(0) | Value::Duration(0)) => Err(zero(Arithmetic::Divide)),
         (Value::Duration(length), Value::Int(count)) => duration(length / i128::from(*count)),
-        #[expect(clippy::cast_precision_loss, reason = "a double is what is asked for")]
+        #[expect(clippy::cast_precision_loss, reason = "the result is a double")]
         (Value::Duration(left), Value::Duration(right)) => {
             Ok(Value::Double(*left as f64 / *right as f64))
         }

@@ -1,4 +1,4 @@
-//! What the other side says of a failure beside its message.
+//! Details of a failure that a server sends in addition to the message.
 
 use std::io;
 use std::sync::Arc;
@@ -8,35 +8,35 @@ use serde_json::Value as Json;
 
 use crate::secrets::Redactor;
 
-/// How long details may be, as JSON in bytes: they are kept with every event that tells of the failure.
+/// Maximum length of details, in bytes of JSON: every event that describes the failure contains them.
 pub const MAX_DETAILS: usize = 16 * 1024;
 
-/// JSON of at most `MAX_DETAILS` that is not null. Clones share it.
+/// JSON of at most `MAX_DETAILS` bytes that is not null. Clones share it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Details(Arc<Json>);
 
-/// Details that are too long to be carried.
+/// Details that exceed `MAX_DETAILS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("its details are left out: they have {0} bytes, and at most {MAX_DETAILS} are kept")]
+#[error("its details are omitted: they have {0} bytes, and at most {MAX_DETAILS} are kept")]
 pub struct TooLong(usize);
 
 impl Details {
-    /// Details of a failure; nothing for null.
+    /// Creates details of a failure; `None` for null.
     ///
     /// # Errors
-    /// When they are longer than `MAX_DETAILS`.
-    pub fn new(told: &Json) -> Result<Option<Self>, TooLong> {
-        if told.is_null() {
+    /// If the details are longer than `MAX_DETAILS`.
+    pub fn new(json: &Json) -> Result<Option<Self>, TooLong> {
+        if json.is_null() {
             return Ok(None);
         }
         let mut length = Length(0);
-        // Neither what counts bytes nor what is JSON already can fail.
-        let _ = serde_json::to_writer(&mut length, told);
+        // Neither counting bytes nor serializing JSON can fail.
+        let _ = serde_json::to_writer(&mut length, json);
         if length.0 > MAX_DETAILS {
             return Err(TooLong(length.0));
         }
-        Ok(Some(Self(Arc::new(told.clone()))))
+        Ok(Some(Self(Arc::new(json.clone()))))
     }
 
     #[must_use]
@@ -44,16 +44,16 @@ impl Details {
         &self.0
     }
 
-    /// The same with marks for what is secret.
+    /// Returns the details with secrets redacted.
     #[must_use]
-    pub fn shown(&self, redactor: &Redactor) -> Self {
-        let mut shown = Json::clone(&self.0);
-        redactor.json(&mut shown);
-        Self(Arc::new(shown))
+    pub fn redacted(&self, redactor: &Redactor) -> Self {
+        let mut json = Json::clone(&self.0);
+        redactor.json(&mut json);
+        Self(Arc::new(json))
     }
 }
 
-/// Counts what is written to it.
+/// Counts the bytes written to it.
 struct Length(usize);
 
 impl io::Write for Length {
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn details_are_kept_up_to_their_bound_and_their_absence_is_said() {
-        let failed = |told: &Json| {
-            CallError::new(ErrorClass::Internal, "it broke", Sent::Answered).with_details(told)
+        let failed = |details: &Json| {
+            CallError::new(ErrorClass::Internal, "it broke", Sent::Answered).with_details(details)
         };
         let longest = Json::from("x".repeat(MAX_DETAILS - 2));
         assert_eq!(failed(&longest).details.unwrap().json(), &longest);
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(left_out.details, None);
         assert_eq!(
             left_out.message,
-            "it broke (its details are left out: they have 16386 bytes, and at most 16384 are kept)"
+            "it broke (its details are omitted: they have 16386 bytes, and at most 16384 are kept)"
         );
     }
 }

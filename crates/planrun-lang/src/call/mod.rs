@@ -1,4 +1,4 @@
-//! What a call of a tool comes to: an answer, or a failure that says whether the world has seen it.
+//! The outcome of a tool call: an answer, or a failure that records how far the attempt got.
 
 mod details;
 
@@ -12,14 +12,14 @@ use crate::types::{Denied, ErrorClass};
 use crate::value::Value;
 use serde_json::Value as Json;
 
-/// What a tool gave: JSON from outside is still to be checked and decoded by the declared type.
+/// The answer of a tool. JSON comes from outside and still has to be checked and decoded by the declared type.
 #[derive(Clone, Debug)]
 pub enum Answer {
     Value(Value),
     Json(Json),
 }
 
-/// A failed attempt, before the effect class of the tool is considered.
+/// A failed attempt, before the effect class of the tool is taken into account.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{class}: {message}")]
 pub struct CallError {
@@ -27,14 +27,14 @@ pub struct CallError {
     /// One sentence for people.
     pub message: String,
     pub sent: Sent,
-    /// How long the other side asks us to wait.
+    /// How long the server asks the caller to wait.
     pub retry_after: Option<Duration>,
-    /// What the other side says of the failure beside the message, for plans to read.
+    /// Further information from the server, for plans to read.
     pub details: Option<Details>,
 }
 
 impl CallError {
-    /// A failure after which the other side asks for no wait.
+    /// Creates a failure for which the server requests no wait.
     pub fn new(class: ErrorClass, message: impl Into<String>, sent: Sent) -> Self {
         Self {
             class,
@@ -45,11 +45,11 @@ impl CallError {
         }
     }
 
-    /// The same with what the other side says of it. Null is nothing; what is longer than `MAX_DETAILS` is left out, and
-    /// the message says so.
+    /// Adds details from the server. Null means none; details longer than `MAX_DETAILS` are left out, which the message
+    /// then states.
     #[must_use]
-    pub fn with_details(mut self, told: &Json) -> Self {
-        match Details::new(told) {
+    pub fn with_details(mut self, details: &Json) -> Self {
+        match Details::new(details) {
             Ok(details) => self.details = details,
             Err(too_long) => self.message = format!("{} ({too_long})", self.message),
         }
@@ -57,7 +57,7 @@ impl CallError {
     }
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 pub type CallOutcome = Result<Answer, CallError>;
 
 impl From<Denial> for CallError {

@@ -1,26 +1,26 @@
-//! One finding: a place, a cause and a remedy.
+//! A diagnostic: a position, a cause and a remedy.
 
 use super::{Code, Near, Severity};
 use crate::source::Span;
 
-/// A finding in one file. Built at the call site in one chain; rendering lives elsewhere.
+/// A diagnostic in one file. It is built at the call site in one chain; [`super::render`] formats it.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     pub code: &'static Code,
     pub severity: Severity,
     /// One sentence without a full stop.
     pub message: String,
-    /// The primary place.
+    /// The primary span.
     pub span: Span,
-    /// What the primary place is marked with; empty for a bare underline.
+    /// The text at the primary span; empty for a bare underline.
     pub note: String,
-    /// Further places in the same file.
+    /// Further spans in the same file.
     pub labels: Vec<Label>,
-    /// The remedy in plain words.
+    /// The remedy, in words.
     pub help: Option<String>,
     pub expected: Option<String>,
     pub actual: Option<String>,
-    /// Names that would have been right, nearest first where one is near.
+    /// Names that would have been valid, the most similar one first if there is one.
     pub available: Vec<String>,
     pub fix: Option<Fix>,
 }
@@ -31,10 +31,11 @@ pub struct Label {
     pub message: String,
 }
 
-/// Edits that remove the cause.
+/// Edits that remove the cause of a diagnostic.
 ///
-/// A safe fix changes the outcome of no run: it takes out what never had an effect, or, in a plan that cannot run, writes
-/// the only thing that the author can have meant. What drops a bound, guesses a value or widens what is allowed is not safe.
+/// A safe fix does not change the outcome of any run: it removes what never had an effect or, in a plan that cannot run,
+/// writes the only thing that the author can have meant. A fix that drops a bound, guesses a value or extends permissions
+/// is not safe.
 #[derive(Clone, Debug)]
 pub struct Fix {
     pub safe: bool,
@@ -49,7 +50,7 @@ pub struct Edit {
 }
 
 impl Edit {
-    /// Writes the text in place of what stands at `span`.
+    /// Creates an edit that replaces the text at `span`.
     #[must_use]
     pub fn new(span: Span, text: impl Into<String>) -> Self {
         Self {
@@ -58,18 +59,18 @@ impl Edit {
         }
     }
 
-    /// Removes what stands at `span`.
+    /// Creates an edit that removes the text at `span`.
     #[must_use]
     pub fn removal(span: Span) -> Self {
         Self::new(span, "")
     }
 }
 
-/// How many names a finding carries: a plan of thousands of mistakes must not carry all names with each.
+/// Maximum number of names in a diagnostic, so that a plan with thousands of errors does not store all names with each.
 const MAX_NAMES: usize = 200;
 
 impl Diagnostic {
-    /// A finding with the code's own severity.
+    /// Creates a diagnostic with the code's own severity.
     #[must_use]
     pub fn new(code: &'static Code, span: Span, message: impl Into<String>) -> Self {
         Self {
@@ -87,14 +88,14 @@ impl Diagnostic {
         }
     }
 
-    /// Text at the primary place.
+    /// Sets the text at the primary span.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.note = note.into();
         self
     }
 
-    /// A further place.
+    /// Adds a further span.
     #[must_use]
     pub fn label(mut self, span: Span, message: impl Into<String>) -> Self {
         self.labels.push(Label {
@@ -104,14 +105,14 @@ impl Diagnostic {
         self
     }
 
-    /// The remedy.
+    /// Sets the remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// What was wanted and what was found.
+    /// Sets what was expected and what was found.
     #[must_use]
     #[expect(
         clippy::needless_pass_by_value,
@@ -123,7 +124,7 @@ impl Diagnostic {
         self
     }
 
-    /// The names that exist, as far as anybody reads on.
+    /// Sets the names that would have been valid, up to a maximum number.
     #[must_use]
     pub fn available(mut self, names: impl IntoIterator<Item = impl ToString>) -> Self {
         self.available = names
@@ -134,7 +135,7 @@ impl Diagnostic {
         self
     }
 
-    /// A safe fix of one edit.
+    /// Sets a safe fix of one edit.
     #[must_use]
     pub fn fix(self, title: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
         self.fix_all(
@@ -146,7 +147,7 @@ impl Diagnostic {
         )
     }
 
-    /// A safe fix of several edits.
+    /// Sets a safe fix of several edits.
     #[must_use]
     pub fn fix_all(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Self {
         self.fix = Some(Fix {
@@ -157,7 +158,7 @@ impl Diagnostic {
         self
     }
 
-    /// A fix that may change what a run does and wants `--unsafe-fix`.
+    /// Sets a fix that may change what a run does and therefore requires `--unsafe-fix`.
     #[must_use]
     pub fn unsafe_fix(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Self {
         self.fix = Some(Fix {
@@ -168,8 +169,8 @@ impl Diagnostic {
         self
     }
 
-    /// The remedy for a name that does not exist and is near to one that does, which is `written` at the place. The fix is
-    /// safe where no other name can be meant and the plan does not run as it is.
+    /// Sets the remedy for an unknown name that resembles a known one, whose spelling at the span is `written`. The fix is safe
+    /// if no other name can be meant and the plan does not run as it is.
     #[must_use]
     pub fn did_you_mean(self, near: Near<'_>, span: Span, written: impl Into<String>) -> Self {
         let safe = near.certain && self.is_error();
@@ -186,7 +187,7 @@ impl Diagnostic {
         }
     }
 
-    /// Whether this keeps a plan from running.
+    /// Returns true if this diagnostic prevents the plan from running.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

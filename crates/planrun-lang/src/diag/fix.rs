@@ -1,4 +1,4 @@
-//! Fixes applied to a text: all that do not meet, then again on what came out, until nothing changes.
+//! Applies fixes to a text in rounds: all that do not overlap, then those found in the result, until nothing changes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,31 +6,31 @@ use std::sync::Arc;
 use super::{Diagnostic, Edit};
 use crate::source::SourceFile;
 
-/// Rounds of applying and checking again. Each makes at least one fix, and most texts need two.
+/// Maximum number of rounds of applying fixes and checking again. Most texts need two.
 const MAX_ROUNDS: usize = 100;
 
-/// Which fixes may be applied.
+/// The kinds of fixes to apply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Caution {
-    /// Only those that keep the meaning.
+    /// Only fixes that preserve the meaning.
     Safe,
-    /// Also those that may change it.
+    /// Also fixes that may change the meaning.
     Unsafe,
 }
 
-/// A text after its fixes.
+/// A text after fixes.
 #[derive(Debug)]
-pub struct Mended {
+pub struct FixedText {
     pub text: Arc<str>,
-    /// What is still found in it.
+    /// The remaining diagnostics.
     pub left: Vec<Diagnostic>,
-    /// How many fixes were applied.
+    /// Number of fixes applied.
     pub applied: usize,
-    /// Fixes that would have made it worse, as `code: title`, and were left out.
+    /// Fixes that were not applied because they would have added errors, as `code: title`.
     pub refused: Vec<String>,
 }
 
-/// The text with these edits made; `None` where they overlap or lie outside of it. Line breaks become those of the text.
+/// Applies edits to a text, with the line endings of the text. Returns `None` if they overlap or lie outside the text.
 #[must_use]
 pub fn apply(text: &str, edits: &[Edit]) -> Option<String> {
     let mut ordered: Vec<&Edit> = edits.iter().collect();
@@ -54,57 +54,58 @@ pub fn apply(text: &str, edits: &[Edit]) -> Option<String> {
     Some(out)
 }
 
-/// Applies the fixes of what was found in a text. `check` finds what is wrong with a text of the same name.
+/// Applies the fixes of the diagnostics `found` in a text. `check` returns the diagnostics of a changed text.
 ///
-/// A fix after which there are more errors than before is not applied, which also keeps a text readable that was.
-pub fn mend(
+/// A fix that increases the number of errors is not applied, so that a text that could be parsed remains so.
+pub fn apply_fixes(
     source: &SourceFile,
     found: Vec<Diagnostic>,
     caution: Caution,
     mut check: impl FnMut(&SourceFile) -> Vec<Diagnostic>,
-) -> Mended {
-    let mut mended = Mended {
+) -> FixedText {
+    let mut fixed = FixedText {
         text: source.text().into(),
         left: found,
         applied: 0,
         refused: Vec::new(),
     };
     let mut refused = BTreeSet::new();
-    let mut seen = BTreeSet::from([mended.text.clone()]);
+    let mut seen = BTreeSet::from([fixed.text.clone()]);
     for _ in 0..MAX_ROUNDS {
-        let now = SourceFile::new(source.name(), mended.text.clone());
-        let wanted = mended.left.iter().filter(|found| {
+        let now = SourceFile::new(source.name(), fixed.text.clone());
+        let applicable = fixed.left.iter().filter(|found| {
             found
                 .fix
                 .as_ref()
                 .is_some_and(|fix| fix.safe || caution == Caution::Unsafe)
                 && !refused.contains(&identity(&now, found))
         });
-        let chosen = apart(wanted);
+        let chosen = disjoint(applicable);
         let Some(first) = chosen.first() else { break };
-        match best(&now, &chosen, errors(&mended.left), &mut check) {
-            // A text that was there before would come again and again.
+        match best(&now, &chosen, errors(&fixed.left), &mut check) {
+            // A text that occurred before would recur forever.
             Some((text, ..)) if seen.contains(&text) => break,
             Some((text, left, count)) => {
                 seen.insert(text.clone());
-                mended.applied += count;
-                (mended.text, mended.left) = (text, left);
+                fixed.applied += count;
+                (fixed.text, fixed.left) = (text, left);
             }
             None => {
                 let title = first.fix.as_ref().map_or("", |fix| fix.title.as_str());
-                let told = format!("{}: {title}", first.code.name);
-                if !mended.refused.contains(&told) {
-                    mended.refused.push(told);
+                let description = format!("{}: {title}", first.code.name);
+                if !fixed.refused.contains(&description) {
+                    fixed.refused.push(description);
                 }
                 refused.insert(identity(&now, first));
             }
         }
     }
-    mended
+    fixed
 }
 
-/// Applies all of the fixes where they remove what they promise, else the first half of them, and half of that, down to
-/// one alone, which must not make more errors than before.
+/// Applies all of the fixes if that removes as many errors as they promise; otherwise tries the first half of them, and
+/// half of that, down to a single one, which must not add errors. Returns the text, its diagnostics and the number of
+/// fixes; `None` if not even one can be applied.
 fn best(
     source: &SourceFile,
     chosen: &[&Diagnostic],
@@ -122,7 +123,7 @@ fn best(
         if let Some(text) = apply(source.text(), &edits).filter(|text| text != source.text()) {
             let text: Arc<str> = text.into();
             let left = check(&SourceFile::new(source.name(), text.clone()));
-            // One that makes it worse must not hide behind one that makes it better.
+            // A fix that adds errors must not be hidden by another one that removes some.
             let promised = if count > 1 {
                 batch.iter().filter(|found| found.is_error()).count()
             } else {
@@ -137,8 +138,8 @@ fn best(
     None
 }
 
-/// The findings whose fixes do not meet each other, the earlier ones first.
-fn apart<'a>(found: impl Iterator<Item = &'a Diagnostic>) -> Vec<&'a Diagnostic> {
+/// Selects diagnostics whose fixes neither overlap nor touch, preferring earlier ones.
+fn disjoint<'a>(found: impl Iterator<Item = &'a Diagnostic>) -> Vec<&'a Diagnostic> {
     let mut taken: BTreeSet<(u32, u32)> = BTreeSet::new();
     let mut chosen = Vec::new();
     for diagnostic in found {
@@ -149,7 +150,7 @@ fn apart<'a>(found: impl Iterator<Item = &'a Diagnostic>) -> Vec<&'a Diagnostic>
             .map(|edit| (edit.span.start, edit.span.end))
             .collect();
         let free = |&(start, end): &(u32, u32)| {
-            // What is taken lies apart, so only the neighbours can meet it. Two that touch are not sure to go in order.
+            // Selected spans do not overlap, so only the neighbors can conflict. Touching edits have no defined order.
             let before = taken.range(..=(start, u32::MAX)).next_back();
             let after = taken.range((start, 0)..).next();
             before.is_none_or(|&(_, other)| other < start)
@@ -163,7 +164,7 @@ fn apart<'a>(found: impl Iterator<Item = &'a Diagnostic>) -> Vec<&'a Diagnostic>
     chosen
 }
 
-/// What a finding is known by after the text around it has moved.
+/// Returns a key that identifies a diagnostic after the text around it has moved.
 fn identity(source: &SourceFile, found: &Diagnostic) -> (&'static str, String, String) {
     let line = source
         .line(source.position(found.span.start).line)
@@ -205,7 +206,7 @@ mod tests {
         assert_eq!(apply("a", &[edit(1, 9, "")]), None);
     }
 
-    /// A checker to which each word of lower case letters is a mistake, which its fix writes as `rule` says.
+    /// A checker that reports each word with a lowercase letter, with a fix that replaces it according to `rule`.
     fn words(source: &SourceFile, rule: fn(&str) -> &str) -> Vec<Diagnostic> {
         let mut at = 0;
         let mut found = Vec::new();
@@ -221,16 +222,16 @@ mod tests {
         found
     }
 
-    fn mended(text: &str, rule: fn(&str) -> &str) -> Mended {
+    fn fixed(text: &str, rule: fn(&str) -> &str) -> FixedText {
         let source = SourceFile::new("x", text);
-        mend(&source, words(&source, rule), Caution::Safe, |source| {
+        apply_fixes(&source, words(&source, rule), Caution::Safe, |source| {
             words(source, rule)
         })
     }
 
     #[test]
     fn what_makes_it_worse_is_left_out_and_told() {
-        let result = mended("a bad b c", |word| if word == "bad" { "!" } else { "X" });
+        let result = fixed("a bad b c", |word| if word == "bad" { "!" } else { "X" });
         assert_eq!((&*result.text, result.applied), ("X bad X X", 3));
         assert_eq!(result.refused, ["unknown-name: fix"]);
         assert_eq!(result.left.len(), 1);
@@ -238,9 +239,9 @@ mod tests {
 
     #[test]
     fn what_comes_round_again_ends() {
-        let result = mended("a", |word| if word == "a" { "b" } else { "a" });
+        let result = fixed("a", |word| if word == "a" { "b" } else { "a" });
         assert_eq!(&*result.text, "b");
-        assert!(mended("a", |_| "aa").text.len() <= MAX_ROUNDS + 1);
+        assert!(fixed("a", |_| "aa").text.len() <= MAX_ROUNDS + 1);
     }
 
     #[test]
@@ -250,18 +251,18 @@ mod tests {
             let text = if span.is_empty() { "-" } else { "" };
             Diagnostic::new(&UNKNOWN_NAME, span, "m").fix("f", span, text)
         });
-        assert_eq!(apart(found.iter()).len(), 1);
+        assert_eq!(disjoint(found.iter()).len(), 1);
         let unsafe_only =
             Diagnostic::new(&UNKNOWN_NAME, Span::at(0), "m").unsafe_fix("f", vec![edit(0, 2, "")]);
         assert_eq!(
-            mend(&source, vec![unsafe_only.clone()], Caution::Safe, |_| {
+            apply_fixes(&source, vec![unsafe_only.clone()], Caution::Safe, |_| {
                 Vec::new()
             })
             .applied,
             0
         );
         assert_eq!(
-            &*mend(&source, vec![unsafe_only], Caution::Unsafe, |_| Vec::new()).text,
+            &*apply_fixes(&source, vec![unsafe_only], Caution::Unsafe, |_| Vec::new()).text,
             ""
         );
     }

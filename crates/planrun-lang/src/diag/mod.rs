@@ -1,4 +1,4 @@
-//! What planrun tells an author: codes, diagnostics and their rendering.
+//! Diagnostics: their codes, fixes, suggestions and rendering.
 
 pub mod codes;
 mod diagnostic;

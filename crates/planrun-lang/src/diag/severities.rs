@@ -1,22 +1,22 @@
-//! What a project or a command line makes of severities: codes denied, codes allowed.
+//! Changes to the severities of codes by the project or the command line.
 
 use super::{Code, Diagnostic, Severity, closest, codes};
 
-/// The word that stands for every warning.
+/// The name that denotes all warnings.
 const WARNINGS: &str = "warnings";
 
-/// Changes to the severities that codes have by themselves.
+/// Changes to the default severities of codes.
 ///
-/// A code that is denied by name is an error, a warning or note that is allowed by name is not reported, and every other
-/// warning is an error where warnings are denied. Allowing wins over denying. An error cannot be allowed: a plan with
-/// one does not run.
+/// A code that is denied by name is an error, a warning or note that is allowed by name is not reported, and all other
+/// warnings are errors if warnings are denied. Allowing takes precedence over denying. An error cannot be allowed: a plan
+/// with one does not run.
 #[derive(Clone, Debug, Default)]
 pub struct Severities {
-    /// The nearest to the user first.
+    /// In order of precedence, the highest first.
     layers: Vec<Layer>,
 }
 
-/// What one place says: the command line, or the project.
+/// The changes by one source: the command line or the project.
 #[derive(Clone, Debug, Default)]
 struct Layer {
     deny: Vec<&'static Code>,
@@ -25,7 +25,7 @@ struct Layer {
     deny_warnings: bool,
 }
 
-/// A name that is no code.
+/// A name that is not the name of a code.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no code `{name}`{}", self.hint())]
 pub struct UnknownCode {
@@ -34,10 +34,10 @@ pub struct UnknownCode {
 }
 
 impl Severities {
-    /// Reads the names of codes; `deny` may also name `warnings`. `enable` asks for codes that are reported on request only.
+    /// Parses the names of codes. `deny` may also contain `warnings`; `enable` enables optional codes.
     ///
     /// # Errors
-    /// The first name that is no code.
+    /// Returns the first name that is not the name of a code.
     pub fn parse(
         deny: impl IntoIterator<Item = impl AsRef<str>>,
         allow: impl IntoIterator<Item = impl AsRef<str>>,
@@ -61,7 +61,7 @@ impl Severities {
         })
     }
 
-    /// Whether a code that is reported on request only is asked for.
+    /// Returns true if an optional code is enabled.
     #[must_use]
     pub fn enables(&self, code: &Code) -> bool {
         self.layers.iter().any(|layer| {
@@ -73,7 +73,7 @@ impl Severities {
         })
     }
 
-    /// These changes, and those of `outer` where these say nothing of a code.
+    /// Combines these changes with those of `outer`, over which they take precedence.
     #[must_use]
     pub fn over(&self, outer: &Self) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Severities {
         }
     }
 
-    /// Drops what is allowed and raises what is denied.
+    /// Drops the diagnostics that are allowed and raises those that are denied to errors.
     pub fn apply(&self, diagnostics: &mut Vec<Diagnostic>) {
         diagnostics.retain_mut(|diagnostic| {
             let decided = self.severity(diagnostic.code, diagnostic.severity);
@@ -90,7 +90,7 @@ impl Severities {
         });
     }
 
-    /// What a finding weighs; `None` where it is not reported.
+    /// Returns the severity of a diagnostic; `None` if it is not reported.
     fn severity(&self, code: &'static Code, own: Severity) -> Option<Severity> {
         if own == Severity::Error {
             return Some(own);
@@ -112,21 +112,21 @@ impl Severities {
 impl UnknownCode {
     fn hint(&self) -> String {
         match self.nearest {
-            Some(nearest) => format!(", did you mean `{nearest}`?"),
-            None => "; `planrun explain` lists all".to_owned(),
+            Some(nearest) => format!("; did you mean `{nearest}`?"),
+            None => "; `planrun explain` lists all codes".to_owned(),
         }
     }
 }
 
-/// The code with this name.
+/// Returns the code with this name.
 ///
 /// # Errors
-/// With the nearest name when there is none.
+/// Returns an error with the nearest name if there is no such code.
 pub fn code_named(name: &str) -> Result<&'static Code, UnknownCode> {
     find(name, None)
 }
 
-/// The code with this name, or what it may have been meant to be.
+/// Returns the code with this name, or an error that suggests the nearest one; `further` is another valid name.
 fn find(name: &str, further: Option<&'static str>) -> Result<&'static Code, UnknownCode> {
     codes::find(name).ok_or_else(|| {
         let names = codes::all().map(|code| code.name).chain(further);

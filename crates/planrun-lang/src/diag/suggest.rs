@@ -1,35 +1,35 @@
-//! Did you mean: the nearest of the names that exist, and whether it can only be that one.
+//! Suggests the known name nearest to an unknown one.
 
-/// A name that exists, near to one that does not.
+/// A known name that resembles an unknown one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Near<'a> {
     pub name: &'a str,
-    /// Whether it is the same word with a slip in it, and no other name comes as near.
+    /// True if the unknown name is a misspelling of this one, and no other name is as near.
     pub certain: bool,
 }
 
-/// Words of fewer letters are near to too many others for anybody to be sure.
+/// Minimum number of letters for certainty; shorter words resemble too many others.
 const SURE_LETTERS: usize = 4;
-/// Words of so many letters may hold two slips.
+/// Minimum number of letters of a word in which two edits still count as a misspelling.
 const LONG_LETTERS: usize = 8;
 
-/// The candidate nearest to `word`, if it is near enough to be what was meant.
+/// Returns the candidate nearest to `word`, if it is near enough to be meant.
 ///
-/// The distance is Damerau–Levenshtein (optimal string alignment) over lower-cased text; a third of the word, and
-/// at least one edit, may differ; words of one letter have no neighbours. A candidate that only adds or drops a whole word (`emp` for `emp_id`) is near too,
-/// and so is one that is a word of what is written, however short (`hr` for `hr_agent_v1`).
+/// The distance is Damerau–Levenshtein (optimal string alignment) over lowercase text. It may be up to a third of the
+/// word's letters, and at least one; words of one letter match nothing. A candidate that only adds or drops a whole word
+/// (`emp` for `emp_id`) is near too, and so is one that is a word of `word`, however short (`hr` for `hr_agent_v1`).
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<Near<'a>> {
     choose(word, candidates, true)
 }
 
-/// The same without candidates that add or drop a word: `get` is no slip of `getDate`.
+/// Like [`nearest`], without candidates that add or drop a word: `get` is not a misspelling of `getDate`.
 #[must_use]
 pub fn misspelt<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<Near<'a>> {
     choose(word, candidates, false)
 }
 
-/// The name of [`nearest`].
+/// Like [`nearest`], but returns only the name.
 #[must_use]
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest(word, candidates).map(|near| near.name)
@@ -40,21 +40,21 @@ fn choose<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
     parts: bool,
 ) -> Option<Near<'a>> {
-    let wanted = word.to_lowercase();
-    let letters = wanted.chars().count();
+    let lower_word = word.to_lowercase();
+    let letters = lower_word.chars().count();
     let limit = if letters < 2 { 0 } else { (letters / 3).max(1) };
     let mut near: Vec<(usize, &str)> = candidates
         .into_iter()
         .filter_map(|candidate| {
             let lower = candidate.to_lowercase();
-            let distance = strsim::osa_distance(&wanted, &lower);
+            let distance = strsim::osa_distance(&lower_word, &lower);
             let contained = parts
-                && wanted.len() >= 3
+                && lower_word.len() >= 3
                 && lower.len() >= 3
-                && (lower.contains(&wanted) || wanted.contains(&lower));
+                && (lower.contains(&lower_word) || lower_word.contains(&lower));
             let is_a_word = parts
                 && lower.len() >= 2
-                && wanted.split(['_', '-', '.']).any(|part| part == lower);
+                && lower_word.split(['_', '-', '.']).any(|part| part == lower);
             (distance <= limit || contained || is_a_word).then_some((distance, candidate))
         })
         .collect();
@@ -72,7 +72,7 @@ fn choose<'a>(
     })
 }
 
-/// Whether two names differ in nothing but their case and the marks between their words.
+/// Returns true if two names differ only in case and in the separators between words.
 fn same_words(one: &str, other: &str) -> bool {
     let plain = |name: &str| {
         name.chars()
@@ -83,7 +83,8 @@ fn same_words(one: &str, other: &str) -> bool {
     plain(one) == plain(other)
 }
 
-/// Whether one name is the other with a letter or two amiss: in one of its words, which is long enough, and not in a number.
+/// Returns true if one name is a misspelling of the other: one word, which is long enough, differs by one or two edits, and
+/// no digit differs.
 fn is_slip(one: &str, other: &str) -> bool {
     fn words(name: &str) -> Vec<String> {
         name.split(|c: char| !c.is_alphanumeric())
@@ -95,7 +96,7 @@ fn is_slip(one: &str, other: &str) -> bool {
     }
     let (ones, others) = (words(one), words(other));
     if ones.len() != others.len() {
-        // The marks between the words are amiss, and at most one letter beside that.
+        // The separators differ, and at most one letter.
         let (mine, theirs) = (ones.concat(), others.concat());
         let long = mine.chars().count().min(theirs.chars().count()) >= LONG_LETTERS;
         return long && digits(one) == digits(other) && strsim::osa_distance(&mine, &theirs) <= 1;
@@ -146,16 +147,16 @@ mod tests {
             assert!(certain(word, names), "{word}");
         }
         for (word, names) in [
-            // Rivals.
+            // Equally near candidates.
             ("delete_usrs", &["delete_user", "delete_users"][..]),
             ("tickt", &["ticket", "tick"]),
-            // Another number, another letter that stands alone, another short word.
+            // Another number, another single letter, another short word.
             ("source3", &["source1"]),
             ("user_a", &["user_b"]),
             ("max", &["map"]),
-            // Two edits make another word.
+            // Two edits result in another word.
             ("include", &["exclude"]),
-            // A word more or less.
+            // An added or missing word.
             ("emp", &["emp_id"]),
         ] {
             assert!(!certain(word, names), "{word}");

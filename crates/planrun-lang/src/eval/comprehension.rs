@@ -1,4 +1,4 @@
-//! Macros over lists and maps: `all`, `exists`, `map`, `filter` and their kin.
+//! Evaluates macros over lists and maps: `all`, `exists`, `map`, `filter` and others.
 
 use super::EvalError;
 use super::machine::{Machine, Outcome, not_a_bool};
@@ -7,14 +7,14 @@ use crate::sema::expr::{Comprehension, MacroKind, Node};
 use crate::source::Span;
 use crate::value::{Key, Map, Value};
 
-/// What the macro has so far.
+/// Intermediate result of a macro.
 struct Progress {
     elements: Vec<Value>,
-    /// What each element is sorted by.
+    /// Sort key of each element.
     keys: Vec<Value>,
     entries: Map,
     hits: u64,
-    /// The first error of a body, for macros that a later element may still decide.
+    /// First error of a body, for macros that a later element may still decide.
     failed: Option<EvalError>,
 }
 
@@ -97,7 +97,7 @@ impl Machine<'_> {
         Ok(None)
     }
 
-    /// One element, whose variables are set. A truth value decides the whole macro.
+    /// Processes one element, whose variables are set. `Some` decides the whole macro.
     fn step(
         &mut self,
         comprehension: &Comprehension,
@@ -139,7 +139,8 @@ impl Machine<'_> {
         Ok(None)
     }
 
-    /// Whether this element decides `all` or `exists`. An error waits for a later element that might decide.
+    /// Returns the result of `all` or `exists` if this element decides it. An error is kept, since a later element may
+    /// decide.
     fn decides(
         &mut self,
         comprehension: &Comprehension,
@@ -155,7 +156,7 @@ impl Machine<'_> {
         Ok(None)
     }
 
-    /// The elements in the order of their keys. Comparing is work: about one look at each key for every doubling.
+    /// Sorts the elements by their keys. Charges one unit per key for each doubling of the length, as comparisons.
     fn sorted(&mut self, keys: Vec<Value>, elements: Vec<Value>, span: Span) -> Outcome {
         let doublings = u64::from(keys.len().max(1).ilog2()) + 1;
         self.charge((keys.len() as u64).saturating_mul(doublings), span)?;
@@ -188,7 +189,7 @@ fn no_range(value: &Value, span: Span) -> EvalError {
     EvalError::new(FailureKind::NoOverload, message, span)
 }
 
-/// Adds the entries of a map to those so far.
+/// Adds the entries of a map.
 fn collect(value: Value, span: Span, entries: &mut Map) -> Result<(), EvalError> {
     let Value::Map(own) = value else {
         let message = format!(

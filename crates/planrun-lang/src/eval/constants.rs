@@ -1,4 +1,4 @@
-//! What is known of a plan's values before it runs: every expression folded, through `let`s and guards.
+//! Folds every expression of a plan before it runs, through `let`s and guards.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,33 +15,33 @@ use crate::source::Span;
 use crate::types::Type;
 use crate::value::Value;
 
-/// The values that are known, and what surely fails.
+/// The known values of a plan, and the expressions that always fail.
 #[derive(Debug)]
 pub struct Constants {
-    /// By the address of the expression; those that were constants already are left out.
+    /// By the address of the expression; expressions that are constants already are left out.
     values: HashMap<*const Code, Value>,
-    lost: Vec<Lost>,
+    failures: Vec<ConstantFailure>,
 }
 
 /// An expression that fails whenever it is evaluated.
 #[derive(Clone, Debug)]
-pub struct Lost {
+pub struct ConstantFailure {
     pub error: EvalError,
-    /// The names whose values led to it.
-    pub led: Vec<LedTo>,
+    /// Names whose values cause the failure.
+    pub causes: Vec<Cause>,
 }
 
-/// A name whose value is known, and led to something.
+/// A name whose known value causes a failure.
 #[derive(Clone, Debug)]
-pub struct LedTo {
+pub struct Cause {
     pub name: Arc<str>,
-    /// The statement that gives it.
+    /// Span of the statement that defines it.
     pub span: Span,
     pub value: Value,
 }
 
 impl Constants {
-    /// Folds every expression of a plan that may be evaluated. `work` bounds how much is evaluated for it.
+    /// Folds every expression of a plan that may be evaluated. `work` limits the total cost.
     #[must_use]
     pub fn of(plan: &Plan, work: u64) -> Self {
         let blocks = plan.blocks.len();
@@ -54,7 +54,7 @@ impl Constants {
             work,
             found: Self {
                 values: HashMap::new(),
-                lost: Vec::new(),
+                failures: Vec::new(),
             },
         };
         for default in plan
@@ -67,7 +67,7 @@ impl Constants {
         if let Some(body) = walk.reached.first_mut() {
             *body = true;
         }
-        // A block has a higher number than the one around it, so all that it can read is known by then.
+        // A block has a higher number than the one around it, so everything that it can read is folded before it.
         for (id, block) in plan.numbered_blocks() {
             if walk.reached.get(id.0 as usize).copied().unwrap_or(false) {
                 walk.block(id, block);
@@ -76,40 +76,44 @@ impl Constants {
         walk.found
     }
 
-    /// What fails whenever it is evaluated in expressions around which nothing is known.
-    pub fn lost_in<'a>(codes: impl IntoIterator<Item = &'a Code>, work: u64) -> Vec<Lost> {
+    /// Returns what always fails in expressions that have no known names around them.
+    pub fn failures_in<'a>(
+        codes: impl IntoIterator<Item = &'a Code>,
+        work: u64,
+    ) -> Vec<ConstantFailure> {
         let mut folding = Folding::new(&Nothing, work);
         for code in codes {
             folding.fold(code);
         }
-        let lost = folding.into_failures().into_iter();
-        lost.map(|failure| Lost {
-            error: failure.error,
-            led: Vec::new(),
-        })
-        .collect()
+        let failures = folding.into_failures().into_iter();
+        failures
+            .map(|failure| ConstantFailure {
+                error: failure.error,
+                causes: Vec::new(),
+            })
+            .collect()
     }
 
-    /// The value of an expression of the plan, where it is known.
+    /// Returns the value of an expression of the plan if it is known.
     #[must_use]
     pub fn value<'a>(&'a self, code: &'a Code) -> Option<&'a Value> {
         code.constant()
             .or_else(|| self.values.get(&std::ptr::from_ref(code)))
     }
 
-    /// What fails whenever it is evaluated.
+    /// Returns the expressions that always fail.
     #[must_use]
-    pub fn lost(&self) -> &[Lost] {
-        &self.lost
+    pub fn failures(&self) -> &[ConstantFailure] {
+        &self.failures
     }
 }
 
-/// The walk through the blocks of a plan.
+/// A walk through the blocks of a plan.
 struct Walk<'a> {
     plan: &'a Plan,
-    /// The block around each block, and the node in it that owns it.
+    /// For each block, the block around it and the node that owns it.
     owners: Vec<Option<(BlockId, &'a Node)>>,
-    /// The blocks that may run at all.
+    /// For each block, whether it may run.
     reached: Vec<bool>,
     slots: HashMap<(BlockId, u32), Vec<Definition<'a>>>,
     conditions: HashMap<(BlockId, NodeId), bool>,
@@ -129,9 +133,9 @@ struct Definition<'a> {
 #[derive(Clone, Copy)]
 struct Site<'a> {
     block: BlockId,
-    /// What holds there, of the conditions of that block.
+    /// Conditions of that block that hold there.
     guard: &'a [GuardAtom],
-    /// The element of an `each` and its index.
+    /// Element of an `each` and its index.
     element: Option<(&'a Value, usize)>,
 }
 
@@ -145,7 +149,7 @@ impl Site<'_> {
     }
 }
 
-/// Where nothing is known.
+/// Knowledge of no names.
 struct Nothing;
 
 impl Knowledge for Nothing {
@@ -154,13 +158,13 @@ impl Knowledge for Nothing {
     }
 }
 
-/// What is known at one place.
-struct Around<'w, 'a> {
+/// Knowledge of the names at one site.
+struct KnownAtSite<'w, 'a> {
     walk: &'w Walk<'a>,
     site: Site<'w>,
 }
 
-impl Knowledge for Around<'_, '_> {
+impl Knowledge for KnownAtSite<'_, '_> {
     fn known(&self, place: Place) -> Option<Value> {
         if let (0, Some((element, index))) = (place.up, self.site.element) {
             match place.slot {
@@ -186,7 +190,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether a guard holds, where that is known.
+    /// Returns whether a guard holds; `None` if that is not known.
     fn runs(&self, block: BlockId, guard: &[GuardAtom]) -> Option<bool> {
         let mut all = Some(true);
         for atom in guard {
@@ -212,7 +216,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The blocks that a node owns, and what is evaluated in their frames.
+    /// Processes the blocks that a node owns, and the expressions evaluated in their frames.
     fn enter(&mut self, block: BlockId, node: &'a Node) {
         node.inner(&mut |inner| {
             let at = inner.0 as usize;
@@ -240,7 +244,7 @@ impl<'a> Walk<'a> {
                     .find(|(matcher, _)| matcher.matches(&value))
                     .map(|(_, body)| *body);
                 for (_, body) in arms.iter().filter(|(_, body)| Some(*body) != taken) {
-                    self.never(*body);
+                    self.mark_unreachable(*body);
                 }
             }
             StepKind::Call(_)
@@ -252,13 +256,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn never(&mut self, block: BlockId) {
+    fn mark_unreachable(&mut self, block: BlockId) {
         if let Some(reached) = self.reached.get_mut(block.0 as usize) {
             *reached = false;
         }
     }
 
-    /// A list that is known is held against its `max`, and the keys of its elements against each other.
+    /// Checks a known list against its `max`, and the keys of its elements for duplicates.
     fn each(&mut self, each: &'a Each) {
         let Some(Value::List(list)) = self.found.value(&each.list).cloned() else {
             each.by
@@ -267,7 +271,7 @@ impl<'a> Walk<'a> {
             return;
         };
         if list.is_empty() {
-            return self.never(each.body);
+            return self.mark_unreachable(each.body);
         }
         let max = each
             .max
@@ -282,9 +286,9 @@ impl<'a> Walk<'a> {
                 "the list has {} elements, more than `max {max}`",
                 list.len()
             );
-            self.found.lost.push(Lost {
+            self.found.failures.push(ConstantFailure {
                 error: EvalError::plain(message, each.list.span),
-                led: Vec::new(),
+                causes: Vec::new(),
             });
         }
         let Some(by) = &each.by else { return };
@@ -294,27 +298,27 @@ impl<'a> Walk<'a> {
                 element: Some((element, index)),
                 ..Site::of(each.body)
             };
-            let before = self.found.lost.len();
+            let before = self.found.failures.len();
             let Some(key) = self.value(site, by) else {
-                return self.found.lost.truncate(before.saturating_add(1));
+                return self.found.failures.truncate(before.saturating_add(1));
             };
             if !labels.insert(serde_json::to_string(&key).unwrap_or_default()) {
-                let message = format!("`by` gives {} for two elements", key.preview(80));
-                self.found.lost.push(Lost {
+                let message = format!("`by` evaluates to {} for two elements", key.preview(80));
+                self.found.failures.push(ConstantFailure {
                     error: EvalError::plain(message, by.span),
-                    led: Vec::new(),
+                    causes: Vec::new(),
                 });
                 return;
             }
         }
     }
 
-    /// A loop that may not begin, or that nothing ends but its `max`, be there one or not.
+    /// Reports a loop whose `max` is 0, or that only ends by reaching its `max`, whether it has one or not.
     fn repeat(&mut self, repeat: &'a Repeat) {
-        let mut lost = |message: String, span| {
-            self.found.lost.push(Lost {
+        let mut report = |message: String, span| {
+            self.found.failures.push(ConstantFailure {
                 error: EvalError::plain(message, span),
-                led: Vec::new(),
+                causes: Vec::new(),
             });
         };
         if let Some(max) = repeat
@@ -322,20 +326,20 @@ impl<'a> Walk<'a> {
             .as_ref()
             .filter(|max| max.constant().and_then(Value::as_int) == Some(0))
         {
-            return lost(
-                "`repeat` has reached its `max` of 0 rounds before the first one".to_owned(),
+            return report(
+                "`repeat` reached its `max` of 0 rounds before the first one".to_owned(),
                 max.span,
             );
         }
         for node in &self.plan.block(repeat.body).nodes {
             match &node.kind {
-                // Another way out of the round.
+                // Another way to leave the round.
                 NodeKind::Yield(_) | NodeKind::Next(_) if !node.guard.is_empty() => return,
                 NodeKind::Next(code)
                     if !code.ty.admits_null() && !matches!(code.ty, Type::Any | Type::Invalid) =>
                 {
                     let message = "`next` is never null, so the `repeat` reaches its `max`";
-                    return lost(message.to_owned(), code.span);
+                    return report(message.to_owned(), code.span);
                 }
                 NodeKind::Condition(_)
                 | NodeKind::Let(_)
@@ -378,7 +382,7 @@ impl<'a> Walk<'a> {
             .push(definition);
     }
 
-    /// The statement that surely gave the value at a place.
+    /// Returns the statement that certainly defines the value at a place.
     fn definition(&self, site: Site<'_>, place: Place) -> Option<&Definition<'a>> {
         let (mut block, mut guard) = (site.block, site.guard);
         for _ in 0..place.up {
@@ -402,7 +406,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Folds an expression, and keeps its value and what fails in it.
+    /// Folds an expression and records its value and failures.
     fn fold(&mut self, site: Site<'_>, code: &'a Code) {
         if code.constant().is_some() {
             return;
@@ -412,34 +416,34 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The value of an expression at a place; what fails in it is added to what is lost.
+    /// Returns the value of an expression at a site, and records the failures in it.
     fn value(&mut self, site: Site<'_>, code: &Code) -> Option<Value> {
-        let around = Around { walk: self, site };
-        let mut folding = Folding::new(&around, self.work);
+        let known = KnownAtSite { walk: self, site };
+        let mut folding = Folding::new(&known, self.work);
         let value = folding.fold(code);
         let left = folding.left();
-        let lost = folding
+        let failures = folding
             .into_failures()
             .into_iter()
-            .map(|failure| self.lost(site, failure))
+            .map(|failure| self.constant_failure(site, failure))
             .collect::<Vec<_>>();
         self.work = left;
-        self.found.lost.extend(lost);
+        self.found.failures.extend(failures);
         value
     }
 
-    fn lost(&self, site: Site<'_>, failure: AlwaysFails) -> Lost {
-        let led = failure.read.iter().filter_map(|place| {
+    fn constant_failure(&self, site: Site<'_>, failure: AlwaysFails) -> ConstantFailure {
+        let causes = failure.read.iter().filter_map(|place| {
             let definition = self.definition(site, *place)?;
             let value = definition.value.clone()?;
-            Some(LedTo {
+            Some(Cause {
                 name: definition.name.clone(),
                 span: definition.span,
                 value,
             })
         });
-        Lost {
-            led: led.collect(),
+        ConstantFailure {
+            causes: causes.collect(),
             error: failure.error,
         }
     }

@@ -1,4 +1,4 @@
-//! Evaluation before the run: what an expression comes to where some names have no value yet, and what in it always fails.
+//! Evaluates expressions before the run, when some names have no value yet, and finds parts that always fail.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::sema::expr::{
 use crate::source::Span;
 use crate::value::Value;
 
-/// What is known of the names around an expression.
+/// Knowledge of the names around an expression.
 pub trait Knowledge {
-    /// The value at a place, where there is one already.
+    /// Returns the value at a place; `None` if it is not known yet.
     fn known(&self, place: Place) -> Option<Value>;
 }
 
-/// What an expression comes to.
+/// Result of a partial evaluation.
 #[derive(Clone, Debug)]
-pub enum Came {
+pub enum Evaluated {
     Value(Value),
-    /// It depends on what only the run knows.
+    /// It depends on values that only the run knows.
     Unknown,
-    /// It fails whatever happens.
+    /// It fails in every run.
     Fails(EvalError),
 }
 
@@ -34,35 +34,35 @@ pub enum Came {
 #[derive(Clone, Debug)]
 pub struct AlwaysFails {
     pub error: EvalError,
-    /// The names whose values led to it.
+    /// Places whose values cause the failure.
     pub read: Vec<Place>,
 }
 
-/// What an expression comes to with what is known.
+/// Evaluates an expression with the values that are known.
 #[must_use]
-pub fn come(code: &Code, knowledge: &dyn Knowledge) -> Came {
+pub fn evaluate_partially(code: &Code, knowledge: &dyn Knowledge) -> Evaluated {
     Folding::new(knowledge, DEFAULT_COST_LIMIT).whole(code)
 }
 
-/// Expressions that are folded with the same knowledge, within a bound of work for all of them together.
+/// A folder of expressions with the same knowledge and a work limit for all of them together.
 pub struct Folding<'a> {
-    around: Around<'a>,
+    environment: RecordingEnvironment<'a>,
     left: u64,
     registers: Vec<Option<Value>>,
     failures: Vec<AlwaysFails>,
 }
 
-/// The names around an expression, and what was asked of them.
-struct Around<'a> {
+/// Environment of an expression that records what was read.
+struct RecordingEnvironment<'a> {
     knowledge: &'a dyn Knowledge,
-    /// A value was asked for that is not known: an error may come of that alone.
+    /// A value that is not known was read, so an error may be caused by that alone.
     missing: Cell<bool>,
-    /// A state was asked for: what came of it means nothing.
+    /// A state was read, so the result is meaningless.
     guessed: Cell<bool>,
     read: RefCell<Vec<Place>>,
 }
 
-impl Environment for Around<'_> {
+impl Environment for RecordingEnvironment<'_> {
     fn value(&self, place: Place) -> Result<Value, EvalError> {
         let Some(value) = self.knowledge.known(place) else {
             self.missing.set(true);
@@ -87,131 +87,132 @@ impl Environment for Around<'_> {
 }
 
 impl<'a> Folding<'a> {
-    /// `work` bounds all that is evaluated; what would go beyond it counts as unknown.
+    /// Creates a folder. `work` limits the total cost; what would exceed it counts as unknown.
     #[must_use]
     pub fn new(knowledge: &'a dyn Knowledge, work: u64) -> Self {
-        let around = Around {
+        let environment = RecordingEnvironment {
             knowledge,
             missing: Cell::new(false),
             guessed: Cell::new(false),
             read: RefCell::default(),
         };
         Self {
-            around,
+            environment,
             left: work,
             registers: Vec::new(),
             failures: Vec::new(),
         }
     }
 
-    /// The value of an expression where it is known. What always fails in it is added to the failures.
+    /// Returns the value of an expression if it is known, and records the parts that always fail.
     pub fn fold(&mut self, code: &Code) -> Option<Value> {
         if let Some(constant) = code.constant() {
             return Some(constant.clone());
         }
         self.registers = vec![None; usize::from(code.registers)];
         match self.part(&code.root) {
-            Came::Value(value) => super::placed(code, value)
+            Evaluated::Value(value) => super::placed(code, value)
                 .map_err(|error| self.fails(error))
                 .ok(),
-            Came::Unknown | Came::Fails(_) => None,
+            Evaluated::Unknown | Evaluated::Fails(_) => None,
         }
     }
 
-    /// How much may still be evaluated.
+    /// Returns the remaining work.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// What was found to fail so far.
+    /// Returns the failures found so far.
     #[must_use]
     pub fn into_failures(self) -> Vec<AlwaysFails> {
         self.failures
     }
 
-    fn whole(&mut self, code: &Code) -> Came {
+    fn whole(&mut self, code: &Code) -> Evaluated {
         self.registers = vec![None; usize::from(code.registers)];
-        self.attempt(|machine| {
+        self.try_evaluate(|machine| {
             machine
                 .run(&code.root)
                 .and_then(|value| super::placed(code, value))
         })
     }
 
-    /// The same for an evaluation that begins with `first`: most begin with what only the run knows, and are spared.
-    fn attempt_at(
+    /// Like [`Self::try_evaluate`], but skips the evaluation if `first`, the node that it starts with, is unknown. Most
+    /// are.
+    fn try_evaluate_from(
         &mut self,
         first: &Node,
         evaluate: impl FnOnce(&mut Machine<'_>) -> Outcome,
-    ) -> Came {
+    ) -> Evaluated {
         if self.begins_unknown(first) {
-            self.around.read.borrow_mut().clear();
-            return Came::Unknown;
+            self.environment.read.borrow_mut().clear();
+            return Evaluated::Unknown;
         }
-        self.attempt(evaluate)
+        self.try_evaluate(evaluate)
     }
 
-    /// Evaluates with what is known, and judges what came of it.
-    fn attempt(&mut self, evaluate: impl FnOnce(&mut Machine<'_>) -> Outcome) -> Came {
-        self.around.missing.set(false);
-        self.around.guessed.set(false);
-        self.around.read.borrow_mut().clear();
+    /// Evaluates with what is known, and classifies the result.
+    fn try_evaluate(&mut self, evaluate: impl FnOnce(&mut Machine<'_>) -> Outcome) -> Evaluated {
+        self.environment.missing.set(false);
+        self.environment.guessed.set(false);
+        self.environment.read.borrow_mut().clear();
         let limit = self.left.min(DEFAULT_COST_LIMIT);
-        let mut machine = Machine::new(&self.around, self.registers.clone(), limit);
-        let came = evaluate(&mut machine);
-        let (spent, open) = (limit - machine.left(), machine.open);
+        let mut machine = Machine::new(&self.environment, self.registers.clone(), limit);
+        let evaluated = evaluate(&mut machine);
+        let (spent, unset) = (limit - machine.left(), machine.read_unset);
         self.left -= spent;
-        match came {
-            _ if self.around.guessed.get() => Came::Unknown,
-            // Whatever stands for the unknown: it had no part in this, or was outweighed.
-            Ok(value) => Came::Value(value),
-            Err(_) if open || self.around.missing.get() => Came::Unknown,
-            // A finding has spoken of it.
-            Err(error) if error.kind == FailureKind::Unknown => Came::Unknown,
+        match evaluated {
+            _ if self.environment.guessed.get() => Evaluated::Unknown,
+            // Even if unknown values were read, they did not affect the result.
+            Ok(value) => Evaluated::Value(value),
+            Err(_) if unset || self.environment.missing.get() => Evaluated::Unknown,
+            // Already reported as a diagnostic.
+            Err(error) if error.kind == FailureKind::Unknown => Evaluated::Unknown,
             Err(error) if error.kind == FailureKind::CostLimit && limit < DEFAULT_COST_LIMIT => {
-                Came::Unknown
+                Evaluated::Unknown
             }
-            Err(error) => Came::Fails(error),
+            Err(error) => Evaluated::Fails(error),
         }
     }
 
-    /// A part that is evaluated as a value.
-    fn part(&mut self, node: &Node) -> Came {
+    /// Folds a part that is evaluated as a value.
+    fn part(&mut self, node: &Node) -> Evaluated {
         if let Some(constant) = node.constant() {
-            return Came::Value(constant.clone());
+            return Evaluated::Value(constant.clone());
         }
-        let came = self.attempt_at(node, |machine| machine.run(node));
-        match &came {
-            Came::Value(_) => {}
-            Came::Fails(error) => self.fails(error.clone()),
-            Came::Unknown => self.inside(node),
+        let evaluated = self.try_evaluate_from(node, |machine| machine.run(node));
+        match &evaluated {
+            Evaluated::Value(_) => {}
+            Evaluated::Fails(error) => self.fails(error.clone()),
+            Evaluated::Unknown => self.fold_parts(node),
         }
-        came
+        evaluated
     }
 
-    /// A part whose absence is no failure: what stands left of `??`.
-    fn lenient(&mut self, node: &Node) -> Came {
+    /// Folds a part whose absence is not a failure: an operand left of `??`.
+    fn lenient(&mut self, node: &Node) -> Evaluated {
         let Op::Path { base, links } = &node.op else {
             return self.part(node);
         };
-        let came = self.attempt_at(base, |machine| machine.lenient(node));
-        match &came {
-            Came::Value(_) => {}
-            Came::Fails(error) => self.fails(error.clone()),
-            Came::Unknown => {
+        let evaluated = self.try_evaluate_from(base, |machine| machine.lenient(node));
+        match &evaluated {
+            Evaluated::Value(_) => {}
+            Evaluated::Fails(error) => self.fails(error.clone()),
+            Evaluated::Unknown => {
                 self.lenient(base);
                 self.links(None, links);
             }
         }
-        came
+        evaluated
     }
 
-    /// Whether the first thing that a part asks for is unknown, so that evaluating it gives nothing.
+    /// Reports whether the first thing that a part reads is unknown, so that evaluating it is pointless.
     fn begins_unknown(&self, node: &Node) -> bool {
         match &node.op {
             Op::Constant(_) => false,
-            Op::Place(place) => self.around.knowledge.known(*place).is_none(),
+            Op::Place(place) => self.environment.knowledge.known(*place).is_none(),
             Op::Register(register) => {
                 !matches!(self.registers.get(usize::from(*register)), Some(Some(_)))
             }
@@ -238,7 +239,7 @@ impl<'a> Folding<'a> {
             | Op::Match { subject: first, .. }
             | Op::Has(first)
             | Op::Let { value: first, .. } => self.begins_unknown(first),
-            // Any of them may decide.
+            // Each of them may decide.
             Op::And(operands) | Op::Or(operands) => {
                 operands.iter().all(|operand| self.begins_unknown(operand))
             }
@@ -257,12 +258,12 @@ impl<'a> Folding<'a> {
     fn fails(&mut self, error: EvalError) {
         self.failures.push(AlwaysFails {
             error,
-            read: self.around.read.borrow().clone(),
+            read: self.environment.read.borrow().clone(),
         });
     }
 
-    /// The parts of what is not known as a whole.
-    fn inside(&mut self, node: &Node) {
+    /// Folds the parts of a node that is not known as a whole.
+    fn fold_parts(&mut self, node: &Node) {
         match &node.op {
             Op::Constant(_)
             | Op::Place(_)
@@ -287,8 +288,8 @@ impl<'a> Folding<'a> {
                 }
             }
             Op::Path { base, links } => {
-                let base_came = self.part(base);
-                self.links(Some((base, base_came)), links);
+                let evaluated_base = self.part(base);
+                self.links(Some((base, evaluated_base)), links);
             }
             Op::Not(operand)
             | Op::Negate(operand)
@@ -313,12 +314,12 @@ impl<'a> Folding<'a> {
                 let value = self.part(value);
                 self.set(*register, value);
                 self.part(body);
-                self.set(*register, Came::Unknown);
+                self.set(*register, Evaluated::Unknown);
             }
         }
     }
 
-    /// The parts of a path of which only its presence is asked.
+    /// Folds the parts of a path that is only tested for presence.
     fn presence(&mut self, path: &Node) {
         if let Op::Path { base, links } = &path.op {
             self.part(base);
@@ -326,9 +327,9 @@ impl<'a> Folding<'a> {
         }
     }
 
-    fn set(&mut self, register: u16, came: Came) {
+    fn set(&mut self, register: u16, evaluated: Evaluated) {
         if let Some(slot) = self.registers.get_mut(usize::from(register)) {
-            *slot = if let Came::Value(value) = came {
+            *slot = if let Evaluated::Value(value) = evaluated {
                 Some(value)
             } else {
                 None
@@ -336,10 +337,10 @@ impl<'a> Folding<'a> {
         }
     }
 
-    /// `&&` and `||`: an operand behind may decide the whole in spite of one that fails.
+    /// Folds the operands of `&&` and `||` from the end: a later one may decide the result despite an earlier failure.
     fn logical(&mut self, operands: &[Node]) {
         for operand in operands.iter().rev() {
-            if matches!(self.part(operand), Came::Unknown) {
+            if matches!(self.part(operand), Evaluated::Unknown) {
                 break;
             }
         }
@@ -350,8 +351,10 @@ impl<'a> Folding<'a> {
         for (operator, operand) in rest {
             let right = self.part(operand);
             let zero = match &right {
-                Came::Value(value) => value.as_int() == Some(0) || value.as_duration() == Some(0),
-                Came::Unknown | Came::Fails(_) => false,
+                Evaluated::Value(value) => {
+                    value.as_int() == Some(0) || value.as_duration() == Some(0)
+                }
+                Evaluated::Unknown | Evaluated::Fails(_) => false,
             };
             let message = if *operator == Operator::DivideNonzero {
                 "divide by zero"
@@ -376,9 +379,9 @@ impl<'a> Folding<'a> {
         };
         for operand in others {
             match self.lenient(operand) {
-                Came::Value(value) if !value.is_null() => return,
-                Came::Fails(_) => return,
-                Came::Value(_) | Came::Unknown => {}
+                Evaluated::Value(value) if !value.is_null() => return,
+                Evaluated::Fails(_) => return,
+                Evaluated::Value(_) | Evaluated::Unknown => {}
             }
         }
         self.part(last);
@@ -387,10 +390,10 @@ impl<'a> Folding<'a> {
     fn conditional(&mut self, arms: &[(Node, Node)], otherwise: &Node) {
         for (condition, result) in arms {
             match self.part(condition) {
-                Came::Value(Value::Bool(false)) => {}
-                Came::Value(Value::Bool(true)) => return drop(self.part(result)),
-                Came::Value(_) | Came::Fails(_) => return,
-                Came::Unknown => drop(self.part(result)),
+                Evaluated::Value(Value::Bool(false)) => {}
+                Evaluated::Value(Value::Bool(true)) => return drop(self.part(result)),
+                Evaluated::Value(_) | Evaluated::Fails(_) => return,
+                Evaluated::Unknown => drop(self.part(result)),
             }
         }
         self.part(otherwise);
@@ -398,18 +401,18 @@ impl<'a> Folding<'a> {
 
     fn choice(&mut self, subject: &Node, arms: &[(Matcher, Node)]) {
         match self.part(subject) {
-            Came::Value(value) => {
+            Evaluated::Value(value) => {
                 if let Some((_, result)) = arms.iter().find(|(matcher, _)| matcher.matches(&value))
                 {
                     self.part(result);
                 }
             }
-            Came::Unknown => arms.iter().for_each(|(_, result)| drop(self.part(result))),
-            Came::Fails(_) => {}
+            Evaluated::Unknown => arms.iter().for_each(|(_, result)| drop(self.part(result))),
+            Evaluated::Fails(_) => {}
         }
     }
 
-    /// The arguments of a call, and whether it takes none of them whatever the others are.
+    /// Folds the arguments of a call, and reports a call that fails whatever the unknown arguments are.
     fn call(
         &mut self,
         function: &'static Function,
@@ -420,11 +423,11 @@ impl<'a> Folding<'a> {
         let mut given = receiver.into_iter().collect::<Vec<_>>();
         let mut read = Vec::new();
         for argument in arguments {
-            let came = self.part(argument);
-            if matches!(came, Came::Value(_)) {
-                read.extend(self.around.read.borrow().iter().copied());
+            let evaluated = self.part(argument);
+            if matches!(evaluated, Evaluated::Value(_)) {
+                read.extend(self.environment.read.borrow().iter().copied());
             }
-            given.push(given_by(argument, came));
+            given.push(given_by(argument, evaluated));
         }
         if let Some(failure) = function.refuses.and_then(|refuses| refuses(&given)) {
             self.failures.push(AlwaysFails {
@@ -434,9 +437,11 @@ impl<'a> Folding<'a> {
         }
     }
 
-    /// `base` is the value before the first link, where that is evaluated as one.
-    fn links(&mut self, base: Option<(&Node, Came)>, links: &[Link]) {
-        let mut before = base.map_or(Given::Unknown, |(node, came)| given_by(node, came));
+    /// Folds the parts of links. `base` is the value before the first link, if it is evaluated as a value.
+    fn links(&mut self, base: Option<(&Node, Evaluated)>, links: &[Link]) {
+        let mut before = base.map_or(Given::Unknown, |(node, evaluated)| {
+            given_by(node, evaluated)
+        });
         for link in links {
             match &link.op {
                 LinkOp::Field { .. } | LinkOp::Matches(_) | LinkOp::Fail(_) => {}
@@ -451,7 +456,7 @@ impl<'a> Folding<'a> {
         }
     }
 
-    /// The parts of a macro that hold for every element.
+    /// Folds the parts of a macro that are the same for every element.
     fn comprehension(&mut self, comprehension: &Comprehension) {
         if let Some(condition) = &comprehension.condition {
             self.part(condition);
@@ -459,18 +464,20 @@ impl<'a> Folding<'a> {
         let body = &comprehension.body;
         if !matches!(comprehension.kind, MacroKind::All | MacroKind::Exists) {
             drop(self.part(body));
-        } else if let Came::Fails(error) = self.attempt(|machine| machine.node(body)) {
+        } else if let Evaluated::Fails(error) = self.try_evaluate(|machine| machine.node(body)) {
             // Another element may decide, unless all of them fail.
             self.fails(error);
         }
     }
 }
 
-/// What a function is given by an argument.
-fn given_by(node: &Node, came: Came) -> Given {
-    match (came, &node.op) {
-        (Came::Value(value), _) => Given::Value(value),
-        (Came::Unknown | Came::Fails(_), Op::List(elements)) => Given::Elements(elements.len()),
-        (Came::Unknown | Came::Fails(_), _) => Given::Unknown,
+/// Returns what is known about an argument of a function.
+fn given_by(node: &Node, evaluated: Evaluated) -> Given {
+    match (evaluated, &node.op) {
+        (Evaluated::Value(value), _) => Given::Value(value),
+        (Evaluated::Unknown | Evaluated::Fails(_), Op::List(elements)) => {
+            Given::Elements(elements.len())
+        }
+        (Evaluated::Unknown | Evaluated::Fails(_), _) => Given::Unknown,
     }
 }

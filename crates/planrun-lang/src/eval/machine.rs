@@ -1,4 +1,4 @@
-//! The evaluator: walks checked code, counting its work.
+//! Evaluates checked expressions and counts the work.
 
 use std::cmp::Ordering;
 
@@ -13,27 +13,27 @@ use crate::source::Span;
 use crate::types::Type;
 use crate::value::{Key, Map, Value};
 
-/// How deep a produced value may nest, so that nothing that walks values meets the end of the stack.
+/// Maximum nesting depth of a produced value, so that recursive walks over values do not overflow the stack.
 const MAX_DEPTH: usize = 256;
 
-/// So many parts a value that is made may have, those that it shares counted once for each place. The largest result
-/// of a tool has fewer.
+/// Maximum number of parts of a produced value; shared parts count once for each place. The largest tool result has
+/// fewer.
 const MAX_PARTS: u64 = 8 * 1024 * 1024;
 
-/// So many arguments, receiver included, are passed without an allocation.
+/// Maximum number of arguments, including the receiver, that are passed without an allocation.
 const STACKED_ARGUMENTS: usize = 4;
 
 /// One evaluation.
 pub(super) struct Machine<'a> {
     environment: &'a dyn Environment,
-    /// The variables of macros; none where nobody has said what it stands for.
+    /// Variables of macros; `None` while a variable has no value.
     pub(super) registers: Vec<Option<Value>>,
     remaining: u64,
-    /// Whether a variable was read that stands for nothing yet.
-    pub(super) open: bool,
+    /// Whether a variable without a value was read.
+    pub(super) read_unset: bool,
 }
 
-/// What a node gives.
+/// Result of evaluating a node.
 pub(super) type Outcome = Result<Value, EvalError>;
 
 impl<'a> Machine<'a> {
@@ -46,7 +46,7 @@ impl<'a> Machine<'a> {
             environment,
             registers,
             remaining: limit,
-            open: false,
+            read_unset: false,
         }
     }
 
@@ -59,12 +59,12 @@ impl<'a> Machine<'a> {
         Ok(value)
     }
 
-    /// How much may still be done.
+    /// Returns the remaining cost.
     pub(super) fn left(&self) -> u64 {
         self.remaining
     }
 
-    /// Evaluates one operation. The arms are calls, which keeps the frames of deep nesting small.
+    /// Evaluates one operation. The arms are calls, which keeps the stack frames of deep nesting small.
     pub(super) fn node(&mut self, node: &Node) -> Outcome {
         self.charge(1, node.span)?;
         match &node.op {
@@ -107,7 +107,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Counts work and stops where there is too much of it.
+    /// Charges a cost, and fails if the limit is exceeded.
     pub(super) fn charge(&mut self, cost: u64, span: Span) -> Result<(), EvalError> {
         match self.remaining.checked_sub(cost) {
             Some(rest) => {
@@ -122,7 +122,7 @@ impl<'a> Machine<'a> {
         if let Some(Some(value)) = self.registers.get(usize::from(register)) {
             Ok(value.clone())
         } else {
-            self.open = true;
+            self.read_unset = true;
             Err(unset(span))
         }
     }
@@ -157,7 +157,7 @@ impl<'a> Machine<'a> {
         self.is_match(&value, pattern, span)
     }
 
-    /// Whether text matches a pattern; the work is linear in the text.
+    /// Matches text against a pattern; the cost is linear in the text.
     pub(super) fn is_match(&mut self, value: &Value, pattern: &Regex, span: Span) -> Outcome {
         let Value::String(text) = value else {
             return Err(EvalError::at(span)(no_method("matches", value)));
@@ -172,7 +172,7 @@ impl<'a> Machine<'a> {
         self.node(body)
     }
 
-    /// Counts the size of a value that was just made.
+    /// Charges the size of a value.
     pub(super) fn charge_for(&mut self, value: &Value, span: Span) -> Result<(), EvalError> {
         let size = match value {
             Value::String(text) => text.len() / 16,
@@ -223,7 +223,7 @@ impl<'a> Machine<'a> {
 
     fn apply(&mut self, function: &'static Function, values: &[Value], span: Span) -> Outcome {
         for value in values {
-            // What a function reads is work as well as what it makes.
+            // Reading a value costs as much as producing it.
             self.charge_for(value, span)?;
             if function.walks {
                 bounded(value, span)?;
@@ -281,7 +281,7 @@ impl<'a> Machine<'a> {
         Key::written(&value).ok_or_else(|| bad_key(&value, node.span))
     }
 
-    /// `&&` and `||`: an operand that decides outweighs errors of the others, whatever their order.
+    /// Evaluates `&&` and `||`: a deciding operand outweighs errors of the others, whatever their order.
     fn logical(&mut self, operands: &[Node], decisive: bool, symbol: &str) -> Outcome {
         let mut failed = None;
         for operand in operands {
@@ -372,23 +372,19 @@ impl<'a> Machine<'a> {
 fn too_much_work(span: Span) -> EvalError {
     EvalError::new(
         FailureKind::CostLimit,
-        "the expression does more work than one evaluation may",
+        "the expression exceeds the work limit of one evaluation",
         span,
     )
 }
 
 #[cold]
 fn unset(span: Span) -> EvalError {
-    EvalError::new(
-        FailureKind::Unknown,
-        "this variable stands for nothing yet",
-        span,
-    )
+    EvalError::new(FailureKind::Unknown, "this variable has no value yet", span)
 }
 
 #[cold]
 fn no_arm(value: &Value, span: Span) -> EvalError {
-    let message = format!("no arm of `match` takes {}", value.preview(80));
+    let message = format!("no arm of `match` covers {}", value.preview(80));
     EvalError::new(FailureKind::InvalidArgument, message, span)
 }
 
@@ -405,23 +401,23 @@ fn bad_key(value: &Value, span: Span) -> EvalError {
 fn repeated_key(key: &Key, span: Span) -> EvalError {
     EvalError::new(
         FailureKind::DuplicateKey,
-        format!("repeated key: `{key}` stands twice in one object"),
+        format!("repeated key: `{key}` occurs twice in one object"),
         span,
     )
 }
 
-/// The text of a value within text.
+/// Returns the text of a value inside a template.
 fn interpolated(value: &Value, span: Span) -> Result<String, EvalError> {
     value.interpolated().ok_or_else(|| {
         let message = format!(
-            "only string, number and bool stand in text, not {}",
+            "only strings, numbers and bools can be interpolated, not {}",
             value.kind_name()
         );
         EvalError::new(FailureKind::NoOverload, message, span)
     })
 }
 
-/// A value where a truth value is wanted.
+/// Returns the error for a value where a bool is required.
 pub(super) fn not_a_bool(symbol: &str, value: &Value, span: Span) -> EvalError {
     let message = format!(
         "no such overload: `{symbol}` takes a bool, not {}",
@@ -430,7 +426,7 @@ pub(super) fn not_a_bool(symbol: &str, value: &Value, span: Span) -> EvalError {
     EvalError::new(FailureKind::NoOverload, message, span)
 }
 
-/// A method on a value that has none of that name.
+/// Returns the error for a value without the named method.
 pub(super) fn no_method(name: &str, value: &Value) -> Failure {
     Failure::new(
         FailureKind::NoOverload,
@@ -438,7 +434,7 @@ pub(super) fn no_method(name: &str, value: &Value) -> Failure {
     )
 }
 
-/// Whether a node only reads what is there already.
+/// Reports whether a node only reads a value that exists already.
 fn is_read(node: &Node) -> bool {
     if let Op::Path { base, links } = &node.op {
         let computed = |link: &Link| !matches!(link.op, LinkOp::Field { .. } | LinkOp::Index(_));
@@ -447,13 +443,13 @@ fn is_read(node: &Node) -> bool {
     matches!(node.op, Op::Constant(_) | Op::Place(_))
 }
 
-/// Refuses a value that is too deep or too large for whoever walks it: one that shares its parts is soon larger than
-/// the work that made it.
+/// Fails if a value is too deep or too large to be walked: with shared parts it can be larger than the work that made
+/// it.
 fn bounded(value: &Value, span: Span) -> Result<(), EvalError> {
     parts(value, span).map(drop)
 }
 
-/// How many parts a value has; none where it is no list and no map.
+/// Returns the number of parts of a value; 0 if it is neither a list nor a map.
 fn parts(value: &Value, span: Span) -> Result<u64, EvalError> {
     let mut left = MAX_PARTS;
     count(value, MAX_DEPTH, &mut left)
@@ -489,7 +485,7 @@ fn count(value: &Value, depth: usize, left: &mut u64) -> Result<(), String> {
     }
 }
 
-/// Counts what a list or map holds, and tells how deep its parts may still be.
+/// Counts the parts of a list or map, and returns the remaining depth for them.
 fn enter(size: usize, depth: usize, left: &mut u64) -> Result<usize, String> {
     *left = left
         .checked_sub(size as u64)

@@ -1,4 +1,4 @@
-//! Pure evaluation of checked expressions.
+//! Evaluates checked expressions without side effects.
 
 mod comprehension;
 mod constants;
@@ -18,19 +18,19 @@ use crate::source::Span;
 use crate::types::{ErrorClass, Validation, convert};
 use crate::value::Value;
 
-pub use constants::{Constants, LedTo, Lost};
-pub use known::{AlwaysFails, Came, Folding, Knowledge, come};
+pub use constants::{Cause, ConstantFailure, Constants};
+pub use known::{AlwaysFails, Evaluated, Folding, Knowledge, evaluate_partially};
 pub use text::{TextError, eval_text};
 
-/// What an expression may ask of the run around it.
+/// What an expression can read of the run around it.
 pub trait Environment {
-    /// The value at a place; null where its guard was false.
+    /// Returns the value at a place; null if its guard was false.
     ///
     /// # Errors
-    /// Where the value is itself an expression that failed, such as a `let`.
+    /// Returns an error if the value is itself an expression that failed, such as a `let`.
     fn value(&self, place: Place) -> Result<Value, EvalError>;
     fn state(&self, place: Place) -> StepState;
-    /// The branch of a `race` that succeeded first.
+    /// Returns the branch of a `race` that succeeded first.
     fn winner(&self, place: Place) -> Option<Arc<str>>;
 }
 
@@ -38,27 +38,28 @@ pub trait Environment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvalError {
     pub kind: FailureKind,
-    /// One sentence in plain words.
+    /// One plain sentence.
     pub message: Arc<str>,
     /// The part of the expression that failed.
     pub span: Span,
 }
 
-/// How much one evaluation may do: operations and elements of produced data, together.
+/// Cost limit of one evaluation: operations plus elements of produced data.
 pub const DEFAULT_COST_LIMIT: u64 = 1_000_000;
 
-/// The value of an expression.
+/// Evaluates an expression.
 ///
 /// # Errors
-/// Overflow, division by zero, a missing key, an index out of range, values that no overload takes, or too much work.
+/// Returns an error on overflow, division by zero, a missing key, an index out of range, values that no overload takes,
+/// or if the cost limit is exceeded.
 pub fn evaluate(code: &Code, environment: &dyn Environment) -> Result<Value, EvalError> {
     evaluate_within(code, environment, DEFAULT_COST_LIMIT)
 }
 
-/// The value of an expression, with a cost limit of its own.
+/// Evaluates an expression with its own cost limit.
 ///
 /// # Errors
-/// As [`evaluate`].
+/// As for [`evaluate`].
 pub fn evaluate_within(
     code: &Code,
     environment: &dyn Environment,
@@ -69,7 +70,7 @@ pub fn evaluate_within(
     placed(code, value)
 }
 
-/// The value of an expression as what its place makes of it.
+/// Converts the value of an expression to the type of its place.
 fn placed(code: &Code, value: Value) -> Result<Value, EvalError> {
     match &code.into {
         Some(place) => convert(value, &place.to).map_err(|mismatch| {
@@ -80,7 +81,7 @@ fn placed(code: &Code, value: Value) -> Result<Value, EvalError> {
 }
 
 impl EvalError {
-    /// An error at a part of an expression.
+    /// Creates an error at a part of an expression.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<Arc<str>>, span: Span) -> Self {
         Self {
@@ -90,13 +91,13 @@ impl EvalError {
         }
     }
 
-    /// An error that concerns the value itself: the right kind of computation and a value that cannot be used.
+    /// Creates an error about a value that the operation cannot use although it has the right type.
     #[must_use]
     pub fn plain(message: impl Into<Arc<str>>, span: Span) -> Self {
         Self::new(FailureKind::InvalidArgument, message, span)
     }
 
-    /// The class that a failing expression has as the error of a step.
+    /// Returns the class of the error that a failing expression gives its step.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         ErrorClass::Validation(Validation::Expression)

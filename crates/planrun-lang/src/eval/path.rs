@@ -1,4 +1,4 @@
-//! Paths: fields, indices and methods, and what they give where something is absent.
+//! Evaluates paths: fields, indices and methods, and their results where something is absent.
 
 use super::EvalError;
 use super::machine::{Machine, Outcome};
@@ -7,22 +7,22 @@ use crate::sema::expr::{Link, LinkOp, Node, Op};
 use crate::source::Span;
 use crate::value::{Key, Map, Value};
 
-/// What is done about something that is not there.
+/// What happens where a value is absent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Absence {
     Fails,
-    /// A null that is read through makes the path null; what is missing fails.
+    /// Reading through null makes the path null; a missing key or index fails.
     Null,
     /// Every absence makes the path null.
     Lenient,
 }
 
-/// What is at the end of one link.
+/// Result of following one link.
 enum Found {
     Value(Value),
     /// The value before the link is null.
     Null(EvalError),
-    /// There is no such key, or the index is beyond the end.
+    /// The key does not exist, or the index is out of range.
     Missing(EvalError),
 }
 
@@ -45,7 +45,7 @@ impl Machine<'_> {
         Ok(value)
     }
 
-    /// The value of the left side of `??`: absence anywhere on its path is null.
+    /// Evaluates an operand left of `??`: absence anywhere on its path gives null.
     pub(super) fn lenient(&mut self, node: &Node) -> Outcome {
         match &node.op {
             Op::Path { base, links } => {
@@ -56,7 +56,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether the last link of a path is there and not null where its type lets it be missing.
+    /// Evaluates `has`: whether the last link exists and, if its type lets it be missing, is not null.
     pub(super) fn has(&mut self, node: &Node) -> Outcome {
         let Op::Path { base, links } = &node.op else {
             return Ok(Value::Bool(!self.node(node)?.is_null()));
@@ -86,7 +86,7 @@ impl Machine<'_> {
         }
     }
 
-    /// A link that computes a value, and so is never absent.
+    /// Evaluates a link that computes a value and thus is never absent.
     fn computed(&mut self, value: Value, link: &Link) -> Outcome {
         match &link.op {
             LinkOp::Call {
@@ -137,7 +137,7 @@ fn field(value: &Value, key: &Key, optional: bool, span: Span) -> Result<Found, 
 fn element(value: &Value, index: &Value, span: Span) -> Result<Found, EvalError> {
     match value {
         Value::Map(entries) => {
-            let found = Key::sought(index).and_then(|key| entries.get(&key));
+            let found = Key::lookup(index).and_then(|key| entries.get(&key));
             Ok(found.map_or_else(
                 || Found::Missing(no_such_key(&index.preview(60), entries, span)),
                 |value| Found::Value(value.clone()),
@@ -182,20 +182,20 @@ fn null_before(span: Span) -> EvalError {
     )
 }
 
-/// The names that a message lists.
-const SHOWN: usize = 8;
+/// Maximum number of keys that a message lists.
+const MAX_LISTED_KEYS: usize = 8;
 
 fn no_such_key(key: &str, entries: &Map, span: Span) -> EvalError {
     let mut message = format!("no such key: {key}");
     if !entries.is_empty() {
         let known: Vec<String> = entries
             .keys()
-            .take(SHOWN)
+            .take(MAX_LISTED_KEYS)
             .map(ToString::to_string)
             .collect();
-        message.push_str("; there is ");
+        message.push_str("; available: ");
         message.push_str(&known.join(", "));
-        if entries.len() > SHOWN {
+        if entries.len() > MAX_LISTED_KEYS {
             message.push_str(", …");
         }
     }

@@ -1,4 +1,4 @@
-//! One expression from its text, over values that are only known at run time.
+//! Evaluates an expression from its text, over values whose types are only known at run time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,19 +19,18 @@ use crate::value::Value;
 /// Why a text has no value.
 #[derive(Debug)]
 pub struct TextError {
-    /// What happened, in one sentence.
+    /// One sentence.
     pub message: String,
-    /// What a check finds in the text: the explanation.
+    /// Diagnostics of the check, which explain the error.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The value of an expression as text, where `bindings` are the names that it may read.
+/// Evaluates an expression from its text; `bindings` are the names that it may read.
 ///
-/// What a check finds does not stop an expression whose evaluation succeeds: the bindings are data, whose types nobody
-/// has declared.
+/// Diagnostics of the check do not prevent an evaluation that succeeds: the types of the bindings are not declared.
 ///
 /// # Errors
-/// Text that is no expression, and every failure of its evaluation.
+/// Returns an error if the text is not an expression or its evaluation fails.
 pub fn eval_text(text: &str, bindings: &IndexMap<String, Value>) -> Result<Value, TextError> {
     let source = SourceFile::new("expression", text);
     let (tree, mut diagnostics) = syntax::parse_expression(&source);
@@ -49,13 +48,13 @@ pub fn eval_text(text: &str, bindings: &IndexMap<String, Value>) -> Result<Value
     let names = Names { bindings };
     let code = Checker::new(&names, &mut diagnostics).check(&tree);
     evaluate(&code, &names).map_err(|error| TextError {
-        message: told(&error, &diagnostics),
+        message: message_of(&error, &diagnostics),
         diagnostics,
     })
 }
 
-/// The failure, with the finding at the same place where there is one.
-fn told(error: &EvalError, diagnostics: &[Diagnostic]) -> String {
+/// Returns the message of the failure, with the diagnostic at the same place if there is one.
+fn message_of(error: &EvalError, diagnostics: &[Diagnostic]) -> String {
     let within = |span: Span| span.start >= error.span.start && span.end <= error.span.end;
     match diagnostics
         .iter()
@@ -69,7 +68,7 @@ fn told(error: &EvalError, diagnostics: &[Diagnostic]) -> String {
     }
 }
 
-/// Bindings as names and as values.
+/// Bindings as a scope and as an environment.
 struct Names<'a> {
     bindings: &'a IndexMap<String, Value>,
 }

@@ -1,4 +1,4 @@
-//! One value, built from the schema downwards.
+//! Generates one value from the root of the schema downwards.
 
 use std::collections::BTreeSet;
 
@@ -6,41 +6,41 @@ use serde_json::{Map, Value as Json};
 
 use super::chance::{below, mixed};
 use super::demand::{Demand, gather, same};
-use super::edges::{Edge, Twist};
+use super::edges::{Deviation, Edge};
 use super::kinds::Kinds;
 use super::place::Places;
 use super::reference::{Documents, Part};
 use super::{number, text};
 
-/// What lies deeper than this is null.
+/// Maximum depth; deeper values are null.
 const MAX_DEPTH: usize = 48;
-/// From this depth on, the plainest alternative is taken.
+/// Depth from which the simplest alternative is chosen.
 const PLAIN_DEPTH: usize = 6;
-/// A value with more parts than this leaves out what need not be there.
+/// Number of parts from which optional parts of a value are left out.
 const MAX_PARTS: usize = 3_000;
 
-/// Builds one value.
+/// Generates one value.
 pub(super) struct Builder<'a> {
     pub documents: &'a Documents,
     pub arguments: &'a Map<String, Json>,
-    twists: &'a [Twist],
+    deviations: &'a [Deviation],
     pub places: &'a mut Places,
     seed: u64,
-    /// The edges that the places seen so far offer, where somebody asks.
-    pub offers: Option<Vec<Twist>>,
+    /// The deviations offered by the places visited so far; `None` if they are not collected.
+    pub offers: Option<Vec<Deviation>>,
     pub parts: usize,
-    /// The references followed on the way down, to see recursion.
+    /// References followed on the way down, to detect recursion.
     open: Vec<String>,
 }
 
-/// Where a value stands, and the chance that it has.
+/// The position of a value and its pseudorandom seed.
 pub(super) struct Spot {
     pub place: String,
     pub depth: usize,
     pub salt: u64,
-    /// How often the place was made anew.
+    /// Number of times that the place has been regenerated.
     pub count: u64,
-    /// What of that count has not been used for a choice yet.
+    /// The part of that count that has not been used for a choice yet.
     digits: u64,
 }
 
@@ -49,13 +49,13 @@ impl<'a> Builder<'a> {
         documents: &'a Documents,
         arguments: &'a Map<String, Json>,
         seed: u64,
-        twists: &'a [Twist],
+        deviations: &'a [Deviation],
         places: &'a mut Places,
     ) -> Self {
         Self {
             documents,
             arguments,
-            twists,
+            deviations,
             places,
             seed,
             offers: None,
@@ -71,7 +71,7 @@ impl<'a> Builder<'a> {
         self.value(&demand, &mut spot)
     }
 
-    /// The spot below another.
+    /// Returns the spot of a part of another spot.
     pub fn below(&self, spot: &Spot, name: &str) -> Spot {
         let place = format!(
             "{}/{}",
@@ -98,7 +98,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What is asked of a spot, with its alternatives chosen.
+    /// Collects the constraints of a spot and chooses their alternatives.
     pub fn demand(&mut self, parts: &[Part], spot: &mut Spot) -> Demand {
         let mut chosen = 0;
         let (documents, deep) = (self.documents, spot.depth > PLAIN_DEPTH);
@@ -108,12 +108,15 @@ impl<'a> Builder<'a> {
             for index in 0..alternatives.len() {
                 self.offer(&spot.place, Edge::Alternative(number, index));
             }
-            let twisted = self.twists.iter().filter(|twist| twist.place == spot.place);
-            let twisted = twisted.filter_map(|twist| match twist.edge {
+            let here = self
+                .deviations
+                .iter()
+                .filter(|deviation| deviation.place == spot.place);
+            let requested = here.filter_map(|deviation| match deviation.edge {
                 Edge::Alternative(own, index) if own == number => Some(index),
                 _ => None,
             });
-            if let Some(index) = twisted.reduce(|_, later| later) {
+            if let Some(index) = requested.reduce(|_, later| later) {
                 return index.min(alternatives.len().saturating_sub(1));
             }
             let order = order(alternatives, deep);
@@ -121,12 +124,12 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// A value for demands.
+    /// Generates a value that meets the constraints.
     pub fn value(&mut self, demand: &Demand, spot: &mut Spot) -> Json {
         self.parts += 1;
-        // Of a result of which nothing is known, nothing is made up.
+        // A result without any constraint is null rather than invented.
         if spot.depth > MAX_DEPTH
-            || spot.place.is_empty() && spot.count == 0 && demand.says_nothing()
+            || spot.place.is_empty() && spot.count == 0 && demand.is_unconstrained()
         {
             return Json::Null;
         }
@@ -139,14 +142,16 @@ impl<'a> Builder<'a> {
                 self.offer(&spot.place, Edge::Kind(*kind));
             }
         }
-        let kind = self.kind_wanted(spot).filter(|kind| kinds.contains(kind));
+        let kind = self
+            .requested_kind(spot)
+            .filter(|kind| kinds.contains(kind));
         let kind = kind.or_else(|| kinds.get(spot.pick(kinds.len())).copied());
-        let free = self.offers.is_none() && self.twists.is_empty();
-        if let Some(shown) = self
-            .shown(demand, spot)
-            .filter(|shown| free || !shown.is_object() && !shown.is_array())
+        let free = self.offers.is_none() && self.deviations.is_empty();
+        if let Some(example) = self
+            .example(demand, spot)
+            .filter(|example| free || !example.is_object() && !example.is_array())
         {
-            return shown;
+            return example;
         }
         let before = self.open.len();
         self.open.extend(demand.followed.iter().cloned());
@@ -163,7 +168,7 @@ impl<'a> Builder<'a> {
         value
     }
 
-    /// Whether what these demands follow is being built already.
+    /// Returns true if a value with these references is already being generated.
     pub fn recurs(&self, demand: &Demand) -> bool {
         demand
             .followed
@@ -171,45 +176,45 @@ impl<'a> Builder<'a> {
             .any(|reference| self.open.contains(reference))
     }
 
-    /// Whether what need not be there should be left out by now.
+    /// Returns true if optional parts should be left out.
     pub fn is_full(&self, spot: &Spot) -> bool {
         spot.depth > PLAIN_DEPTH || self.parts > MAX_PARTS
     }
 
     pub fn offer(&mut self, place: &str, edge: Edge) {
         if let Some(offers) = &mut self.offers {
-            let twist = Twist {
+            let deviation = Deviation {
                 place: place.to_owned(),
                 edge,
             };
-            if !offers.contains(&twist) {
-                offers.push(twist);
+            if !offers.contains(&deviation) {
+                offers.push(deviation);
             }
         }
     }
 
-    /// Whether this edge is wanted here.
-    pub fn wants(&self, place: &str, edge: &Edge) -> bool {
-        self.twists
+    /// Returns true if this edge is requested at this place.
+    pub fn requests(&self, place: &str, edge: &Edge) -> bool {
+        self.deviations
             .iter()
-            .any(|twist| twist.edge == *edge && twist.place == place)
+            .any(|deviation| deviation.edge == *edge && deviation.place == place)
     }
 
-    /// Whether an edge is wanted here or further down.
-    pub fn twisted(&self, place: &str) -> bool {
-        self.twists.iter().any(|twist| {
-            twist
+    /// Returns true if an edge is requested at this place or below it.
+    pub fn deviates(&self, place: &str) -> bool {
+        self.deviations.iter().any(|deviation| {
+            deviation
                 .place
                 .strip_prefix(place)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
     }
 
-    fn kind_wanted(&self, spot: &Spot) -> Option<Kinds> {
-        self.twists
+    fn requested_kind(&self, spot: &Spot) -> Option<Kinds> {
+        self.deviations
             .iter()
-            .filter(|twist| twist.place == spot.place)
-            .find_map(|twist| match twist.edge {
+            .filter(|deviation| deviation.place == spot.place)
+            .find_map(|deviation| match deviation.edge {
                 Edge::Kind(kind) => Some(kind),
                 _ => None,
             })
@@ -222,10 +227,11 @@ impl<'a> Builder<'a> {
             .filter(|value| demand.kinds.has(Kinds::of(value)) && !excluded(value))
             .collect();
         (0..open.len()).for_each(|index| self.offer(&spot.place, Edge::Member(index)));
-        let twisted = (0..open.len()).find(|index| self.wants(&spot.place, &Edge::Member(*index)));
-        // Made anew, the next one comes, so that each has its turn.
+        let requested =
+            (0..open.len()).find(|index| self.requests(&spot.place, &Edge::Member(*index)));
+        // Regeneration takes the next value, so that every value is tried.
         let start = mixed(self.seed, &spot.place);
-        let index = twisted.unwrap_or_else(|| below(start.wrapping_add(spot.count), open.len()));
+        let index = requested.unwrap_or_else(|| below(start.wrapping_add(spot.count), open.len()));
         open.get(index)
             .copied()
             .or(listed.first())
@@ -233,12 +239,12 @@ impl<'a> Builder<'a> {
             .unwrap_or(Json::Null)
     }
 
-    fn shown(&self, demand: &Demand, spot: &Spot) -> Option<Json> {
-        if spot.count > 0 || self.twisted(&spot.place) {
+    fn example(&self, demand: &Demand, spot: &Spot) -> Option<Json> {
+        if spot.count > 0 || self.deviates(&spot.place) {
             return None;
         }
         let open: Vec<&Json> = demand
-            .shown
+            .examples
             .iter()
             .filter(|value| demand.kinds.has(Kinds::of(value)))
             .collect();
@@ -246,39 +252,39 @@ impl<'a> Builder<'a> {
     }
 
     fn text(&mut self, demand: &Demand, spot: &Spot) -> Json {
-        let ways = [
-            (Edge::Least, text::Wanted::Shortest),
-            (Edge::Most, text::Wanted::Longest),
-            (Edge::Unusual, text::Wanted::Unusual),
+        let choices = [
+            (Edge::Least, text::Target::Shortest),
+            (Edge::Most, text::Target::Longest),
+            (Edge::Unusual, text::Target::Unusual),
         ];
-        let mut wanted = text::Wanted::Usual;
-        for (edge, way) in ways {
-            if self.wants(&spot.place, &edge) {
-                wanted = way;
+        let mut target = text::Target::Usual;
+        for (edge, choice) in choices {
+            if self.requests(&spot.place, &edge) {
+                target = choice;
             }
             self.offer(&spot.place, edge);
         }
-        Json::String(text::text(demand, spot.salt, spot.count, wanted))
+        Json::String(text::text(demand, spot.salt, spot.count, target))
     }
 
     fn number(&mut self, demand: &Demand, spot: &Spot, whole: bool) -> Json {
-        let ways = [
-            (Edge::Near(0), number::Wanted::Near(0)),
-            (Edge::Near(-1), number::Wanted::Near(-1)),
-            (Edge::Near(1), number::Wanted::Near(1)),
-            (Edge::Least, number::Wanted::Least),
-            (Edge::Most, number::Wanted::Most),
+        let choices = [
+            (Edge::Near(0), number::Target::Near(0)),
+            (Edge::Near(-1), number::Target::Near(-1)),
+            (Edge::Near(1), number::Target::Near(1)),
+            (Edge::Least, number::Target::Least),
+            (Edge::Most, number::Target::Most),
         ];
-        let mut wanted = number::Wanted::By(spot.salt);
-        for (edge, way) in ways {
-            if self.wants(&spot.place, &edge) {
-                wanted = way;
+        let mut target = number::Target::By(spot.salt);
+        for (edge, choice) in choices {
+            if self.requests(&spot.place, &edge) {
+                target = choice;
             }
             self.offer(&spot.place, edge);
         }
         let made = demand
             .bounds
-            .number(whole, wanted)
+            .number(whole, target)
             .or_else(|| demand.bounds.bound());
         made.map_or(Json::from(0), Json::Number)
     }
@@ -286,7 +292,7 @@ impl<'a> Builder<'a> {
     fn truth(&mut self, demand: &Demand, spot: &Spot) -> Json {
         for truth in [true, false] {
             self.offer(&spot.place, Edge::Truth(truth));
-            if self.wants(&spot.place, &Edge::Truth(truth)) {
+            if self.requests(&spot.place, &Edge::Truth(truth)) {
                 return Json::Bool(truth);
             }
         }
@@ -300,7 +306,7 @@ impl<'a> Builder<'a> {
 }
 
 impl Spot {
-    /// The next choice of this place. Made anew, a place goes through all that it can choose.
+    /// Makes the next choice at this place. Regeneration goes through all choices.
     pub fn pick(&mut self, count: usize) -> usize {
         let count = u64::try_from(count).unwrap_or(1).max(1);
         let chosen = self.digits % count;
@@ -309,7 +315,7 @@ impl Spot {
     }
 }
 
-/// Alternatives in the order in which they are tried: null comes last, and deep down whatever refers to others.
+/// Returns the order in which alternatives are tried: null comes last, and at great depth also schemas with references.
 fn order(alternatives: &[Json], deep: bool) -> Vec<usize> {
     let null = |schema: &Json| schema.get("type").is_some_and(|name| name == "null");
     let refers = |schema: &Json| deep && schema.to_string().contains("ef\":");
@@ -322,7 +328,7 @@ fn order(alternatives: &[Json], deep: bool) -> Vec<usize> {
     order
 }
 
-/// The names of a list, each once.
+/// Removes duplicate names.
 pub(super) fn distinct(names: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     names

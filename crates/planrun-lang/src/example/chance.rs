@@ -1,6 +1,6 @@
-//! Chance that follows from a seed and a place alone.
+//! Pseudorandom numbers that depend only on a seed and a place.
 
-/// A number that follows from another number and a text.
+/// Derives a number from another number and a text.
 pub(super) fn mixed(salt: u64, text: &str) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&salt.to_le_bytes()).update(text.as_bytes());
@@ -9,7 +9,7 @@ pub(super) fn mixed(salt: u64, text: &str) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// One of `count` places, none of them where there are none.
+/// Selects an index below `count`; 0 if `count` is 0.
 pub(super) fn below(chance: u64, count: usize) -> usize {
     let count = u64::try_from(count).unwrap_or(u64::MAX).max(1);
     usize::try_from(chance % count).unwrap_or(0)

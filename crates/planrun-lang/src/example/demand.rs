@@ -1,4 +1,4 @@
-//! Everything that the schemas of one place ask of its value, references followed and alternatives chosen.
+//! Collects the constraints of all schemas of one place, with references followed and alternatives chosen.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -8,17 +8,17 @@ use super::number::Bounds;
 use super::reference::{Documents, Part};
 use crate::types::TYPE_KEYWORD;
 
-/// Schemas of one place beyond this number are left to the validator.
+/// Maximum number of schemas of one place; further ones are left to the validator.
 const MAX_PARTS: usize = 400;
 
-/// What one schema says of the elements of a list: by place, and of the rest.
+/// Constraints of one schema on the elements of a list: by position, and for the rest.
 #[derive(Debug)]
 pub(super) struct Elements {
     pub prefix: Vec<Part>,
     pub rest: Option<Part>,
 }
 
-/// What one schema says of the fields of an object.
+/// Constraints of one schema on the fields of an object.
 #[derive(Debug)]
 pub(super) struct Fields {
     pub named: Vec<(String, Part)>,
@@ -26,7 +26,7 @@ pub(super) struct Fields {
     pub rest: Option<Part>,
 }
 
-/// How many elements of which kind a list must contain.
+/// The number and the schema of elements that a list must contain.
 #[derive(Debug)]
 pub(super) struct Contains {
     pub part: Part,
@@ -34,8 +34,8 @@ pub(super) struct Contains {
     pub most: Option<u64>,
 }
 
-/// Keywords that only make sense for objects.
-const OF_OBJECTS: [&str; 11] = [
+/// Keywords that apply only to objects.
+const OBJECT_KEYWORDS: [&str; 11] = [
     "properties",
     "required",
     "additionalProperties",
@@ -49,19 +49,19 @@ const OF_OBJECTS: [&str; 11] = [
     "unevaluatedProperties",
 ];
 
-/// The demands of one place.
+/// The combined constraints of one place.
 #[derive(Debug, Default)]
 pub(super) struct Demand {
     pub kinds: Kinds,
-    /// Whether the schemas say something that only makes sense for values of these kinds.
+    /// Kinds of values that some keyword applies to.
     hinted: Vec<Kinds>,
-    /// Whether a type is named.
+    /// Whether a type is stated.
     pub typed: bool,
-    /// The values that are spelt out, where some are.
+    /// The listed values, if there is a list.
     pub listed: Option<Vec<Json>>,
     pub excluded: Vec<Json>,
-    /// Values that authors show: examples and defaults.
-    pub shown: Vec<Json>,
+    /// Values given by the author of the schema: examples and defaults.
+    pub examples: Vec<Json>,
     pub bounds: Bounds,
     pub length: Range,
     pub patterns: Vec<String>,
@@ -73,16 +73,16 @@ pub(super) struct Demand {
     pub size: Range,
     pub fields: Vec<Fields>,
     pub required: Vec<String>,
-    /// Names that bring others with them.
-    pub together: Vec<(String, Vec<String>)>,
-    /// Names that bring a schema with them.
+    /// Names of fields with the names of the fields that they require.
+    pub requires: Vec<(String, Vec<String>)>,
+    /// Names of fields with the schemas that apply if they are present.
     dependents: Vec<(String, Part)>,
     pub names: Vec<Part>,
     /// The references that were followed.
     pub followed: Vec<String>,
 }
 
-/// How many there may be.
+/// A range of counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Range {
     pub least: u64,
@@ -104,18 +104,18 @@ impl Range {
         };
     }
 
-    /// The number nearest to `wanted` within the range.
-    pub fn clamp(self, wanted: u64) -> u64 {
-        self.most.map_or(wanted.max(self.least), |most| {
-            wanted.max(self.least).min(most)
+    /// Returns the number nearest to `count` within the range.
+    pub fn clamp(self, count: u64) -> u64 {
+        self.most.map_or(count.max(self.least), |most| {
+            count.max(self.least).min(most)
         })
     }
 }
 
-/// Chooses one of several alternatives, which are given so that it may look at them.
+/// Chooses one of several alternatives.
 pub(super) type Choose<'c> = dyn FnMut(&[Json]) -> usize + 'c;
 
-/// What these schemas ask for together.
+/// Collects the constraints of these schemas.
 pub(super) fn gather(documents: &Documents, parts: &[Part], choose: &mut Choose<'_>) -> Demand {
     let mut gatherer = Gatherer {
         documents,
@@ -155,7 +155,7 @@ struct Gatherer<'a, 'c> {
 
 impl Gatherer<'_, '_> {
     fn part(&mut self, part: Part) {
-        // Beside a `$ref` that stands alone, an address counts for nothing either.
+        // Next to a `$ref` that excludes other keywords, `$id` is ignored, too.
         let alone = self.documents.alone && part.schema.get("$ref").is_some();
         let base = if alone {
             part.base.clone()
@@ -240,7 +240,7 @@ impl Gatherer<'_, '_> {
             .get("example")
             .or_else(|| object.get("default"))
             .filter(|value| !value.is_null());
-        demand.shown.extend(
+        demand.examples.extend(
             examples
                 .chain(single.filter(|_| !object.contains_key("examples")))
                 .cloned(),
@@ -294,7 +294,7 @@ impl Gatherer<'_, '_> {
         demand.items.narrow(object, "minItems", "maxItems");
         demand.unique |= object.get("uniqueItems") == Some(&Json::Bool(true));
         let (prefix, rest) = match object.get("items") {
-            // Drafts before 2020-12: a list of schemas, one a place.
+            // Drafts before 2020-12: a list of schemas, one per position.
             Some(Json::Array(places)) => (Some(places), object.get("additionalItems")),
             items => (object.get("prefixItems").and_then(Json::as_array), items),
         };
@@ -382,7 +382,7 @@ impl Gatherer<'_, '_> {
         demand.names.extend(object.get("propertyNames").map(part));
         for (name, needed) in entries("dependentRequired").chain(entries("dependencies")) {
             if needed.is_array() {
-                demand.together.push((name.clone(), texts(needed)));
+                demand.requires.push((name.clone(), texts(needed)));
             }
         }
         let schemas = entries("dependentSchemas").chain(entries("dependencies"));
@@ -390,7 +390,7 @@ impl Gatherer<'_, '_> {
         demand
             .dependents
             .extend(schemas.map(|(name, schema)| (name.clone(), part(schema))));
-        self.hint(object, Kinds::OBJECT, &OF_OBJECTS);
+        self.hint(object, Kinds::OBJECT, &OBJECT_KEYWORDS);
     }
 
     fn combined(&mut self, object: &Map<String, Json>, part: &dyn Fn(&Json) -> Part) {
@@ -442,14 +442,14 @@ impl Gatherer<'_, '_> {
             if let Some(reference) = object.get("$ref").and_then(Json::as_str) {
                 let target = self.documents.follow(reference, &part(excluded).base);
                 let Some(target) = target else { return };
-                self.other_than(target);
+                self.exclude_schema(target);
                 return;
             }
         }
-        self.other_than(part(excluded));
+        self.exclude_schema(part(excluded));
     }
 
-    fn other_than(&mut self, part: Part) {
+    fn exclude_schema(&mut self, part: Part) {
         let ways = negate(&part.schema);
         let everything =
             part.schema == Json::Bool(true) || part.schema.as_object().is_some_and(Map::is_empty);
@@ -462,13 +462,13 @@ impl Gatherer<'_, '_> {
                 }));
             }
             (true, true) => self.demand.kinds = Kinds::NONE,
-            // Of keywords that cannot be turned round the validator speaks.
+            // Keywords that cannot be negated are left to the validator.
             (true, false) => {}
         }
     }
 }
 
-/// Whether other schemas beside it may have looked at what is left over.
+/// Returns true if other schemas may already evaluate the remaining fields or elements.
 fn combines(schema: &Map<String, Json>) -> bool {
     let keywords = [
         "$ref",
@@ -483,14 +483,14 @@ fn combines(schema: &Map<String, Json>) -> bool {
     keywords.iter().any(|keyword| schema.contains_key(*keyword))
 }
 
-/// The fields of an error that a reader of errors asks for.
+/// Returns the constraints on an error value that a reader of errors relies on.
 fn error() -> Json {
     json!({"required": ["class", "message", "retryable"], "properties": {
         "class": {"enum": ["transient", "validation", "auth"]}, "message": {"type": "string"},
         "retryable": {"type": "boolean"}}})
 }
 
-/// Whether two JSON values are the same; `1` and `1.0` are.
+/// Compares two JSON values; `1` and `1.0` are equal.
 pub(super) fn same(left: &Json, right: &Json) -> bool {
     match (left, right) {
         (Json::Number(one), Json::Number(other)) => one == other || one.as_f64() == other.as_f64(),
@@ -499,7 +499,7 @@ pub(super) fn same(left: &Json, right: &Json) -> bool {
 }
 
 impl Demand {
-    /// The kinds that the value may have, the likeliest first.
+    /// Returns the kinds that the value may have, the most likely first.
     pub fn order(&self) -> Vec<Kinds> {
         let mut order: Vec<Kinds> = self
             .hinted
@@ -507,7 +507,7 @@ impl Demand {
             .copied()
             .filter(|kind| self.kinds.has(*kind))
             .collect();
-        // What is only a bound says nothing of whole numbers; a number with a fraction is the likelier one.
+        // If only bounds are given, a number with a fraction is more likely than an integer.
         let integer = self.kinds.has(Kinds::INTEGER) && !self.kinds.has(Kinds::FRACTION);
         let rest = if self.typed {
             Kinds::EACH
@@ -538,13 +538,14 @@ impl Demand {
         order
     }
 
-    /// Whether the schemas leave the value wholly open.
-    pub fn says_nothing(&self) -> bool {
-        let spelt = self.listed.is_some() || !self.excluded.is_empty() || !self.shown.is_empty();
-        self.kinds == Kinds::ALL && !self.typed && self.hinted.is_empty() && !spelt
+    /// Returns true if the schemas do not constrain the value.
+    pub fn is_unconstrained(&self) -> bool {
+        let has_values =
+            self.listed.is_some() || !self.excluded.is_empty() || !self.examples.is_empty();
+        self.kinds == Kinds::ALL && !self.typed && self.hinted.is_empty() && !has_values
     }
 
-    /// The schemas of the field with this name.
+    /// Returns the schemas of the field with this name.
     pub fn field(&self, name: &str) -> Vec<Part> {
         let mut parts = Vec::new();
         for fields in &self.fields {
@@ -567,8 +568,8 @@ impl Demand {
         parts
     }
 
-    /// Whether a field of this name brings a schema with it that is not looked at.
-    pub fn brings(&self, name: &str) -> bool {
+    /// Returns true if the field makes another schema apply that has not been collected.
+    pub fn has_dependent_schema(&self, name: &str) -> bool {
         self.dependents.iter().any(|(own, _)| own == name)
     }
 }

@@ -1,4 +1,4 @@
-//! The edges of a schema: found by building values that are unusual in one place, breadth first.
+//! Finds the edge cases of a schema by generating values that are unusual in one place, breadth first.
 
 use std::collections::VecDeque;
 
@@ -9,91 +9,91 @@ use super::kinds::Kinds;
 use super::place::Places;
 use super::{Examples, MAX_EDGES};
 
-/// So often the rest of a value is made anew around its edge.
+/// Number of attempts to generate the rest of a value around an edge case.
 pub(super) const TRIES: u64 = 12;
-/// So many candidates are looked at, fewer where a value has many parts.
+/// Maximum number of candidates; less if a value has many parts.
 const MAX_CANDIDATES: usize = 240;
-/// A value of so many parts costs as much as two small ones.
+/// Number of parts of a value that count as one more candidate.
 const PARTS_OF_ONE: usize = 20;
-/// So many choices lead to an edge at the most.
+/// Maximum number of deviations in one edge case.
 const MAX_STEPS: usize = 3;
 
-/// Something unusual at one place.
+/// An unusual choice at one place.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Twist {
+pub(super) struct Deviation {
     /// A JSON pointer.
     pub place: String,
     pub edge: Edge,
 }
 
-/// What is unusual.
+/// A kind of unusual choice.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Edge {
-    /// The field is not there.
+    /// The field is absent.
     Absent,
-    /// The shortest, the smallest, the empty.
+    /// The shortest, smallest or empty value.
     Least,
     /// A list of one element.
     One,
-    /// The longest, the largest.
+    /// The longest or largest value.
     Most,
-    /// The number next to this one.
+    /// The number nearest to this one.
     Near(i8),
-    /// Text that programs trip over.
+    /// Text with characters that programs often handle incorrectly.
     Unusual,
     Truth(bool),
-    /// One of the values that are spelt out.
+    /// The listed value with this index.
     Member(usize),
     /// A value of one of several types.
     Kind(Kinds),
-    /// Of a choice, by its number, one of the alternatives.
+    /// An alternative, by the number of the choice and its index.
     Alternative(usize, usize),
 }
 
-/// All edges, those near the root first.
+/// Returns all edge cases, those near the root first.
 pub(super) fn find(examples: &Examples) -> Vec<super::Edge> {
     let none = Map::new();
     let mut found: Vec<super::Edge> = Vec::new();
-    let mut open: VecDeque<Vec<Twist>> = VecDeque::from([Vec::new()]);
+    let mut open: VecDeque<Vec<Deviation>> = VecDeque::from([Vec::new()]);
     let (_, parts) = offers(examples, &none, &[]);
     let cost = 1 + parts / PARTS_OF_ONE;
     let mut candidates = 0;
-    while let Some(twists) = open.pop_front() {
+    while let Some(deviations) = open.pop_front() {
         candidates += cost;
         if found.len() == MAX_EDGES || candidates > MAX_CANDIDATES {
             break;
         }
-        if !twists.is_empty() {
-            let Ok(value) = examples.conforming(&none, 0, &twists, TRIES) else {
+        if !deviations.is_empty() {
+            let Ok(value) = examples.conforming(&none, 0, &deviations, TRIES) else {
                 continue;
             };
             if !found.iter().any(|edge| edge.value == value) {
                 found.push(super::Edge {
-                    twists: twists.clone(),
+                    deviations: deviations.clone(),
                     value,
                 });
             }
         }
-        // Behind another alternative or type there are places that the usual value does not have.
-        let leads_on = |twist: &Twist| {
+        // Another alternative or type may have places that the usual value does not have.
+        let opens_places = |deviation: &Deviation| {
             matches!(
-                twist.edge,
+                deviation.edge,
                 Edge::Alternative(..) | Edge::Kind(_) | Edge::Most
             )
         };
-        if twists.len() < MAX_STEPS && twists.last().is_none_or(leads_on) {
-            for offer in offers(examples, &none, &twists).0 {
-                let new = twists
-                    .iter()
-                    .all(|twist| twist.place != offer.place || offer.edge != twist.edge);
+        if deviations.len() < MAX_STEPS && deviations.last().is_none_or(opens_places) {
+            for offer in offers(examples, &none, &deviations).0 {
+                let new = deviations.iter().all(|deviation| {
+                    deviation.place != offer.place || offer.edge != deviation.edge
+                });
                 let known = open
                     .iter()
                     .any(|other| other.len() == 1 && other.first() == Some(&offer));
                 if new
                     && !known
-                    && !(twists.is_empty() && open.iter().any(|other| other.contains(&offer)))
+                    && !(deviations.is_empty() && open.iter().any(|other| other.contains(&offer)))
                 {
-                    open.push_back([twists.clone(), vec![offer]].concat());
+                    open.push_back([deviations.clone(), vec![offer]].concat());
                 }
             }
         }
@@ -101,17 +101,17 @@ pub(super) fn find(examples: &Examples) -> Vec<super::Edge> {
     found
 }
 
-/// The edges that the places of a value offer, and how many parts it has.
+/// Returns the deviations that the places of a value offer, and its number of parts.
 fn offers(
     examples: &Examples,
     arguments: &Map<String, Json>,
-    twists: &[Twist],
-) -> (Vec<Twist>, usize) {
+    deviations: &[Deviation],
+) -> (Vec<Deviation>, usize) {
     let mut places = Places::default();
-    let mut builder = Builder::new(&examples.documents, arguments, 0, twists, &mut places);
+    let mut builder = Builder::new(&examples.documents, arguments, 0, deviations, &mut places);
     builder.offers = Some(Vec::new());
     builder.build();
     let (mut offers, parts) = (builder.offers.take().unwrap_or_default(), builder.parts);
-    offers.sort_by_key(|twist| twist.place.matches('/').count());
+    offers.sort_by_key(|deviation| deviation.place.matches('/').count());
     (offers, parts)
 }

@@ -1,4 +1,4 @@
-//! Kinds of JSON values, and sets of them.
+//! Sets of kinds of JSON values.
 
 use serde_json::Value as Json;
 
@@ -16,7 +16,7 @@ impl Kinds {
     pub const OBJECT: Self = Self(64);
     pub const ALL: Self = Self(127);
     pub const NONE: Self = Self(0);
-    /// Each of them, what is told of a schema without a type first.
+    /// The single kinds, in the order of preference for schemas with a type.
     pub const EACH: [Self; 7] = [
         Self::OBJECT,
         Self::LIST,
@@ -27,12 +27,12 @@ impl Kinds {
         Self::NULL,
     ];
 
-    /// These kinds and the others.
+    /// Returns the union.
     pub fn and(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// Those of these kinds that are among the others.
+    /// Returns the intersection.
     pub fn among(self, others: Self) -> Self {
         Self(self.0 & others.0)
     }
@@ -53,7 +53,7 @@ impl Kinds {
         }
     }
 
-    /// The kinds of a type by its name; all of them where it is not known.
+    /// Returns the kinds of a type name; all kinds if the name is unknown.
     pub fn named(name: &str) -> Self {
         match name {
             "null" => Self::NULL,

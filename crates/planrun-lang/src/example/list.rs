@@ -1,4 +1,4 @@
-//! Lists: their length, their elements, what they must contain.
+//! Generates lists: their length and elements, and the elements that they must contain.
 
 use serde_json::Value as Json;
 
@@ -7,11 +7,11 @@ use super::demand::{Demand, same};
 use super::edges::Edge;
 use super::reference::Part;
 
-/// How long a list usually is, how long at the most where no limit is named, and how long at all.
+/// The usual length of a list, the maximum length without a stated limit, and the maximum length of any list.
 const USUAL: u64 = 2;
 const MANY: u64 = 12;
 const MAX_ELEMENTS: u64 = 2_000;
-/// How often an element is made anew that was there already.
+/// Number of attempts to replace a duplicate element.
 const TRIES: u64 = 40;
 
 impl Builder<'_> {
@@ -60,16 +60,16 @@ impl Builder<'_> {
                 within(most.filter(|most| *most <= 100).unwrap_or(MANY)),
             ),
         ];
-        let mut wanted = None;
+        let mut requested = None;
         for (edge, length) in ways {
-            if self.wants(&spot.place, &edge) {
-                wanted = Some(length);
+            if self.requests(&spot.place, &edge) {
+                requested = Some(length);
             }
             self.offer(&spot.place, edge);
         }
-        wanted.unwrap_or_else(|| {
-            // Where the elements lead back to what is being built, the list ends the recursion.
-            let short = self.is_full(spot) || self.leads_back(demand, spot);
+        requested.unwrap_or_else(|| {
+            // If the elements refer back to a value that is being generated, an empty list ends the recursion.
+            let short = self.is_full(spot) || self.is_recursive(demand, spot);
             let lengths = [
                 within(if short { 0 } else { usual }),
                 within(1),
@@ -80,7 +80,7 @@ impl Builder<'_> {
         })
     }
 
-    fn leads_back(&mut self, demand: &Demand, spot: &Spot) -> bool {
+    fn is_recursive(&mut self, demand: &Demand, spot: &Spot) -> bool {
         let parts = demand.element(u64::MAX);
         let offers = self.offers.take();
         let inner = self.demand(&parts, &mut self.below(spot, "0"));
@@ -111,7 +111,7 @@ impl Builder<'_> {
 }
 
 impl Demand {
-    /// The schemas of the element at a place.
+    /// Returns the schemas of the element at a position.
     fn element(&self, index: u64) -> Vec<Part> {
         let at = |prefix: &[Part]| {
             usize::try_from(index)
@@ -125,7 +125,8 @@ impl Demand {
             .collect()
     }
 
-    /// The schema that the element at a place has to bring in: what must be contained stands behind what has its place.
+    /// Returns the `contains` schema that the element at a position has to meet: the first positions are used for the
+    /// required elements.
     fn contained(&self, index: u64) -> Option<Part> {
         let mut start = 0;
         for contains in &self.contains {
@@ -134,7 +135,7 @@ impl Demand {
             }
             start += contains.least;
         }
-        // What may be contained only so often is excluded from there on.
+        // If no more such elements are allowed, they are excluded from here on.
         let bounded = self
             .contains
             .iter()

@@ -1,4 +1,4 @@
-//! Made-up data that conforms to a JSON Schema: the same for the same seed, and the edges of the schema on demand.
+//! Generates data that conforms to a JSON Schema, reproducibly from a seed, including edge cases of the schema.
 
 mod build;
 mod chance;
@@ -19,54 +19,54 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value as Json};
 
 use self::build::Builder;
-use self::edges::Twist;
+use self::edges::Deviation;
 use self::place::Places;
 use self::reference::Documents;
 use crate::types::{SchemaError, Type, Validator, decode, from_schema, to_schema};
 
-/// So often a value is made before the schema counts as one that cannot be met.
+/// Number of attempts after which the schema counts as unsatisfiable.
 const MAX_TRIES: u64 = 300;
-/// So many of them ask for the formats of texts too, which a schema may only be hinting at.
+/// Number of these attempts that also enforce the formats of strings, which the schema may treat as annotations.
 const TRIES_WITH_FORMATS: u64 = 200;
-/// A schema has at most so many edges.
+/// Maximum number of edge cases of a schema.
 const MAX_EDGES: usize = 64;
 
-/// Makes values of one schema, each held against the schema before it is given out.
+/// Generates values for one schema. Every value is validated before it is returned.
 #[derive(Debug)]
 pub struct Examples {
     documents: Documents,
     ty: Type,
     validator: Validator,
-    /// The same, and every text is of its format.
+    /// The same, with the formats of strings enforced.
     strict: Validator,
     edges: OnceLock<Vec<Edge>>,
 }
 
-/// Which value of a schema is wanted.
+/// Selects a value of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// One such as a tool usually gives: every field there, short lists, plain words.
+    /// A value as a tool usually returns it: all fields, short lists, plain words.
     Usual,
-    /// One at the edge of what the schema admits, by its number; numbers beyond the last begin anew.
+    /// An edge case of the schema, by number; numbers beyond the last one wrap around.
     Edge(u64),
 }
 
-/// Why no value was made: the keyword that stands in the way, and where.
+/// The reason why no value was generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no value that conforms to the schema could be made: {place} {message} (`{keyword}`)")]
+#[error("no value that conforms to the schema could be generated: {place} {message} (`{keyword}`)")]
 pub struct NoExample {
-    /// The keyword of the schema, such as `pattern`.
+    /// The violated keyword of the schema, such as `pattern`.
     pub keyword: String,
-    /// The place in the value, or `the value`.
+    /// The position in the value as a JSON pointer, or `the value`.
     pub place: String,
-    /// What the place must be.
+    /// The requirement that is not met.
     pub message: String,
 }
 
-/// An edge, and the value that showed that it can be had.
+/// An edge case, and a value that shows that it is possible.
 #[derive(Debug)]
 struct Edge {
-    twists: Vec<Twist>,
+    deviations: Vec<Deviation>,
     value: Json,
 }
 
@@ -74,15 +74,15 @@ impl Examples {
     /// Prepares a schema.
     ///
     /// # Errors
-    /// It cannot be used; see [`Validator::new`].
+    /// If the schema cannot be used; see [`Validator::new`].
     pub fn new(schema: &Json) -> Result<Self, SchemaError> {
         Self::with_documents(schema, &[])
     }
 
-    /// Prepares a schema that may refer to these documents by their addresses.
+    /// Prepares a schema that may refer to `documents` by their addresses.
     ///
     /// # Errors
-    /// It cannot be used; see [`Validator::new`].
+    /// If the schema cannot be used; see [`Validator::new`].
     pub fn with_documents(
         schema: &Json,
         documents: &[(String, Json)],
@@ -102,39 +102,39 @@ impl Examples {
     /// Prepares the schema of a type.
     ///
     /// # Errors
-    /// The type has values that no schema can describe.
+    /// If the type has values that no schema can describe.
     pub fn of_type(ty: &Type) -> Result<Self, SchemaError> {
         Self::new(&to_schema(ty))
     }
 
-    /// A value. A field that bears the name of an argument takes its value wherever that conforms, so that results
-    /// speak of what was asked.
+    /// Generates a value. A field with the name of an argument has the value of the argument where that conforms, so
+    /// that results match the request.
     ///
     /// # Errors
-    /// Nothing that conforms was found.
+    /// If no conforming value is found.
     pub fn make(
         &self,
         arguments: &Map<String, Json>,
         seed: u64,
         choice: Choice,
     ) -> Result<Json, NoExample> {
-        let Choice::Edge(wanted) = choice else {
+        let Choice::Edge(number) = choice else {
             return self.conforming(arguments, seed, &[], MAX_TRIES);
         };
         let edges = self.edges();
         let count = u64::try_from(edges.len()).unwrap_or(1).max(1);
-        let Some(edge) = usize::try_from(wanted % count)
+        let Some(edge) = usize::try_from(number % count)
             .ok()
             .and_then(|index| edges.get(index))
         else {
             return self.conforming(arguments, seed, &[], MAX_TRIES);
         };
-        // With these arguments or this seed the rest may stand in the way of the edge, which is what was asked for.
-        let made = self.conforming(arguments, seed, &edge.twists, edges::TRIES);
+        // These arguments or this seed may conflict with the edge case, which takes precedence.
+        let made = self.conforming(arguments, seed, &edge.deviations, edges::TRIES);
         Ok(made.unwrap_or_else(|_| edge.value.clone()))
     }
 
-    /// How many distinct edges the schema has, as far as they are counted.
+    /// Returns the number of distinct edge cases found in the schema.
     #[must_use]
     pub fn edge_count(&self) -> u64 {
         u64::try_from(self.edges().len()).unwrap_or(u64::MAX)
@@ -144,18 +144,19 @@ impl Examples {
         self.edges.get_or_init(|| edges::find(self))
     }
 
-    /// Makes values until one conforms: what is objected to is made anew with the next of its possibilities.
+    /// Generates values until one conforms. Places with violations are regenerated with their next choices.
     fn conforming(
         &self,
         arguments: &Map<String, Json>,
         seed: u64,
-        twists: &[Twist],
+        deviations: &[Deviation],
         tries: u64,
     ) -> Result<Json, NoExample> {
         let mut places = Places::default();
-        let mut told: Option<NoExample> = None;
+        let mut failure: Option<NoExample> = None;
         for number in 0..tries {
-            let made = Builder::new(&self.documents, arguments, seed, twists, &mut places).build();
+            let made =
+                Builder::new(&self.documents, arguments, seed, deviations, &mut places).build();
             let judge = if number < TRIES_WITH_FORMATS.min(tries / 2) {
                 &self.strict
             } else {
@@ -166,10 +167,10 @@ impl Examples {
                 let Err(mismatch) = decode(&made, &self.ty) else {
                     return Ok(made);
                 };
-                told.get_or_insert(NoExample {
+                failure.get_or_insert(NoExample {
                     keyword: "type".into(),
                     place: "the value".into(),
-                    message: format!("must be read as its type says: {mismatch}"),
+                    message: format!("must match its type: {mismatch}"),
                 });
                 places.renew("", number);
                 continue;
@@ -183,17 +184,17 @@ impl Examples {
                 } else {
                     first.pointer
                 };
-                told.get_or_insert(NoExample {
+                failure.get_or_insert(NoExample {
                     keyword: first.keyword,
                     place,
                     message: first.message,
                 });
             }
         }
-        Err(told.unwrap_or_else(|| NoExample {
+        Err(failure.unwrap_or_else(|| NoExample {
             keyword: "type".into(),
             place: "the value".into(),
-            message: "was not made".into(),
+            message: "was not generated".into(),
         }))
     }
 }

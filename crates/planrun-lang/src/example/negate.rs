@@ -1,8 +1,8 @@
-//! Schemas for what another schema excludes, one for each way to break it.
+//! Negates schemas, with one schema for each way to violate the original.
 
 use serde_json::{Map, Value as Json, json};
 
-/// The ways not to conform to a schema. None where everything conforms.
+/// Returns schemas for the ways to violate a schema. Empty if everything conforms or no way is known.
 pub(super) fn negate(schema: &Json) -> Vec<Json> {
     match schema {
         Json::Bool(false) => vec![json!({})],
@@ -103,7 +103,7 @@ fn others(value: &Json) -> Vec<&'static str> {
     let kept: Vec<_> = kept
         .filter(|name| *name != "integer" || !excluded.contains(&"number"))
         .collect();
-    // What is no integer may still be a number, though `integer` alone cannot say so.
+    // A value that is not an integer may still be a number, which `integer` alone cannot express.
     if excluded.contains(&"integer") && !excluded.contains(&"number") {
         return [kept, vec!["fraction"]].concat();
     }

@@ -1,20 +1,20 @@
-//! Numbers within bounds, exact in decimal.
+//! Generates numbers within bounds, exactly in decimal.
 
 use serde_json::{Map, Number, Value as Json};
 
-/// More digits behind the point are not told apart.
+/// Maximum number of digits after the decimal point that are distinguished.
 const MAX_DECIMALS: u32 = 18;
-/// The usual width of a range that is open.
+/// Default width of an unbounded range.
 const USUAL_WIDTH: i128 = 99;
 
-/// A decimal number: its digits, and how many of them stand behind the point.
+/// A decimal number: its digits, and the number of digits after the decimal point.
 #[derive(Clone, Copy, Debug)]
 struct Decimal {
     digits: i128,
     decimals: u32,
 }
 
-/// What is asked of a number.
+/// The constraints on a number.
 #[derive(Debug, Default)]
 pub(super) struct Bounds {
     least: Vec<(Decimal, bool)>,
@@ -22,9 +22,9 @@ pub(super) struct Bounds {
     steps: Vec<Decimal>,
 }
 
-/// Which number of a range is wanted.
+/// Selects a number of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Target {
     By(u64),
     Least,
     Most,
@@ -47,7 +47,7 @@ impl Bounds {
                 .and_then(Json::as_number)
                 .and_then(Decimal::read)
         };
-        // In the oldest drafts `exclusiveMinimum` is a truth value beside `minimum`.
+        // Up to draft 4, `exclusiveMinimum` is a Boolean that modifies `minimum`.
         let strict = |keyword: &str| schema.get(keyword) == Some(&Json::Bool(true));
         self.least
             .extend(decimal("minimum").map(|bound| (bound, strict("exclusiveMinimum"))));
@@ -61,18 +61,18 @@ impl Bounds {
             .extend(decimal("multipleOf").filter(|step| step.digits > 0));
     }
 
-    /// A whole number, or one that may have a fraction; none where the bounds leave none.
-    pub fn number(&self, whole: bool, wanted: Wanted) -> Option<Number> {
+    /// Returns an integer, or a number that may have a fraction. `None` if the bounds allow none.
+    pub fn number(&self, whole: bool, target: Target) -> Option<Number> {
         let units = self.units(whole)?;
-        let (low, high) = units.range(whole, wanted);
+        let (low, high) = units.range(whole, target);
         let first = low.checked_add(units.step - 1)?.div_euclid(units.step);
         let last = high.div_euclid(units.step);
         let width = last.checked_sub(first).filter(|width| *width >= 0)?;
-        let steps = match wanted {
-            Wanted::By(chance) => first + i128::from(chance) % (width.checked_add(1)?),
-            Wanted::Least => first,
-            Wanted::Most => last,
-            Wanted::Near(number) => {
+        let steps = match target {
+            Target::By(chance) => first + i128::from(chance) % (width.checked_add(1)?),
+            Target::Least => first,
+            Target::Most => last,
+            Target::Near(number) => {
                 let target = i128::from(number) * 10_i128.checked_pow(units.decimals)?;
                 target.div_euclid(units.step).clamp(first, last)
             }
@@ -80,7 +80,7 @@ impl Bounds {
         written(steps.checked_mul(units.step)?, units.decimals)
     }
 
-    /// A bound as it stands, where nothing better can be said.
+    /// Returns an inclusive bound as a fallback; `None` if there is none.
     pub fn bound(&self) -> Option<Number> {
         let strict = self
             .least
@@ -97,12 +97,12 @@ impl Bounds {
             .chain(&self.most)
             .map(|(bound, _)| bound)
             .chain(&self.steps);
-        let told = all.map(|decimal| decimal.decimals).max().unwrap_or(0);
-        // One or two places more lie between bounds that are near to each other.
+        let declared = all.map(|decimal| decimal.decimals).max().unwrap_or(0);
+        // Additional digits are needed to find a number between close bounds.
         let decimals = if whole || !self.steps.is_empty() {
-            told
+            declared
         } else {
-            (told + 2).min(MAX_DECIMALS)
+            (declared + 2).min(MAX_DECIMALS)
         };
         let mut step = if whole {
             10_i128.checked_pow(decimals)?
@@ -141,11 +141,12 @@ impl Bounds {
 }
 
 impl Units {
-    /// The bounds, and for what is open a usual one or the widest that every reader takes.
-    fn range(&self, whole: bool, wanted: Wanted) -> (i128, i128) {
+    /// Returns the bounds. An open side is limited to a default width, or for extremes to the widest range that every
+    /// reader supports.
+    fn range(&self, whole: bool, target: Target) -> (i128, i128) {
         let unit = 10_i128.checked_pow(self.decimals).unwrap_or(1);
         let width = unit.max(self.step).saturating_mul(USUAL_WIDTH);
-        if matches!(wanted, Wanted::By(_)) {
+        if matches!(target, Target::By(_)) {
             return match (self.least, self.most) {
                 (Some(least), Some(most)) => (least, most),
                 (Some(least), None) => (least, least.saturating_add(width)),
@@ -153,7 +154,7 @@ impl Units {
                 (None, None) => (unit.min(self.step), width.saturating_add(unit)),
             };
         }
-        // Whole numbers are read with 64 bits, others are exact up to 2^53.
+        // Integers are read with 64 bits; other numbers are exact up to 2^53.
         let (lowest, highest) = if whole {
             (
                 i128::from(i64::MIN).saturating_mul(unit),
@@ -220,11 +221,11 @@ fn written(units: i128, decimals: u32) -> Option<Number> {
     format!("{sign}{whole}{fraction}").parse().ok()
 }
 
-/// The count that a bound such as `2` or `2.0` names.
+/// Returns the count that a bound such as `2` or `2.0` states; `None` if it is out of range.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the range is looked at before"
+    reason = "the range is checked first"
 )]
 pub(super) fn count(bound: f64) -> Option<u64> {
     (0.0..9e15).contains(&bound).then_some(bound as u64)
@@ -245,23 +246,23 @@ mod tests {
     fn multiples_are_exact_and_bounds_are_kept() {
         let cents =
             bounds(&json!({"minimum": 19.98, "exclusiveMaximum": 20.01, "multipleOf": 0.01}));
-        let made = |wanted| cents.number(false, wanted).map(|number| number.to_string());
-        assert_eq!(made(Wanted::Least).as_deref(), Some("19.98"));
-        assert_eq!(made(Wanted::Most).as_deref(), Some("20"));
+        let made = |target| cents.number(false, target).map(|number| number.to_string());
+        assert_eq!(made(Target::Least).as_deref(), Some("19.98"));
+        assert_eq!(made(Target::Most).as_deref(), Some("20"));
         assert_eq!(
-            bounds(&json!({"minimum": 1.1, "maximum": 1.9})).number(true, Wanted::Least),
+            bounds(&json!({"minimum": 1.1, "maximum": 1.9})).number(true, Target::Least),
             None
         );
-        let both = bounds(&json!({"multipleOf": 4, "minimum": 1})).number(true, Wanted::Least);
+        let both = bounds(&json!({"multipleOf": 4, "minimum": 1})).number(true, Target::Least);
         assert_eq!(both.map(|number| number.to_string()).as_deref(), Some("4"));
         let open = Bounds::default();
         assert_eq!(
-            open.number(true, Wanted::Most)
+            open.number(true, Target::Most)
                 .and_then(|number| number.as_i64()),
             Some(i64::MAX)
         );
         assert_eq!(
-            open.number(true, Wanted::Near(-1))
+            open.number(true, Target::Near(-1))
                 .and_then(|number| number.as_i64()),
             Some(-1)
         );

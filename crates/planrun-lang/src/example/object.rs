@@ -1,4 +1,4 @@
-//! Objects: which fields they have, and their values.
+//! Generates objects: selects their fields and generates the values.
 
 use serde_json::{Map, Value as Json};
 
@@ -10,9 +10,9 @@ use super::kinds::Kinds;
 use super::pattern::matching;
 use super::text::{self, WORDS};
 
-/// Made anew more often than this, what need not be there is left out.
-const PATIENCE: u64 = 8;
-/// Fields that are made up to fill an object, at the most.
+/// Number of attempts at a place after which optional fields are left out.
+const MAX_ATTEMPTS: u64 = 8;
+/// Maximum number of fields that are generated to fill an object.
 const MAX_FILLERS: u64 = 500;
 
 impl Builder<'_> {
@@ -27,20 +27,20 @@ impl Builder<'_> {
         Json::Object(made)
     }
 
-    /// The value of a field; none where it is left out.
+    /// Returns the value of a field; `None` if the field is left out.
     fn field(&mut self, demand: &Demand, name: &str, mut spot: Spot) -> Option<Json> {
         let required = demand.required.iter().any(|other| other == name);
         let optional = !required
             && !demand
-                .together
+                .requires
                 .iter()
                 .any(|(_, others)| others.iter().any(|other| other == name));
         if optional {
             self.offer(&spot.place, Edge::Absent);
         }
-        let wanted = self.twisted(&spot.place);
-        if self.wants(&spot.place, &Edge::Absent)
-            || optional && !wanted && (spot.count > PATIENCE || self.is_full(&spot))
+        let deviates = self.deviates(&spot.place);
+        if self.requests(&spot.place, &Edge::Absent)
+            || optional && !deviates && (spot.count > MAX_ATTEMPTS || self.is_full(&spot))
         {
             return None;
         }
@@ -51,7 +51,7 @@ impl Builder<'_> {
         if let Some(given) = self
             .arguments
             .get(name)
-            .filter(|_| spot.count == 0 && !wanted && could_be(&inner))
+            .filter(|_| spot.count == 0 && !deviates && accepts_argument(&inner))
             && inner.kinds.has(Kinds::of(given))
             && !given.is_object()
             && !given.is_array()
@@ -62,7 +62,7 @@ impl Builder<'_> {
         Some(self.value(&inner, &mut spot))
     }
 
-    /// The names of the fields, in the order of their declaration.
+    /// Returns the names of the fields, in the order of declaration.
     fn names(&mut self, demand: &Demand, spot: &mut Spot) -> Vec<String> {
         let declared = demand
             .fields
@@ -72,9 +72,10 @@ impl Builder<'_> {
         let required = |name: &String| demand.required.contains(name);
         let optional: Vec<&String> = all
             .iter()
-            .filter(|name| !required(name) && !demand.brings(name))
+            .filter(|name| !required(name) && !demand.has_dependent_schema(name))
             .collect();
-        // All of them, those that must be there, all but one, and those that must be there with one other.
+        // All fields, only the required ones, all but one optional field, and the required ones with one optional
+        // field.
         let ways = if optional.is_empty() {
             1
         } else {
@@ -85,7 +86,7 @@ impl Builder<'_> {
             .checked_sub(2)
             .and_then(|way| optional.get(way / 2))
             .copied();
-        let bare = self.wants(&spot.place, &Edge::Least);
+        let bare = self.requests(&spot.place, &Edge::Least);
         if !optional.is_empty() || all.is_empty() {
             self.offer(&spot.place, Edge::Least);
         }
@@ -98,7 +99,7 @@ impl Builder<'_> {
             required(name) || !bare && listed && optional.contains(name)
         };
         let mut names: Vec<String> = all.iter().filter(kept).cloned().collect();
-        bring_along(demand, &mut names);
+        add_dependent_fields(demand, &mut names);
         cut(demand, &mut names);
         if !bare || demand.size.least > 0 {
             self.fill(demand, spot, all.is_empty() && !bare, &mut names);
@@ -106,7 +107,7 @@ impl Builder<'_> {
         names
     }
 
-    /// Adds made-up fields: as many as there must be, and two where an object is nothing but such fields.
+    /// Adds generated fields: as many as required, and two if the object is a map that consists of such fields only.
     fn fill(&mut self, demand: &Demand, spot: &Spot, map: bool, names: &mut Vec<String>) {
         let typed = demand.fields.iter().any(|fields| {
             fields
@@ -115,14 +116,14 @@ impl Builder<'_> {
                 .is_some_and(|rest| rest.schema.is_object())
                 || !fields.patterns.is_empty()
         });
-        let usual = if map && typed && !self.is_full(spot) && spot.count < PATIENCE {
+        let usual = if map && typed && !self.is_full(spot) && spot.count < MAX_ATTEMPTS {
             2
         } else {
             0
         };
-        let wanted = demand.size.clamp(usual);
+        let target = demand.size.clamp(usual);
         for number in 0..MAX_FILLERS {
-            if u64::try_from(names.len()).is_ok_and(|length| length >= wanted) {
+            if u64::try_from(names.len()).is_ok_and(|length| length >= target) {
                 return;
             }
             let name = self.filler(demand, spot, number);
@@ -137,7 +138,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A name that nobody declared.
+    /// Generates the name of an undeclared field.
     fn filler(&mut self, demand: &Demand, spot: &Spot, number: u64) -> String {
         let salt = mixed(spot.salt.wrapping_add(number), "name");
         if !demand.names.is_empty() {
@@ -150,7 +151,7 @@ impl Builder<'_> {
             {
                 return name.clone();
             }
-            return text::text(&asked, salt, 0, text::Wanted::Usual);
+            return text::text(&asked, salt, 0, text::Target::Usual);
         }
         let patterns: Vec<&str> = demand
             .fields
@@ -163,7 +164,7 @@ impl Builder<'_> {
             .filter(|_| number < 40)
             .and_then(|pattern| matching(pattern, salt, 4))
         {
-            // Where the pattern leaves the end open, a word tells one name from the next.
+            // If the pattern allows a suffix, a word makes the names distinct.
             let longer = format!("{name}{word}");
             let open = demand.fields.iter().any(|fields| {
                 fields
@@ -185,17 +186,17 @@ impl Builder<'_> {
     }
 }
 
-/// Whether an argument could stand for a field: nothing spells out another value.
-fn could_be(demand: &Demand) -> bool {
+/// Returns true if an argument may be used as the value of a field: the type is stated and the values are not listed.
+fn accepts_argument(demand: &Demand) -> bool {
     demand.listed.is_none() && demand.typed
 }
 
-/// Adds what must be there because of others.
-fn bring_along(demand: &Demand, names: &mut Vec<String>) {
+/// Adds the fields that other fields require.
+fn add_dependent_fields(demand: &Demand, names: &mut Vec<String>) {
     let mut index = 0;
     while let Some(name) = names.get(index).cloned() {
         let needed = demand
-            .together
+            .requires
             .iter()
             .filter(|(own, _)| *own == name)
             .flat_map(|(_, others)| others);

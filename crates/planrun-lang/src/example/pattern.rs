@@ -1,12 +1,12 @@
-//! Texts that match a regular expression, made from its syntax tree.
+//! Generates texts that match a regular expression, from its syntax tree.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 use super::chance::{below, mixed};
 
-/// Longer texts are not made.
+/// Maximum length of a generated text, in characters.
 const MAX_CHARACTERS: usize = 4_000;
-/// What is preferred of a class of characters, in this order.
+/// The preferred characters of a class, in this order.
 const PREFERRED: [(char, char); 6] = [
     ('a', 'z'),
     ('A', 'Z'),
@@ -16,8 +16,9 @@ const PREFERRED: [(char, char); 6] = [
     ('!', '~'),
 ];
 
-/// A text that the pattern may match. `stretch` is how often at most something is repeated beyond what it must be.
-/// Assertions about what stands around a place are passed over, so the text must be looked at afterwards.
+/// Generates a text that the pattern is likely to match. `stretch` is the maximum number of repetitions beyond the
+/// required ones. Assertions such as `\b` are ignored, so the text has to be checked afterwards. `None` if the pattern
+/// cannot be parsed or the text would be too long.
 pub(super) fn matching(pattern: &str, salt: u64, stretch: u32) -> Option<String> {
     let parse = |pattern: &str| {
         regex_syntax::ParserBuilder::new()
@@ -26,7 +27,7 @@ pub(super) fn matching(pattern: &str, salt: u64, stretch: u32) -> Option<String>
             .parse(pattern)
             .ok()
     };
-    let hir = parse(pattern).or_else(|| parse(&without_looks(pattern)))?;
+    let hir = parse(pattern).or_else(|| parse(&without_look_around(pattern)))?;
     let mut writer = Writer {
         text: String::new(),
         length: 0,
@@ -43,7 +44,7 @@ struct Writer {
     length: usize,
     salt: u64,
     stretch: u32,
-    /// How many parts were written, from which the chance of the next follows.
+    /// Number of parts written so far; it determines the next pseudorandom choice.
     parts: u64,
 }
 
@@ -101,7 +102,7 @@ impl Writer {
                 .collect();
             found.get(below(chance, found.len())).copied()
         };
-        // Now and then something else than a small letter, which a pattern may ask for further on.
+        // Sometimes prefers other characters than lowercase letters, which a later part of the pattern may require.
         let first = if chance.rotate_left(20).is_multiple_of(3) {
             below(chance.rotate_left(40), PREFERRED.len())
         } else {
@@ -126,15 +127,15 @@ impl Writer {
     }
 }
 
-/// The pattern without its assertions about what lies ahead or behind, which the syntax tree cannot hold.
-fn without_looks(pattern: &str) -> String {
+/// Removes look-around assertions, which the syntax tree cannot represent.
+fn without_look_around(pattern: &str) -> String {
     let mut kept = String::new();
     let mut rest = pattern;
     while let Some(first) = rest.chars().next() {
-        let look = ["(?=", "(?!", "(?<=", "(?<!"]
+        let is_look_around = ["(?=", "(?!", "(?<=", "(?<!"]
             .iter()
             .any(|opening| rest.starts_with(opening));
-        let length = if look {
+        let length = if is_look_around {
             group(rest)
         } else if first == '\\' {
             2
@@ -142,7 +143,7 @@ fn without_looks(pattern: &str) -> String {
             first.len_utf8()
         };
         let (taken, behind) = rest.split_at_checked(length).unwrap_or((rest, ""));
-        if !look {
+        if !is_look_around {
             kept.push_str(taken);
         }
         rest = behind;
@@ -150,7 +151,7 @@ fn without_looks(pattern: &str) -> String {
     kept
 }
 
-/// The length of the group that a text begins with.
+/// Returns the length of the group at the start of a text.
 fn group(text: &str) -> usize {
     let (mut depth, mut escaped) = (0_usize, false);
     for (at, character) in text.char_indices() {

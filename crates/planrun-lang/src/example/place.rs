@@ -1,8 +1,8 @@
-//! How often each place of a value has been made anew, which decides what is tried there next.
+//! Counts how often each place of a value has been regenerated, which determines the next choice there.
 
 use std::collections::BTreeMap;
 
-/// JSON pointers with their counts.
+/// JSON pointers and their counts.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     counts: BTreeMap<String, u64>,
@@ -13,7 +13,7 @@ impl Places {
         self.counts.get(place).copied().unwrap_or(0)
     }
 
-    /// Makes the place anew. Now and then what is around it, too, where the reason may lie.
+    /// Marks a place for regeneration; in some rounds also its parent or the root, where the cause may be.
     pub fn renew(&mut self, place: &str, round: u64) {
         self.bump(place);
         if round % 3 == 2

@@ -1,4 +1,4 @@
-//! What is made up conforms, repeats, speaks of what was asked, and has its edges.
+//! Generated values conform, are reproducible, repeat the arguments, and cover edge cases.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -111,18 +111,19 @@ fn what_stands_in_the_way_is_named() {
         refused(&json!({"type": "integer", "minimum": 3, "maximum": 2})).keyword,
         "maximum"
     );
-    let told = refused(
+    let failure = refused(
         &json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string",
         "pattern": "^a$", "minLength": 2}}}),
     );
     assert_eq!(
-        (told.keyword.as_str(), told.place.as_str()),
+        (failure.keyword.as_str(), failure.place.as_str()),
         ("minLength", "/a")
     );
     assert!(
-        told.to_string()
+        failure
+            .to_string()
             .contains("/a must have at least 2 characters (`minLength`)"),
-        "{told}"
+        "{failure}"
     );
     assert_eq!(refused(&json!(false)).place, "the value");
 }
@@ -135,7 +136,7 @@ fn the_edges_are_had() {
         "count": {"type": "integer", "minimum": -3, "maximum": 9}, "sure": {"type": "boolean"},
         "note": {"type": ["string", "null"]}}});
     let edges = edges(&schema);
-    let has = |looks: &dyn Fn(&Json) -> bool| edges.iter().any(looks);
+    let has = |predicate: &dyn Fn(&Json) -> bool| edges.iter().any(predicate);
     assert!(
         edges
             .iter()

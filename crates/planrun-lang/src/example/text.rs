@@ -1,33 +1,35 @@
-//! Texts of a format, a length and a pattern.
+//! Generates texts of a given format, length and pattern.
 
 use super::chance::{below, mixed};
 use super::demand::Demand;
 use super::pattern::matching;
 
-/// Words that usual texts are made of.
+/// Words that usual texts consist of.
 pub(super) const WORDS: [&str; 16] = [
     "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "harbor", "indigo", "juniper",
     "kelp", "linen", "maple", "north", "opal", "pine",
 ];
-/// A text with what programs trip over: accents, other scripts, a pair of surrogates, quotes, markup, a line break.
+/// A text that programs often handle incorrectly: accents, other scripts, a surrogate pair, quotes, markup, a line
+/// break.
 const UNUSUAL: &str = "Zoë 名字 😀 e\u{301} \"'<&\\ \n\t%s";
-/// The longest texts where a schema names no limit, and the longest that are made at all.
+/// Maximum length in characters of a text without a stated limit, and of any generated text.
 const LONG: usize = 1_000;
 const MAX_LENGTH: usize = 20_000;
-/// So many texts are tried against patterns before the best guess is handed over.
+/// Maximum number of texts that are tried against a pattern before the best guess is returned.
 const MAX_TRIES: u64 = 40;
 
-/// Which text is wanted.
+/// Selects a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Target {
     Usual,
     Shortest,
     Longest,
     Unusual,
 }
 
-/// A text for these demands; where none was found the best guess, which the validator then refuses.
-pub(super) fn text(demand: &Demand, salt: u64, count: u64, wanted: Wanted) -> String {
+/// Generates a text that meets the constraints. If none is found, returns the best guess, which the validator then
+/// rejects.
+pub(super) fn text(demand: &Demand, salt: u64, count: u64, target: Target) -> String {
     let patterns: Vec<regex::Regex> = demand
         .patterns
         .iter()
@@ -40,7 +42,7 @@ pub(super) fn text(demand: &Demand, salt: u64, count: u64, wanted: Wanted) -> St
             && patterns.iter().all(|pattern| pattern.is_match(text))
     };
     let mut guess = None;
-    // A format that cannot be had with the rest is given up in the end.
+    // A format that conflicts with the other constraints is dropped after 150 attempts.
     if let Some(format) = demand
         .formats
         .iter()
@@ -48,7 +50,7 @@ pub(super) fn text(demand: &Demand, salt: u64, count: u64, wanted: Wanted) -> St
         .filter(|_| count < 150)
     {
         for round in 0..4 {
-            let made = of_format(format, salt.wrapping_add(round), wanted);
+            let made = of_format(format, salt.wrapping_add(round), target);
             if fits(&made) {
                 return made;
             }
@@ -57,7 +59,7 @@ pub(super) fn text(demand: &Demand, salt: u64, count: u64, wanted: Wanted) -> St
     }
     for pattern in &demand.patterns {
         for round in 0..MAX_TRIES {
-            let stretch = stretch(demand, wanted, round);
+            let stretch = stretch(demand, target, round);
             let Some(made) = matching(pattern, salt.wrapping_add(round), stretch) else {
                 break;
             };
@@ -70,7 +72,7 @@ pub(super) fn text(demand: &Demand, salt: u64, count: u64, wanted: Wanted) -> St
             }
         }
     }
-    let plain = plain(demand, salt, wanted);
+    let plain = plain(demand, salt, target);
     if fits(&plain) && guess.is_none() {
         plain
     } else {
@@ -78,13 +80,13 @@ pub(super) fn text(demand: &Demand, salt: u64, count: u64, wanted: Wanted) -> St
     }
 }
 
-fn stretch(demand: &Demand, wanted: Wanted, round: u64) -> u32 {
+fn stretch(demand: &Demand, target: Target, round: u64) -> u32 {
     let least = u32::try_from(demand.length.least.min(4_000)).unwrap_or(0);
-    match (wanted, round % 4) {
-        (Wanted::Shortest, _) => {
+    match (target, round % 4) {
+        (Target::Shortest, _) => {
             u32::try_from(round).unwrap_or(0) / 4 + u32::from(round > 20) * least
         }
-        (Wanted::Longest, 0) => {
+        (Target::Longest, 0) => {
             u32::try_from(demand.length.most.unwrap_or(60).min(4_000)).unwrap_or(60)
         }
         (_, 0) => 4,
@@ -94,13 +96,13 @@ fn stretch(demand: &Demand, wanted: Wanted, round: u64) -> u32 {
     }
 }
 
-fn plain(demand: &Demand, salt: u64, wanted: Wanted) -> String {
+fn plain(demand: &Demand, salt: u64, target: Target) -> String {
     let word = WORDS.get(below(salt, WORDS.len())).unwrap_or(&"word");
-    match wanted {
-        Wanted::Usual => fitted(&format!("{word}-{}", salt % 1000), demand),
-        Wanted::Unusual => fitted(UNUSUAL, demand),
-        Wanted::Shortest => "x".repeat(bounded(demand.length.least)),
-        Wanted::Longest => {
+    match target {
+        Target::Usual => fitted(&format!("{word}-{}", salt % 1000), demand),
+        Target::Unusual => fitted(UNUSUAL, demand),
+        Target::Shortest => "x".repeat(bounded(demand.length.least)),
+        Target::Longest => {
             let most = demand
                 .length
                 .most
@@ -110,7 +112,7 @@ fn plain(demand: &Demand, salt: u64, wanted: Wanted) -> String {
     }
 }
 
-/// Cut or filled up to the length that is asked for.
+/// Cuts or pads a text to the required length.
 fn fitted(text: &str, demand: &Demand) -> String {
     let least = bounded(demand.length.least);
     let length = text.chars().count();
@@ -130,97 +132,97 @@ fn bounded(count: u64) -> usize {
 }
 
 fn known(format: &str) -> bool {
-    !of_format(format, 0, Wanted::Usual).is_empty()
+    !of_format(format, 0, Target::Usual).is_empty()
 }
 
-/// A text of a format; an empty one where the format is not known.
-fn of_format(format: &str, salt: u64, wanted: Wanted) -> String {
+/// Returns a text of a format; empty if the format is unknown.
+fn of_format(format: &str, salt: u64, target: Target) -> String {
     let day = salt % 28 + 1;
     match format {
-        "date-time" => wanted.pick(
+        "date-time" => target.pick(
             format!("2026-01-{day:02}T09:30:00Z"),
             "1970-01-01T00:00:00Z",
             "9999-12-31T23:59:59.999999999Z",
             "2024-02-29T23:59:59.5+05:30",
         ),
-        "date" => wanted.pick(
+        "date" => target.pick(
             format!("2026-01-{day:02}"),
             "1970-01-01",
             "9999-12-31",
             "2024-02-29",
         ),
-        "time" => wanted.pick(
+        "time" => target.pick(
             "09:30:00Z".into(),
             "00:00:00Z",
             "23:59:59.999999999Z",
             "23:59:59.5+05:30",
         ),
-        "duration" => wanted.pick(format!("PT{day}M"), "PT0S", "P9999Y", "P1Y2M3DT4H5M6S"),
-        "planrun-duration" => wanted.pick(format!("{day}m"), "0s", "87600h", "-1h2m3.5s"),
-        "planrun-bytes" => wanted.pick("cGxhbg==".into(), "", &"QUJD".repeat(200), "/+8A"),
-        _ => of_network_format(format, salt, wanted),
+        "duration" => target.pick(format!("PT{day}M"), "PT0S", "P9999Y", "P1Y2M3DT4H5M6S"),
+        "planrun-duration" => target.pick(format!("{day}m"), "0s", "87600h", "-1h2m3.5s"),
+        "planrun-bytes" => target.pick("cGxhbg==".into(), "", &"QUJD".repeat(200), "/+8A"),
+        _ => of_network_format(format, salt, target),
     }
 }
 
-/// As [`of_format`], for names and addresses.
-fn of_network_format(format: &str, salt: u64, wanted: Wanted) -> String {
+/// Like [`of_format`], for names and addresses.
+fn of_network_format(format: &str, salt: u64, target: Target) -> String {
     let word = WORDS.get(below(salt, WORDS.len())).unwrap_or(&"word");
     let day = salt % 28 + 1;
     let long = || "a".repeat(60);
     match format {
-        "email" | "idn-email" => wanted.pick(
+        "email" | "idn-email" => target.pick(
             format!("{word}@example.com"),
             "a@b.co",
             &format!("{}@{}.example.com", long(), long()),
             "first.last+tag'o@sub.example.com",
         ),
-        "hostname" | "idn-hostname" => wanted.pick(
+        "hostname" | "idn-hostname" => target.pick(
             format!("{word}.example.com"),
             "a",
             &[long(), long(), long()].join("."),
             "xn--mnchen-3ya.example",
         ),
-        "ipv4" => wanted.pick(
+        "ipv4" => target.pick(
             format!("192.0.2.{day}"),
             "0.0.0.0",
             "255.255.255.255",
             "127.0.0.1",
         ),
-        "ipv6" => wanted.pick(
+        "ipv6" => target.pick(
             format!("2001:db8::{day}"),
             "::",
             "2001:0db8:ffff:ffff:ffff:ffff:ffff:ffff",
             "::ffff:192.0.2.1",
         ),
-        "uri" | "url" | "uri-reference" | "iri" | "iri-reference" => wanted.pick(
+        "uri" | "url" | "uri-reference" | "iri" | "iri-reference" => target.pick(
             format!("https://example.com/{word}"),
             "a:b",
             &format!("https://example.com/{}", "part/".repeat(100)),
             "https://user@example.com:8443/a%20b/%E5%90%8D?q=1&r=a+b#top",
         ),
-        "uri-template" => wanted.pick(
+        "uri-template" => target.pick(
             format!("https://example.com/{{{word}}}"),
             "{a}",
             "/{a}/{b}/{c}/{d}",
             "/x{?first,second*}",
         ),
-        "json-pointer" => wanted.pick(format!("/{word}"), "/", &"/a".repeat(100), "/a~0b/~1c/0"),
-        "relative-json-pointer" => wanted.pick(format!("1/{word}"), "0", "12/a/b/c/d", "0#"),
-        "regex" => wanted.pick(format!("^{word}$"), "a", "^(a|b)*[c-e]{2,3}$", "^\\p{Lu}$"),
+        "json-pointer" => target.pick(format!("/{word}"), "/", &"/a".repeat(100), "/a~0b/~1c/0"),
+        "relative-json-pointer" => target.pick(format!("1/{word}"), "0", "12/a/b/c/d", "0#"),
+        "regex" => target.pick(format!("^{word}$"), "a", "^(a|b)*[c-e]{2,3}$", "^\\p{Lu}$"),
         "uuid" => {
             let bits = u128::from(salt) << 64 | u128::from(mixed(salt, "uuid"));
             let usual = uuid::Builder::from_random_bytes(bits.to_be_bytes())
                 .into_uuid()
                 .to_string();
             let (least, most) = (uuid::Uuid::nil().to_string(), uuid::Uuid::max().to_string());
-            wanted.pick(usual.clone(), &least, &most, &usual.to_uppercase())
+            target.pick(usual.clone(), &least, &most, &usual.to_uppercase())
         }
         _ => String::new(),
     }
 }
 
-impl Wanted {
-    /// The text of this kind.
+impl Target {
+    /// Returns the text for this target.
     fn pick(self, usual: String, shortest: &str, longest: &str, unusual: &str) -> String {
         match self {
             Self::Usual => usual,

@@ -1,4 +1,4 @@
-//! Prints the clauses of steps, one a line and in one order.
+//! Prints the clauses of steps, one per line and in canonical order.
 
 use super::comments::Gap;
 use super::document::Break;
@@ -6,18 +6,18 @@ use super::parts::{Part, present, print_parts, print_value_with};
 use super::printer::Printer;
 use super::statements::print_block;
 use super::steps::{print_arm_body, print_ask};
-use crate::syntax::ast::{ArmBody, Clause, ClauseKind, ErrorPattern, Expr, Look, Name, Undo};
+use crate::syntax::ast::{ArmBody, Clause, ClauseKind, ErrorPattern, Expr, Name, Probe, Undo};
 use crate::syntax::print::{Style, print_value};
 
-/// A clause and the comments beside it.
+/// A clause with its comments.
 struct Placed<'a> {
     clause: &'a Clause,
     gap: Gap<'a>,
     trailing: Option<&'a str>,
 }
 
-/// Clauses of a body that ends at `behind`. The `when` of a block stands on its closing line, and the bound of a form is
-/// called `within`.
+/// Prints the clauses of a body that ends at `behind`. The `when` of a block is printed on its closing line, and the
+/// deadline of a form is always spelled `within`.
 pub(super) fn print_clauses<'a>(
     out: &mut Printer<'a>,
     clauses: &'a [Clause],
@@ -54,7 +54,7 @@ pub(super) fn print_clauses<'a>(
     out.dedent();
 }
 
-/// The comment behind the body and the clauses as they were written, with the comments that go with each.
+/// Returns the comment after the body, and the clauses in source order with their comments.
 fn placed<'a>(
     out: &mut Printer<'a>,
     clauses: &'a [Clause],
@@ -68,7 +68,7 @@ fn placed<'a>(
         let trailing = gap.trailing.take();
         gap.above.iter_mut().for_each(|(_, blank)| *blank = false);
         match placed.last_mut() {
-            // Behind the last clause a `///` would document what follows the step.
+            // After the last clause, a `///` would document the statement that follows the step.
             Some(_) if trailing.is_some_and(|text| text.starts_with("///")) => {
                 gap.above.splice(0..0, trailing.map(|text| (text, false)));
             }
@@ -155,7 +155,7 @@ fn print_recover<'a>(
 
 fn print_verify<'a>(out: &mut Printer<'a>, kind: &'a ClauseKind) {
     let ClauseKind::Verify {
-        look,
+        probe,
         every,
         within,
         binding,
@@ -170,9 +170,9 @@ fn print_verify<'a>(out: &mut Printer<'a>, kind: &'a ClauseKind) {
     let within = within.as_ref().map(|within| Part::Expr("within ", within));
     out.grouped(|out| {
         let polls = present([every, within]);
-        match look {
-            Look::Call(call) => print_value_with(out, call, &polls),
-            Look::Ask(ask) => {
+        match probe {
+            Probe::Call(call) => print_value_with(out, call, &polls),
+            Probe::Ask(ask) => {
                 let behind = print_ask(out, ask);
                 print_parts(out, behind, &polls);
             }

@@ -1,26 +1,26 @@
-//! Where each comment of the author goes: every one is taken once, by what stands nearest to it.
+//! Assigns each comment of the author to the nearest element; every comment is taken exactly once.
 
 use crate::source::Span;
 use crate::syntax::ast::{Comment, CommentKind};
 
-/// The comments of a file, of which some have found their place.
+/// The comments of a file, some of which have been taken.
 pub(super) struct Comments<'a> {
-    /// The author's text; empty where there is none.
+    /// The author's text; empty if there is none.
     text: &'a str,
     list: &'a [Comment],
     taken: Vec<bool>,
 }
 
-/// What stands between two neighbours.
+/// The comments and blank lines between two adjacent elements.
 #[derive(Default)]
 pub(super) struct Gap<'a> {
-    /// The comment behind the first one, on its line.
+    /// The comment after the first element, on its line.
     pub trailing: Option<&'a str>,
-    /// The comments above the second one, each with whether a blank line stands above it.
+    /// The comments above the second element, each with a flag for a blank line above it.
     pub above: Vec<(&'a str, bool)>,
-    /// Whether a blank line stands right above the second one.
+    /// Whether there is a blank line directly above the second element.
     pub blank: bool,
-    /// Whether the last comment documents the second one.
+    /// Whether the last comment documents the second element.
     pub documented: bool,
 }
 
@@ -33,12 +33,12 @@ impl<'a> Comments<'a> {
         }
     }
 
-    /// Whether a comment in the range has no place yet.
+    /// Returns true if a comment in the range has not been taken.
     pub fn any(&self, start: u32, end: u32) -> bool {
         self.first(start, end).is_some()
     }
 
-    /// Takes what the range still has, in order.
+    /// Takes the remaining comments of the range, in order.
     pub fn take(&mut self, start: u32, end: u32) -> Vec<(CommentKind, &'a str)> {
         let found: Vec<usize> = self.untaken(start, end).collect();
         found
@@ -47,7 +47,7 @@ impl<'a> Comments<'a> {
             .collect()
     }
 
-    /// Takes what the range still has of comments that document nothing.
+    /// Takes the remaining plain comments of the range, in order.
     pub fn take_plain(&mut self, start: u32, end: u32) -> Vec<&'a str> {
         let found: Vec<usize> = self.untaken(start, end).collect();
         let found: Vec<usize> = found
@@ -60,7 +60,7 @@ impl<'a> Comments<'a> {
             .collect()
     }
 
-    /// Takes the `//!` comments of the range, in order.
+    /// Takes the remaining `//!` comments from `start` on, in order.
     pub fn take_file_docs(&mut self, start: u32) -> Vec<&'a str> {
         let found: Vec<usize> = self.untaken(start, u32::MAX).collect();
         let found: Vec<usize> = found
@@ -73,8 +73,8 @@ impl<'a> Comments<'a> {
             .collect()
     }
 
-    /// Takes what stands between a neighbour's end and the next one's beginning. Where `statements` meet, a `///`
-    /// belongs to the second one, wherever it stands.
+    /// Takes the comments between the end of one element and the beginning of the next. Between `statements`, a `///` always
+    /// belongs to the second one.
     pub fn gap(&mut self, behind: Option<u32>, next: u32, statements: bool) -> Gap<'a> {
         let mut gap = Gap::default();
         let start = behind.unwrap_or(0);
@@ -97,7 +97,7 @@ impl<'a> Comments<'a> {
         gap
     }
 
-    /// Takes the comment that stands on the line of `end`, or on that of a comma or parenthesis behind it.
+    /// Takes the comment on the line of `end`, or on that of a comma or parenthesis after it.
     pub fn trailing(&mut self, end: u32, next: u32, statements: bool) -> Option<&'a str> {
         let index = self.first(end, next)?;
         let comment = self.list.get(index)?;
@@ -112,13 +112,13 @@ impl<'a> Comments<'a> {
         self.take_one(index).map(|(_, text)| text)
     }
 
-    /// As `trailing`, where nothing else may stand between.
+    /// Like `trailing`, but only if nothing except white space comes between.
     pub fn trailing_alone(&mut self, end: u32) -> Option<&'a str> {
         let index = self.first(end, u32::MAX)?;
         let comment = self.list.get(index)?;
         let between = self.text.get(end as usize..comment.span.start as usize)?;
-        let beside = between.bytes().all(|byte| byte == b' ' || byte == b'\t');
-        let found = if beside && comment.kind != CommentKind::Doc {
+        let same_line = between.bytes().all(|byte| byte == b' ' || byte == b'\t');
+        let found = if same_line && comment.kind != CommentKind::Doc {
             self.take_one(index)
         } else {
             None
@@ -126,7 +126,7 @@ impl<'a> Comments<'a> {
         found.map(|(_, text)| text)
     }
 
-    /// The place of the first such byte that is not in a comment; the end of the text where there is none.
+    /// Returns the offset of the first such byte that is not in a comment; the end of the text if there is none.
     pub fn seek(&self, from: u32, byte: u8) -> u32 {
         let mut at = from as usize;
         let mut next = self
@@ -176,7 +176,7 @@ impl<'a> Comments<'a> {
         ))
     }
 
-    /// Whether the line above the place is blank.
+    /// Returns true if the line above the offset is blank.
     fn blank_above(&self, at: u32) -> bool {
         let before = self.text.get(..at as usize).unwrap_or("");
         let spaces = before.len() - before.trim_end().len();

@@ -1,35 +1,36 @@
-//! A document as a flat list of what to print, and the layout that decides which groups stand on one line.
+//! The document model of the formatter, a flat list of operations, and the layout that decides which groups fit on a line.
 //!
-//! Wadler's groups over a list in place of a tree: one pass backwards measures, one forwards prints, so the time is
-//! linear in the document and no nesting can exhaust the stack.
+//! This is Wadler's pretty printer over a list instead of a tree: a backward pass measures and a forward pass prints, so
+//! the time is linear in the document and nesting cannot exhaust the stack.
 
 use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// Columns of a line.
+/// Maximum width of a line, in columns.
 pub(super) const LINE_WIDTH: usize = 100;
 /// Columns of one level of indentation.
 pub(super) const INDENT: usize = 4;
-/// Deeper levels are not indented further: the text of a line needs room too.
+/// Maximum indentation, in columns, so that deeply nested lines keep room for their text.
 const MAX_INDENT: usize = 60;
 
 pub(super) enum Op<'a> {
     /// Text without a line break, and its width.
     Text(Cow<'a, str>, usize),
-    /// Text over several lines, printed as it is.
+    /// Text of several lines, printed verbatim.
     Lines(Cow<'a, str>),
     Break(Break),
-    /// What stands on one line if it fits, with what follows up to the next place where a line may end.
+    /// Begins a group, which is printed on one line if it fits together with what follows up to the next possible line
+    /// break. Holds the number of columns required for that, once measured.
     Begin(usize),
     End,
     Indent,
     Dedent,
-    /// Text of a group that stands on several lines.
+    /// Text that is printed only if the group is broken.
     IfBroken(&'static str),
-    /// Comments on lines of their own, by the number of their slot.
+    /// Comments on lines of their own, by the index of their slot.
     Above(usize),
-    /// The space behind a statement's first word, or the comments of a slot in its place.
+    /// The space after a statement's first word, or the comments of a slot in its place.
     Inside(usize),
     /// A comment at the end of its line.
     Trailing(&'a str),
@@ -37,28 +38,28 @@ pub(super) enum Op<'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Break {
-    /// Nothing where the group stands on one line.
+    /// Nothing if the group is on one line.
     Soft,
-    /// A space where the group stands on one line.
+    /// A space if the group is on one line.
     Space,
-    /// The end of the line, if it has not ended yet.
+    /// A line break, unless the line is empty.
     Hard,
-    /// One more end of a line, in texts.
+    /// A line break even if the line is empty, in text blocks.
     Always,
 }
 
-/// Comments that were found a place before everything that belongs to it was printed.
+/// Comments that are printed at an earlier position than that at which they are found.
 #[derive(Default)]
 pub(super) struct Slot<'a> {
-    /// Each with whether a blank line stands above it.
+    /// The comments, each with a flag for a blank line above it.
     pub comments: Vec<(&'a str, bool)>,
-    /// Whether a blank line stands below them.
+    /// Whether a blank line follows.
     pub blank: bool,
-    /// How many lines document the statement, where this is the slot inside one.
+    /// Number of lines of the statement's documentation, if this is the slot after its first word.
     pub doc_lines: Option<usize>,
 }
 
-/// The width of a text in columns.
+/// Returns the width of a text in columns.
 pub(super) fn width(text: &str) -> usize {
     if text.is_ascii() {
         text.len()
@@ -67,7 +68,7 @@ pub(super) fn width(text: &str) -> usize {
     }
 }
 
-/// The text of the document.
+/// Renders the document as text.
 pub(super) fn render(mut ops: Vec<Op<'_>>, slots: &[Slot<'_>]) -> String {
     measure(&mut ops, slots);
     let mut layout = Layout::default();
@@ -78,18 +79,18 @@ pub(super) fn render(mut ops: Vec<Op<'_>>, slots: &[Slot<'_>]) -> String {
     layout.out
 }
 
-/// A group whose beginning has not been reached yet, from behind.
+/// A group whose beginning the backward pass has not reached yet.
 struct Open {
-    /// Columns passed before its end was reached.
+    /// Total columns when its end was reached.
     from: usize,
     behind: usize,
     forced: bool,
 }
 
-/// Notes at each group how many columns it needs on one line, `usize::MAX` where it cannot stand on one.
+/// Records in each group the number of columns that it requires on one line; `usize::MAX` if it cannot be on one.
 fn measure(ops: &mut [Op<'_>], slots: &[Slot<'_>]) {
     let mut open: Vec<Open> = Vec::new();
-    // Columns of everything passed so far, and of what was passed since the last place where a line may end.
+    // Columns in total, and since the last possible line break.
     let (mut total, mut since) = (0, 0);
     for op in ops.iter_mut().rev() {
         let forced = match op {
@@ -158,13 +159,13 @@ struct Layout {
     out: String,
     column: usize,
     depth: usize,
-    /// Whether nothing but indentation, which is written late, stands on the line.
+    /// Whether the line has any text. Its indentation is written together with the first text.
     line_written: bool,
-    /// Whether the line is a comment to its end.
+    /// Whether the line ends in a comment, so that nothing can be added to it.
     commented: bool,
-    /// Columns by which the next line alone is indented further.
+    /// Additional indentation of the next line only, in columns.
     further: usize,
-    /// For each open group whether it stands on several lines.
+    /// For each open group, whether it is broken over several lines.
     broken: Vec<bool>,
 }
 

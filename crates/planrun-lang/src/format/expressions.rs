@@ -100,7 +100,7 @@ impl<'a> Style<'a> for Printer<'a> {
         }
     }
 
-    /// Each operand on a line of its own where they do not stand on one.
+    /// Prints all operands on one line or each on its own.
     fn chain(&mut self, operands: impl Iterator<Item = (&'static str, Operand<'a>)>) {
         self.begin();
         let mut behind: Option<u32> = None;
@@ -138,7 +138,7 @@ impl<'a> Style<'a> for Printer<'a> {
     }
 }
 
-/// Whether the expression, on several lines, ends with a bracket on a line of its own.
+/// Returns true if the expression, when broken over several lines, ends with a bracket on a line of its own.
 pub(super) fn closes_itself(printer: &Printer<'_>, expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::List(_)
@@ -161,7 +161,7 @@ pub(super) fn closes_itself(printer: &Printer<'_>, expr: &Expr) -> bool {
     }
 }
 
-/// The word that an expression begins with, and whether it is read as a name wherever it stands.
+/// Returns the word that an expression begins with, and whether it is followed by a dot and therefore certainly a name.
 pub(super) fn first_word(expr: &Expr) -> Option<(&str, bool)> {
     let mut expr = expr;
     let mut dotted = false;
@@ -189,7 +189,7 @@ pub(super) fn first_word(expr: &Expr) -> Option<(&str, bool)> {
     }
 }
 
-/// An expression where one of these words would be read as a word of the language.
+/// Prints an expression at a position where one of these words at its beginning would be parsed as a keyword.
 pub(super) fn print_expr_not_beginning_with<'a>(
     out: &mut Printer<'a>,
     expr: &'a Expr,
@@ -197,18 +197,18 @@ pub(super) fn print_expr_not_beginning_with<'a>(
     dotted_too: bool,
 ) {
     let taken = |(word, dotted): (&str, bool)| words.contains(&word) && (dotted_too || !dotted);
-    let wanted = if first_word(expr).is_some_and(taken) {
+    let level = if first_word(expr).is_some_and(taken) {
         Level::Parenthesised
     } else {
         Level::Conditional
     };
-    print_expr(out, expr, wanted);
+    print_expr(out, expr, level);
 }
 
-/// Whether the only element of a list needs no lines of its own, since its brackets can do for both.
+/// Returns true if the only element of a list needs no lines of its own, since its brackets can hug those of the list.
 fn hugs(out: &Printer<'_>, expr: &Expr, region: Span) -> bool {
     let bracketed = match &expr.kind {
-        // One that does so itself would make a staircase of brackets.
+        // A list that hugs its own element would produce a staircase of brackets.
         ExprKind::List(elements) => match elements.as_slice() {
             [] => false,
             [only] => !matches!(only.kind, ExprKind::List(_) | ExprKind::Object(_)),
@@ -278,7 +278,7 @@ fn print_path<'a>(out: &mut Printer<'a>, base: &'a Expr, links: &'a [Link]) {
     }
 }
 
-/// Whether the path may stand on several lines: where it calls more than once, or where a comment wants it.
+/// Returns true if the path can be broken over several lines: it has more than one call, or a comment before a call.
 fn breaks(out: &Printer<'_>, base: &Expr, links: &[Link]) -> bool {
     let calls = || links.iter().filter(|link| is_call(link));
     if calls().count() > 1 {
@@ -292,7 +292,7 @@ fn breaks(out: &Printer<'_>, base: &Expr, links: &[Link]) -> bool {
     })
 }
 
-/// A name before a dot, where no word of expressions is mistaken.
+/// Prints a name before a dot, where `reply`, `match` and `signal` need no back quotes.
 fn print_dotted_name(out: &mut Printer<'_>, name: &str) {
     match name {
         "reply" | "match" | "signal" => out.word(name.to_owned()),
@@ -304,7 +304,7 @@ fn is_call(link: &Link) -> bool {
     matches!(link.kind, LinkKind::Call { .. })
 }
 
-/// Whether the link begins with a dot.
+/// Returns true if the link begins with a dot.
 fn is_dotted(link: &Link) -> bool {
     match &link.kind {
         LinkKind::Field { .. } | LinkKind::Call { .. } => true,
@@ -312,7 +312,7 @@ fn is_dotted(link: &Link) -> bool {
     }
 }
 
-/// Where a link's name begins: comments before it stand above the link.
+/// Returns the start of a link's name; comments before it are printed above the link.
 fn link_start(link: &Link) -> u32 {
     match &link.kind {
         LinkKind::Field { name, .. } | LinkKind::Call { name, .. } => name.span.start,
@@ -320,7 +320,7 @@ fn link_start(link: &Link) -> u32 {
     }
 }
 
-/// Whether the next line would be indented as far as the name reaches.
+/// Returns true if the name is no wider than one level of indentation.
 fn short_name(base: &Expr) -> bool {
     matches!(&base.kind, ExprKind::Name(name) if width(name) <= INDENT)
 }

@@ -13,7 +13,7 @@ use crate::syntax::ast::{
 };
 use crate::syntax::print::{Style, print_type, print_value};
 
-/// The text of a whole file.
+/// Prints a whole file.
 pub(super) fn print_file<'a>(mut printer: Printer<'a>, file: &'a File) -> String {
     let out = &mut printer;
     let end = Span::at(out.text.map_or(0, str::len)).start;
@@ -60,7 +60,7 @@ pub(super) fn print_file<'a>(mut printer: Printer<'a>, file: &'a File) -> String
     printer.finish()
 }
 
-/// The comments at the top of the file, joined by every `//!` that stands elsewhere.
+/// Returns the comments at the top of the file, with the `//!` comments from elsewhere added to them.
 fn header<'a>(out: &mut Printer<'a>, mut gap: Gap<'a>, first: u32) -> Gap<'a> {
     let strays = out.comments.take_file_docs(first);
     let is_file_doc = |comment: &(&str, bool)| comment.0.starts_with("//!");
@@ -193,13 +193,13 @@ fn print_parameters<'a>(
     );
 }
 
-/// A parameter of a plan, which is a variable there.
+/// Prints a parameter of a plan, which is a variable.
 fn print_parameter<'a>(out: &mut Printer<'a>, parameter: &'a Parameter) {
     out.variable(&parameter.name.text);
     print_parameter_type(out, parameter);
 }
 
-/// A parameter of a tool, which may be called anything.
+/// Prints a parameter of a tool, which may have any name.
 fn print_argument<'a>(out: &mut Printer<'a>, parameter: &'a Parameter) {
     out.name(&parameter.name);
     print_parameter_type(out, parameter);
@@ -214,7 +214,7 @@ fn print_parameter_type<'a>(out: &mut Printer<'a>, parameter: &'a Parameter) {
     }
 }
 
-/// Whether two items may stand without a blank line between them.
+/// Returns true if no blank line is required between two items.
 fn side_by_side(one: Option<&Item>, other: &Item) -> bool {
     one.is_some_and(|one| {
         matches!(

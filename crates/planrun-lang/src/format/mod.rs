@@ -1,4 +1,4 @@
-//! The one canonical text of a plan: layout, spelling and order decided here, comments where the author put them.
+//! Formats plans: determines layout, spelling and order, and keeps comments where the author put them.
 
 mod clauses;
 mod comments;
@@ -21,13 +21,14 @@ use printer::Printer;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The canonical text of a plan file. It means the same, has every comment once, and is its own canonical text.
+/// Returns the canonical text of a plan file. It has the same meaning, contains each comment once, and formatting it again
+/// changes nothing. A file in JSON form is returned unchanged.
 ///
 /// # Errors
-/// The findings of a text that cannot be read as a plan file.
+/// Returns the diagnostics of the file if it cannot be parsed.
 pub fn format(source: &SourceFile) -> Result<String, Vec<Diagnostic>> {
     if let Some(text) = source.text().strip_prefix(BYTE_ORDER_MARK) {
-        // The places of findings are those of the text with the mark.
+        // The spans of diagnostics refer to the text with the mark.
         return format(&SourceFile::new(source.name(), text))
             .map_err(|_| syntax::parse(source).diagnostics);
     }
@@ -37,31 +38,32 @@ pub fn format(source: &SourceFile) -> Result<String, Vec<Diagnostic>> {
     }
     let text = source.text();
     if syntax::json::is_json(source) {
-        // Programs write the JSON form, and how they lay it out is theirs.
+        // Programs write the JSON form and determine its layout.
         return Ok(text.to_owned());
     }
     if let Some(full) = syntax::full_text(source, &parsed.file) {
         return format(&SourceFile::new(source.name(), full)).map_err(|_| parsed.diagnostics);
     }
-    let formatted = syntax::with_room(deepest(text), || {
+    let formatted = syntax::with_stack(deepest(text), || {
         print_file(Printer::new(text, &parsed.file.comments), &parsed.file)
     });
-    formatted.ok_or_else(|| vec![syntax::no_room(source)])
+    formatted.ok_or_else(|| vec![syntax::stack_exhausted(source)])
 }
 
-/// The canonical text of a tree that has no text of its own; `None` where the system has no memory for its nesting.
+/// Returns the canonical text of a tree that was not parsed from a text; `None` if the system cannot provide the stack.
 #[must_use]
 pub fn print(file: &ast::File) -> Option<String> {
-    syntax::with_room(usize::MAX, || print_file(Printer::without_text(), file))
+    syntax::with_stack(usize::MAX, || print_file(Printer::without_text(), file))
 }
 
-/// Whether the finding is of a text that the tree does not show whole; the others are about what the plan means.
+/// Returns true if the tree may lack a part of the text because of this diagnostic.
 fn hides_text(finding: &Diagnostic) -> bool {
     let whole = [&codes::EMPTY_PLAN, &codes::DUPLICATE_FIELD];
     finding.is_error() && !whole.iter().any(|code| code.name == finding.code.name)
 }
 
-/// How deep the brackets of a text nest at most; those in texts and comments count, which only costs a thread.
+/// Returns the maximum nesting depth of brackets in a text. Those in text literals and comments count too, which costs no
+/// more than an unnecessary thread.
 fn deepest(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in text.bytes() {

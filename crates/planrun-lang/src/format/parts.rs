@@ -1,4 +1,4 @@
-//! What follows the first value of a statement or clause: conditions, bounds, names, types, each with its word.
+//! Prints the parts of a statement or clause after its first value, each with its keyword: conditions, bounds, names, types.
 
 use super::document::Break;
 use super::expressions::closes_itself;
@@ -8,7 +8,7 @@ use crate::syntax::ast::{Expr, Name, TypeExpr};
 use crate::syntax::precedence::Level;
 use crate::syntax::print::{Style, print_expr, print_type};
 
-/// One such part.
+/// A part with its keyword.
 pub(super) enum Part<'a> {
     Expr(&'static str, &'a Expr),
     Type(&'static str, &'a TypeExpr),
@@ -16,7 +16,7 @@ pub(super) enum Part<'a> {
     Classes(&'static str, &'a [Name]),
     /// `after a, b`
     After(&'a [Name]),
-    /// A word alone, which has no place of its own.
+    /// A keyword without a value. The tree has no span for it.
     Word(&'static str),
 }
 
@@ -55,17 +55,17 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The place of names from the first to the last.
+/// Returns the span from the first name to the last.
 fn whole(names: &[Name]) -> Option<Span> {
     Some(names.first()?.span.to(names.last()?.span))
 }
 
-/// The parts that are there.
+/// Returns the parts that are present.
 pub(super) fn present<const N: usize>(parts: [Option<Part<'_>>; N]) -> Vec<Part<'_>> {
     parts.into_iter().flatten().collect()
 }
 
-/// A value and what follows it: on one line if that fits, else each part on a line of its own.
+/// Prints a value and its parts, on one line if they fit, otherwise each part on a line of its own.
 pub(super) fn print_value_with<'a>(out: &mut Printer<'a>, value: &'a Expr, parts: &[Part<'a>]) {
     if closes_itself(out, value) {
         print_expr(out, value, Level::Conditional);
@@ -78,7 +78,7 @@ pub(super) fn print_value_with<'a>(out: &mut Printer<'a>, value: &'a Expr, parts
     }
 }
 
-/// The parts of a group, indented.
+/// Prints the parts of a group, indented.
 pub(super) fn print_parts<'a>(out: &mut Printer<'a>, behind: u32, parts: &[Part<'a>]) {
     out.indented(|out| {
         let mut behind = behind;

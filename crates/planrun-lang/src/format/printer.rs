@@ -1,4 +1,4 @@
-//! The document being made: words, groups, lists between brackets, and the comments around what stands in them.
+//! Builds the document: words, groups, bracketed lists, and the comments around their elements.
 
 use super::comments::{Comments, Gap};
 use super::document::{Break, Op, Slot, render};
@@ -10,29 +10,29 @@ use crate::syntax::print::Style;
 
 /// Writes a tree as a document.
 pub(super) struct Printer<'a> {
-    /// What the author wrote, where the tree comes from a text.
+    /// The author's text, if the tree was parsed from one.
     pub text: Option<&'a str>,
     pub comments: Comments<'a>,
     pub ops: Vec<Op<'a>>,
     slots: Vec<Slot<'a>>,
-    /// The slot behind the first word of the statement that is about to be printed.
+    /// The slot after the first word of the statement that is printed next.
     first_word: Option<usize>,
-    /// How many lines document that statement.
+    /// Number of lines of that statement's documentation.
     pub doc_lines: Option<usize>,
-    /// Comments that go to the top of the next block.
+    /// Comments to print at the top of the next block.
     pub moved: Vec<&'a str>,
 }
 
-/// How a list is written.
+/// The format of a bracketed list.
 #[derive(Clone, Copy)]
 pub(super) struct Brackets {
     pub open: &'static str,
     pub close: &'static str,
-    /// What stands behind the brackets where all stands on one line.
+    /// The break after the opening and before the closing bracket.
     pub inner: Break,
-    /// Whether commas stand between the elements, which are statements where none do.
+    /// Whether commas separate the elements. Elements without commas are statements.
     pub commas: bool,
-    /// Whether it is for the group around it to decide if the elements stand on one line.
+    /// Whether the elements are broken together with the enclosing group.
     pub joined: bool,
 }
 
@@ -100,24 +100,24 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The text of everything that was printed.
+    /// Returns the text of everything that was printed.
     pub fn finish(self) -> String {
         render(self.ops, &self.slots)
     }
 
-    /// What the author wrote there; `None` where there is no text.
+    /// Returns the author's text at the span; `None` if there is none.
     pub fn written(&self, span: Span) -> Option<&'a str> {
         self.text
             .and_then(|text| text.get(span.range()))
             .filter(|text| !text.is_empty())
     }
 
-    /// Text with line breaks in it that are to stay.
+    /// Prints text whose line breaks are kept.
     pub fn lines(&mut self, text: impl Into<Cow<'a, str>>) {
         self.ops.push(Op::Lines(text.into()));
     }
 
-    /// The word that a statement begins with, and the space behind it.
+    /// Prints the first word of a statement and the space after it.
     pub fn keyword(&mut self, word: &'static str) {
         self.word(word);
         match self.first_word.take() {
@@ -131,12 +131,12 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Names of classes, which are dotted words.
+    /// Prints the names of error classes, which are dotted words.
     pub fn classes(&mut self, names: &'a [Name]) {
         self.filled(names, |this, name| this.word(&*name.text));
     }
 
-    /// Elements with commas and no brackets: as many on a line as it holds.
+    /// Prints elements separated by commas, without brackets, with as many on a line as fit.
     pub fn filled<T>(&mut self, items: &'a [T], mut print: impl FnMut(&mut Self, &'a T)) {
         self.indented(|this| {
             for (index, item) in items.iter().enumerate() {
@@ -173,7 +173,7 @@ impl<'a> Printer<'a> {
         self.ops.push(Op::Dedent);
     }
 
-    /// The end of a line between two neighbours, with the comments there; gives the slot above the second one.
+    /// Prints the break between two elements, with the comments there; returns the slot above the second one.
     pub fn between(&mut self, behind: u32, next: u32) -> usize {
         let gap = self.comments.gap(Some(behind), next, false);
         self.trailing(gap.trailing);
@@ -201,12 +201,12 @@ impl<'a> Printer<'a> {
         self.ops.extend(comment.map(Op::Trailing));
     }
 
-    /// How much was printed, for `flatten`.
+    /// Returns the current position in the document, for `flatten`.
     pub fn mark(&self) -> usize {
         self.ops.len()
     }
 
-    /// Keeps what was printed since the mark on one line.
+    /// Puts everything printed since the mark on one line.
     pub fn flatten(&mut self, mark: usize) {
         for op in self.ops.iter_mut().skip(mark) {
             match op {
@@ -227,7 +227,8 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The comments of a gap above what comes next; gives the slot, for what is found inside of that later.
+    /// Prints the comments of a gap above the next element; returns the slot, to which comments found inside the element are
+    /// added later.
     pub fn above(&mut self, mut gap: Gap<'a>) -> usize {
         gap.above
             .splice(0..0, gap.trailing.map(|comment| (comment, false)));
@@ -246,13 +247,14 @@ impl<'a> Printer<'a> {
         self.slots.len() - 1
     }
 
-    /// Puts comments of an element that nothing inside it took above it, in front of those that document it.
+    /// Moves the remaining comments inside an element above it.
     pub fn hoist(&mut self, slot: usize, start: u32, end: u32) {
         let found = self.comments.take(start, end);
         self.put_above(slot, found.into_iter().map(|(_, text)| text), false);
     }
 
-    /// As `hoist`, for statements: there a `///` would document what it is put above, so it stays inside.
+    /// Like `hoist`, for statements. Comments are put before the documentation, and a `///` stays inside the statement, which
+    /// it would otherwise document.
     fn hoist_statement(&mut self, slot: usize, inside: usize, start: u32, end: u32) {
         let found = self.comments.take(start, end);
         let (docs, others): (Vec<_>, Vec<_>) = found
@@ -269,7 +271,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Removes each `///` above a statement that does not document it, since a `//!` stood between them.
+    /// Removes each `///` above a statement that does not document it because a `//!` came between them.
     fn stray_docs(&mut self, slot: usize, doc_lines: usize) -> Vec<(&'a str, bool)> {
         let Some(slot) = self.slots.get_mut(slot) else {
             return Vec::new();
@@ -317,7 +319,7 @@ impl<'a> Printer<'a> {
         slot.comments.splice(at..at, comments);
     }
 
-    /// The items between the brackets of a list, from `behind` to `end` in the text; gives the place behind the last.
+    /// Prints the items between the brackets of a list, from `behind` to `end` in the text; returns the end of the last one.
     pub fn items<T>(
         &mut self,
         brackets: Brackets,
@@ -357,7 +359,7 @@ impl<'a> Printer<'a> {
         behind
     }
 
-    /// The comments behind the last element of a list or file.
+    /// Prints the comments after the last element of a list or file.
     pub fn remaining(&mut self, behind: u32, end: u32, first: bool) {
         if !self.comments.any(behind, end) {
             return;
@@ -373,7 +375,7 @@ impl<'a> Printer<'a> {
         });
     }
 
-    /// Prints a statement or item, whose comments are gathered in the slot above it.
+    /// Prints a statement or item and moves the comments inside it to the slot above.
     pub fn statement_in(&mut self, slot: usize, place: Span, print: impl FnOnce(&mut Self)) {
         let inside = self.slot(Slot::default());
         self.first_word = Some(inside);
@@ -383,7 +385,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Takes the blank line away that would stand first.
+/// Removes the blank line at the beginning of the gap.
 fn unblank(gap: &mut Gap<'_>) {
     match gap.above.first_mut() {
         Some((_, blank)) => *blank = false,
@@ -391,7 +393,7 @@ fn unblank(gap: &mut Gap<'_>) {
     }
 }
 
-/// Whether the comment documents what stands below it.
+/// Returns true if the comment documents the element below it.
 fn is_doc(comment: &str) -> bool {
     comment.starts_with("///")
 }

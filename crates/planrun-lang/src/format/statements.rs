@@ -150,7 +150,7 @@ fn print_listener<'a>(out: &mut Printer<'a>, name: &'a Name, on: &'a Expr, parts
     );
 }
 
-/// What stands before a block: on one line, else with its parts and the brace on lines of their own.
+/// Prints the head of a block: on one line or, if that does not fit, with its parts and the brace on lines of their own.
 pub(super) fn print_head<'a>(
     out: &mut Printer<'a>,
     print: impl FnOnce(&mut Printer<'a>),
@@ -218,7 +218,7 @@ fn print_if_statement<'a>(
     }
 }
 
-/// Comments before a further branch stand at the top of its block.
+/// Moves the comments before a further branch to the top of its block.
 fn branch_comments(out: &mut Printer<'_>, behind: Option<u32>, next: u32) {
     if let Some(behind) = behind {
         out.moved = out.comments.take_plain(behind, next);
@@ -258,7 +258,7 @@ fn print_task<'a>(
     }
 }
 
-/// How many lines a documentation has.
+/// Returns the number of lines of a documentation.
 pub(super) fn lines_of(doc: Option<&str>) -> usize {
     doc.map_or(0, |doc| doc.split('\n').count())
 }

@@ -11,7 +11,7 @@ use crate::syntax::ast::{
 };
 use crate::syntax::print::{Style, print_arguments, print_pattern, print_type, print_value};
 
-/// Words that begin other bodies than calls.
+/// Keywords of bodies other than calls.
 const BODY_WORDS: [&str; 8] = [
     "each", "repeat", "race", "match", "input", "wait", "ask", "infer",
 ];
@@ -33,7 +33,7 @@ pub(super) fn print_step<'a>(out: &mut Printer<'a>, step: &'a Step) {
     print_clauses(out, &step.clauses, end, (block, form));
 }
 
-/// The body, which begins behind the given place; gives the place behind it.
+/// Prints a body that begins after `from`; returns its end.
 fn print_body<'a>(out: &mut Printer<'a>, body: &'a StepBody, from: u32) -> u32 {
     match body {
         StepBody::Call(call) => {
@@ -112,7 +112,7 @@ pub(super) fn print_ask<'a>(out: &mut Printer<'a>, ask: &'a Ask) -> u32 {
     returns.span.end
 }
 
-/// `from` is a place before its parentheses.
+/// Prints an `infer`; `from` is an offset before its parentheses.
 fn print_infer<'a>(
     out: &mut Printer<'a>,
     arguments: &'a [Argument],
@@ -201,7 +201,7 @@ fn print_match_step<'a>(out: &mut Printer<'a>, subject: &'a Expr, arms: &'a [Arm
     region.end
 }
 
-/// The braces that open behind `from` and close behind their last element.
+/// Returns the span of the braces that open after `from` and close after their last element.
 fn braces(out: &Printer<'_>, from: u32, last: Option<u32>) -> Span {
     let start = out.comments.seek(from, b'{');
     Span::from(start..out.comments.seek(last.unwrap_or(start), b'}') + 1)
@@ -250,7 +250,7 @@ fn print_input<'a>(
         out.name(&field.name);
         out.word(": ");
         print_type(out, &field.ty);
-        // `in` stands first: behind a value it would be an operator.
+        // `in` comes first: after a value it would be an operator.
         let parts = [
             (" in ", &field.options),
             (" known ", &field.known),

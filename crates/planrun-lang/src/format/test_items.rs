@@ -1,4 +1,4 @@
-//! Prints `test` items and what stands in them.
+//! Prints `test` items and their statements.
 
 use super::expressions::print_expr_not_beginning_with;
 use super::parts::{Part, present, print_parts};

@@ -1,4 +1,4 @@
-//! Prints literals: as the author spelled them, with one kind of quotes, and text blocks at the indentation of their place.
+//! Prints literals in the author's spelling, with double quotes where possible and text blocks at the current indentation.
 
 use super::document::Break;
 use super::printer::Printer;
@@ -8,12 +8,12 @@ use crate::source::Span;
 use crate::syntax::ast::{ExprKind, Literal, TemplatePart, Text};
 use crate::syntax::precedence::is_negative;
 use crate::syntax::print::{Style, print_value};
-use crate::syntax::spelling::{turns, write_escaped, write_literal, write_text};
+use crate::syntax::spelling::{changes_direction, write_escaped, write_literal, write_text};
 use crate::syntax::{ast::Expr, canonical};
 
 const BLOCK: &str = "\"\"\"";
 
-/// Whether the text as written is a block, whose indentation has no meaning.
+/// Returns true if the text as written is a text block, whose common indentation is insignificant.
 pub(super) fn opens_block(written: &str) -> bool {
     let content = written.strip_prefix(BLOCK).unwrap_or("");
     content.starts_with('\n') || content.starts_with("\r\n")
@@ -36,7 +36,7 @@ pub(super) fn print_literal<'a>(out: &mut Printer<'a>, literal: &'a Literal, spa
             Literal::Int(_) | Literal::Uint(_) | Literal::Double(_) | Literal::Duration(_),
             Some(written),
         ) => {
-            // Between a minus and its number may be spaces and comments, but none in the number.
+            // There may be spaces and comments between the minus and the number.
             let number = written
                 .rsplit(char::is_whitespace)
                 .next()
@@ -64,7 +64,7 @@ pub(super) fn print_literal<'a>(out: &mut Printer<'a>, literal: &'a Literal, spa
     }
 }
 
-/// A text that is no expression.
+/// Prints a text that is not an expression.
 pub(super) fn print_plain_text<'a>(out: &mut Printer<'a>, text: &'a Text) {
     match out.written(text.span) {
         Some(written) => print_quoted(out, written, &[], text.span),
@@ -86,7 +86,7 @@ pub(super) fn print_template<'a>(out: &mut Printer<'a>, parts: &'a [TemplatePart
                 if has_block(value) {
                     text.push_str(&canonical(value));
                 } else {
-                    // As it is printed where somebody has written it.
+                    // Formatted like an expression that the author wrote.
                     out.word(std::mem::take(&mut text));
                     let mark = out.mark();
                     print_value(out, value);
@@ -100,17 +100,17 @@ pub(super) fn print_template<'a>(out: &mut Printer<'a>, parts: &'a [TemplatePart
     out.word(text);
 }
 
-/// Whether a text in an expression would stand as a block, which cannot be on one line.
+/// Returns true if a text in the expression would be printed as a block, which cannot be on one line.
 fn has_block(value: &Expr) -> bool {
     let mut found =
-        matches!(&value.kind, ExprKind::Literal(Literal::String(text)) if stands_as_block(text));
+        matches!(&value.kind, ExprKind::Literal(Literal::String(text)) if fits_block(text));
     value.parts(&mut |part| found |= has_block(part));
     found
 }
 
-/// A text that nobody has written yet: as a block where that shows its lines.
+/// Prints a text of a tree without source, as a block if that displays its lines.
 fn print_spelled_text(out: &mut Printer<'_>, text: &str) {
-    if !stands_as_block(text) {
+    if !fits_block(text) {
         let mut spelled = String::new();
         write_text(&mut spelled, text);
         out.word(spelled);
@@ -157,7 +157,7 @@ fn print_quoted<'a>(
     }
 }
 
-/// The content of a text between its quotes, which belong to the first and last piece; `from` is behind them.
+/// Splits a text into its pieces. The quotes belong to the first and last piece; `from` is the end of the opening ones.
 fn pieces<'a>(
     out: &Printer<'a>,
     parts: &'a [TemplatePart],
@@ -187,7 +187,7 @@ fn print_piece<'a>(out: &mut Printer<'a>, piece: &Piece<'a>) {
     }
 }
 
-/// `${…}`, on one line unless something in it cannot be.
+/// Prints `${…}` on one line, or verbatim if its content cannot be on one line.
 fn print_interpolated<'a>(out: &mut Printer<'a>, value: &'a Expr, place: Span) {
     let written = slice(out, place.start, place.end);
     let several = written.contains(BLOCK) || written.contains("'''");
@@ -203,7 +203,7 @@ fn print_interpolated<'a>(out: &mut Printer<'a>, value: &'a Expr, place: Span) {
     out.word("}");
 }
 
-/// A text block with its lines moved to where it stands.
+/// Prints a text block with its lines at the current indentation.
 fn print_block_text<'a>(
     out: &mut Printer<'a>,
     written: &'a str,
@@ -277,7 +277,7 @@ fn print_raw_line<'a>(out: &mut Printer<'a>, line: &'a str, ends: bool) {
     }
 }
 
-/// Where the next `${` of a text begins.
+/// Returns the offset of the next `${` of a text.
 fn interpolation_start(out: &Printer<'_>, from: u32) -> u32 {
     let text = slice(out, from, u32::MAX);
     let mut bytes = text.bytes().enumerate();
@@ -301,7 +301,7 @@ fn slice<'a>(out: &Printer<'a>, start: u32, end: u32) -> &'a str {
         .unwrap_or("")
 }
 
-/// The indentation that all lines of a block share; blank lines and the line of the closing quotes do not count.
+/// Returns the indentation that all lines of a block share. Blank lines and the line of the closing quotes do not count.
 fn margin(pieces: &[Piece<'_>]) -> usize {
     let mut margin = usize::MAX;
     for (index, piece) in pieces.iter().enumerate() {
@@ -323,7 +323,7 @@ fn margin(pieces: &[Piece<'_>]) -> usize {
     if margin == usize::MAX { 0 } else { margin }
 }
 
-/// A text on one line with double quotes, where these need no more escapes than those that it has.
+/// Returns a one-line text in double quotes, unless that would require additional escapes.
 fn one_kind_of_quotes(written: &str) -> Cow<'_, str> {
     let Some(quote) = written.find(['"', '\'']) else {
         return written.into();
@@ -348,18 +348,18 @@ fn one_kind_of_quotes(written: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether the text has several lines and a block can show them with nothing but its indentation changed.
-fn stands_as_block(text: &str) -> bool {
+/// Returns true if the text has several lines and a text block reproduces them exactly.
+fn fits_block(text: &str) -> bool {
     let lines = || text.split('\n').filter(|line| !line.is_empty());
     let sound = |line: &str| {
         !line.trim().is_empty()
             && !line.ends_with([' ', '\t'])
-            && !line.contains(|c: char| c.is_control() || turns(c))
+            && !line.contains(|c: char| c.is_control() || changes_direction(c))
     };
     text.contains('\n') && lines().all(sound) && lines().any(|line| !line.starts_with([' ', '\t']))
 }
 
-/// Documentation that a tree without a text brings along.
+/// Prints the documentation of a tree without source.
 pub(super) fn print_doc(out: &mut Printer<'_>, marker: &'static str, doc: Option<&str>) {
     for line in doc.iter().flat_map(|doc| doc.split('\n')) {
         out.word(format!("{marker}{line}").trim_end().to_owned());

@@ -1,19 +1,19 @@
-//! From a checked plan to its graph.
+//! Builds the graph of a checked plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use super::order::{add_sequences, standings};
+use super::order::{add_sequences, placements};
 use super::{BlockGraph, Edge, FiringRead, Graph, Slots, Vertex, Waits};
 use crate::sema::expr::ReadKind;
 use crate::sema::{Block, Event, EventKind, Node, NodeKind, Plan, TaskId};
 
-/// A name of an outer frame that a block reads: frames outwards from the block's owner, slot, and what is read.
+/// A read of an outer frame by a block: number of frames outwards from the block's owner, slot, and what is read.
 type OuterRead = (u16, u32, ReadKind);
 
-/// The graph of a plan. Every edge leads downwards in source order, so there are no cycles.
+/// Builds the graph of a plan. Every edge leads forwards in source order, so there are no cycles.
 #[must_use]
 pub fn build(plan: &Plan) -> Graph {
     let mut outer: Vec<BTreeSet<OuterRead>> = vec![BTreeSet::new(); plan.blocks.len()];
@@ -37,9 +37,9 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
     let mut dag: DiGraph<Vertex, Edge, u32> =
         DiGraph::with_capacity(block.nodes.len(), block.nodes.len() * 2);
     let mut barriers = Vec::with_capacity(block.nodes.len());
-    for standing in standings(block) {
-        dag.add_node(standing.vertex());
-        barriers.push(standing.is_barrier());
+    for placement in placements(block) {
+        dag.add_node(placement.vertex());
+        barriers.push(placement.is_barrier());
     }
     let slots = Slots::of(block);
     let mut outward = BTreeSet::new();
@@ -55,7 +55,7 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
                 outward.insert((up - 1, slot, kind));
                 continue;
             }
-            // While `until` polls it reads the step's own slot: no edge.
+            // While `until` polls, it reads the step's own slot; that is not a dependency.
             if node.slot == Some(slot) {
                 continue;
             }
@@ -90,7 +90,8 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
     )
 }
 
-/// The statements above a reader that may give it the value of a slot: not those in other branches of an `if` around it.
+/// Returns the statements before a reader that may give the value of a slot, without those in other branches of an `if`
+/// around it.
 fn sources<'a>(
     block: &'a Block,
     slots: &'a Slots,
@@ -108,7 +109,7 @@ fn sources<'a>(
     above.filter(move |source| !apart(source))
 }
 
-/// What the firings of a listener read of the block that it stands in.
+/// Collects what the firings of a listener read from its block.
 fn firings(
     block: &Block,
     index: u32,
@@ -143,16 +144,16 @@ fn firings(
     of_when.for_each(|read| add(read.place.slot, read.kind, true));
 }
 
-/// The tasks that a block declares, while its edges are made.
+/// The tasks declared by a block, collected while its edges are added.
 #[derive(Default)]
 struct Tasks {
     declared: BTreeMap<TaskId, usize>,
-    /// The last statement so far that changes the context: a `set`, or the declaration.
+    /// The last statement so far that changed the context: a `set` or the declaration.
     changed: BTreeMap<TaskId, usize>,
 }
 
 impl Tasks {
-    /// The statement that a reader of this one's value waits for: the last `set`, where it is a task.
+    /// Returns the statement to wait for to read the value of `source`: the last `set` if it is a task.
     fn last_change(&self, block: &Block, source: usize) -> usize {
         let NodeKind::Task(task) = block.nodes[source].kind else {
             return source;
@@ -160,7 +161,7 @@ impl Tasks {
         self.changed.get(&task).copied().unwrap_or(source)
     }
 
-    /// The edges that a statement has because of tasks: events start listeners.
+    /// Adds the edges that a statement has because of events that start listeners.
     fn add(
         &mut self,
         dag: &mut DiGraph<Vertex, Edge, u32>,
@@ -197,11 +198,11 @@ impl Tasks {
     }
 }
 
-/// The names that a node and the blocks in it read, as seen from its frame.
+/// Collects the names that a node and its inner blocks read, relative to its frame.
 fn collect_reads(node: &Node, outer: &[BTreeSet<OuterRead>], reads: &mut BTreeSet<OuterRead>) {
     let place = |read: &crate::sema::expr::Read| (read.place.up, read.place.slot, read.kind);
     node.codes(&mut |code| reads.extend(code.reads.iter().map(place)));
-    // A listener waits for nothing: its firings do. What they read further out is there before this block begins.
+    // A listener does not wait; its firings do. What they read in outer frames exists before this block begins.
     let nearest = u16::from(matches!(node.kind, NodeKind::Listener(_)));
     node.inner_codes(&mut |code| {
         let outwards = code
@@ -224,7 +225,7 @@ fn waits(dag: &DiGraph<Vertex, Edge, u32>) -> Vec<Waits> {
         let Some(target) = waits.get_mut(edge.target().index()) else {
             continue;
         };
-        // Whoever listens does not wait: the event comes, or it does not.
+        // A listener does not wait for its event, which may never occur.
         if edge.weight == Edge::Listener {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The checked plan as a DAG: what waits for what, and why.
+//! The checked plan as a DAG of dependencies.
 
 mod build;
 pub mod draw;
@@ -19,83 +19,83 @@ pub use order::awaited_by_place;
 pub use picture::drawing;
 pub use slots::{Slots, exclusive};
 
-/// The graphs of a plan's blocks, by the number of the block, and those of the plans that it calls.
+/// The graphs of a plan's blocks, by block number, and of the plans that it calls.
 ///
-/// Inner blocks are in the same flat list, so nothing recurses over them.
+/// Inner blocks are in the same flat list, so that no code recurses over them.
 #[derive(Debug)]
 pub struct Graph {
     pub blocks: Vec<BlockGraph>,
-    /// By the index of the called plan.
+    /// Indexed by the index of the called plan.
     pub plans: Vec<Arc<Graph>>,
 }
 
-/// What the nodes of one block wait for.
+/// The dependencies between the nodes of one block.
 #[derive(Debug)]
 pub struct BlockGraph {
-    /// The first vertices are the block's nodes, under the same numbers; the rest are joins.
+    /// The first vertices are the block's nodes, with the same numbers; the rest are joins.
     pub dag: DiGraph<Vertex, Edge, u32>,
-    /// How many vertices are nodes of the block.
+    /// Number of vertices that are nodes of the block.
     pub nodes: usize,
-    /// Whether reads below a node wait for it, by the number of the node.
+    /// Whether later reads wait for a node, by node number.
     pub barriers: Vec<bool>,
-    /// What each vertex waits for at the start.
+    /// Number of edges that each vertex waits for initially.
     pub waits: Vec<Waits>,
-    /// The nodes whose value each slot of the frame holds.
+    /// The nodes that give the value of each slot of the frame.
     pub slots: Slots,
-    /// What the firings of its listeners read of the block.
+    /// What the firings of its listeners read from the block.
     pub firing_reads: Vec<FiringRead>,
 }
 
-/// A name above a listener that its firings read, and so wait for.
+/// A name before a listener that its firings read, and so wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FiringRead {
     pub listener: u32,
     pub source: u32,
-    /// Not only its state.
+    /// Whether the value is read, and not only the state.
     pub needs_value: bool,
-    /// `when` reads it, so the listener cannot fire before it is there.
+    /// Whether `when` reads it, so that the listener cannot fire before it is available.
     pub in_when: bool,
 }
 
-/// What a vertex waits for beside its edges.
+/// What a vertex waits for in addition to its edges.
 ///
-/// What stands above a statement needs no edges: a run keeps, for each block, the mark above which everything has settled,
-/// the mark above which every barrier has, and the mark above which everything has been decided.
+/// Dependencies on all preceding statements need no edges: for each block, a run keeps the positions before which
+/// everything has settled, every barrier has settled, and everything has been decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Vertex {
     Free,
-    /// Every `ensure` and every guarded `fail`, `reply`, `yield` and `next` above has been decided.
+    /// Every preceding `ensure` and every preceding guarded `fail`, `reply`, `yield` and `next` has been decided.
     Decisions,
-    /// The same, and every barrier above the node with this number has settled.
+    /// The same, and every barrier before the node with this number has settled.
     Barriers(u32),
-    /// Everything above the node with this number has settled.
+    /// Everything before the node with this number has settled.
     Everything(u32),
-    /// No statement: many edges joined into one, so that their number stays linear.
+    /// Not a statement: joins many edges into one, so that their number stays linear.
     Join,
 }
 
 impl Vertex {
-    /// Whether everything above some place has to settle first.
+    /// Returns true if everything before some position has to settle first.
     #[must_use]
     pub const fn waits_for_everything(self) -> bool {
         matches!(self, Self::Everything(_))
     }
 }
 
-/// Why one statement waits for another.
+/// The reason why one statement waits for another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Edge {
     /// It reads the value.
     Data,
-    /// It asks for the state.
+    /// It reads the state.
     State,
-    /// The condition of its guard.
+    /// It is guarded by the condition.
     Guard,
-    /// Named in `after`.
+    /// It names the other in `after`.
     After,
-    /// It stands above in one branch of a `parallel`: only settling is awaited.
+    /// It comes later in one branch of a `parallel`, and waits only until the other has settled.
     Place,
-    /// An event of it may start the other, which does not wait for that.
+    /// An event of the other may start it; it does not wait.
     Listener,
 }
 
@@ -108,29 +108,29 @@ impl From<ReadKind> for Edge {
     }
 }
 
-/// How many edges a vertex waits for.
+/// The number of edges that a vertex waits for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waits {
-    /// Those that decide its guard: conditions and `after`.
+    /// Edges that decide its guard: conditions and `after`.
     pub guard: u32,
-    /// All others.
+    /// All other edges.
     pub rest: u32,
 }
 
 impl Edge {
-    /// Whether the edge has to be settled before the guard is decided.
+    /// Returns true if the edge has to be settled before the guard is decided.
     #[must_use]
     pub const fn decides_guard(self) -> bool {
         matches!(self, Self::Guard | Self::After)
     }
 
-    /// Whether a reader cannot run where the statement before it gave nothing.
+    /// Returns true if the reader cannot run when the other statement has no value.
     #[must_use]
     pub const fn needs_success(self) -> bool {
         matches!(self, Self::Data | Self::Guard | Self::After)
     }
 
-    /// The word for it in drawings.
+    /// Returns the name used in drawings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -145,7 +145,7 @@ impl Edge {
 }
 
 impl BlockGraph {
-    /// What a vertex waits for beside its edges.
+    /// Returns what a vertex waits for in addition to its edges.
     #[must_use]
     pub fn vertex(&self, vertex: u32) -> Vertex {
         self.dag
@@ -154,8 +154,8 @@ impl BlockGraph {
             .unwrap_or(Vertex::Free)
     }
 
-    /// The vertices that this one waits for, and why.
-    pub fn wanted(&self, vertex: usize) -> impl Iterator<Item = (usize, Edge)> {
+    /// Returns the vertices that this one waits for, with the reasons.
+    pub fn dependencies(&self, vertex: usize) -> impl Iterator<Item = (usize, Edge)> {
         use petgraph::visit::EdgeRef;
         let edges = self
             .dag
@@ -163,13 +163,13 @@ impl BlockGraph {
         edges.map(|edge| (edge.source().index(), *edge.weight()))
     }
 
-    /// Whether reads below a node wait for it.
+    /// Returns true if later reads wait for this node.
     #[must_use]
     pub fn is_barrier(&self, node: u32) -> bool {
         self.barriers.get(node as usize).copied().unwrap_or(false)
     }
 
-    /// The vertices that wait for this one, in the order in which they were written.
+    /// Returns the vertices that wait for this one, in source order.
     pub fn readers(&self, vertex: u32) -> impl Iterator<Item = (u32, Edge)> {
         use petgraph::visit::EdgeRef;
         let edges = self.dag.edges(NodeIndex::new(vertex as usize));

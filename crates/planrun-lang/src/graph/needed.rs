@@ -1,4 +1,4 @@
-//! What a statement needs to have happened: for running a plan up to it.
+//! Computes what a statement needs, for running a plan up to it.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use petgraph::visit::EdgeRef as _;
 use super::{BlockGraph, Edge, Vertex};
 use crate::sema::{Block, Node, NodeKind};
 
-/// The vertices that this one needs, itself included: what it reads, its guard, what stands in its `after`, the decisions
-/// above it, and what it waits for because of its place.
+/// Returns the vertices that `target` needs, including itself: what it reads, its guard, its `after`, preceding
+/// decisions, and what it waits for because of source order.
 #[must_use]
 pub fn needed(graph: &BlockGraph, block: &Block, target: u32) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
@@ -41,7 +41,7 @@ pub fn needed(graph: &BlockGraph, block: &Block, target: u32) -> BTreeSet<u32> {
             Vertex::Everything(place) => open.extend(0..place),
         }
         if (vertex as usize) < graph.nodes && block.nodes[vertex as usize].event().is_some() {
-            // Who brings the event about is not told by edges.
+            // Edges do not show what causes an event, so every listener and `set` is included.
             open.extend((0..super::narrow(graph.nodes)).filter(|node| reacts(block, *node)));
         }
     }

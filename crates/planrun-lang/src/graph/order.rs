@@ -1,4 +1,4 @@
-//! The order of the page: what a statement waits for because of its place.
+//! Dependencies that follow from source order.
 
 use petgraph::graph::{DiGraph, NodeIndex};
 
@@ -7,24 +7,24 @@ use crate::sema::{Block, Node, NodeKind, OrderClass, Parallel};
 
 type Dag = DiGraph<Vertex, Edge, u32>;
 
-/// The part of a node in the order of its block, `parallel` blocks taken as a whole.
+/// The position of a node in the order of its block, where a `parallel` block counts as one statement.
 #[derive(Clone, Copy)]
-pub(super) struct Standing<'a> {
+pub(super) struct Placement<'a> {
     index: u32,
     node: &'a Node,
     parallel: Option<&'a Parallel>,
 }
 
-/// The nodes of a block in order, each with its standing.
-pub(super) fn standings(block: &Block) -> impl Iterator<Item = Standing<'_>> {
+/// Returns the position of each node of a block, in order.
+pub(super) fn placements(block: &Block) -> impl Iterator<Item = Placement<'_>> {
     block
         .nodes
         .iter()
         .enumerate()
-        .map(|(index, node)| Standing::new(block, narrow(index), node))
+        .map(|(index, node)| Placement::new(block, narrow(index), node))
 }
 
-impl<'a> Standing<'a> {
+impl<'a> Placement<'a> {
     fn new(block: &'a Block, index: u32, node: &'a Node) -> Self {
         Self {
             index,
@@ -33,7 +33,7 @@ impl<'a> Standing<'a> {
         }
     }
 
-    /// What the node waits for beside its edges.
+    /// Returns what the node waits for in addition to its edges.
     pub(super) fn vertex(self) -> Vertex {
         if self.node.after.is_empty() {
             self.place()
@@ -42,7 +42,7 @@ impl<'a> Standing<'a> {
         }
     }
 
-    /// What it waits for where it names nothing in `after`.
+    /// Returns what it waits for if it has no `after`.
     fn place(self) -> Vertex {
         match &self.node.kind {
             NodeKind::Listener(_) | NodeKind::Task(_) => Vertex::Free,
@@ -65,7 +65,7 @@ impl<'a> Standing<'a> {
         }
     }
 
-    /// Whether reads below wait for it.
+    /// Returns true if later reads wait for it.
     pub(super) fn is_barrier(self) -> bool {
         matches!(self.node.kind, NodeKind::Step(_) | NodeKind::Set(_))
             && self.order() == OrderClass::Barrier
@@ -77,8 +77,8 @@ impl<'a> Standing<'a> {
     }
 }
 
-/// Adds the edges that keep the order of the page within each `if` of a `parallel`. What stands above is joined, one vertex
-/// after the other, so that their number stays linear.
+/// Adds the edges that keep the source order within each `if` of a `parallel`. Preceding statements are joined pairwise
+/// into chains, so that the number of edges stays linear.
 pub(super) fn add_sequences(dag: &mut Dag, block: &Block) {
     for sequence in block
         .parallels
@@ -110,7 +110,7 @@ pub(super) fn add_sequences(dag: &mut Dag, block: &Block) {
     }
 }
 
-/// A vertex that settles when both have.
+/// Adds a vertex that settles when both have settled.
 fn joined(dag: &mut Dag, above: Option<NodeIndex>, own: NodeIndex) -> NodeIndex {
     let Some(above) = above else { return own };
     let join = dag.add_node(Vertex::Join);
@@ -119,14 +119,14 @@ fn joined(dag: &mut Dag, above: Option<NodeIndex>, own: NodeIndex) -> NodeIndex 
     join
 }
 
-/// The nearest statements that a node waits for because of its place, its `after` left aside. Those left out stand above one
-/// of them that waits for them.
+/// Returns the nearest statements that a node waits for because of source order, ignoring its `after`. Omitted
+/// statements precede one of those returned, which waits for them.
 #[must_use]
 pub fn awaited_by_place(block: &Block, graph: &BlockGraph, target: usize) -> Vec<usize> {
     let Some(node) = block.nodes.get(target) else {
         return Vec::new();
     };
-    let (place, only_barriers) = match Standing::new(block, narrow(target), node).place() {
+    let (place, only_barriers) = match Placement::new(block, narrow(target), node).place() {
         Vertex::Everything(place) => (place as usize, false),
         Vertex::Barriers(place) => (place as usize, true),
         Vertex::Free | Vertex::Decisions | Vertex::Join => return Vec::new(),
@@ -137,7 +137,7 @@ pub fn awaited_by_place(block: &Block, graph: &BlockGraph, target: usize) -> Vec
             .map(|parallel| parallel.nodes.start)
     };
     let mut awaited = Vec::new();
-    // The last barrier that surely runs; what stands beside it in a `parallel` is awaited too.
+    // The last barrier that certainly runs; statements in the same `parallel` are waited for, too.
     let mut last: Option<usize> = None;
     for (index, node) in block.nodes.iter().enumerate().take(place).rev() {
         if last.is_some_and(|last| parallel(last).is_none() || parallel(last) != parallel(index)) {

@@ -1,4 +1,4 @@
-//! Which statements give the values of a frame: one for each slot, or several in branches of one `if`.
+//! Maps slots of a frame to the statements that give their values: one per slot, or several in branches of one `if`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// The slots of a block.
+    /// Collects the slots of a block.
     #[must_use]
     pub fn of(block: &Block) -> Self {
         let mut slots = Self {
@@ -30,7 +30,7 @@ impl Slots {
         slots
     }
 
-    /// The nodes that give the value of a slot, in source order. At most one of them runs.
+    /// Returns the nodes that give the value of a slot, in source order. At most one of them runs.
     pub fn nodes(&self, slot: u32) -> impl Iterator<Item = u32> + Clone {
         let shared = self.shared.get(&slot).map_or(&[][..], Vec::as_slice);
         let only = self
@@ -43,7 +43,7 @@ impl Slots {
     }
 }
 
-/// Whether two nodes of a block stand in different branches of one `if`, so that at most one of them runs.
+/// Returns true if two nodes of a block are in different branches of one `if`, so that at most one of them runs.
 #[must_use]
 pub fn exclusive(one: &Node, other: &Node) -> bool {
     let opposite = |atom: &GuardAtom, known: &GuardAtom| {

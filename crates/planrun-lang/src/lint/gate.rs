@@ -1,13 +1,14 @@
-//! Whether somebody has agreed before a call is sent.
+//! Determines whether a person approves a call before it is sent.
 
 use super::subject::{StepSite, Subject};
 use crate::sema::expr::Code;
 use crate::sema::{BlockId, NodeKind, StepKind};
 
-/// How many names a decision is followed through.
-const FARTHEST: usize = 8;
+/// Maximum number of `let`s to follow from a condition to an answer.
+const MAX_LETS: usize = 8;
 
-/// Whether people decide about a step: a `confirm` on it or around it, or a condition that asks what they have answered.
+/// Returns true if a person decides about a step: it has a `confirm`, on itself or around it, or a condition that reads a
+/// person's answer.
 pub(super) fn is_gated<'a>(subject: &Subject<'a>, site: &StepSite<'a>) -> bool {
     subject.outwards(site).any(|(block, node)| {
         let confirmed = node
@@ -16,11 +17,11 @@ pub(super) fn is_gated<'a>(subject: &Subject<'a>, site: &StepSite<'a>) -> bool {
             .is_some_and(|clauses| clauses.confirm.is_some());
         confirmed
             || conditions(subject, block, node)
-                .any(|code| asks_people(subject, block, code, FARTHEST))
+                .any(|code| asks_people(subject, block, code, MAX_LETS))
     })
 }
 
-/// Every condition that is decided before a node runs: its own guard, and the promises and early ends of its block.
+/// Returns the conditions evaluated before a node runs: its own guard, and the `ensure`s and early ends above it.
 pub(super) fn conditions<'a>(
     subject: &Subject<'a>,
     block: BlockId,
@@ -57,7 +58,7 @@ fn guards<'a>(
     })
 }
 
-fn asks_people(subject: &Subject<'_>, block: BlockId, code: &Code, farther: usize) -> bool {
+fn asks_people(subject: &Subject<'_>, block: BlockId, code: &Code, lets: usize) -> bool {
     code.reads.iter().any(|read| {
         let Some(frame) = subject.frame(block, read.place) else {
             return false;
@@ -65,12 +66,10 @@ fn asks_people(subject: &Subject<'_>, block: BlockId, code: &Code, farther: usiz
         subject
             .plan
             .block(frame)
-            .givers(read.place.slot)
+            .producers(read.place.slot)
             .any(|node| match &node.kind {
                 NodeKind::Step(step) => matches!(step.kind, StepKind::Input(_)),
-                NodeKind::Let(code) => {
-                    farther > 0 && asks_people(subject, frame, code, farther - 1)
-                }
+                NodeKind::Let(code) => lets > 0 && asks_people(subject, frame, code, lets - 1),
                 _ => false,
             })
     })

@@ -1,12 +1,12 @@
-//! Rules over checked plans: what is well typed, and still fails, harms or costs when it runs.
+//! Lint rules for checked plans, which find well-typed code that fails, does harm or wastes resources when it runs.
 //!
-//! [`check_file`] is how every command checks a plan. A rule looks at one plan of the file and reports what it can prove:
-//! an error holds under every assumption about what is unknown, and where a rule cannot know it is silent.
+//! All commands check plans with [`check_file`]. A rule inspects one plan of the file and reports only what it can prove:
+//! an error holds under every assumption about what is unknown.
 
 mod allow;
 mod flow;
 mod gate;
-mod least;
+mod lower_bounds;
 mod observed;
 mod raises;
 mod reach;
@@ -28,27 +28,26 @@ use subject::Subject;
 
 pub use suspicion::suspicions;
 
-/// What the project says of all its plans.
+/// The settings of the project that apply to all its plans.
 #[derive(Clone, Copy)]
 pub struct Project<'a> {
-    /// What plans leave out.
+    /// Defaults for the policies of plans.
     pub policy: &'a Policy,
-    /// The most that a run of any plan may use.
+    /// Limits of every run.
     pub limits: &'a Budget,
-    /// The most that any plan may reach; `None` where the project does not say.
+    /// The maximum permissions of any plan; `None` if the project does not limit them.
     pub allow: Option<&'a Permissions>,
-    /// Where relative paths begin.
+    /// The base of relative paths.
     pub root: &'a Path,
-    /// Where links and `..` of the file system lead.
+    /// Resolves links and `..` in the file system.
     pub paths: &'a dyn PathResolver,
-    /// The tools that it implements; `None` for plans without a project, which may be meant for any.
+    /// The tools that the project implements; `None` for plans without a project, which may be meant for any.
     pub tools: Option<&'a Tools>,
-    /// Who asks for codes that are reported on request only.
+    /// Determines which optional codes are enabled; `None` for none.
     pub severities: Option<&'a Severities>,
 }
 
-/// Checks one file completely: its text, names and types, then every rule over each of its plans, then what its comments
-/// allow.
+/// Checks one file completely: text, names and types, then all rules for each of its plans, then its `allow` comments.
 #[must_use]
 pub fn check_file(
     source: &SourceFile,
@@ -64,8 +63,8 @@ pub fn check_file(
         sema::tidy_removals(source, &mut found);
         checked.diagnostics.extend(found);
     }
-    observed::look(source, (tools, files), &mut checked);
-    // Last, so that it sees everything.
+    observed::check(source, (tools, files), &mut checked);
+    // After everything else, so that it sees all diagnostics.
     allow::apply(source, &mut checked);
     syntax::json::fit_fixes(source, &mut checked.diagnostics);
     checked
@@ -74,8 +73,8 @@ pub fn check_file(
     checked
 }
 
-/// What would make a run of a plan fail in the middle, whatever the data: calls that nothing implements, and constants that
-/// are not allowed. Comments that keep findings quiet change nothing of that.
+/// Returns errors for what would make a run of a plan fail midway, whatever the data: calls of unimplemented tools, and
+/// constants without permission. `allow` comments are ignored.
 #[must_use]
 pub fn obstacles(
     source: &SourceFile,
@@ -89,8 +88,8 @@ pub fn obstacles(
         .find(|(own, _)| own.name == plan.name)
     {
         let subject = Subject::new(source, written, plan, checked.whole, true, (project, WORK));
-        for look in rules::OBSTACLES {
-            look(&subject, &mut found);
+        for check in rules::OBSTACLES {
+            check(&subject, &mut found);
         }
     }
     for finding in &mut found {
@@ -99,12 +98,12 @@ pub fn obstacles(
     found
 }
 
-/// How much is evaluated at most to know what the expressions of a file come to, and for a plan of a file of very many.
+/// Maximum amount of work to evaluate the constant expressions of a file, and the minimum for each of its plans.
 const WORK: u64 = 8_000_000;
 const MIN_WORK: u64 = 2_000;
 
-/// What the rules find in the plans of this file; those of other files are checked with theirs. `errors` are the places of
-/// the errors that were found before.
+/// Applies the rules to the plans of this file; imported plans are checked with their own file. `errors` are the spans of
+/// the errors found so far.
 fn apply_rules(
     source: &SourceFile,
     checked: &CheckedFile,
@@ -126,8 +125,8 @@ fn apply_rules(
         ))
     });
     let mut found = found.into_iter().flatten().collect::<Vec<_>>();
-    found.extend(lost_in_tests(checked, work));
-    // What is wrong in itself may well fail, too.
+    found.extend(failures_in_tests(checked, work));
+    // An expression with another error need not be reported as failing as well.
     found.retain(|finding| {
         *finding.code != codes::order::CONSTANT_FAILURE || !errors.any_overlaps(finding.span)
     });
@@ -135,14 +134,14 @@ fn apply_rules(
     found
 }
 
-/// What always fails in the tests of a file.
-fn lost_in_tests(checked: &CheckedFile, work: u64) -> Vec<Diagnostic> {
+/// Reports expressions in the tests of a file that always fail.
+fn failures_in_tests(checked: &CheckedFile, work: u64) -> Vec<Diagnostic> {
     let mut codes = Vec::new();
     checked
         .tests
         .iter()
         .for_each(|test| test.codes(&mut |code| codes.push(code)));
-    Constants::lost_in(codes, work)
+    Constants::failures_in(codes, work)
         .iter()
         .map(rules::always_fails)
         .collect()
@@ -161,7 +160,7 @@ fn inspect_plan(subject: &Subject<'_>) -> Vec<Diagnostic> {
             continue;
         }
         let before = found.len();
-        (rule.look)(subject, &mut found);
+        (rule.check)(subject, &mut found);
         debug_assert!(
             found
                 .iter()
@@ -173,11 +172,11 @@ fn inspect_plan(subject: &Subject<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// Leaves the first of what is said of a tool as such.
+/// Keeps only the first diagnostic about a tool itself.
 fn once_a_tool(found: &mut Vec<Diagnostic>) {
-    let mut told = HashSet::default();
+    let mut reported = HashSet::default();
     found.retain(|finding| {
-        finding.code != &codes::effects::EFFECT_UNKNOWN || told.insert(finding.message.clone())
+        finding.code != &codes::effects::EFFECT_UNKNOWN || reported.insert(finding.message.clone())
     });
 }
 
@@ -203,7 +202,7 @@ mod tests {
         }
     }
 
-    /// With a look at each error for each plan and each finding there would be millions of visits.
+    /// Visiting every error for every plan and diagnostic would take millions of visits.
     #[test]
     fn a_file_of_many_broken_plans_visits_few_errors_for_each() {
         const PLANS: usize = 2000;

@@ -1,7 +1,7 @@
-//! `observed-read`: what plans read of results that no contract describes, held against what such results looked like.
+//! `observed-read`: checks reads of results that no contract describes against observed results.
 //!
-//! The file is checked once more as if what was seen were declared. What that finds is a warning: the next result may be
-//! another one.
+//! The file is checked again as if the observed types were declared. Additional errors are reported as warnings, since
+//! the next result may differ.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
 use crate::types::{Observed, Signature, Type};
 
-/// A tool whose contract says nothing of its results, and what they looked like.
+/// A tool whose contract does not describe its results, and its observed results.
 type Seen<'a> = (&'a Arc<Signature>, &'a Arc<Observed>);
 
-/// Adds what is found to the findings of a file. A note takes the place of the one that says that nothing is known.
-pub(super) fn look(
+/// Adds the diagnostics of this check to those of a file. Its notes replace the notes that the type is unknown.
+pub(super) fn check(
     source: &SourceFile,
     (tools, files): (&Tools, &dyn Files),
     checked: &mut CheckedFile,
@@ -72,14 +72,13 @@ fn as_declared(signature: &Signature, observed: &Observed) -> Signature {
 }
 
 fn warning(found: Diagnostic, seen: &[String]) -> Diagnostic {
-    let message = format!("{}, as far as results were seen", found.message);
+    let message = format!("{}, according to the observed results", found.message);
     let help = format!(
-        "nothing declares what {} {}; what was seen of it is in planrun.lock",
+        "declare the results of {}; the observed types are in planrun.lock",
         seen.iter()
             .map(|path| format!("`{path}`"))
             .collect::<Vec<_>>()
-            .join(" and "),
-        if seen.len() == 1 { "gives" } else { "give" },
+            .join(" and ")
     );
     let finding = Diagnostic {
         severity: Severity::Warning,
@@ -94,7 +93,7 @@ fn note((signature, observed): Seen<'_>, span: Span, tree: &ast::File) -> Diagno
         many => format!("{many} results"),
     };
     let message = format!(
-        "what `{}` gives is known from {results} only: `{}`",
+        "the type of the result of `{}` is known only from {results}: `{}`",
         signature.path(),
         observed.returns
     );
@@ -111,8 +110,8 @@ fn note((signature, observed): Seen<'_>, span: Span, tree: &ast::File) -> Diagno
     let finding = Diagnostic::new(&codes::contracts::OBSERVED_READ, span, message);
     finding
         .help(format!(
-            "declare it, so that each result is held against it: `{}`",
+            "declare it, so that each result is checked against it: `{}`",
             item.trim_end()
         ))
-        .unsafe_fix("declare what was seen", edits.into_iter().collect())
+        .unsafe_fix("declare the observed type", edits.into_iter().collect())
 }

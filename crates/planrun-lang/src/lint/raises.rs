@@ -1,4 +1,4 @@
-//! The errors that a step, a block or a plan can end with; more than they do where that is not known.
+//! Computes the errors that a step, a block or a plan can end with; a superset if they are not known exactly.
 
 use std::rc::Rc;
 
@@ -9,24 +9,24 @@ use crate::types::{
     Auth, Denied, Effect, ErrorClass, ErrorPattern, Signature, Transient, Validation,
 };
 
-/// Error classes.
+/// A set of error classes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Classes {
     known: HashSet<ErrorClass>,
-    /// Every `tool.name`.
+    /// Whether all classes `tool.name` are included.
     any_tool: bool,
-    /// Nothing is known, so every class counts.
+    /// Whether all classes are included, because nothing is known.
     any: bool,
 }
 
-/// What blocks can end with, each worked out when it is first asked for.
+/// The errors that blocks can end with, computed on demand and memoized.
 #[derive(Default)]
 pub(super) struct Raising {
     blocks: HashMap<(*const Plan, BlockId), Rc<Classes>>,
 }
 
 impl Classes {
-    /// Whether an arm that names this can be taken.
+    /// Returns true if an arm with this pattern can be taken.
     pub(super) fn may_match(&self, pattern: &ErrorPattern) -> bool {
         let tool = match pattern {
             ErrorPattern::Class(class) => matches!(class, ErrorClass::Tool(_)),
@@ -35,7 +35,7 @@ impl Classes {
         self.any || tool && self.any_tool || self.known.iter().any(|class| pattern.matches(class))
     }
 
-    /// The names of the classes, in order.
+    /// Returns the sorted names of the classes.
     pub(super) fn names(&self) -> Vec<String> {
         let mut names = self
             .known
@@ -59,7 +59,7 @@ impl Classes {
         self.any |= other.any;
     }
 
-    /// What is left where these arms take theirs.
+    /// Removes the classes that the arms catch.
     fn without(mut self, arms: &[Recover]) -> Self {
         self.known
             .retain(|class| !arms.iter().any(|arm| arm.catches(class)));
@@ -72,7 +72,8 @@ impl Classes {
 }
 
 impl Raising {
-    /// What a block can end with. Blocks hold others only as deep as the text nests, and plans do not call in circles.
+    /// Returns the errors that a block can end with. The recursion is bounded by the nesting of the text, and plans do not
+    /// call each other in cycles.
     fn block(&mut self, plan: &Plan, id: BlockId) -> Rc<Classes> {
         let key = (std::ptr::from_ref(plan), id);
         if let Some(known) = self.blocks.get(&key) {
@@ -111,7 +112,7 @@ impl Raising {
         classes
     }
 
-    /// What a step can fail with before its arms take over.
+    /// Returns the errors that a step can fail with before its `recover` arms apply.
     pub(super) fn step(&mut self, plan: &Plan, step: &Step) -> Classes {
         let mut classes = Classes::default();
         classes.add(anywhere());
@@ -151,7 +152,7 @@ impl Raising {
     }
 }
 
-/// What every step and every block can fail with.
+/// The errors that any step and any block can fail with.
 fn anywhere() -> [ErrorClass; 2] {
     [
         ErrorClass::Validation(Validation::Expression),
@@ -159,17 +160,17 @@ fn anywhere() -> [ErrorClass; 2] {
     ]
 }
 
-/// What the clauses of a step bring.
+/// Adds the errors that the clauses of a step can cause.
 fn bounds(step: &Step, classes: &mut Classes) {
     if step.until().is_some() {
         classes.add([ErrorClass::Validation(Validation::Until)]);
     } else if step.within().is_some() {
-        let for_somebody = match &step.kind {
+        let asks_person = match &step.kind {
             StepKind::Input(_) => true,
             StepKind::Wait(wait) => matches!(**wait, Wait::Event { .. }),
             _ => false,
         };
-        classes.add([if for_somebody {
+        classes.add([if asks_person {
             ErrorClass::Expired
         } else {
             ErrorClass::Transient(Transient::Timeout)
@@ -184,7 +185,7 @@ fn bounds(step: &Step, classes: &mut Classes) {
     }
 }
 
-/// What a call of a tool can fail with.
+/// Adds the errors that a call of a tool can fail with.
 fn tool(signature: &Signature, effect: Effect, classes: &mut Classes) {
     let transient = [
         Transient::Timeout,
@@ -199,7 +200,7 @@ fn tool(signature: &Signature, effect: Effect, classes: &mut Classes) {
     if !effect.is_read_only() {
         classes.add([ErrorClass::UnknownOutcome]);
     }
-    // An empty list says nothing; one with names is complete, since any other reason is `tool.failed`.
+    // An empty list means unknown; a list with names is complete, since any other reason is `tool.failed`.
     classes.any_tool = signature.raises.is_empty();
     classes.add(
         signature

@@ -1,4 +1,4 @@
-//! What the calls of a plan reach through the built-in tools, as far as constants tell.
+//! Computes what the calls of a plan access through the built-in tools, as far as it is constant.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::types::{CallKind, Denied, ErrorClass, Signature};
 
 /// A setting of `allow`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Door {
+pub(super) enum Access {
     Net,
     Read,
     Write,
@@ -24,60 +24,60 @@ pub(super) enum Door {
     Agents,
 }
 
-/// Which lists there are of what may be called, by the plan or its project.
+/// Whether the plan or its project restricts the tools and agents that may be called.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lists {
     pub tools: bool,
     pub agents: bool,
 }
 
-/// One thing that a call reaches, known before the run.
+/// A resource that a call accesses, known before the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Thing {
+pub(super) enum Resource {
     Address(Url),
-    /// As written: relative ones begin at the project's root.
+    /// A path as written; relative ones start at the project's root.
     File(Arc<str>),
     Program(Arc<str>),
     Variable(Arc<str>),
-    /// By its namespace and its name.
+    /// Namespace and name of a tool.
     Tool(Arc<str>, Arc<str>),
-    /// By its namespace.
+    /// Namespace of an agent.
     Agent(Arc<str>),
-    /// Whichever tools of this namespace are allowed.
+    /// Any allowed tools of this namespace.
     ToolsOf(Arc<str>),
 }
 
-/// What must be allowed, and the argument or the call of a plan that wants it.
+/// A required permission, with the argument or the call of a plan that requires it.
 #[derive(Clone, Debug)]
 pub(super) struct Need {
-    pub door: Door,
-    pub thing: Thing,
+    pub access: Access,
+    pub resource: Resource,
     pub span: Span,
-    /// The called plan that wants it, if it is not this one.
+    /// The called plan that requires it, if it is not this one.
     pub within: Option<Arc<str>>,
-    /// Whether a denial is caught: then it is one of the ways in which the plan may go.
+    /// Whether a denial is caught, so that it is an expected outcome.
     pub caught: bool,
 }
 
-/// Everything that a plan reaches, called plans included.
+/// Everything that a plan accesses, including through called plans.
 #[derive(Default, Debug)]
 pub(super) struct Reach {
     pub needs: Vec<Need>,
-    /// Doors that are used with values that only a run knows, and where.
-    pub open: Vec<(Door, Span)>,
+    /// Settings that are required for values known only at run time, and where.
+    pub open: Vec<(Access, Span)>,
     lists: Lists,
 }
 
-/// What stands around a call.
+/// The context of a call.
 #[derive(Clone, Copy)]
 struct Around<'a> {
-    /// The call through which its plan is reached, and the name of that.
+    /// The call through which the plan with this call is called, and that plan's name.
     outer: Option<(Span, &'a Arc<str>)>,
-    /// Whether a failure of it is caught.
+    /// Whether a denial of the call is caught.
     caught: bool,
 }
 
-impl Door {
+impl Access {
     pub(super) const ALL: [Self; 7] = [
         Self::Net,
         Self::Read,
@@ -88,7 +88,7 @@ impl Door {
         Self::Agents,
     ];
 
-    /// The name of the setting.
+    /// Returns the name of the setting.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Net => "net",
@@ -101,8 +101,8 @@ impl Door {
         }
     }
 
-    /// What the door is for, as in "… is not allowed".
-    pub(super) const fn deed(self) -> &'static str {
+    /// Returns the action that the setting allows, for messages such as "… is not allowed".
+    pub(super) const fn action(self) -> &'static str {
         match self {
             Self::Net => "a request",
             Self::Read => "reading files",
@@ -114,12 +114,12 @@ impl Door {
         }
     }
 
-    /// Whether everything may be reached where nothing is listed, so that an empty list says something.
-    pub(super) const fn is_open_without_list(self) -> bool {
+    /// Returns true if everything is allowed without the setting, so that an empty list is a restriction.
+    pub(super) const fn allowed_by_default(self) -> bool {
         matches!(self, Self::Tools | Self::Agents)
     }
 
-    /// The patterns of a grant.
+    /// Returns the patterns of a grant for this setting.
     pub(super) fn patterns(self, grant: &Grant) -> &[String] {
         match self {
             Self::Net => &grant.net,
@@ -132,7 +132,7 @@ impl Door {
         }
     }
 
-    /// A grant of one pattern.
+    /// Returns a grant with one pattern.
     pub(super) fn only(self, pattern: &str) -> Grant {
         let mut grant = Grant::default();
         let patterns = match self {
@@ -150,55 +150,61 @@ impl Door {
 }
 
 impl Need {
-    /// Whether this is allowed.
+    /// Returns true if the permissions allow this.
     pub(super) fn granted(
         &self,
         permissions: &Permissions,
         root: &Path,
         paths: &dyn PathResolver,
     ) -> bool {
-        match &self.thing {
-            Thing::Address(url) => permissions.net(url).is_ok(),
-            Thing::File(written) => {
-                let path = reached_file(paths, root, written, self.door == Door::Write);
-                let allowed = |path: &Path| match self.door {
-                    Door::Write => permissions.write(path, written).is_ok(),
-                    Door::Net | Door::Read | Door::Run | Door::Env | Door::Tools | Door::Agents => {
-                        permissions.read(path, written).is_ok()
-                    }
+        match &self.resource {
+            Resource::Address(url) => permissions.net(url).is_ok(),
+            Resource::File(written) => {
+                let path = reached_file(paths, root, written, self.access == Access::Write);
+                let allowed = |path: &Path| match self.access {
+                    Access::Write => permissions.write(path, written).is_ok(),
+                    Access::Net
+                    | Access::Read
+                    | Access::Run
+                    | Access::Env
+                    | Access::Tools
+                    | Access::Agents => permissions.read(path, written).is_ok(),
                 };
                 path.is_none_or(|path| allowed(&path))
             }
-            Thing::Program(name) => {
+            Resource::Program(name) => {
                 let program = ReachedProgram::of(paths, root, name);
                 permissions.run(&program).is_ok()
             }
-            Thing::Variable(name) => permissions.env(name).is_ok(),
-            Thing::Tool(namespace, name) => permissions.tool(namespace, name).is_ok(),
-            Thing::ToolsOf(namespace) => permissions.any_tool_of(namespace).is_ok(),
-            Thing::Agent(name) => permissions.agent(name).is_ok(),
+            Resource::Variable(name) => permissions.env(name).is_ok(),
+            Resource::Tool(namespace, name) => permissions.tool(namespace, name).is_ok(),
+            Resource::ToolsOf(namespace) => permissions.any_tool_of(namespace).is_ok(),
+            Resource::Agent(name) => permissions.agent(name).is_ok(),
         }
     }
 
-    /// The pattern that allows this and little else.
+    /// Returns a pattern that allows this and as little else as possible.
     pub(super) fn pattern(&self) -> String {
-        match &self.thing {
-            Thing::Address(url) => {
+        match &self.resource {
+            Resource::Address(url) => {
                 let host = url.host_str().unwrap_or_default();
-                // A bare host stands for the ports 80 and 443.
+                // A host without a port allows the ports 80 and 443.
                 url.port()
                     .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
             }
-            Thing::File(written) => written.to_string(),
-            Thing::Program(name) | Thing::Variable(name) | Thing::Agent(name) => name.to_string(),
-            Thing::Tool(namespace, name) => format!("{namespace}.{name}"),
-            Thing::ToolsOf(namespace) => format!("{namespace}.*"),
+            Resource::File(written) => written.to_string(),
+            Resource::Program(name) | Resource::Variable(name) | Resource::Agent(name) => {
+                name.to_string()
+            }
+            Resource::Tool(namespace, name) => format!("{namespace}.{name}"),
+            Resource::ToolsOf(namespace) => format!("{namespace}.*"),
         }
     }
 }
 
 impl Reach {
-    /// What a plan and those that it calls reach; which tools and agents they call only where there are such lists.
+    /// Computes what a plan and the plans it calls access. The tools and agents they call are included only if restricted by
+    /// `lists`.
     pub(super) fn of(plan: &Plan, lists: Lists) -> Self {
         let mut reach = Self {
             lists,
@@ -235,7 +241,7 @@ impl Reach {
             }
             let asks_agent = node.step().and_then(|step| step.agent_check()?.body());
             node.inner(&mut |inner| {
-                // An agent that may not be asked at the end is not asked, and nothing fails.
+                // The agent check at the end is skipped if it is not allowed, so nothing fails.
                 let caught = caught || asks_agent == Some(inner);
                 self.block(plan, inner, &Around { caught, ..around }, seen);
             });
@@ -255,12 +261,13 @@ impl Reach {
             {
                 self.agent(call, signature, around);
                 if self.lists.tools {
-                    let tools = Thing::ToolsOf(signature.namespace.clone());
-                    self.add((Door::Tools, Some(tools), call.span), around);
+                    let tools = Resource::ToolsOf(signature.namespace.clone());
+                    self.add((Access::Tools, Some(tools), call.span), around);
                 }
-                // It calls what it likes of its own tools.
+                // The agent chooses among its own tools.
                 if matches!(&*signature.namespace, "fs" | "http" | "proc") {
-                    self.open.extend(Door::ALL.map(|door| (door, call.span)));
+                    self.open
+                        .extend(Access::ALL.map(|access| (access, call.span)));
                 }
             }
             Target::Tool(signature) => self.call(call, signature, around),
@@ -283,8 +290,8 @@ impl Reach {
 
     fn agent(&mut self, call: &Call, signature: &Signature, around: &Around<'_>) {
         if self.lists.agents && signature.kind.is_agent() {
-            let agent = Thing::Agent(signature.namespace.clone());
-            self.add((Door::Agents, Some(agent), call.span), around);
+            let agent = Resource::Agent(signature.namespace.clone());
+            self.add((Access::Agents, Some(agent), call.span), around);
         }
     }
 
@@ -293,22 +300,22 @@ impl Reach {
             namespace, name, ..
         } = signature;
         if self.lists.tools {
-            let tool = Thing::Tool(namespace.clone(), name.clone());
-            self.add((Door::Tools, Some(tool), call.span), around);
+            let tool = Resource::Tool(namespace.clone(), name.clone());
+            self.add((Access::Tools, Some(tool), call.span), around);
         }
         self.agent(call, signature, around);
-        let mut add = |door, thing, span| self.add((door, thing, span), around);
+        let mut add = |access, resource, span| self.add((access, resource, span), around);
         let file = |code: &Code| {
             code.constant()?
                 .as_str()
-                .map(|text| Thing::File(text.into()))
+                .map(|text| Resource::File(text.into()))
         };
         match (&*signature.namespace, &*signature.name) {
             ("http", "fetch") => {
                 if let Some(code) = call.argument("url").filter(|code| !code.is_invalid()) {
                     add(
-                        Door::Net,
-                        address(&code.root).map(Thing::Address),
+                        Access::Net,
+                        address(&code.root).map(Resource::Address),
                         code.span,
                     );
                 }
@@ -317,9 +324,9 @@ impl Reach {
                 if let Some(code) = call.argument("path").filter(|code| !code.is_invalid()) {
                     add(
                         if tool == "write" {
-                            Door::Write
+                            Access::Write
                         } else {
-                            Door::Read
+                            Access::Read
                         },
                         file(code),
                         code.span,
@@ -329,37 +336,41 @@ impl Reach {
             ("proc", _) => {
                 if let Some(code) = call.argument("argv").filter(|code| !code.is_invalid()) {
                     let (program, span) = first_word(code);
-                    add(Door::Run, program.map(Thing::Program), span);
+                    add(Access::Run, program.map(Resource::Program), span);
                 }
                 if let Some(code) = call.argument("cwd") {
-                    add(Door::Read, file(code).filter(leaves_root), code.span);
+                    add(Access::Read, file(code).filter(leaves_root), code.span);
                 }
                 match call.argument("env") {
                     Some(code) => variables(code, &mut |name, span| {
-                        add(Door::Env, name.map(Thing::Variable), span);
+                        add(Access::Env, name.map(Resource::Variable), span);
                     }),
-                    // Programs see every variable that is allowed.
-                    None => add(Door::Env, None, call.span),
+                    // Programs get all allowed variables.
+                    None => add(Access::Env, None, call.span),
                 }
             }
             _ => {}
         }
     }
 
-    fn add(&mut self, (door, thing, span): (Door, Option<Thing>, Span), around: &Around<'_>) {
+    fn add(
+        &mut self,
+        (access, resource, span): (Access, Option<Resource>, Span),
+        around: &Around<'_>,
+    ) {
         let span = around.outer.map_or(span, |(span, _)| span);
-        let Some(thing) = thing else {
-            return self.open.push((door, span));
+        let Some(resource) = resource else {
+            return self.open.push((access, span));
         };
         let mut needs = self.needs.iter_mut();
-        if let Some(known) = needs.find(|need| need.door == door && need.thing == thing) {
+        if let Some(known) = needs.find(|need| need.access == access && need.resource == resource) {
             known.caught &= around.caught;
             return;
         }
         let within = around.outer.map(|(_, name)| name.clone());
         self.needs.push(Need {
-            door,
-            thing,
+            access,
+            resource,
             span,
             within,
             caught: around.caught,
@@ -367,7 +378,7 @@ impl Reach {
     }
 }
 
-/// Whether a call that is denied does not fail what stands around this step.
+/// Returns true if a denied call in this step does not fail the enclosing statements.
 fn catches_denial(step: &Step) -> bool {
     let denied = ErrorClass::Denied(Denied::Policy);
     let arms = &step.recover;
@@ -377,9 +388,9 @@ fn catches_denial(step: &Step) -> bool {
         || matches!(&step.kind, StepKind::Each(each) if each.settle)
 }
 
-/// Whether a path leads out of the folder where relative ones begin, by `..` alone.
-pub(super) fn leaves_root(thing: &Thing) -> bool {
-    let Thing::File(written) = thing else {
+/// Returns true if a relative path leaves the root through `..`.
+pub(super) fn leaves_root(resource: &Resource) -> bool {
+    let Resource::File(written) = resource else {
         return false;
     };
     let mut depth = 0_i64;
@@ -394,7 +405,7 @@ pub(super) fn leaves_root(thing: &Thing) -> bool {
         })
 }
 
-/// The address that an expression gives, as far as the host: the beginning of a template is enough.
+/// Returns the address that an expression evaluates to, at least up to the host; the beginning of a template suffices.
 pub(super) fn address(node: &Node) -> Option<Url> {
     match &node.op {
         Op::Constant(value) => Url::parse(value.as_str()?).ok().filter(Url::has_host),
@@ -403,7 +414,7 @@ pub(super) fn address(node: &Node) -> Option<Url> {
                 return None;
             };
             let (_, behind) = start.split_once("://")?;
-            // Without one of these the host may go on in what follows.
+            // Without one of these characters, the host may continue in the next piece.
             behind
                 .contains(['/', '?', '#'])
                 .then(|| Url::parse(start).ok())?
@@ -413,7 +424,7 @@ pub(super) fn address(node: &Node) -> Option<Url> {
     }
 }
 
-/// The program of an argument vector.
+/// Returns the program of an argument vector; `None` if it is not constant.
 fn first_word(code: &Code) -> (Option<Arc<str>>, Span) {
     let text = |value: &crate::value::Value| {
         value
@@ -434,10 +445,10 @@ fn first_word(code: &Code) -> (Option<Arc<str>>, Span) {
     }
 }
 
-/// The names of the variables that a map gives; `None` where only the run knows one.
+/// Calls `add` with the names of the variables in a map, and with `None` for those known only at run time.
 fn variables(code: &Code, add: &mut dyn FnMut(Option<Arc<str>>, Span)) {
     use crate::sema::expr::MapKey;
-    // Programs see every variable that is allowed besides those that the call sets.
+    // In addition to the variables that the call sets, programs get all allowed ones.
     add(None, code.span);
     match &code.root.op {
         Op::Constant(value) => {

@@ -1,4 +1,4 @@
-//! What a rule looks at: one plan, checked and as written, and what its project says.
+//! The subject of a lint rule: one plan, checked and as written, with the settings of its project.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use foldhash::HashSet;
 
 use super::Project;
 use super::flow::Flow;
-use super::least::length;
+use super::lower_bounds::length;
 use crate::eval::Constants;
 use crate::graph::{self, Graph};
 use crate::sema::expr::Code;
@@ -18,27 +18,27 @@ use crate::syntax::{ast, json};
 use crate::types::Signature;
 use crate::value::Value;
 
-/// One plan.
+/// One plan with the analyses that rules share.
 pub(super) struct Subject<'a> {
     pub source: &'a SourceFile,
     pub written: &'a ast::Plan,
     pub plan: &'a Plan,
-    /// Whether the text of the file is without errors. Where it is not, what seems to be absent may stand in the damage.
+    /// True if the file has no syntax errors. Otherwise, something that seems to be missing may be in the damaged text.
     pub whole: bool,
-    /// Whether nothing in the plan has been found wrong so far. Where something has, a statement may be left out.
+    /// True if no errors have been found in the plan. Otherwise, a statement may be missing from it.
     pub sound: bool,
     pub project: &'a Project<'a>,
     steps: Vec<StepSite<'a>>,
-    /// Who owns which block.
+    /// The statements that own the blocks.
     pub nesting: Nesting<'a>,
-    /// How much may be evaluated to know what the plan's expressions come to.
+    /// Maximum amount of work to evaluate constant expressions.
     work: u64,
     graph: OnceCell<Rc<Graph>>,
     flow: OnceCell<Option<Flow<'a>>>,
     constants: OnceCell<Rc<Constants>>,
 }
 
-/// A step and where it stands.
+/// A step with its position.
 #[derive(Clone, Copy)]
 pub(super) struct StepSite<'a> {
     pub block: BlockId,
@@ -55,16 +55,16 @@ impl<'a> Subject<'a> {
         sound: bool,
         (project, work): (&'a Project<'a>, u64),
     ) -> Self {
-        let (mut steps, mut asides) = (Vec::new(), HashSet::default());
+        let (mut steps, mut auxiliary) = (Vec::new(), HashSet::default());
         for (block, _, node) in plan.sites() {
-            asides.extend(node.step().into_iter().flat_map(Step::asides));
+            auxiliary.extend(node.step().into_iter().flat_map(Step::auxiliary_blocks));
             steps.extend(node.step().map(|step| StepSite { block, node, step }));
         }
         let nesting = Nesting::of(plan);
         let outer = |block: &BlockId| Some(nesting.owner(*block)?.0);
         let outwards = |block: BlockId| std::iter::successors(Some(block), outer);
         steps.retain(|site: &StepSite<'_>| {
-            !outwards(site.block).any(|block| asides.contains(&block))
+            !outwards(site.block).any(|block| auxiliary.contains(&block))
         });
         let (graph, flow, constants) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         Self {
@@ -83,12 +83,12 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The node that owns a block, and the block that it stands in.
+    /// Returns the node that owns a block, and the block that contains the node.
     pub(super) fn owner(&self, block: BlockId) -> Option<(BlockId, &'a Node)> {
         self.nesting.owner(block)
     }
 
-    /// A node and those that own the blocks around it, from the inside out, each with its block.
+    /// Returns a node and the owners of the blocks around it, from the inside out, each with its block.
     pub(super) fn outwards(
         &self,
         site: &StepSite<'a>,
@@ -98,12 +98,12 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// The block whose frame a place is in, seen from a block.
+    /// Returns the block whose frame contains `place`, as seen from a block.
     pub(super) fn frame(&self, from: BlockId, place: Place) -> Option<BlockId> {
         self.nesting.frame(from, place)
     }
 
-    /// What can come to pass, where the plan waits for events and is sound.
+    /// Returns the possible events of the plan; `None` if it does not wait for events, has errors, or is too large.
     pub(super) fn flow(&self) -> Option<&Flow<'a>> {
         let waits = || self.plan.nodes().any(|node| node.event().is_some());
         if !self.sound || !waits() {
@@ -120,50 +120,50 @@ impl<'a> Subject<'a> {
             .as_ref()
     }
 
-    /// What is known of the values of the plan.
+    /// Returns the known constants of the plan.
     pub(super) fn constants(&self) -> &Rc<Constants> {
         self.constants
             .get_or_init(|| Rc::new(Constants::of(self.plan, self.work)))
     }
 
-    /// The value of an expression of the plan, where it is known.
+    /// Returns the value of an expression of the plan if it is constant.
     pub(super) fn known<'c>(&'c self, code: &'c Code) -> Option<&'c Value> {
         self.constants().value(code)
     }
 
-    /// A length of time that is known before the run.
+    /// Returns a duration that is known before the run.
     pub(super) fn length(&self, code: Option<&Code>) -> Option<Duration> {
         self.known(code?).and_then(length)
     }
 
-    /// What waits for what.
+    /// Returns the dependency graph of the plan.
     pub(super) fn graph(&self) -> &Rc<Graph> {
         self.graph.get_or_init(|| Rc::new(graph::build(self.plan)))
     }
 
-    /// Every step of the plan, block by block; what `verify` and `undo` call is part of its step.
+    /// Returns all steps of the plan, block by block, except those inside `verify` and `undo`, which belong to their step.
     pub(super) fn steps(&self) -> impl Iterator<Item = &StepSite<'a>> {
         self.steps.iter()
     }
 
-    /// Every call of a tool.
+    /// Returns all tool calls.
     pub(super) fn calls(&self) -> impl Iterator<Item = (&StepSite<'a>, &'a Call, &'a Signature)> {
         self.steps.iter().filter_map(|site| {
             tool_call(site.step).map(|(call, signature)| (site, call, signature))
         })
     }
 
-    /// Whether the file is in the language's own form, so that text can be added to it; one in JSON is not.
+    /// Returns true if the file is in text form, not in JSON form, so that edits can add plan text.
     pub(super) fn is_text(&self) -> bool {
         !json::is_json(self.source)
     }
 
-    /// The settings of retries that steps of this plan inherit.
+    /// Returns the retry settings that the steps of this plan inherit.
     pub(super) fn retry(&self) -> Retry {
         self.plan.policy.retry.over(&self.project.policy.retry)
     }
 
-    /// Where a word stands in a part of the text; the whole part where it does not.
+    /// Returns the span of the first occurrence of a word within a span; the whole span if there is none.
     pub(super) fn word(&self, within: Span, word: &str) -> Span {
         let start = within.start as usize;
         let found = self
@@ -174,7 +174,7 @@ impl<'a> Subject<'a> {
         found.unwrap_or(within)
     }
 
-    /// The settings of one kind at the head of the plan, as written.
+    /// Returns the settings of one kind at the head of the plan, as written.
     pub(super) fn setting(
         &self,
         of: fn(&ast::StatementKind) -> Option<&ast::Expr>,
@@ -187,7 +187,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The tool that a step calls.
+/// Returns the tool call of a step.
 pub(super) fn tool_call(step: &Step) -> Option<(&Call, &Signature)> {
     let StepKind::Call(call) = &step.kind else {
         return None;
@@ -216,7 +216,7 @@ pub(super) fn allow(statement: &ast::StatementKind) -> Option<&ast::Expr> {
     }
 }
 
-/// The value of a setting, by its name.
+/// Returns the value of a setting.
 pub(super) fn entry<'a>(settings: &'a ast::Expr, name: &str) -> Option<&'a ast::Expr> {
     let ast::ExprKind::Object(entries) = &settings.kind else {
         return None;

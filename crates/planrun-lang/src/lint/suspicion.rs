@@ -1,32 +1,32 @@
-//! Descriptions that speak to a model in place of describing a tool.
+//! Detects tool descriptions that address a model instead of describing the tool.
 //!
-//! A description is text from outside that models read. These signs are of what such texts have done in the wild: orders that
-//! are hidden from people, the voice of the system, secrets that the tool does not need, and the use of other tools.
+//! A description is text from outside that models read. The patterns come from real attacks: instructions hidden from
+//! people, text that poses as the system, requests for secrets that the tool does not need, and the use of other tools.
 
 use std::sync::LazyLock;
 
 use regex::bytes::{RegexSet, RegexSetBuilder};
 
-/// What a description does that it should not, and the pattern that tells.
+/// What a suspicious description does, with the pattern that detects it.
 const SIGNS: [(&str, &str); 8] = [
     (
         "tells its reader to disregard other instructions",
         r"\b(ignore|disregard|forget|override|bypass)\b[^.]{0,40}\b(previous|prior|above|earlier|all|any|safety|system)\b[^.]{0,30}\b(instruction|constraint|rule|prompt|check|message|direction|guideline)s?",
     ),
     (
-        "speaks as the system",
+        "poses as a system message",
         r"\b(new )?system (message|prompt|override)\b\s*(:|#|\])|^\s*system\s*:|[.!]\s+system\s*:|<\s*/?\s*(important|system|instructions?|secret|hidden)\s*>|\bdeveloper mode\b|\byou are now\b",
     ),
     (
-        "wants something kept from the user",
+        "asks to hide something from the user",
         r"\b(do not|don't|never|without)\b[^.]{0,30}\b(mention|tell|telling|inform|informing|reveal|notify|notifying|asking|show)\b[^.]{0,30}\b(user|human|anyone|them)\b",
     ),
     (
-        "has an order that is called hidden",
+        "mentions hidden instructions",
         r"\bhidden (directive|instruction|command|step)s?\b|\bexfiltrat\w+|\b(secretly|covertly)\b",
     ),
     (
-        "speaks of secrets that no tool needs",
+        "mentions secrets that no tool needs",
         r"~/\.ssh|id_rsa|/etc/(passwd|shadow)|(^|\s)\.env\b|mcp\.json|\bssh keys?\b|\bapi keys?\b[^.]{0,40}\b(send|include|pass|embed)|\b(entire|full|whole) conversation( history)?\b|\bsystem (prompt|instruction)s?\b[^.]{0,30}\b(as|in|into)\b the (email|output|body|argument|message)",
     ),
     (
@@ -34,20 +34,19 @@ const SIGNS: [(&str, &str); 8] = [
         r"\b(whenever|when|each time|every time|on each|if)\b[^.]{0,25}\b\w+_\w+\b[^.]{0,20}\b(is|are|gets?)\b[^.]{0,10}\b(called|invoked|used|run|requested)\b|\bmodif(y|ies) the behaviou?r of\b|\binstead of (the )?\w+_\w+\b|\b(must|requires? you to|always) (first )?call \w+_\w+",
     ),
     (
-        "announces to act otherwise once it is trusted",
+        "announces to act differently once it is trusted",
         r"\b(once|after)\b[^.]{0,20}\b(this|the) (tool|server|plugin)\b[^.]{0,30}\b(approved|trusted|accepted)\b",
     ),
     (
-        "obeys what it reads",
+        "follows instructions in what it reads",
         r"\b(obey|follow|execute|comply with)\b[^.]{0,40}\b(instruction|command|request|directive)s?\b[^.]{0,40}\b(page|content|embedded|found|file|result|response|all subsequent)|\bcomply with all\b",
     ),
 ];
 
-/// What is said of characters that people do not see and models do.
-const INVISIBLE: &str = "has characters that nobody sees";
+/// The finding for characters that are invisible to people but not to models.
+const INVISIBLE: &str = "contains invisible characters";
 
-/// The words are English, so they are looked for in bytes: patterns over all of Unicode take longer to prepare than a plan
-/// takes to check.
+/// Matches bytes, since the words are English and compiling Unicode patterns takes longer than checking a plan.
 static PATTERNS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     let patterns = SIGNS.iter().map(|(_, pattern)| *pattern);
     RegexSetBuilder::new(patterns)
@@ -57,7 +56,7 @@ static PATTERNS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         .ok()
 });
 
-/// What a description does that it should not: each once, as the end of a sentence whose subject is the description.
+/// Returns what is suspicious about a description, each finding once, as a predicate whose subject is the description.
 #[must_use]
 pub fn suspicions(description: &str) -> Vec<&'static str> {
     let matched = PATTERNS
@@ -76,8 +75,8 @@ pub fn suspicions(description: &str) -> Vec<&'static str> {
     found
 }
 
-/// Characters that are drawn as nothing, or turn the direction of what follows: no description needs them. The joiners of
-/// emoji and of some scripts are left out.
+/// Returns true for characters that are invisible or change the text direction, which no description needs. The joiners of
+/// emoji and of some scripts are excluded.
 fn is_invisible(character: char) -> bool {
     matches!(character, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }

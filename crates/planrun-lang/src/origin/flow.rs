@@ -1,4 +1,4 @@
-//! Everything that a value is made of or chosen by, across the plans that are called.
+//! Collects all sources that a value is made of or chosen by, across called plans.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::sema::{
 };
 use crate::value::Value;
 
-/// The most parts of one value that are told.
+/// Maximum number of recorded sources of one value.
 const MAX_PARTS: usize = 32;
 
 /// Where a value, or a part of it, comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// It stands in the plan.
+    /// It is written in the plan.
     Constant(Json),
-    /// It stands in the plan and must not be shown.
+    /// It is written in the plan and must be redacted.
     Hidden,
     /// An input of the plan, by its name.
     Input(Arc<str>),
@@ -30,17 +30,17 @@ pub enum Source {
     Result(Arc<str>),
     /// The answer of an agent, by its name.
     Agent(Arc<str>),
-    /// What a model gave.
+    /// The answer of a model.
     Model,
-    /// What a person has filled in at a step of this name.
+    /// The answer of a person to the step with this name.
     Answer(Arc<str>),
-    /// What a signal of this name brings.
+    /// The payload of the signal with this name.
     Signal(Arc<str>),
-    /// The error of a step or listener of this name.
+    /// The error of the step or listener with this name.
     Error(Arc<str>),
-    /// What somebody outside has told of a task of this name.
+    /// Data that was set from outside on the task with this name.
     Task(Arc<str>),
-    /// It was not followed to its end.
+    /// It was not followed to its source.
     Unknown,
 }
 
@@ -48,9 +48,9 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     pub source: Source,
-    /// Whether a text may pass from it into the value unchanged or as a part of another text.
+    /// Whether text may pass from it into the value, unchanged or as a part of another text.
     pub text: bool,
-    /// Whether this text is free and strangers write it.
+    /// Whether this text is free text from untrusted sources.
     pub strangers: bool,
 }
 
@@ -59,53 +59,53 @@ pub struct Part {
 pub struct Flow {
     /// Each source once, in the order in which they were found.
     pub parts: Vec<Part>,
-    /// Whether the value is made of them and not one of them.
+    /// Whether the value is computed from the sources instead of being one of them.
     pub computed: bool,
-    /// Whether there are more than are told.
+    /// Whether there are more sources than are listed.
     pub more: bool,
 }
 
-/// A plan with the sources of what the plans give that it calls.
-pub struct Ground<'a> {
+/// A plan with the sources of the replies of the plans that it calls.
+pub struct FlowContext<'a> {
     pub nesting: Nesting<'a>,
-    /// By [`Target::Plan`](crate::sema::Target::Plan); inputs are theirs.
+    /// By the index in [`Target::Plan`](crate::sema::Target::Plan); inputs are those of the called plan.
     pub replies: Vec<Arc<Flow>>,
 }
 
-/// The sources of an expression in a block of a plan. Inputs are those of the plan itself.
+/// Returns the sources of an expression in a block of a plan. Inputs are those of the plan itself.
 #[must_use]
-pub fn flow(ground: &Ground<'_>, block: BlockId, code: &Code) -> Flow {
-    let gathering = Gathering {
-        replies: &ground.replies,
+pub fn flow(context: &FlowContext<'_>, block: BlockId, code: &Code) -> Flow {
+    let collector = Collector {
+        replies: &context.replies,
         flow: Flow::default(),
         text: is_free_text(&code.ty),
         plain: true,
-        told: true,
+        in_value: true,
         within: 0,
     };
-    let mut trace = Trace::new(&ground.nesting, Some(gathering));
+    let mut trace = Trace::new(&context.nesting, Some(collector));
     trace.node(block, &code.root, &[]);
     trace
-        .gathering
-        .map(|gathering| gathering.flow)
+        .collector
+        .map(|collector| collector.flow)
         .unwrap_or_default()
 }
 
-/// What is gathered on the way.
-pub(super) struct Gathering<'s> {
+/// State of the collection of sources.
+pub(super) struct Collector<'s> {
     replies: &'s [Arc<Flow>],
     flow: Flow,
-    /// Whether texts pass from here into the value.
+    /// Whether text passes from the current expression into the value.
     text: bool,
-    /// Whether a constant here is the value, and not a part of it or what it is compared with.
+    /// Whether a constant here is the value itself, and not a part of it or an operand of a comparison.
     plain: bool,
-    /// Whether what is computed here is the value, and not what chooses it.
-    told: bool,
-    /// How many lists the value is an element within.
+    /// Whether the current expression contributes to the value, and does not only choose it.
+    in_value: bool,
+    /// Number of lists inside which the value is an element.
     within: u32,
 }
 
-/// Which side of a list is followed.
+/// Direction in which a list is followed.
 #[derive(Clone, Copy)]
 pub(super) enum ListOf {
     /// The list that holds what has been followed so far.
@@ -115,7 +115,7 @@ pub(super) enum ListOf {
 }
 
 impl Flow {
-    /// Adds another source, or says more of one that is known.
+    /// Adds a source, or merges it with the same one.
     pub fn add(&mut self, part: Part) {
         let known = |known: &&mut Part| known.source == part.source;
         if let Some(known) = self.parts.iter_mut().find(known) {
@@ -128,8 +128,8 @@ impl Flow {
         }
     }
 
-    /// Leaves out what stands in the plan and must not be shown.
-    pub fn hide(&mut self) {
+    /// Replaces constants of the plan by [`Source::Hidden`].
+    pub fn redact(&mut self) {
         for part in std::mem::take(&mut self.parts) {
             let source = match part.source {
                 Source::Constant(_) => Source::Hidden,
@@ -139,7 +139,7 @@ impl Flow {
         }
     }
 
-    /// Adds the sources of another value that may stand in the place of this one.
+    /// Adds the sources of another value that may be used instead of this one.
     pub fn merge(&mut self, other: Self) {
         other.parts.into_iter().for_each(|part| self.add(part));
         self.computed |= other.computed;
@@ -147,7 +147,7 @@ impl Flow {
     }
 }
 
-impl Gathering<'_> {
+impl Collector<'_> {
     pub(super) fn result(&mut self, origin: &Origin<'_>) {
         let strangers = self.text && origin.signature.open_world && gives_free_text(origin);
         self.flow.add(Part {
@@ -168,109 +168,110 @@ impl Gathering<'_> {
 
 impl<'a> Trace<'_, 'a> {
     fn carries_text(&self) -> bool {
-        self.gathering
+        self.collector
             .as_ref()
-            .is_none_or(|gathering| gathering.text)
+            .is_none_or(|collector| collector.text)
     }
 
-    /// What is made of the values that are met now: a name that is read again for something else is followed again.
+    /// Returns the mode in which values are collected, as a number: a name is followed again if it is read in another
+    /// mode.
     pub(super) fn mode(&self) -> u32 {
-        self.gathering.as_ref().map_or(0, |gathering| {
-            let Gathering {
+        self.collector.as_ref().map_or(0, |collector| {
+            let Collector {
                 text,
                 plain,
-                told,
+                in_value,
                 within,
                 ..
-            } = gathering;
+            } = collector;
             u32::from(*text)
                 | u32::from(*plain) << 1
-                | u32::from(*told) << 2
+                | u32::from(*in_value) << 2
                 | (*within).min(3) << 3
         })
     }
 
-    /// It goes on, and nobody follows.
-    pub(super) fn lost(&mut self) {
+    /// Records a source that is not followed any further.
+    pub(super) fn give_up(&mut self) {
         self.source(Source::Unknown);
     }
 
-    /// A constant, or the parts of it that the reader takes.
-    pub(super) fn constant(&mut self, value: &Value, wanted: &[Arc<str>]) {
-        let Some(gathering) = self.gathering.as_mut().filter(|gathering| gathering.plain) else {
+    /// Collects a constant, or the selected parts of it.
+    pub(super) fn constant(&mut self, value: &Value, selected: &[Arc<str>]) {
+        let Some(collector) = self.collector.as_mut().filter(|collector| collector.plain) else {
             return;
         };
-        let mut open = vec![(value, wanted, gathering.within)];
-        while let Some((value, wanted, within)) = open.pop() {
-            match (value, wanted.split_first()) {
+        let mut open = vec![(value, selected, collector.within)];
+        while let Some((value, selected, within)) = open.pop() {
+            match (value, selected.split_first()) {
                 (Value::List(list), fields) if within > 0 || fields.is_some() => {
                     let inner = within.saturating_sub(1);
-                    open.extend(list.iter().rev().map(|element| (element, wanted, inner)));
+                    open.extend(list.iter().rev().map(|element| (element, selected, inner)));
                 }
                 (_, Some((first, rest))) => {
                     open.push((value.get(first).unwrap_or(&Value::Null), rest, within));
                 }
-                (_, None) => gathering.source(Source::Constant(value.to_json())),
+                (_, None) => collector.source(Source::Constant(value.to_json())),
             }
         }
     }
 
-    /// Follows a list of which the value is an element, or the elements of one.
+    /// Follows a list of which the value is an element, or the elements of a list.
     pub(super) fn list(&mut self, of: ListOf, follow: impl FnOnce(&mut Self)) {
-        let Some(gathering) = &mut self.gathering else {
+        let Some(collector) = &mut self.collector else {
             return follow(self);
         };
-        let before = gathering.within;
-        gathering.within = match of {
+        let before = collector.within;
+        collector.within = match of {
             ListOf::Value => before.saturating_add(1),
             ListOf::Element => before.saturating_sub(1),
         };
         follow(self);
-        if let Some(gathering) = &mut self.gathering {
-            gathering.within = before;
+        if let Some(collector) = &mut self.collector {
+            collector.within = before;
         }
     }
 
-    /// Follows what is put together to the value; texts remain what they are.
+    /// Follows the parts that are combined into the value; texts stay texts.
     pub(super) fn joined(&mut self, joins: bool, follow: impl FnOnce(&mut Self)) {
-        let Some(gathering) = self.gathering.as_mut().filter(|_| joins) else {
+        let Some(collector) = self.collector.as_mut().filter(|_| joins) else {
             return follow(self);
         };
-        gathering.flow.computed |= gathering.told;
-        let plain = std::mem::replace(&mut gathering.plain, false);
+        collector.flow.computed |= collector.in_value;
+        let plain = std::mem::replace(&mut collector.plain, false);
         follow(self);
-        if let Some(gathering) = &mut self.gathering {
-            gathering.plain = plain;
+        if let Some(collector) = &mut self.collector {
+            collector.plain = plain;
         }
     }
 
-    /// Follows what the value is computed from without any text of it in the value, where everything is followed.
+    /// Follows operands that the value is computed from without containing their text, if all sources are collected.
     pub(super) fn computed(&mut self, follow: impl FnOnce(&mut Self)) {
-        self.beside(true, follow);
+        self.indirectly(true, follow);
     }
 
-    /// Follows what chooses the value, where everything is followed.
+    /// Follows the conditions that choose the value, if all sources are collected.
     pub(super) fn decided(&mut self, follow: impl FnOnce(&mut Self)) {
-        self.beside(false, follow);
+        self.indirectly(false, follow);
     }
 
-    fn beside(&mut self, computes: bool, follow: impl FnOnce(&mut Self)) {
-        let Some(gathering) = &mut self.gathering else {
+    fn indirectly(&mut self, computes: bool, follow: impl FnOnce(&mut Self)) {
+        let Some(collector) = &mut self.collector else {
             return;
         };
-        gathering.flow.computed |= computes && gathering.told;
-        let before = (gathering.text, gathering.plain, gathering.told);
-        (gathering.text, gathering.plain) = (false, false);
-        gathering.told &= computes;
+        collector.flow.computed |= computes && collector.in_value;
+        let before = (collector.text, collector.plain, collector.in_value);
+        (collector.text, collector.plain) = (false, false);
+        collector.in_value &= computes;
         follow(self);
-        if let Some(gathering) = &mut self.gathering {
-            (gathering.text, gathering.plain, gathering.told) = before;
+        if let Some(collector) = &mut self.collector {
+            (collector.text, collector.plain, collector.in_value) = before;
         }
     }
 
     fn source(&mut self, source: Source) {
-        if let Some(gathering) = &mut self.gathering {
-            gathering.source(source);
+        if let Some(collector) = &mut self.collector {
+            collector.source(source);
         }
     }
 
@@ -281,23 +282,23 @@ impl<'a> Trace<'_, 'a> {
         }
     }
 
-    /// What another plan gives: its inputs are what the call gives them.
+    /// Collects the sources of the reply of a called plan; its inputs are the arguments of the call.
     pub(super) fn called_plan(&mut self, block: BlockId, call: &'a Call, index: usize) {
-        let Some(gathering) = &mut self.gathering else {
+        let Some(collector) = &mut self.collector else {
             return;
         };
-        let Some(reply) = gathering.replies.get(index).cloned() else {
+        let Some(reply) = collector.replies.get(index).cloned() else {
             return;
         };
-        gathering.flow.computed |= reply.computed && gathering.told;
-        gathering.flow.more |= reply.more;
+        collector.flow.computed |= reply.computed && collector.in_value;
+        collector.flow.more |= reply.more;
         for part in &reply.parts {
             let Source::Input(name) = &part.source else {
-                if let Some(gathering) = &mut self.gathering {
-                    let text = part.text && gathering.text;
-                    let strangers = part.strangers && gathering.text;
+                if let Some(collector) = &mut self.collector {
+                    let text = part.text && collector.text;
+                    let strangers = part.strangers && collector.text;
                     let source = part.source.clone();
-                    gathering.flow.add(Part {
+                    collector.flow.add(Part {
                         source,
                         text,
                         strangers,
@@ -315,52 +316,53 @@ impl<'a> Trace<'_, 'a> {
         }
     }
 
-    /// Follows what goes on as a text only where that is so.
+    /// Follows a value with text passing only if `text` is set.
     fn passed(&mut self, text: bool, follow: impl FnOnce(&mut Self)) {
         let before = self.carries_text();
-        if let Some(gathering) = &mut self.gathering {
-            gathering.text &= text;
+        if let Some(collector) = &mut self.collector {
+            collector.text &= text;
         }
         follow(self);
-        if let Some(gathering) = &mut self.gathering {
-            gathering.text = before;
+        if let Some(collector) = &mut self.collector {
+            collector.text = before;
         }
     }
 
-    /// What comes from people and events.
-    pub(super) fn outside(
+    /// Collects the answers of people and the data of events.
+    pub(super) fn external(
         &mut self,
         block: BlockId,
         node: &'a Statement,
         step: &'a Step,
-        wanted: &[Arc<str>],
+        selected: &[Arc<str>],
     ) {
-        if self.gathering.is_none() {
+        if self.collector.is_none() {
             return;
         }
         let name = || node.name.clone().unwrap_or_default();
         match &step.kind {
             StepKind::Input(input) => {
                 self.source(Source::Answer(name()));
-                let known = input
-                    .fields
-                    .iter()
-                    .filter(|field| wanted.first().is_none_or(|wanted| **wanted == *field.name));
-                let rest = wanted.get(1..).unwrap_or_default();
+                let known = input.fields.iter().filter(|field| {
+                    selected
+                        .first()
+                        .is_none_or(|selected| **selected == *field.name)
+                });
+                let rest = selected.get(1..).unwrap_or_default();
                 known
                     .flat_map(crate::sema::InputField::codes)
                     .for_each(|code| self.node(block, &code.root, rest));
             }
             StepKind::Wait(wait) => {
                 if let Wait::Event { on, .. } = &**wait {
-                    self.event(block, on, wanted);
+                    self.event(block, on, selected);
                 }
             }
             _ => {}
         }
     }
 
-    /// What comes from a model or an agent, which may say again what it was told.
+    /// Collects the answer of a model or an agent, which may repeat its prompt and data.
     pub(super) fn prompted(&mut self, block: BlockId, call: &'a Call, source: Source) {
         self.source(source);
         for (_, code) in &call.arguments {
@@ -368,23 +370,23 @@ impl<'a> Trace<'_, 'a> {
         }
     }
 
-    /// What blocks bring with them beside the elements and states of loops: errors, what events bring, the values of steps
-    /// that are looked at or taken back.
-    pub(super) fn brought(
+    /// Follows a value that a block binds, other than elements and loop states: an error, the data of an event, or the
+    /// value of the step that is verified or undone.
+    pub(super) fn bound_value(
         &mut self,
         outer: BlockId,
         owner: &'a Statement,
         frame: BlockId,
         slot: u32,
-        wanted: &[Arc<str>],
+        selected: &[Arc<str>],
     ) {
-        if self.gathering.is_none() {
+        if self.collector.is_none() {
             return;
         }
         if let Some(listener) = owner.listener() {
             match listener.snapshot.iter().find(|(_, own)| *own == slot) {
-                Some((task, _)) => self.context(*task, wanted),
-                None => self.event(outer, &listener.on, wanted),
+                Some((task, _)) => self.context(*task, selected),
+                None => self.event(outer, &listener.on, selected),
             }
             return;
         }
@@ -394,26 +396,26 @@ impl<'a> Trace<'_, 'a> {
         if step.recover.iter().any(|arm| arm.body == frame) {
             self.source(Source::Error(owner.name.clone().unwrap_or_default()));
         } else if step.agent_check().and_then(AgentCheck::body) == Some(frame) {
-            // What the step was given.
+            // The arguments of the step.
             let arguments = step.call().into_iter().flat_map(|call| &call.arguments);
             for (_, code) in arguments {
                 self.joined(true, |trace| trace.node(outer, &code.root, &[]));
             }
-        } else if step.asides().any(|aside| aside == frame) {
-            self.step(outer, owner, step, wanted);
+        } else if step.auxiliary_blocks().any(|block| block == frame) {
+            self.step(outer, owner, step, selected);
         }
     }
 
-    /// What an event brings: a payload, an error or a value of a step, the context of a task.
-    fn event(&mut self, block: BlockId, event: &'a Event, wanted: &[Arc<str>]) {
+    /// Follows the data of an event: a payload, an error or a value of a step, the context of a task.
+    fn event(&mut self, block: BlockId, event: &'a Event, selected: &[Arc<str>]) {
         let mut leaves = Vec::new();
         event.leaves(&mut |leaf| leaves.push(leaf));
         for leaf in leaves {
             match &leaf.kind {
                 EventKind::Signal(name) => self.source(Source::Signal(name.clone())),
-                EventKind::Task { task, .. } => self.context(*task, wanted),
+                EventKind::Task { task, .. } => self.context(*task, selected),
                 EventKind::Step { place, name, .. } => {
-                    self.place(block, *place, leaf.span, wanted);
+                    self.place(block, *place, leaf.span, selected);
                     self.source(Source::Error(name.clone()));
                 }
                 EventKind::Plan(_)
@@ -425,9 +427,9 @@ impl<'a> Trace<'_, 'a> {
         }
     }
 
-    /// What every `set` of a task gives, and whoever else may.
-    pub(super) fn context(&mut self, id: TaskId, wanted: &[Arc<str>]) {
-        if self.gathering.is_none() {
+    /// Follows the values of every `set` of a task, and external input if the task admits it.
+    pub(super) fn context(&mut self, id: TaskId, selected: &[Arc<str>]) {
+        if self.collector.is_none() {
             return;
         }
         let plan = self.nesting.plan();
@@ -440,13 +442,13 @@ impl<'a> Trace<'_, 'a> {
                 && set.task == id
                 && let Some(code) = &set.context
             {
-                self.node(block, &code.root, wanted);
+                self.node(block, &code.root, selected);
             }
         }
     }
 }
 
-/// What an input of a called plan is where the call leaves it out, as far as that stands in the plan.
+/// Returns the default of an input of a called plan if it is a constant.
 fn default<'a>(nesting: &Nesting<'a>, index: usize, name: &str) -> Option<&'a Value> {
     let called = nesting.plan().plans.get(index)?;
     let parameter = called.parameters.iter().find(|own| *own.name == *name)?;

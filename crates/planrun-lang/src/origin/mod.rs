@@ -1,6 +1,6 @@
-//! Where a value comes from: followed backwards, through names, fields, templates and blocks, to the calls that gave it.
+//! Follows a value backwards, through names, fields, templates and blocks, to the calls that gave it.
 //!
-//! `origins` follows only what surely passes on, so that nothing is said of what cannot be shown. [`flow`] follows
+//! `origins` follows only what certainly passes values on, so that every reported origin is certain. [`flow`] follows
 //! everything that a value is made of or chosen by.
 
 mod flow;
@@ -20,12 +20,12 @@ use crate::sema::{
 use crate::source::Span;
 use crate::types::{CallKind, Signature};
 use crate::value::Key;
-use flow::{Gathering, ListOf};
+use flow::{Collector, ListOf};
 
-pub use flow::{Flow, Ground, Part, Source, flow};
+pub use flow::{Flow, FlowContext, Part, Source, flow};
 pub(crate) use text::{gives_free_text, is_free_text};
 
-/// How many operations one value is followed through.
+/// Maximum number of operations through which one value is followed.
 const MAX_STEPS: usize = 10_000;
 
 /// A part of the result of a call.
@@ -35,13 +35,13 @@ pub(crate) struct Origin<'a> {
     pub signature: &'a Signature,
     /// The fields from the result to the part; elements of lists have no name.
     pub path: Vec<Arc<str>>,
-    /// The names that it passed through, from the reader back to the call.
+    /// Names that the value passed through, from the reader back to the call, each with the span that reads it.
     pub through: Vec<(Span, Arc<str>)>,
 }
 
 impl Origin<'_> {
-    /// The part as it would be written behind the tool's name.
-    pub(crate) fn told(&self) -> String {
+    /// Describes the part, such as `` `body.text` of `mail.read` ``.
+    pub(crate) fn describe(&self) -> String {
         let tool = self.signature.path();
         if self.path.is_empty() {
             format!("`{tool}`")
@@ -50,7 +50,8 @@ impl Origin<'_> {
         }
     }
 
-    /// The name by which an expression reads it; all of the expression where it is the call itself.
+    /// Returns the span of the name by which an expression reads it; all of the expression if it contains the call
+    /// itself.
     pub(crate) fn read_in(&self, code: Span) -> Span {
         let first = self.through.first().map(|(span, _)| *span);
         first
@@ -58,13 +59,13 @@ impl Origin<'_> {
             .unwrap_or(code)
     }
 
-    /// Whether both are the same part of the same answer.
+    /// Returns true if both are the same part of the same result.
     pub(crate) fn is(&self, other: &Self) -> bool {
         std::ptr::eq(self.call, other.call) && self.path == other.path
     }
 }
 
-/// Every call that surely gives a part of the value of an expression.
+/// Returns every call that certainly gives a part of the value of an expression.
 pub(crate) fn origins<'a>(
     nesting: &Nesting<'a>,
     block: BlockId,
@@ -73,7 +74,7 @@ pub(crate) fn origins<'a>(
     of_node(nesting, block, &code.root)
 }
 
-/// The same for a part of an expression that stands outside of every macro.
+/// Returns the [`origins`] of a part of an expression outside of all macros.
 pub(crate) fn of_node<'a>(
     nesting: &Nesting<'a>,
     block: BlockId,
@@ -82,7 +83,7 @@ pub(crate) fn of_node<'a>(
     of_path(nesting, block, node, &[])
 }
 
-/// The same for a value and some of the links behind it.
+/// Returns the [`origins`] of a value and some of the links after it.
 pub(crate) fn of_path<'a>(
     nesting: &Nesting<'a>,
     block: BlockId,
@@ -97,16 +98,16 @@ pub(crate) fn of_path<'a>(
 struct Trace<'s, 'a> {
     nesting: &'s Nesting<'a>,
     found: Vec<Origin<'a>>,
-    /// What gathers everything that the value is made of or chosen by; without it only what surely passes on is followed.
-    gathering: Option<Gathering<'s>>,
+    /// Collector of everything that the value is made of or chosen by; if `None`, only certain origins are followed.
+    collector: Option<Collector<'s>>,
     through: Vec<(Span, Arc<str>)>,
-    /// Variables of macros: the block, and the list whose elements they are.
+    /// Variables of macros: the register, and the list whose elements it takes.
     registers: Vec<(u16, Range<'a>)>,
     seen: HashSet<(BlockId, u32, Vec<Arc<str>>, u32)>,
     left: usize,
 }
 
-/// A value with some of the links behind it.
+/// A value with some of the links after it.
 #[derive(Clone, Copy)]
 struct Range<'a> {
     base: &'a Node,
@@ -114,11 +115,11 @@ struct Range<'a> {
 }
 
 impl<'s, 'a> Trace<'s, 'a> {
-    fn new(nesting: &'s Nesting<'a>, gathering: Option<Gathering<'s>>) -> Self {
+    fn new(nesting: &'s Nesting<'a>, collector: Option<Collector<'s>>) -> Self {
         Self {
             nesting,
             found: Vec::new(),
-            gathering,
+            collector,
             through: Vec::new(),
             registers: Vec::new(),
             seen: HashSet::default(),
@@ -126,55 +127,55 @@ impl<'s, 'a> Trace<'s, 'a> {
         }
     }
 
-    /// `wanted` are the fields that the reader takes of the value; none for all of it.
-    fn node(&mut self, block: BlockId, node: &'a Node, wanted: &[Arc<str>]) {
+    /// Follows an expression. `selected` are the fields that the reader takes from the value; empty for all of it.
+    fn node(&mut self, block: BlockId, node: &'a Node, selected: &[Arc<str>]) {
         if self.left == 0 {
-            return self.lost();
+            return self.give_up();
         }
         self.left -= 1;
         match &node.op {
-            Op::Constant(value) => self.constant(value, wanted),
-            Op::Place(place) => self.place(block, *place, node.span, wanted),
-            Op::Register(register) => self.register(block, *register, wanted),
+            Op::Constant(value) => self.constant(value, selected),
+            Op::Place(place) => self.place(block, *place, node.span, selected),
+            Op::Register(register) => self.register(block, *register, selected),
             Op::Template(pieces) => self.joined(pieces.len() > 1, |trace| {
                 trace.nodes(block, pieces.iter().filter_map(Piece::value), &[]);
             }),
             Op::List(elements) => self.list(ListOf::Element, |trace| {
-                trace.nodes(block, elements.iter().map(|(node, _)| node), wanted);
+                trace.nodes(block, elements.iter().map(|(node, _)| node), selected);
             }),
-            Op::Coalesce(nodes) => self.nodes(block, nodes, wanted),
-            Op::Map(entries) => self.entries(block, entries, wanted),
-            Op::Path { base, links } => self.path(block, base, links, wanted.to_vec()),
+            Op::Coalesce(nodes) => self.nodes(block, nodes, selected),
+            Op::Map(entries) => self.entries(block, entries, selected),
+            Op::Path { base, links } => self.path(block, base, links, selected.to_vec()),
             Op::Chain { first, rest } => {
                 let nodes = || std::iter::once(&**first).chain(rest.iter().map(|(_, node)| node));
                 if rest.iter().all(|(operator, _)| *operator == Operator::Add) {
-                    self.joined(true, |trace| trace.nodes(block, nodes(), wanted));
+                    self.joined(true, |trace| trace.nodes(block, nodes(), selected));
                 } else {
                     self.computed(|trace| trace.nodes(block, nodes(), &[]));
                 }
             }
             Op::Conditional { arms, otherwise } => {
-                self.nodes(block, arms.iter().map(|(_, value)| value), wanted);
-                self.node(block, otherwise, wanted);
+                self.nodes(block, arms.iter().map(|(_, value)| value), selected);
+                self.node(block, otherwise, selected);
                 self.decided(|trace| {
                     trace.nodes(block, arms.iter().map(|(condition, _)| condition), &[]);
                 });
             }
             Op::Match { subject, arms } => {
-                self.nodes(block, arms.iter().map(|(_, value)| value), wanted);
+                self.nodes(block, arms.iter().map(|(_, value)| value), selected);
                 self.decided(|trace| trace.node(block, subject, &[]));
             }
             Op::Call {
                 function,
                 arguments,
-            } => self.function(block, function, arguments, wanted),
+            } => self.function(block, function, arguments, selected),
             Op::Let {
                 register,
                 value,
                 body,
             } => {
                 self.bind(*register, value, &[]);
-                self.node(block, body, wanted);
+                self.node(block, body, selected);
                 self.registers.pop();
             }
             Op::Not(node) | Op::Negate(node) | Op::Has(node) => {
@@ -182,7 +183,7 @@ impl<'s, 'a> Trace<'s, 'a> {
             }
             Op::And(nodes) | Op::Or(nodes) => self.computed(|trace| trace.nodes(block, nodes, &[])),
             Op::Matches { subject, .. } => self.computed(|trace| trace.node(block, subject, &[])),
-            // How a step has ended is nobody's data.
+            // The end state of a step is not data of any source.
             Op::Is { .. } | Op::Winner(_) | Op::Fail(_) => self.computed(|_| {}),
         }
     }
@@ -191,10 +192,10 @@ impl<'s, 'a> Trace<'s, 'a> {
         &mut self,
         block: BlockId,
         nodes: impl IntoIterator<Item = &'a Node>,
-        wanted: &[Arc<str>],
+        selected: &[Arc<str>],
     ) {
         for node in nodes {
-            self.node(block, node, wanted);
+            self.node(block, node, selected);
         }
     }
 
@@ -203,23 +204,23 @@ impl<'s, 'a> Trace<'s, 'a> {
         block: BlockId,
         function: &Function,
         arguments: &'a [Node],
-        wanted: &[Arc<str>],
+        selected: &[Arc<str>],
     ) {
         if !gives_text(function) {
             return self.computed(|trace| trace.nodes(block, arguments, &[]));
         }
         let keeps = keeps_elements(function);
         self.joined(!keeps, |trace| {
-            trace.nodes(block, arguments, if keeps { wanted } else { &[] });
+            trace.nodes(block, arguments, if keeps { selected } else { &[] });
         });
     }
 
-    /// The register stands for this value until it is popped.
+    /// Binds the register to this value until it is popped.
     fn bind(&mut self, register: u16, base: &'a Node, links: &'a [Link]) {
         self.registers.push((register, Range { base, links }));
     }
 
-    fn register(&mut self, block: BlockId, register: u16, wanted: &[Arc<str>]) {
+    fn register(&mut self, block: BlockId, register: u16, selected: &[Arc<str>]) {
         let known = self
             .registers
             .iter()
@@ -227,14 +228,14 @@ impl<'s, 'a> Trace<'s, 'a> {
             .find(|(known, _)| *known == register);
         if let Some((_, range)) = known.copied() {
             self.list(ListOf::Value, |trace| {
-                trace.path(block, range.base, range.links, wanted.to_vec());
+                trace.path(block, range.base, range.links, selected.to_vec());
             });
         }
     }
 
-    fn entries(&mut self, block: BlockId, entries: &'a [(MapKey, Node)], wanted: &[Arc<str>]) {
+    fn entries(&mut self, block: BlockId, entries: &'a [(MapKey, Node)], selected: &[Arc<str>]) {
         for (key, value) in entries {
-            match (key, wanted) {
+            match (key, selected) {
                 (MapKey::Constant(Key::String(name)), [first, rest @ ..]) if name == first => {
                     self.node(block, value, rest);
                 }
@@ -243,7 +244,7 @@ impl<'s, 'a> Trace<'s, 'a> {
                     self.node(block, value, &[]);
                     self.decided(|trace| trace.node(block, key, &[]));
                 }
-                // Which key it is, only a run knows: it may be the one that is wanted.
+                // The key is only known at run time: it may be the selected one.
                 (MapKey::Computed(key), [_, rest @ ..]) => self.decided(|trace| {
                     trace.node(block, value, rest);
                     trace.node(block, key, &[]);
@@ -253,32 +254,32 @@ impl<'s, 'a> Trace<'s, 'a> {
         }
     }
 
-    /// Links are taken from the last one back to the value that they start from.
+    /// Follows the links from the last one back to the base value.
     fn path(
         &mut self,
         block: BlockId,
         base: &'a Node,
         links: &'a [Link],
-        mut wanted: Vec<Arc<str>>,
+        mut selected: Vec<Arc<str>>,
     ) {
         let Some((last, before)) = links.split_last() else {
-            return self.node(block, base, &wanted);
+            return self.node(block, base, &selected);
         };
         match &last.op {
             LinkOp::Field {
                 key: Key::String(name),
                 ..
             } => {
-                wanted.insert(0, name.clone());
-                self.path(block, base, before, wanted);
+                selected.insert(0, name.clone());
+                self.path(block, base, before, selected);
             }
             LinkOp::Index(index) => {
                 if let Some(name) = index.constant().and_then(|name| name.as_str()) {
-                    wanted.insert(0, name.into());
-                    self.path(block, base, before, wanted);
+                    selected.insert(0, name.into());
+                    self.path(block, base, before, selected);
                 } else {
                     self.list(ListOf::Value, |trace| {
-                        trace.path(block, base, before, wanted);
+                        trace.path(block, base, before, selected);
                     });
                 }
                 self.decided(|trace| trace.node(block, index, &[]));
@@ -289,12 +290,17 @@ impl<'s, 'a> Trace<'s, 'a> {
             } if gives_text(function) => {
                 let keeps = keeps_elements(function);
                 self.joined(!keeps, |trace| {
-                    trace.path(block, base, before, if keeps { wanted } else { Vec::new() });
+                    trace.path(
+                        block,
+                        base,
+                        before,
+                        if keeps { selected } else { Vec::new() },
+                    );
                     trace.nodes(block, arguments, &[]);
                 });
             }
             LinkOp::Macro(comprehension) => {
-                self.comprehension(block, base, before, comprehension, wanted);
+                self.comprehension(block, base, before, comprehension, selected);
             }
             LinkOp::Call { arguments, .. } => self.computed(|trace| {
                 trace.path(block, base, before, Vec::new());
@@ -312,7 +318,7 @@ impl<'s, 'a> Trace<'s, 'a> {
         base: &'a Node,
         links: &'a [Link],
         comprehension: &'a Comprehension,
-        wanted: Vec<Arc<str>>,
+        selected: Vec<Arc<str>>,
     ) {
         let variables = [Some(comprehension.first), comprehension.second];
         for register in variables.into_iter().flatten() {
@@ -321,11 +327,11 @@ impl<'s, 'a> Trace<'s, 'a> {
         let body = &comprehension.body;
         match comprehension.kind {
             MacroKind::Filter | MacroKind::SortBy => {
-                self.path(block, base, links, wanted);
+                self.path(block, base, links, selected);
                 self.decided(|trace| trace.node(block, body, &[]));
             }
             MacroKind::Map if comprehension.second.is_none() => {
-                self.list(ListOf::Element, |trace| trace.node(block, body, &wanted));
+                self.list(ListOf::Element, |trace| trace.node(block, body, &selected));
             }
             MacroKind::Map
             | MacroKind::All
@@ -346,43 +352,49 @@ impl<'s, 'a> Trace<'s, 'a> {
         }
     }
 
-    fn place(&mut self, block: BlockId, place: Place, span: Span, wanted: &[Arc<str>]) {
+    fn place(&mut self, block: BlockId, place: Place, span: Span, selected: &[Arc<str>]) {
         let Some(frame) = self.nesting.frame(block, place) else {
             return;
         };
-        let key = (frame, place.slot, wanted.to_vec(), self.mode());
+        let key = (frame, place.slot, selected.to_vec(), self.mode());
         if !self.seen.insert(key) {
             return;
         }
         let content = self.nesting.plan().block(frame);
         let mut none = true;
-        for made in content.givers(place.slot) {
+        for produced in content.producers(place.slot) {
             none = false;
-            self.made(frame, made, span, wanted);
+            self.produced(frame, produced, span, selected);
         }
         if none {
-            self.local(frame, place.slot, wanted);
+            self.local(frame, place.slot, selected);
         }
     }
 
-    /// What a statement gives.
-    fn made(&mut self, frame: BlockId, made: &'a Statement, span: Span, wanted: &[Arc<str>]) {
-        if let Some(name) = &made.name {
+    /// Follows the value that a statement produces.
+    fn produced(
+        &mut self,
+        frame: BlockId,
+        produced: &'a Statement,
+        span: Span,
+        selected: &[Arc<str>],
+    ) {
+        if let Some(name) = &produced.name {
             self.through.push((span, name.clone()));
         }
-        match &made.kind {
-            NodeKind::Let(code) => self.node(frame, &code.root, wanted),
-            NodeKind::Step(step) => self.step(frame, made, step, wanted),
-            NodeKind::Task(task) => self.context(*task, wanted),
+        match &produced.kind {
+            NodeKind::Let(code) => self.node(frame, &code.root, selected),
+            NodeKind::Step(step) => self.step(frame, produced, step, selected),
+            NodeKind::Task(task) => self.context(*task, selected),
             _ => {}
         }
-        if made.name.is_some() {
+        if produced.name.is_some() {
             self.through.pop();
         }
     }
 
-    /// What a block brings with it: the element of an `each`, the state of a `repeat`.
-    fn local(&mut self, frame: BlockId, slot: u32, wanted: &[Arc<str>]) {
+    /// Follows a value that a block binds: the element of an `each`, the state of a `repeat`.
+    fn local(&mut self, frame: BlockId, slot: u32, selected: &[Arc<str>]) {
         let Some((outer, owner)) = self.nesting.owner(frame) else {
             return self.parameter(slot);
         };
@@ -390,12 +402,12 @@ impl<'s, 'a> Trace<'s, 'a> {
         match kind {
             Some(StepKind::Each(each)) if each.body == frame && slot == 0 => {
                 self.list(ListOf::Value, |trace| {
-                    trace.node(outer, &each.list.root, wanted);
+                    trace.node(outer, &each.list.root, selected);
                 });
             }
             Some(StepKind::Repeat(repeat)) if repeat.body == frame && slot == 0 => {
-                self.node(outer, &repeat.initial.root, wanted);
-                self.values(frame, wanted, |node| {
+                self.node(outer, &repeat.initial.root, selected);
+                self.values(frame, selected, |node| {
                     if let NodeKind::Next(code) = &node.kind {
                         Some(code)
                     } else {
@@ -403,55 +415,55 @@ impl<'s, 'a> Trace<'s, 'a> {
                     }
                 });
             }
-            _ => self.brought(outer, owner, frame, slot, wanted),
+            _ => self.bound_value(outer, owner, frame, slot, selected),
         }
     }
 
-    fn step(&mut self, block: BlockId, node: &'a Statement, step: &'a Step, wanted: &[Arc<str>]) {
-        match (&step.kind, wanted) {
-            (StepKind::Call(call), _) => self.call(block, call, wanted),
+    fn step(&mut self, block: BlockId, node: &'a Statement, step: &'a Step, selected: &[Arc<str>]) {
+        match (&step.kind, selected) {
+            (StepKind::Call(call), _) => self.call(block, call, selected),
             (StepKind::Each(each), [value, rest @ ..]) if each.settle && **value == *"value" => {
                 self.list(ListOf::Element, |trace| trace.yields(each.body, rest));
             }
             (StepKind::Each(each), [_, ..]) if each.settle => {
                 self.computed(|trace| trace.yields(each.body, &[]));
             }
-            (StepKind::Do(body), _) => self.yields(*body, wanted),
+            (StepKind::Do(body), _) => self.yields(*body, selected),
             (StepKind::Each(each), _) => {
-                self.list(ListOf::Element, |trace| trace.yields(each.body, wanted));
+                self.list(ListOf::Element, |trace| trace.yields(each.body, selected));
             }
             (StepKind::Repeat(repeat), _) => {
-                self.list(ListOf::Element, |trace| trace.yields(repeat.body, wanted));
+                self.list(ListOf::Element, |trace| trace.yields(repeat.body, selected));
             }
             (StepKind::Race(branches), _) => branches
                 .iter()
-                .for_each(|(_, body)| self.yields(*body, wanted)),
+                .for_each(|(_, body)| self.yields(*body, selected)),
             (StepKind::Match { subject, arms }, _) => {
                 for (_, body) in arms {
-                    self.yields(*body, wanted);
+                    self.yields(*body, selected);
                 }
                 self.decided(|trace| trace.node(block, &subject.root, &[]));
             }
             (StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged, _) => {
-                self.outside(block, node, step, wanted);
+                self.external(block, node, step, selected);
             }
         }
         step.recover
             .iter()
-            .for_each(|arm| self.yields(arm.body, wanted));
+            .for_each(|arm| self.yields(arm.body, selected));
     }
 
-    fn call(&mut self, block: BlockId, call: &'a Call, wanted: &[Arc<str>]) {
+    fn call(&mut self, block: BlockId, call: &'a Call, selected: &[Arc<str>]) {
         let signature = match &call.target {
             Target::Tool(signature) => signature,
             Target::Plan(index, _) => return self.called_plan(block, call, *index),
         };
         if let Some(given) = signature
-            .gives_back
+            .returned_argument
             .as_deref()
             .and_then(|name| call.argument(name))
         {
-            return self.node(block, &given.root, wanted);
+            return self.node(block, &given.root, selected);
         }
         let source = match signature.kind {
             CallKind::Model => Some(Source::Model),
@@ -460,24 +472,24 @@ impl<'s, 'a> Trace<'s, 'a> {
             }
             CallKind::Tool | CallKind::Skill => None,
         };
-        if let (Some(source), true) = (source, self.gathering.is_some()) {
+        if let (Some(source), true) = (source, self.collector.is_some()) {
             return self.prompted(block, call, source);
         }
         let origin = Origin {
             call,
             signature,
-            path: wanted.to_vec(),
+            path: selected.to_vec(),
             through: self.through.clone(),
         };
-        if let Some(gathering) = &mut self.gathering {
-            gathering.result(&origin);
+        if let Some(collector) = &mut self.collector {
+            collector.result(&origin);
         } else if !self.found.iter().any(|known| known.is(&origin)) {
             self.found.push(origin);
         }
     }
 
-    fn yields(&mut self, block: BlockId, wanted: &[Arc<str>]) {
-        self.values(block, wanted, |node| {
+    fn yields(&mut self, block: BlockId, selected: &[Arc<str>]) {
+        self.values(block, selected, |node| {
             if let NodeKind::Yield(code) = &node.kind {
                 Some(code)
             } else {
@@ -489,7 +501,7 @@ impl<'s, 'a> Trace<'s, 'a> {
     fn values(
         &mut self,
         block: BlockId,
-        wanted: &[Arc<str>],
+        selected: &[Arc<str>],
         of: impl Fn(&'a Statement) -> Option<&'a Code>,
     ) {
         let content: &'a Block = self.nesting.plan().block(block);
@@ -497,11 +509,11 @@ impl<'s, 'a> Trace<'s, 'a> {
             .nodes
             .iter()
             .filter_map(of)
-            .for_each(|code| self.node(block, &code.root, wanted));
+            .for_each(|code| self.node(block, &code.root, selected));
     }
 }
 
-/// Whether a text that goes into a function may come out of it.
+/// Reports whether text that is passed to a function may be part of its result.
 fn gives_text(function: &Function) -> bool {
     function
         .overloads
@@ -526,7 +538,7 @@ fn carries(shape: &Shape) -> bool {
     }
 }
 
-/// Whether the elements that come out are elements that went in.
+/// Reports whether the elements of the result are elements of the arguments.
 fn keeps_elements(function: &Function) -> bool {
     function
         .overloads

@@ -1,9 +1,9 @@
-//! Which values can hold any text at all.
+//! Decides which values can hold arbitrary text.
 
 use super::Origin;
 use crate::types::{FieldLookup, Type, field};
 
-/// Whether a value of this type can be any text: choices, numbers and truth values cannot.
+/// Returns true if a value of this type can be arbitrary text; choices, numbers and bools cannot.
 pub(crate) fn is_free_text(ty: &Type) -> bool {
     match ty {
         Type::String | Type::Any | Type::Bytes => true,
@@ -15,14 +15,14 @@ pub(crate) fn is_free_text(ty: &Type) -> bool {
     }
 }
 
-/// Whether the part of the answer is text without a pattern or a format that its contract checks.
+/// Returns true if the part of the result is text that the contract does not restrict by a pattern or a list of values.
 pub(crate) fn gives_free_text(origin: &Origin<'_>) -> bool {
     let mut ty = without_lists(&origin.signature.returns);
     let mut schema = origin
         .signature
         .output_schema
         .as_ref()
-        .map(|contract| contract.meant());
+        .map(|contract| contract.normalized());
     for name in &origin.path {
         ty = match field(&ty, name) {
             FieldLookup::Found { ty, .. } => without_lists(&ty),

@@ -1,6 +1,6 @@
-//! What calls may reach: the one place that says yes or no. What nobody allows is denied.
+//! Decides what calls may reach. Nothing is allowed unless it is granted.
 //!
-//! Only data and judgement: where links lead is asked of a [`PathResolver`], and nothing is opened.
+//! This module only evaluates data: links are resolved by a [`PathResolver`], and no file is opened.
 
 mod paths;
 mod pattern;
@@ -18,37 +18,38 @@ use pattern::{
     program_pattern, tool_pattern,
 };
 
-/// The folder of a project in which planrun keeps what is its own.
+/// The folder of a project in which planrun keeps its own data.
 pub const OWN_FOLDER: &str = ".planrun";
 
-/// The namespace whose tools reach nothing.
+/// The namespace whose tools access nothing outside the run.
 const HARMLESS: &str = "sys";
 
-/// What an `allow` lists, as written.
+/// The lists of an `allow` setting, as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Grant {
-    /// Hosts with ports: `127.0.0.1:*`, `*.example.com:8443`, `api.example.com` for the ports 80 and 443. With a scheme
-    /// before it, such as `https://api.example.com`, only by that. Addresses of this machine and of the network around it are
-    /// reached only where they are named as addresses, such as `10.*`, or as `localhost`.
+    /// Hosts with ports: `127.0.0.1:*`, `*.example.com:8443`; `api.example.com` means the ports 80 and 443. With a
+    /// scheme, such as `https://api.example.com`, only requests with that scheme are allowed. Addresses of the local
+    /// machine and network are allowed only if listed as addresses, such as `10.*`, or as `localhost`.
     pub net: Vec<String>,
-    /// Globs of files, and folders with all that is in them. Relative ones begin at the project's root; `file:///…` is an
-    /// absolute one.
+    /// Globs of files, and folders including their contents. Relative paths start at the project's root; absolute paths
+    /// may be written as `file:///…`.
     pub read: Vec<String>,
     pub write: Vec<String>,
-    /// Programs: by the word that calls them, or, with a `/`, globs of their files. Relative ones begin at the project's root.
+    /// Programs: the words that call them, or globs of their files if they contain a `/`. Relative paths start at the
+    /// project's root.
     pub run: Vec<String>,
-    /// Environment variables that programs get to see, by their names.
+    /// Names of the environment variables that are passed on to programs.
     pub env: Vec<String>,
-    /// The tools that may be called, as `desk.find` or `desk.*`, by the plan and by everything that it starts. Without a list
-    /// every tool may be.
+    /// Tools that may be called by the plan and everything it starts, as `desk.find` or `desk.*`. `None` allows every
+    /// tool.
     pub tools: Option<Vec<String>>,
-    /// The agents that may be called, by their namespaces, `*` for all. Without a list every agent may be.
+    /// Namespaces of the agents that may be called; `*` means all. `None` allows every agent.
     pub agents: Option<Vec<String>>,
 }
 
 impl Grant {
-    /// Whether its list of tools has this one; a pattern that cannot be understood stands for none.
+    /// Returns true if the list of tools allows this tool; an invalid pattern matches nothing.
     #[must_use]
     pub fn may_call(&self, namespace: &str, name: &str) -> bool {
         let matches = |pattern: &String| {
@@ -58,26 +59,26 @@ impl Grant {
         tools.is_none_or(|tools| tools.iter().any(matches))
     }
 
-    /// Whether its list of agents has this one.
+    /// Returns true if the list of agents allows this agent.
     #[must_use]
     pub fn may_ask(&self, agent: &str) -> bool {
-        let is_meant = |name: &String| name == agent || name == "*";
+        let matches = |name: &String| name == agent || name == "*";
         let agents = self.agents.as_ref();
-        agents.is_none_or(|agents| agents.iter().any(is_meant))
+        agents.is_none_or(|agents| agents.iter().any(matches))
     }
 }
 
-/// What may be reached: what every one of its grants allows, and nothing where there is none.
+/// The permissions of a plan: what all of its grants allow. Without any grant, nothing is allowed.
 #[derive(Clone, Debug, Default)]
 pub struct Permissions {
     grants: Vec<Compiled>,
     /// The lists of tools of those grants that have one.
     tools: Vec<Vec<ToolPattern>>,
-    /// The same of agents.
+    /// The lists of agents of those grants that have one.
     agents: Vec<BTreeSet<String>>,
 }
 
-/// A grant that cannot be understood.
+/// An invalid pattern in a grant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("allow.{setting}: `{pattern}` {problem}")]
 pub struct PermissionError {
@@ -87,7 +88,7 @@ pub struct PermissionError {
     pub problem: String,
 }
 
-/// Why something may not be reached, in one sentence that names what to allow.
+/// The reason why something is not allowed, in one sentence that names the setting that would allow it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Denial {
@@ -104,16 +105,16 @@ struct Compiled {
 }
 
 impl Permissions {
-    /// Nothing at all.
+    /// Allows nothing.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// What this grant allows. Relative paths begin at `root`.
+    /// Compiles a grant. Relative paths start at `root`.
     ///
     /// # Errors
-    /// The first pattern that cannot be understood.
+    /// If a pattern is invalid; the first one is reported.
     pub fn new(
         grant: &Grant,
         root: &Path,
@@ -157,7 +158,7 @@ impl Permissions {
         })
     }
 
-    /// What both allow: a plan within its project, a sub-plan within its caller.
+    /// Returns the intersection: a plan is limited by its project, a sub-plan by its caller.
     #[must_use]
     pub fn within(&self, outer: &Self) -> Self {
         let has_both = !self.grants.is_empty() && !outer.grants.is_empty();
@@ -169,17 +170,13 @@ impl Permissions {
         }
     }
 
-    /// Whether a request may go to this address.
+    /// Checks whether a request to this URL is allowed.
     ///
     /// # Errors
-    /// A denial that names what to allow.
+    /// If it is not. The denial names the setting that would allow it.
     pub fn net(&self, url: &Url) -> Result<(), Denial> {
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
-            return Err(denied(
-                "net",
-                "",
-                &format!("the address {url} names no host"),
-            ));
+            return Err(denied("net", "", &format!("the URL {url} has no host")));
         };
         if self.all(|grant| grant.net.iter().any(|pattern| pattern.matches(url))) {
             return Ok(());
@@ -191,11 +188,11 @@ impl Permissions {
         ))
     }
 
-    /// Whether a request to `url` may connect to this address, which its host has resolved to. [`Self::net`] has let the name pass;
-    /// addresses of this machine and of the network around it need naming beside it.
+    /// Checks whether a request to `url` may connect to this address, to which its host has resolved. [`Self::net`] has
+    /// already allowed the name; addresses of the local machine and network have to be listed in addition.
     ///
     /// # Errors
-    /// A denial that names what to allow.
+    /// If it may not. The denial names the setting that would allow it.
     pub fn resolved(&self, url: &Url, address: IpAddr) -> Result<(), Denial> {
         let name = url.host_str().unwrap_or_default();
         let here = address.is_loopback() && name.trim_end_matches('.') == "localhost";
@@ -211,15 +208,17 @@ impl Permissions {
             "net",
             &place.to_string(),
             &format!(
-                "{name} resolves to {address}, an address of this machine or of its own network, which needs naming"
+                "{name} resolves to {address}, an address of this machine or its network, which must be listed explicitly"
             ),
         ))
     }
 
-    /// Whether this file may be read. The path must be canonical, so that no link leads out of what is allowed.
+    /// Checks whether this file may be read. The path must be canonical, so that links cannot lead out of the allowed
+    /// folders.
     ///
     /// # Errors
-    /// A denial that names what to allow, as the plan has `written` it: a plan names no machine.
+    /// If it may not. The denial shows the path as `written` in the plan, because the canonical one depends on the
+    /// machine.
     pub fn read(&self, path: &Path, written: &str) -> Result<(), Denial> {
         outside_own_folder(path, written)?;
         let allowed = self.all(|grant| matches_path(&grant.read, path));
@@ -234,10 +233,12 @@ impl Permissions {
         }
     }
 
-    /// Whether this file may be written. The path must be canonical, so that no link leads out of what is allowed.
+    /// Checks whether this file may be written. The path must be canonical, so that links cannot lead out of the
+    /// allowed folders.
     ///
     /// # Errors
-    /// A denial that names what to allow, as the plan has `written` it: a plan names no machine.
+    /// If it may not. The denial shows the path as `written` in the plan, because the canonical one depends on the
+    /// machine.
     pub fn write(&self, path: &Path, written: &str) -> Result<(), Denial> {
         outside_own_folder(path, written)?;
         let allowed = self.all(|grant| matches_path(&grant.write, path));
@@ -252,10 +253,10 @@ impl Permissions {
         }
     }
 
-    /// Whether this program may be run.
+    /// Checks whether this program may be run.
     ///
     /// # Errors
-    /// A denial that names what to allow.
+    /// If it may not. The denial names the setting that would allow it.
     pub fn run(&self, program: &ReachedProgram) -> Result<(), Denial> {
         if self.all(|grant| grant.run.iter().any(|pattern| pattern.matches(program))) {
             return Ok(());
@@ -268,10 +269,10 @@ impl Permissions {
         ))
     }
 
-    /// Whether programs may see this environment variable.
+    /// Checks whether programs may see this environment variable.
     ///
     /// # Errors
-    /// A denial that names what to allow.
+    /// If they may not. The denial names the setting that would allow it.
     pub fn env(&self, name: &str) -> Result<(), Denial> {
         let allowed = self.all(|grant| grant.env.contains(name));
         if allowed {
@@ -285,10 +286,10 @@ impl Permissions {
         }
     }
 
-    /// Whether a tool may be called. Those of `sys` reach nothing, and always may be.
+    /// Checks whether a tool may be called. Tools of `sys` access nothing outside the run and are always allowed.
     ///
     /// # Errors
-    /// A denial that names what to allow.
+    /// If it may not. The denial names the setting that would allow it.
     pub fn tool(&self, namespace: &str, name: &str) -> Result<(), Denial> {
         let may = |list: &Vec<ToolPattern>| list.iter().any(|one| one.matches(namespace, name));
         if namespace == HARMLESS || self.tools.iter().all(may) {
@@ -299,10 +300,10 @@ impl Permissions {
         Err(denied("tools", &path, &what))
     }
 
-    /// Whether a tool of this namespace may be called, whichever.
+    /// Checks whether any tool of this namespace may be called.
     ///
     /// # Errors
-    /// A denial that names what to allow.
+    /// If none may. The denial names the setting that would allow it.
     pub fn any_tool_of(&self, namespace: &str) -> Result<(), Denial> {
         let may = |list: &Vec<ToolPattern>| list.iter().any(|one| one.is_of(namespace));
         if self.tools.iter().all(may) {
@@ -313,10 +314,10 @@ impl Permissions {
         Err(denied("tools", &path, &what))
     }
 
-    /// Whether an agent may be called.
+    /// Checks whether an agent may be called.
     ///
     /// # Errors
-    /// A denial that names what to allow.
+    /// If it may not. The denial names the setting that would allow it.
     pub fn agent(&self, namespace: &str) -> Result<(), Denial> {
         let may = |names: &BTreeSet<String>| names.contains(namespace) || names.contains("*");
         if self.agents.iter().all(may) {
@@ -326,25 +327,25 @@ impl Permissions {
         Err(denied("agents", namespace, &what))
     }
 
-    /// Whether there is anything that may not be called.
+    /// Returns true if calls of tools or agents are restricted.
     #[must_use]
     pub fn narrows_calls(&self) -> bool {
         self.lists_tools() || self.lists_agents()
     }
 
-    /// Whether there are tools that may not be called.
+    /// Returns true if a list restricts which tools may be called.
     #[must_use]
     pub fn lists_tools(&self) -> bool {
         !self.tools.is_empty()
     }
 
-    /// Whether there are agents that may not be called.
+    /// Returns true if a list restricts which agents may be called.
     #[must_use]
     pub fn lists_agents(&self) -> bool {
         !self.agents.is_empty()
     }
 
-    /// The environment variables that programs may see.
+    /// Returns the names of the environment variables that programs may see.
     pub fn env_names(&self) -> impl Iterator<Item = &str> {
         let first = self.grants.first().into_iter().flat_map(|grant| &grant.env);
         first
@@ -362,12 +363,12 @@ fn denied(setting: &str, pattern: &str, what: &str) -> Denial {
         what.to_owned()
     } else {
         let quoted = serde_json::Value::from(pattern);
-        format!("{what}; to allow it write `allow {{ {setting}: [{quoted}] }}` in the plan")
+        format!("{what}; to allow it, write `allow {{ {setting}: [{quoted}] }}` in the plan")
     };
     Denial { message }
 }
 
-/// Denies what planrun itself keeps: no plan reads or changes what was written of its runs, whatever is allowed.
+/// Denies access to planrun's own data: no plan reads or changes the records of its runs, whatever is allowed.
 fn outside_own_folder(path: &Path, written: &str) -> Result<(), Denial> {
     if path.components().all(|part| part.as_os_str() != OWN_FOLDER) {
         return Ok(());
@@ -375,7 +376,7 @@ fn outside_own_folder(path: &Path, written: &str) -> Result<(), Denial> {
     Err(denied(
         "",
         "",
-        &format!("{written} is in `{OWN_FOLDER}`, which is planrun's own: no plan reaches it"),
+        &format!("{written} is in `{OWN_FOLDER}`, planrun's own folder, which no plan may access"),
     ))
 }
 
@@ -390,7 +391,7 @@ mod tests {
 
     use super::*;
 
-    /// A few files and their folders, and one link.
+    /// A few files with their folders, and one link.
     struct FewFiles;
 
     impl PathResolver for FewFiles {
@@ -444,12 +445,12 @@ mod tests {
                 "{namespace}.{name}"
             );
         }
-        let told = narrow.tool("shop", "refund").unwrap_err().message;
+        let message = narrow.tool("shop", "refund").unwrap_err().message;
         assert!(
-            told.contains("`allow { tools: [\"shop.refund\"] }`"),
-            "{told}"
+            message.contains("`allow { tools: [\"shop.refund\"] }`"),
+            "{message}"
         );
-        // A caller's list holds for a plan that has none, and for one that allows nothing else.
+        // A caller's list also applies to a plan without a list, and to one that allows nothing else.
         assert!(of(None).within(&narrow).tool("shop", "refund").is_err());
         assert!(
             Permissions::none()
@@ -490,7 +491,7 @@ mod tests {
         assert!(narrow.tool("painter", "send").is_ok());
         assert_eq!(
             narrow.agent("painter").unwrap_err().message,
-            "calling the agent painter is not allowed; to allow it write `allow { agents: [\"painter\"] }` in the plan"
+            "calling the agent painter is not allowed; to allow it, write `allow { agents: [\"painter\"] }` in the plan"
         );
         assert!(of(None).agent("painter").is_ok());
         assert!(of(Some(&["*"])).within(&narrow).agent("painter").is_err());
@@ -536,7 +537,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             error.message,
-            "requests to example.com:443 are not allowed; to allow it write `allow { net: [\"example.com:443\"] }` in the plan"
+            "requests to example.com:443 are not allowed; to allow it, write `allow { net: [\"example.com:443\"] }` in the plan"
         );
     }
 
@@ -555,7 +556,7 @@ mod tests {
             let error = all.write(Path::new(path), ".planrun").unwrap_err();
             assert_eq!(
                 error.message,
-                ".planrun is in `.planrun`, which is planrun's own: no plan reaches it"
+                ".planrun is in `.planrun`, planrun's own folder, which no plan may access"
             );
             assert!(all.read(Path::new(path), ".planrun").is_err());
         }
@@ -609,7 +610,7 @@ mod tests {
         };
         assert_eq!(
             net("a.b:x"),
-            "allow.net: `a.b:x` has a port that is no number"
+            "allow.net: `a.b:x` has a port that is not a number"
         );
         assert!(net("https://a.b/x").contains("write only the host"));
         assert!(net("ftp://a.b").contains("write only the host"));
@@ -618,7 +619,7 @@ mod tests {
                 read: list(&["a/{b"]),
                 ..Grant::default()
             })
-            .starts_with("allow.read: `a/{b` is no pattern")
+            .starts_with("allow.read: `a/{b` is not a valid pattern")
         );
     }
 
@@ -672,11 +673,11 @@ mod tests {
         };
         assert!(runs("bin/**", "bin/tool") && runs("bin/*", "./bin/tool"));
         assert!(!runs("bin/**", "bin/../../bin/sh") && !runs("bin/**", "/bin/sh"));
-        // A link is what it leads to, and is called by its own name.
+        // A link stands for its target but is called by its own name.
         assert!(!runs("bin/**", "bin/link") && runs("bin/link", "bin/link"));
         assert!(!runs("bin/link", "/bin/sh") && !runs("/bin/sh", "bin/link"));
         assert!(runs("/bin/sh", "/bin/sh") && runs("/bin/sh", "bin/../../bin/sh"));
-        // A word is what the search path finds, and no file.
+        // A word is looked up in the search path and does not name a file.
         assert!(runs("g*", "git") && !runs("g*", "./git") && !runs("sh", "/bin/sh"));
         assert!(runs("**", "git") && runs("**", "/bin/sh"));
     }
@@ -719,7 +720,7 @@ mod tests {
         assert_eq!(connects(&["a.example:*"], url, "93.184.216.34"), Ok(()));
         assert_eq!(
             connects(&["a.example:*", "*"], url, "10.0.0.1").unwrap_err(),
-            "a.example resolves to 10.0.0.1, an address of this machine or of its own network, which needs naming; to allow it write `allow { net: [\"10.0.0.1:8080\"] }` in the plan"
+            "a.example resolves to 10.0.0.1, an address of this machine or its network, which must be listed explicitly; to allow it, write `allow { net: [\"10.0.0.1:8080\"] }` in the plan"
         );
         assert_eq!(connects(&["10.*:8080"], url, "10.0.0.1"), Ok(()));
         assert!(connects(&["10.*:80"], url, "10.0.0.1").is_err());

@@ -1,4 +1,4 @@
-//! Paths as plans write them, and the canonical ones that permissions are asked about.
+//! Resolves paths from plans to the canonical paths for which permissions are checked.
 
 use std::borrow::Cow;
 use std::io;
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
-/// Where paths lead: all that has to be known of a file system to judge what a plan may reach.
+/// Resolves paths: all the file system access that is needed to decide what a plan may reach.
 pub trait PathResolver: Send + Sync {
-    /// The one absolute path of something that exists, without links and `..`.
+    /// Returns the absolute path of an existing file without links and `..`.
     ///
     /// # Errors
-    /// Of kind `NotFound` where nothing stands there.
+    /// Of kind `NotFound` if the file does not exist.
     fn canonical(&self, path: &Path) -> io::Result<PathBuf>;
 }
 
-/// The path of a file on this machine: of an address such as `file:///data/a%20b.txt` what it names, of anything without
-/// a scheme the text itself. None for an address of something else.
+/// Returns the path of a local file: the path of a URL such as `file:///data/a%20b.txt`, or the text itself if it has
+/// no scheme. `None` for any other URL.
 #[must_use]
 pub fn local_path(written: &str) -> Option<Cow<'_, str>> {
     let scheme = written.split_once("://").map(|(scheme, _)| scheme);
@@ -42,7 +42,8 @@ pub fn local_path(written: &str) -> Option<Cow<'_, str>> {
         .map(Cow::Owned)
 }
 
-/// The canonical path that permissions are asked about where a plan says `written`; none where it names no file.
+/// Returns the canonical path for which permissions are checked when a plan names `written`. `None` if it does not name
+/// a file.
 #[must_use]
 pub fn reached_file(
     resolver: &dyn PathResolver,
@@ -61,25 +62,26 @@ pub fn reached_file(
     Some(expected(resolver, folder).join(name))
 }
 
-/// A program as a call names it, and the file that it is.
+/// A program as a call names it, and the file it resolves to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReachedProgram {
     pub(super) written: String,
-    /// None for a word, which the search path finds.
+    /// `None` for a word that is looked up in the search path.
     pub(super) file: Option<ProgramFile>,
 }
 
 /// The file of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ProgramFile {
-    /// Its folder resolved, and the name that it is called by: some programs do what their name says.
+    /// The path with its folder resolved and its own name kept, because some programs act on the name by which they are
+    /// called.
     pub(super) called: PathBuf,
-    /// Links followed.
+    /// The path with all links resolved.
     pub(super) canonical: PathBuf,
 }
 
 impl ReachedProgram {
-    /// The program that is meant. Relative paths begin at `root`.
+    /// Resolves a program. Relative paths start at `root`.
     #[must_use]
     pub fn of(resolver: &dyn PathResolver, root: &Path, written: &str) -> Self {
         let file = written.contains('/').then(|| {
@@ -97,13 +99,13 @@ impl ReachedProgram {
         }
     }
 
-    /// As the call names it.
+    /// Returns the program as the call names it.
     #[must_use]
     pub fn written(&self) -> &str {
         &self.written
     }
 
-    /// What is started: the file that was judged, or the word.
+    /// Returns what is executed: the checked file, or the word.
     #[must_use]
     pub fn path(&self) -> &Path {
         match &self.file {
@@ -113,7 +115,8 @@ impl ReachedProgram {
     }
 }
 
-/// Where a path that does not exist would be: its nearest existing ancestor, resolved, and the rest without `..`.
+/// Returns the path at which a missing file would be: its nearest existing ancestor, resolved, and the remaining
+/// components.
 fn expected(resolver: &dyn PathResolver, path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     let mut ancestor = path;
@@ -124,7 +127,7 @@ fn expected(resolver: &dyn PathResolver, path: &Path) -> PathBuf {
                 .rev()
                 .fold(canonical, |path: PathBuf, name| path.join(name));
         }
-        // A `..` behind something that does not exist leads nowhere, and so do names without parent.
+        // A `..` after something that does not exist cannot be resolved, nor can a name without a parent.
         let (Some(parent), Some(name)) = (ancestor.parent(), ancestor.file_name()) else {
             return PathBuf::from("/");
         };

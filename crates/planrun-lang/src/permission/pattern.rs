@@ -1,4 +1,4 @@
-//! The patterns of a grant: hosts with ports, words, and paths.
+//! Parses and matches the patterns of a grant: hosts with ports, tools, agents, programs and paths.
 
 use core::net::IpAddr;
 use std::collections::BTreeSet;
@@ -11,10 +11,10 @@ use super::{PathResolver, PermissionError, ReachedProgram, local_path};
 
 #[derive(Clone, Debug)]
 pub(super) struct HostPattern {
-    /// Any of the web's where it has none.
+    /// `None` matches any scheme.
     scheme: Option<&'static str>,
     host: GlobMatcher,
-    /// Whether it stands for addresses, such as `192.168.*`, and never for a name that looks like one.
+    /// Whether the pattern matches addresses, such as `192.168.*`, and never a host name that has the same form.
     of_addresses: bool,
     port: PortPattern,
 }
@@ -23,11 +23,11 @@ pub(super) struct HostPattern {
 enum PortPattern {
     Any,
     One(u16),
-    /// The scheme's own port: 80 for http, 443 for https.
+    /// The default port of the scheme: 80 for http, 443 for https.
     Default,
 }
 
-/// The tools that a pattern stands for: all, those of a namespace, or one.
+/// A pattern of tools: all tools, those of a namespace, or a single one.
 #[derive(Clone, Debug)]
 pub(super) enum ToolPattern {
     All,
@@ -47,7 +47,7 @@ impl ToolPattern {
         }
     }
 
-    /// Whether it stands for a tool of this namespace.
+    /// Returns true if the pattern matches any tool of this namespace.
     pub(super) fn is_of(&self, namespace: &str) -> bool {
         match self {
             Self::All => true,
@@ -56,7 +56,7 @@ impl ToolPattern {
     }
 }
 
-/// `desk.find`, `desk.*`, `*`
+/// Parses `desk.find`, `desk.*` or `*`.
 pub(super) fn tool_pattern(written: &str) -> Result<ToolPattern, PermissionError> {
     match written.split_once('.') {
         None if written == "*" => Ok(ToolPattern::All),
@@ -72,13 +72,13 @@ pub(super) fn tool_pattern(written: &str) -> Result<ToolPattern, PermissionError
         Some(_) | None => Err(PermissionError {
             setting: "tools",
             pattern: written.to_owned(),
-            problem: "names no tool; write `desk.find`, `desk.*` for all of a namespace, or `*`"
+            problem: "is not the name of a tool; write `desk.find`, `desk.*` for all of a namespace, or `*`"
                 .into(),
         }),
     }
 }
 
-/// `review`, `*`
+/// Parses the names of agents: `review`, `*`.
 pub(super) fn agent_names(written: &[String]) -> Result<BTreeSet<String>, PermissionError> {
     match written
         .iter()
@@ -88,14 +88,15 @@ pub(super) fn agent_names(written: &[String]) -> Result<BTreeSet<String>, Permis
         Some(name) => Err(PermissionError {
             setting: "agents",
             pattern: name.clone(),
-            problem: "names no agent; write its namespace, such as `review`, or `*`".into(),
+            problem: "is not the name of an agent; write its namespace, such as `review`, or `*`"
+                .into(),
         }),
     }
 }
 
 impl HostPattern {
-    /// Whether it stands for the host that this address of the web names. Addresses of this machine and of the network around it
-    /// are named as such: no pattern of names stands for them.
+    /// Returns true if the pattern matches the host of this URL. Addresses of the local machine and network have to be
+    /// listed as addresses: patterns of host names do not match them.
     pub(super) fn matches(&self, url: &Url) -> bool {
         match url.host() {
             Some(Host::Domain(name)) => {
@@ -108,7 +109,7 @@ impl HostPattern {
         }
     }
 
-    /// Whether it stands for the machine with this address, where a request to `url` would go.
+    /// Returns true if the pattern matches this address as the destination of a request to `url`.
     pub(super) fn matches_address(&self, url: &Url, address: IpAddr) -> bool {
         let written = match address {
             IpAddr::V4(address) => address.to_string(),
@@ -119,23 +120,24 @@ impl HostPattern {
             && self.has_port_of(url)
     }
 
-    /// Whether it is the name `localhost`, which stands for this machine wherever it is written.
+    /// Returns true if the pattern is the name `localhost`, which always means the local machine.
     pub(super) fn is_localhost(&self) -> bool {
         self.host.glob().glob() == "localhost"
     }
 
     fn has_port_of(&self, url: &Url) -> bool {
         let port = url.port_or_known_default();
-        self.scheme.is_none_or(|wanted| wanted == url.scheme())
+        self.scheme.is_none_or(|expected| expected == url.scheme())
             && match self.port {
                 PortPattern::Any => true,
-                PortPattern::One(wanted) => port == Some(wanted),
+                PortPattern::One(expected) => port == Some(expected),
                 PortPattern::Default => url.port().is_none() || matches!(port, Some(80 | 443)),
             }
     }
 }
 
-/// Whether an address is of this machine, or of the network that it is in: nothing that the world can reach.
+/// Returns true if an address belongs to the local machine or its private network and is not reachable from the
+/// Internet.
 pub(super) fn is_internal(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => {
@@ -147,7 +149,7 @@ pub(super) fn is_internal(address: IpAddr) -> bool {
                 || address.is_broadcast()
                 || shared
         }
-        // What is translated to the older form goes where that goes.
+        // An IPv4 address in a NAT64 prefix reaches the IPv4 host.
         IpAddr::V6(address) if address.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0] => {
             let [.., a, b, c, d] = address.octets();
             is_internal(IpAddr::from([a, b, c, d]))
@@ -161,7 +163,7 @@ pub(super) fn is_internal(address: IpAddr) -> bool {
     }
 }
 
-/// `api.example.com`, `*.example.com:8443`, `127.0.0.1:*`, `[::1]:80`, `https://api.example.com`
+/// Parses `api.example.com`, `*.example.com:8443`, `127.0.0.1:*`, `[::1]:80` or `https://api.example.com`.
 pub(super) fn host_pattern(written: &str) -> Result<HostPattern, PermissionError> {
     let error = |problem: &str| PermissionError {
         setting: "net",
@@ -175,7 +177,7 @@ pub(super) fn host_pattern(written: &str) -> Result<HostPattern, PermissionError
     };
     if place.contains('/') {
         return Err(error(
-            "is an address; write only the host and its port, such as `api.example.com:443`",
+            "is a URL; write only the host and its port, such as `api.example.com:443`",
         ));
     }
     let behind_bracket = place.rfind(']').map_or(0, |at| at + 1);
@@ -187,7 +189,7 @@ pub(super) fn host_pattern(written: &str) -> Result<HostPattern, PermissionError
         None => (place, None),
     };
     if host.is_empty() {
-        return Err(error("names no host"));
+        return Err(error("has no host"));
     }
     let port = match port {
         None if place == "*" => PortPattern::Any,
@@ -196,15 +198,16 @@ pub(super) fn host_pattern(written: &str) -> Result<HostPattern, PermissionError
         Some(digits) => PortPattern::One(
             digits
                 .parse()
-                .map_err(|_| error("has a port that is no number"))?,
+                .map_err(|_| error("has a port that is not a number"))?,
         ),
     };
     let of_addresses = host.starts_with('[') || is_address_pattern(host);
-    // Brackets of an IPv6 address are no class of characters, and Chinese names are matched as they are sent.
+    // The brackets of an IPv6 address are not a character class. Internationalized names are matched in their ASCII
+    // form.
     let host = if host.starts_with('[') {
         globset::escape(host)
     } else {
-        ascii_host(host).ok_or_else(|| error("is no name of a host"))?
+        ascii_host(host).ok_or_else(|| error("is not a valid host name"))?
     };
     Ok(HostPattern {
         scheme,
@@ -214,7 +217,7 @@ pub(super) fn host_pattern(written: &str) -> Result<HostPattern, PermissionError
     })
 }
 
-/// Whether only addresses of four numbers can be meant: `10.*`, `192.168.{0,1}.7`.
+/// Returns true if the pattern can only mean IPv4 addresses: `10.*`, `192.168.{0,1}.7`.
 fn is_address_pattern(host: &str) -> bool {
     host.contains(|one: char| one.is_ascii_digit())
         && host
@@ -222,7 +225,8 @@ fn is_address_pattern(host: &str) -> bool {
             .all(|one| one.is_ascii_digit() || ".*?{}[],-!".contains(one))
 }
 
-/// The form in which a name goes over the wire. Names with wild cards stay as they are.
+/// Returns the ASCII form of a host name, as it is sent; an ASCII name, which may have wildcards, stays unchanged.
+/// `None` if there is no such form.
 fn ascii_host(host: &str) -> Option<String> {
     if host.is_ascii() {
         return Some(host.to_owned());
@@ -233,22 +237,22 @@ fn ascii_host(host: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Programs: by the word that the search path finds, or by their files.
+/// A pattern of programs: by the word that is looked up in the search path, or by their files.
 #[derive(Clone, Debug)]
 pub(super) enum ProgramPattern {
     /// `**`.
     Any,
     Word(GlobMatcher),
     File {
-        /// Over the path by which a program is called, its folder resolved.
+        /// Matches the path by which a program is called, with its folder resolved.
         called: GlobMatcher,
-        /// Over the file that this leads to.
+        /// Matches the file that the path resolves to.
         file: GlobMatcher,
     },
 }
 
 impl ProgramPattern {
-    /// Whether it stands for a program. A link is called by its own name, and leads to where the pattern leads.
+    /// Returns true if the pattern matches a program. A link matches if both its own path and its target match.
     pub(super) fn matches(&self, program: &ReachedProgram) -> bool {
         match (self, &program.file) {
             (Self::Any, _) => true,
@@ -261,7 +265,7 @@ impl ProgramPattern {
     }
 }
 
-/// `git`, `bin/check`, `/opt/tools/*`
+/// Parses `git`, `bin/check` or `/opt/tools/*`.
 pub(super) fn program_pattern(
     written: &str,
     root: &Path,
@@ -279,7 +283,7 @@ pub(super) fn program_pattern(
         let text = base.to_str().ok_or_else(|| PermissionError {
             setting: "run",
             pattern: written.to_owned(),
-            problem: "stands for a path that is not Unicode".into(),
+            problem: "resolves to a path that is not valid Unicode".into(),
         })?;
         let base = globset::escape(text);
         let whole = match &rest {
@@ -289,7 +293,7 @@ pub(super) fn program_pattern(
         glob("run", &whole, written)
     };
     let file = resolved(&path, resolver);
-    // With wild cards, what stands before them is a folder.
+    // If there are wildcards, the path before them is a folder.
     let called = match (path.parent(), path.file_name()) {
         (Some(folder), Some(name)) if rest.is_none() => resolved(folder, resolver).join(name),
         _ => file.clone(),
@@ -300,8 +304,8 @@ pub(super) fn program_pattern(
     })
 }
 
-/// A pattern as globs over canonical paths. What stands before the first wild card is resolved; a pattern without one
-/// also allows everything below it.
+/// Compiles a path pattern to globs over canonical paths. The part before the first wildcard is resolved; a pattern
+/// without a wildcard also allows everything below the path.
 pub(super) fn path_globs(
     setting: &'static str,
     written: &str,
@@ -319,7 +323,7 @@ pub(super) fn path_globs(
     let base = globset::escape(base.to_str().ok_or_else(|| PermissionError {
         setting,
         pattern: written.to_owned(),
-        problem: "stands for a path that is not Unicode".into(),
+        problem: "resolves to a path that is not valid Unicode".into(),
     })?);
     let base = base.trim_end_matches('/');
     if let Some(rest) = rest {
@@ -331,7 +335,7 @@ pub(super) fn path_globs(
     ])
 }
 
-/// A path with wild cards, cut before the first part that has one.
+/// Splits a path before the first component with a wildcard.
 fn literal_and_rest(path: &str) -> (String, Option<String>) {
     let parts: Vec<&str> = path.split('/').collect();
     let plain = parts
@@ -347,7 +351,7 @@ fn literal_and_rest(path: &str) -> (String, Option<String>) {
     (literal, rest)
 }
 
-/// The canonical path of the nearest ancestor that exists, with the rest behind it.
+/// Returns the canonical path of the nearest existing ancestor, joined with the remaining components.
 fn resolved(path: &Path, resolver: &dyn PathResolver) -> PathBuf {
     let mut behind = Vec::new();
     let mut ancestor = path;
@@ -374,7 +378,7 @@ fn glob(
     let problem = |error: globset::Error| PermissionError {
         setting,
         pattern: written.to_owned(),
-        problem: format!("is no pattern: {}", error.kind()),
+        problem: format!("is not a valid pattern: {}", error.kind()),
     };
     let glob = GlobBuilder::new(pattern)
         .literal_separator(true)

@@ -1,4 +1,4 @@
-//! Wire shapes that clients and servers share: the states of steps and runs, what the world saw of an attempt.
+//! Types shared by clients and servers: the states of steps and runs, and how far an attempt got.
 
 mod run_id;
 mod sent;

@@ -1,29 +1,27 @@
-//! What a run may be called: its id stands in keys, in headers, in commands that people copy, and in their shells.
+//! Validates run ids. An id occurs in keys, in headers, and in commands that users copy into their shells.
 
-/// The longest id of a run, in characters.
+/// Maximum length of a run id, in characters.
 const MAX_LENGTH: usize = 128;
 
-/// Why a text cannot be the id of a run; nothing where it can.
+/// Returns the reason why a text is not a valid run id; `None` if it is valid.
 #[must_use]
 pub fn run_id_fault(id: &str) -> Option<String> {
     let plain =
         |character: char| character.is_alphanumeric() || matches!(character, '-' | '_' | '.' | ':');
     if id.is_empty() {
-        return Some("the id of a run cannot be empty".to_owned());
+        return Some("a run id cannot be empty".to_owned());
     }
     if id.chars().count() > MAX_LENGTH {
-        return Some(format!(
-            "the id of a run has at most {MAX_LENGTH} characters"
-        ));
+        return Some(format!("a run id has at most {MAX_LENGTH} characters"));
     }
     if let Some(character) = id.chars().find(|character| !plain(*character)) {
-        let shown = character.escape_debug();
+        let escaped = character.escape_debug();
         return Some(format!(
-            "`{shown}` cannot stand in the id of a run: it is of letters, digits, `-`, `_`, `.` and `:`"
+            "a run id cannot contain `{escaped}`: it consists of letters, digits, `-`, `_`, `.` and `:`"
         ));
     }
     let first = id.chars().next().filter(|first| matches!(first, '-' | '.'));
-    first.map(|first| format!("the id of a run cannot begin with `{first}`"))
+    first.map(|first| format!("a run id cannot begin with `{first}`"))
 }
 
 #[cfg(test)]

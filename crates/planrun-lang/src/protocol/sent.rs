@@ -1,24 +1,24 @@
-//! Whether the world has seen a failed attempt.
+//! How far a failed attempt got.
 
-/// Whether the world has seen a failed attempt.
+/// How far a failed attempt got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sent {
-    /// It never left: refused, not resolved, queued, turned away before the body.
+    /// It was not sent: refused, not resolved, queued, or rejected before the body.
     No,
-    /// It left, and no answer came.
+    /// It was sent, but no answer was received.
     Maybe,
-    /// An answer came, and it was a failure.
+    /// It was answered with a failure.
     Answered,
-    /// An answer came, and by the tool's contract it means that nothing has happened.
+    /// It was answered with a failure which, by the tool's contract, means that nothing has happened.
     Refused,
 }
 
 impl Sent {
-    /// Every one.
+    /// All variants.
     pub const ALL: [Self; 4] = [Self::No, Self::Maybe, Self::Answered, Self::Refused];
 
-    /// The word for it.
+    /// Returns the serialized name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl Sent {
         }
     }
 
-    /// The one with this word.
+    /// Returns the variant with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|sent| sent.name() == name)

@@ -1,31 +1,31 @@
-//! The states of steps and runs, by the words that users see.
+//! The states of steps and runs, with the names that users see.
 
 use std::fmt;
 
-/// Where a step stands.
+/// The state of a step.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum StepState {
-    /// Something that it needs has not settled.
+    /// A dependency has not settled.
     #[default]
     Pending,
-    /// It may run and waits for a slot.
+    /// It is ready and waits for a slot.
     Queued,
     Running,
-    /// For a time, a person, a signal, or the next attempt.
+    /// It waits for a point in time, a person, a signal, or the next attempt.
     Waiting,
     Completed,
     Failed,
     Skipped,
     Cancelled,
-    /// It may or may not have happened.
+    /// It is unknown whether its effect has happened.
     Unknown,
 }
 
 impl StepState {
-    /// Every state, in the order in which a step passes them.
+    /// All states, in the order in which a step passes through them.
     pub const ALL: [Self; 9] = [
         Self::Pending,
         Self::Queued,
@@ -38,7 +38,7 @@ impl StepState {
         Self::Unknown,
     ];
 
-    /// The word for it.
+    /// Returns the name of the state.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,13 +54,13 @@ impl StepState {
         }
     }
 
-    /// The state with this word.
+    /// Returns the state with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
 
-    /// Whether the step has ended.
+    /// Returns true if the step has ended.
     #[must_use]
     pub const fn is_settled(self) -> bool {
         matches!(
@@ -76,14 +76,14 @@ impl fmt::Display for StepState {
     }
 }
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
     Running,
-    /// Only people or signals can move it on.
+    /// It can be resumed only by a person or a signal.
     Paused,
-    /// Nothing that the plan names could wake it.
+    /// Nothing that the plan names can resume it.
     Stalled,
     Completed,
     Failed,
@@ -91,7 +91,7 @@ pub enum RunState {
 }
 
 impl RunState {
-    /// Every state.
+    /// All states.
     pub const ALL: [Self; 6] = [
         Self::Running,
         Self::Paused,
@@ -101,13 +101,13 @@ impl RunState {
         Self::Cancelled,
     ];
 
-    /// The state with this word.
+    /// Returns the state with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
 
-    /// Whether the run has ended for good.
+    /// Returns true if the run has ended permanently.
     #[must_use]
     pub const fn is_ended(self) -> bool {
         matches!(
@@ -116,7 +116,7 @@ impl RunState {
         )
     }
 
-    /// The word for it.
+    /// Returns the name of the state.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,26 +1,27 @@
-//! The forms that a secret has on the way: as it is, in base64 at each place in a group of three bytes, in hexadecimal
-//! digits; and texts read back from percent-encoding, from JSON and from lines.
+//! Generates the forms in which a secret may be sent: plain, in hexadecimal digits, and in base64 at each offset within
+//! a group of three bytes. Also decodes percent-encoding, JSON escapes and line breaks.
 
 use std::ops::Range;
 
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 
-/// Longer secrets are looked for as they are, and in what can be read back; not in base64 or hexadecimal digits.
+/// Maximum length in bytes of a secret that is searched for in base64 and hexadecimal digits. A longer one is searched
+/// for in plain and decoded text only.
 const MAX_ENCODED: usize = 16 * 1024;
-/// Fewer letters of base64 say nothing.
+/// Minimum number of base64 letters that identify a secret.
 const MIN_CORE: usize = 4;
 
-/// One text by which a secret is recognized.
+/// A text that identifies a secret.
 pub(super) struct Form {
     pub text: Vec<u8>,
-    /// The letter before it has bits of the secret, too.
+    /// Whether the letter before it contains bits of the secret, too.
     pub before: bool,
-    /// So has the one behind it.
+    /// Whether the letter after it contains bits of the secret, too.
     pub behind: bool,
 }
 
-/// Everything that is looked for on account of a secret.
+/// Returns all forms to search for.
 pub(super) fn forms(secret: &[u8]) -> Vec<Form> {
     let whole = |text: Vec<u8>| Form {
         text,
@@ -46,7 +47,8 @@ pub(super) fn forms(secret: &[u8]) -> Vec<Form> {
         forms.push(whole(digits.collect()));
     }
     for place in 0..3 {
-        // What stands before the secret in its group of three bytes is not known, so only letters count that it alone decides.
+        // The bytes before the secret in its group of three are unknown, so only letters that depend on the secret
+        // alone count.
         let bytes: Vec<u8> = std::iter::repeat_n(0, place)
             .chain(secret.iter().copied())
             .collect();
@@ -68,19 +70,19 @@ pub(super) fn forms(secret: &[u8]) -> Vec<Form> {
     forms
 }
 
-/// A text read back, and where each of its bytes stands in what was written.
+/// A decoded text, with the original range of each of its bytes.
 pub(super) struct ReadBack {
     pub bytes: Vec<u8>,
     places: Vec<Range<usize>>,
 }
 
 impl ReadBack {
-    /// Where these bytes stand in what was written.
+    /// Returns the original range of decoded bytes.
     pub(super) fn place(&self, range: &Range<usize>) -> Option<Range<usize>> {
         Some(self.places.get(range.start)?.start..self.places.get(range.end.checked_sub(1)?)?.end)
     }
 
-    /// The text without this encoding. None where nothing is encoded so.
+    /// Decodes a text. `None` if nothing in it is encoded this way.
     pub(super) fn of(text: &[u8], encoding: Encoding) -> Option<Self> {
         let escapes = |text: &[u8]| match encoding {
             Encoding::Percent => percent(text),
@@ -109,18 +111,18 @@ impl ReadBack {
     }
 }
 
-/// How a text may be written.
+/// An encoding of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Encoding {
     /// `%2F` for `/`.
     Percent,
-    /// As forms are sent, also `+` for a space.
+    /// As in HTML forms: percent-encoding, and `+` for a space.
     Form,
     /// `\n` and `\u006e`.
     Json,
-    /// Percent and JSON beside each other.
+    /// Percent-encoding and JSON escapes mixed.
     Any,
-    /// Cut into lines, as base64 is in letters and in keys.
+    /// Split into lines, like base64 in mail and in key files.
     Lines,
 }
 
@@ -135,7 +137,7 @@ fn plus(text: &[u8]) -> Option<usize> {
     text.starts_with(b"+").then_some(1)
 }
 
-/// The length of a line break with what indents the line behind it.
+/// Returns the length of a line break including the indentation of the next line.
 fn line_break(text: &[u8]) -> Option<usize> {
     let length = if text.starts_with(b"\r\n") { 2 } else { 1 };
     let breaks = matches!(text, [b'\n' | b'\r', ..]);
@@ -152,7 +154,7 @@ fn digit(letter: u8) -> Option<u8> {
         .and_then(|digit| u8::try_from(digit).ok())
 }
 
-/// What an escape of JSON at the beginning of this text stands for, and its length.
+/// Decodes the JSON escape at the start of the text, and returns its length.
 fn escape(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     let [b'\\', letter, ..] = rest else {
         return None;
@@ -170,7 +172,7 @@ fn escape(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     Some((vec![byte], 2))
 }
 
-/// `\u00e9`, or two of them that are one character.
+/// Decodes `\u00e9`, or a surrogate pair of two such escapes.
 fn unicode(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     let unit = |at: usize| {
         let digits = rest.get(at..at + 6)?.strip_prefix(b"\\u")?;

@@ -1,4 +1,4 @@
-//! What is labelled as sensitive by its place: dotted paths of fields, in which a list stands for each of its elements.
+//! Redacts values by position: dotted paths of fields, in which a list stands for each of its elements.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::MARK;
 use crate::value::{Key, Value};
 
-/// Visits every value that stands at a path; an empty path is the value itself.
+/// Visits every value at a path; the empty path is the value itself.
 pub fn at_path(value: &Value, path: &str, visit: &mut dyn FnMut(&Value)) {
     if path.is_empty() {
         return visit(value);
@@ -21,15 +21,15 @@ pub fn at_path(value: &Value, path: &str, visit: &mut dyn FnMut(&Value)) {
     }
 }
 
-/// The value with a mark for everything that stands at one of these paths.
+/// Returns the value with everything at these paths redacted.
 #[must_use]
-pub fn hidden(value: &Value, paths: &[Arc<str>]) -> Value {
+pub fn redact_paths(value: &Value, paths: &[Arc<str>]) -> Value {
     paths
         .iter()
-        .fold(value.clone(), |value, path| hide(&value, path))
+        .fold(value.clone(), |value, path| redact_path(&value, path))
 }
 
-fn hide(value: &Value, path: &str) -> Value {
+fn redact_path(value: &Value, path: &str) -> Value {
     if path.is_empty() {
         return if value.is_null() {
             Value::Null
@@ -38,28 +38,30 @@ fn hide(value: &Value, path: &str) -> Value {
         };
     }
     if let Some(items) = value.as_list() {
-        return Value::list(items.iter().map(|item| hide(item, path)));
+        return Value::list(items.iter().map(|item| redact_path(item, path)));
     }
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     match (value.as_map(), value.get(first)) {
         (Some(map), Some(inner)) => {
             let mut map = map.clone();
-            map.insert(Key::from(first), hide(inner, rest));
+            map.insert(Key::from(first), redact_path(inner, rest));
             Value::Map(Arc::new(map))
         }
         (None | Some(_), _) => value.clone(),
     }
 }
 
-/// The same in JSON.
-pub fn hide_json(json: &mut Json, path: &str) {
+/// Redacts everything at a path in JSON.
+pub fn redact_json_path(json: &mut Json, path: &str) {
     match (json, path.split_once('.').unwrap_or((path, ""))) {
         (Json::Null, _) => {}
         (json, _) if path.is_empty() => *json = MARK.into(),
-        (Json::Array(items), _) => items.iter_mut().for_each(|item| hide_json(item, path)),
+        (Json::Array(items), _) => items
+            .iter_mut()
+            .for_each(|item| redact_json_path(item, path)),
         (Json::Object(fields), (first, rest)) => {
             if let Some(inner) = fields.get_mut(first) {
-                hide_json(inner, rest);
+                redact_json_path(inner, rest);
             }
         }
         _ => {}

@@ -1,8 +1,8 @@
-//! Secrets: recognized by their value in every form in which they are sent, and replaced by a mark.
+//! Secrets: recognized by value in every form in which they may be sent, and redacted.
 
 mod form;
 mod label;
 mod redactor;
 
-pub use label::{at_path, hidden, hide_json};
+pub use label::{at_path, redact_json_path, redact_paths};
 pub use redactor::{MARK, MIN_LENGTH, Redactor};

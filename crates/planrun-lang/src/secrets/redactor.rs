@@ -1,4 +1,4 @@
-//! Finding secrets by their value, in whatever form they come, and putting a mark in their place.
+//! Finds secrets by value, in any of their forms, and replaces them by a mark.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,23 +11,23 @@ use serde_json::Value as Json;
 use super::form::{Encoding, Form, ReadBack, forms};
 use crate::value::{Key, Map, Value};
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 pub const MARK: &str = "[redacted]";
-/// Shorter secrets, in characters, cannot be told from the text around them.
+/// Minimum length of a secret, in characters. A shorter one cannot be distinguished from the surrounding text.
 pub const MIN_LENGTH: usize = 4;
-/// What is searched for of a longer form, in bytes. Text that begins as a secret does for so long is taken for it as far as the two
-/// agree, so that the time to learn a secret and its memory do not grow with its length.
+/// Number of bytes of a form that are searched for. Text that begins with this many bytes of a longer form is redacted
+/// as far as it matches the form, so that neither the time to add a secret nor its memory depends on its length.
 const MAX_PATTERN: usize = 64;
-/// How often a text may have been encoded, one layer over the other.
+/// Maximum number of nested encodings that are decoded.
 const MAX_LAYERS: usize = 8;
 
-/// The secrets that are known so far.
+/// The set of known secrets.
 #[derive(Clone, Default)]
 pub struct Redactor {
     secrets: BTreeSet<Arc<str>>,
-    /// Each knows some of the secrets; an earlier one at least twice as many as the one behind it.
+    /// Each covers some of the secrets, and at least twice as many as the next one.
     searches: Vec<Search>,
-    /// Whether one of them has a space, which forms send as `+`.
+    /// Whether a secret contains a space, which HTML forms send as `+`.
     has_space: bool,
 }
 
@@ -35,18 +35,18 @@ pub struct Redactor {
 struct Search {
     secrets: Vec<Arc<str>>,
     automaton: AhoCorasick,
-    /// The forms of the secrets, by pattern: those that begin with it.
+    /// For each pattern, the forms that begin with it.
     forms: Arc<[Vec<Form>]>,
 }
 
 impl Redactor {
-    /// Whether nothing is secret.
+    /// Returns true if there are no secrets.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.secrets.is_empty()
     }
 
-    /// From now on this text is secret; false where it is too short to be recognized.
+    /// Adds a secret. Returns false if it is too short to be recognized.
     pub fn add(&mut self, secret: &str) -> bool {
         if secret.chars().take(MIN_LENGTH).count() < MIN_LENGTH {
             return false;
@@ -73,14 +73,14 @@ impl Redactor {
         true
     }
 
-    /// What the other one knows is secret here, too.
+    /// Adds the secrets of another redactor.
     pub fn join(&mut self, others: &Self) {
         for secret in &others.secrets {
             self.add(secret);
         }
     }
 
-    /// Every text and number within a value is secret.
+    /// Adds every string and number within a value.
     pub fn add_value(&mut self, value: &Value) {
         match value {
             Value::String(text) => {
@@ -104,18 +104,18 @@ impl Redactor {
         }
     }
 
-    /// The text with marks for secrets.
+    /// Returns the text with its secrets redacted.
     #[must_use]
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let found = self.find(text.as_bytes());
         if found.is_empty() {
             return Cow::Borrowed(text);
         }
-        // What was found ends where a character does, or in the middle of one that is part of a secret in another form.
+        // A match ends at a character boundary, or inside a character that belongs to another form of the secret.
         Cow::Owned(String::from_utf8_lossy(&marked(text.as_bytes(), &found)).into_owned())
     }
 
-    /// The value with marks for secrets; nothing where there are none in it.
+    /// Returns the value with its secrets redacted; `None` if it contains none.
     #[must_use]
     pub fn value(&self, value: &Value) -> Option<Value> {
         match value {
@@ -129,13 +129,14 @@ impl Redactor {
                 (!found.is_empty()).then(|| Value::Bytes(marked(bytes, &found).into()))
             }
             Value::List(items) => {
-                let shown: Vec<Option<Value>> = items.iter().map(|item| self.value(item)).collect();
-                let changed = shown.iter().any(Option::is_some);
+                let redacted: Vec<Option<Value>> =
+                    items.iter().map(|item| self.value(item)).collect();
+                let changed = redacted.iter().any(Option::is_some);
                 let whole = || {
-                    shown
+                    redacted
                         .into_iter()
                         .zip(&**items)
-                        .map(|(shown, item)| shown.unwrap_or_else(|| item.clone()))
+                        .map(|(redacted, item)| redacted.unwrap_or_else(|| item.clone()))
                 };
                 changed.then(|| Value::list(whole()))
             }
@@ -160,17 +161,17 @@ impl Redactor {
             },
             Key::Bool(_) | Key::Int(_) | Key::Uint(_) => None,
         };
-        let shown: Vec<_> = map
+        let redacted: Vec<_> = map
             .iter()
             .map(|(name, inner)| (key(name), self.value(inner)))
             .collect();
-        if shown
+        if redacted
             .iter()
             .all(|(key, inner)| key.is_none() && inner.is_none())
         {
             return None;
         }
-        let entries = shown
+        let entries = redacted
             .into_iter()
             .zip(map)
             .map(|((key, inner), (old_key, old))| {
@@ -182,13 +183,13 @@ impl Redactor {
         Some(entries.collect())
     }
 
-    /// Puts marks in the place of secrets.
+    /// Redacts secrets in JSON.
     pub fn json(&self, json: &mut Json) {
         match json {
             _ if self.is_empty() => {}
             Json::String(text) => {
-                if let Cow::Owned(shown) = self.text(text) {
-                    *text = shown;
+                if let Cow::Owned(redacted) = self.text(text) {
+                    *text = redacted;
                 }
             }
             Json::Array(items) => items.iter_mut().for_each(|item| self.json(item)),
@@ -217,7 +218,7 @@ impl Redactor {
         }
     }
 
-    /// Where secrets stand, in order and apart.
+    /// Finds the ranges of secrets, sorted and disjoint.
     fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
         if self.searches.is_empty() {
             return Vec::new();
@@ -235,17 +236,17 @@ impl Redactor {
             }
         }
         found.sort_by_key(|range| (range.start, range.end));
-        let mut apart: Vec<Range<usize>> = Vec::with_capacity(found.len());
+        let mut disjoint: Vec<Range<usize>> = Vec::with_capacity(found.len());
         for range in found {
-            match apart.last_mut().filter(|last| range.start <= last.end) {
+            match disjoint.last_mut().filter(|last| range.start <= last.end) {
                 Some(last) => last.end = last.end.max(range.end),
-                None => apart.push(range),
+                None => disjoint.push(range),
             }
         }
-        apart
+        disjoint
     }
 
-    /// Adds what is found where a text has been encoded so, up to so many times.
+    /// Adds the matches in the decoded text, through at most `layers` nested encodings.
     fn decoded(
         &self,
         text: &[u8],
@@ -262,7 +263,7 @@ impl Redactor {
         found.extend(inside.iter().filter_map(|range| read.place(range)));
     }
 
-    /// Adds what is found where a text is cut into lines.
+    /// Adds the matches in the text without its line breaks.
     fn unwrapped(&self, text: &[u8], found: &mut Vec<Range<usize>>) {
         if let Some(read) = ReadBack::of(text, Encoding::Lines) {
             let inside = self.direct(&read.bytes);
@@ -278,7 +279,7 @@ impl Redactor {
     }
 }
 
-/// Nobody finds a secret in what is printed for debugging.
+/// Debug output does not contain secrets.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Redactor({} secrets)", self.secrets.len())
@@ -286,14 +287,15 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Search {
-    /// Nothing where the patterns are more than can be searched for; they are bounded, so that does not happen.
+    /// Returns `None` if there are too many patterns for an automaton; their number is bounded, so this does not
+    /// happen.
     fn new(secrets: Vec<Arc<str>>) -> Option<Self> {
         let mut by_pattern: BTreeMap<Vec<u8>, Vec<Form>> = BTreeMap::new();
         for form in secrets.iter().flat_map(|secret| forms(secret.as_bytes())) {
             let pattern = form.text.iter().take(MAX_PATTERN).copied().collect();
             by_pattern.entry(pattern).or_default().push(form);
         }
-        // An automaton with a table for each state takes minutes for what this one does in a moment.
+        // A DFA takes minutes to build where this automaton takes a moment.
         let automaton = AhoCorasick::builder()
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .match_kind(MatchKind::LeftmostLongest)
@@ -326,7 +328,7 @@ impl Search {
 }
 
 impl Form {
-    /// Where it stands in a text whose `rest` begins as it does at `start`, as far as the two agree.
+    /// Returns the range of the form in the text, as far as it agrees with `rest`, which begins at `start`.
     fn place(&self, text: &[u8], start: usize, rest: &[u8]) -> Range<usize> {
         let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
         let agree = self
@@ -343,17 +345,17 @@ impl Form {
     }
 }
 
-/// The text with a mark for each of these parts.
+/// Replaces each of these ranges by the mark.
 fn marked(text: &[u8], parts: &[Range<usize>]) -> Vec<u8> {
-    let mut shown = Vec::with_capacity(text.len());
+    let mut redacted = Vec::with_capacity(text.len());
     let mut end = 0;
     for part in parts {
-        shown.extend_from_slice(&text[end..part.start]);
-        shown.extend_from_slice(MARK.as_bytes());
+        redacted.extend_from_slice(&text[end..part.start]);
+        redacted.extend_from_slice(MARK.as_bytes());
         end = part.end;
     }
-    shown.extend_from_slice(&text[end..]);
-    shown
+    redacted.extend_from_slice(&text[end..]);
+    redacted
 }
 
 #[cfg(test)]
@@ -395,14 +397,14 @@ mod tests {
             &json,
             &ascii,
         ] {
-            let shown = redactor.text(text);
+            let redacted = redactor.text(text);
             assert!(
-                shown.contains(MARK) && !shown.contains("s3cr"),
-                "{text}: {shown}"
+                redacted.contains(MARK) && !redacted.contains("s3cr"),
+                "{text}: {redacted}"
             );
             assert!(
-                shown.len() <= text.len().max(MARK.len() + 16),
-                "{text}: {shown}"
+                redacted.len() <= text.len().max(MARK.len() + 16),
+                "{text}: {redacted}"
             );
         }
         for around in ["", "u", "us", "user:", "some:user:"] {
@@ -416,11 +418,11 @@ mod tests {
                     .replace('+', "%2B")
                     .replace('/', "%2f"),
             ] {
-                let shown = redactor.text(&text);
-                let left = shown.replace(MARK, "").len();
+                let redacted = redactor.text(&text);
+                let left = redacted.replace(MARK, "").len();
                 assert!(
-                    shown.contains(MARK) && left <= 4 * around.len() + 4,
-                    "{text}: {shown}"
+                    redacted.contains(MARK) && left <= 4 * around.len() + 4,
+                    "{text}: {redacted}"
                 );
             }
         }
@@ -461,7 +463,7 @@ mod tests {
         assert_eq!(changed, expected);
         let bytes = Value::Bytes(b"\xffhunter2\xfe".as_slice().into());
         assert!(
-            matches!(redactor.value(&bytes), Some(Value::Bytes(shown)) if &*shown == b"\xff[redacted]\xfe")
+            matches!(redactor.value(&bytes), Some(Value::Bytes(redacted)) if &*redacted == b"\xff[redacted]\xfe")
         );
     }
 
@@ -478,7 +480,7 @@ mod tests {
         for secret in &secrets {
             let text = format!("<{secret}> and {secret}!");
             assert_eq!(redactor.text(&text), format!("<{MARK}> and {MARK}!"));
-            // The beginning of a secret says something of it, too.
+            // The beginning of a secret also reveals part of it.
             let cut = format!("<{}…", secret.get(..9000).unwrap());
             assert_eq!(redactor.text(&cut), format!("<{MARK}…"));
         }
@@ -515,12 +517,12 @@ mod tests {
             json(&wrapped(secret, "\r\n")),
             json(&json(&wrapped(secret, "\n"))),
         ] {
-            let told = json(&text);
-            for text in [text, told] {
-                let shown = redactor.text(&text);
-                let left = shown.replace(MARK, "");
+            let encoded = json(&text);
+            for text in [text, encoded] {
+                let redacted = redactor.text(&text);
+                let left = redacted.replace(MARK, "");
                 let letters = left.chars().filter(char::is_ascii_alphanumeric).count();
-                assert!(shown.contains(MARK) && letters < 8, "{text}: {shown}");
+                assert!(redacted.contains(MARK) && letters < 8, "{text}: {redacted}");
             }
         }
     }
@@ -542,8 +544,8 @@ mod tests {
         fn nothing_of_a_secret_is_left_in_base64(secret in "[ -~]{8,40}", before in "[ -~]{0,9}", behind in "[ -~]{0,9}") {
             let redactor = knows(&[&secret]);
             let text = BASE64_STANDARD.encode(format!("{before}{secret}{behind}"));
-            let shown = redactor.text(&text).into_owned();
-            let (head, tail) = shown.split_once(MARK).unwrap();
+            let redacted = redactor.text(&text).into_owned();
+            let (head, tail) = redacted.split_once(MARK).unwrap();
             prop_assert!(head.len() <= 8 * before.len() / 6 && tail.trim_end_matches('=').len() <= (8 * behind.len()).div_ceil(6));
         }
     }

@@ -1,20 +1,20 @@
-//! `policy { verify: agents }`: what the agent of a step is asked at the end of a run.
+//! `policy { verify: agents }`: the question to the agent of a step at the end of a run.
 
 use std::sync::Arc;
 
-use super::aside::end_aside;
+use super::auxiliary::push_auxiliary_step;
 use super::blocks::BlockKind;
 use super::body::CheckedBody;
 use super::checker::PlanChecker;
 use super::expr::Code;
 use super::plan::{AgentCheck, BlockId, Clauses, NodeKind, Step, StepKind, Target};
 use super::scope::{NameKind, Place};
-use super::waiting::{can_look, read_only_ask};
+use super::waiting::{can_verify, read_only_ask};
 use crate::source::Span;
 use crate::types::{BUILT_IN, Field, Rest, Type};
 use crate::value::Value;
 
-/// What an agent is asked about a step. No tool is named: which of them can tell is for the agent to know.
+/// Returns the question about a step. It names no tool: the agent decides which of its tools can verify the step.
 fn prompt(step: &str) -> String {
     format!(
         "Was `{step}` done? Below stand its path in the plan and the arguments that it was given. Look with the tools that \
@@ -23,7 +23,7 @@ fn prompt(step: &str) -> String {
     )
 }
 
-/// The check of a step that calls a tool which changes something, where the policy wants one.
+/// Returns the check of a step that calls a tool which changes something, if the policy requires one.
 pub(super) fn check_agent(
     checker: &mut PlanChecker<'_>,
     step: &str,
@@ -37,7 +37,7 @@ pub(super) fn check_agent(
         return None;
     };
     let agent = signature.namespace.clone();
-    // Nobody stands behind the namespaces of the program itself.
+    // Built-in namespaces have no agent.
     if call.effect.is_read_only() || BUILT_IN.contains(&&*agent) {
         return None;
     }
@@ -45,7 +45,7 @@ pub(super) fn check_agent(
     let body = if may_ask.is_some_and(|allow| !allow.may_ask(&agent)) {
         Err(format!("`allow.agents` of the plan does not name `{agent}`").into())
     } else {
-        match can_look(checker, &agent) {
+        match can_verify(checker, &agent) {
             Ok(()) => Ok(question(checker, agent.clone(), prompt(step), span)?),
             Err((reason, _)) => Err(reason.into()),
         }
@@ -53,7 +53,7 @@ pub(super) fn check_agent(
     Some(AgentCheck { span, agent, body })
 }
 
-/// The block that asks the agent, and gives what it answers.
+/// Creates the block that asks the agent and yields its answer.
 fn question(
     checker: &mut PlanChecker<'_>,
     agent: Arc<str>,
@@ -74,12 +74,12 @@ fn question(
     let prompt = Code::literal(Value::String(prompt.into()), Type::String, span);
     let asked = read_only_ask(agent, prompt, data, answer_type());
     let step = Step::bare(span, asked.kind, asked.ty, asked.does);
-    end_aside(checker, Some(slot), step, Clauses::default());
+    push_auxiliary_step(checker, Some(slot), step, Clauses::default());
     checker.blocks.push(span, NodeKind::Yield(answer));
     checker.close_block().map(|_| id)
 }
 
-/// `{ verified: bool?, why: string }`
+/// Returns `{ verified: bool?, why: string }`.
 fn answer_type() -> Type {
     let field = |name: &str, ty| Field {
         name: name.into(),

@@ -1,4 +1,4 @@
-//! Types as written to types as meant.
+//! Resolves type annotations to types.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
 
-/// The type of text that must not be shown.
+/// The type of text that must be redacted.
 const SECRET: &str = "secret";
-/// So many places of one type are told apart; of one with more, all of it is secret.
+/// Maximum number of secret paths of one type; a type with more is secret as a whole.
 const MAX_SECRETS: usize = 64;
 
-/// The words for built-in types, in the order in which they are suggested.
+/// Names of built-in types, in the order in which they are suggested.
 const BUILT_IN: &[(&str, Type)] = &[
     ("string", Type::String),
-    // Text that is not shown; see `NamedTypes::secrets`.
+    // Text that is redacted; see `NamedTypes::secrets`.
     (SECRET, Type::String),
     ("int", Type::Int),
     ("double", Type::Double),
@@ -35,7 +35,7 @@ const BUILT_IN: &[(&str, Type)] = &[
 #[derive(Debug, Default)]
 pub(super) struct NamedTypes {
     types: Arc<BTreeMap<Arc<str>, NamedType>>,
-    /// Those that an annotation names.
+    /// Types that an annotation names.
     used: BTreeSet<Arc<str>>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct NamedTypes {
 struct NamedType {
     span: Span,
     ty: Type,
-    /// The places in it that are secret.
+    /// Paths of the secret parts.
     secrets: Vec<Arc<str>>,
 }
 
@@ -85,20 +85,20 @@ impl NamedTypes {
         named
     }
 
-    /// The same types for one plan of the file, none of them used so far.
-    pub(super) fn again(&self) -> Self {
+    /// Returns the same types for one plan of the file, with none of them marked as used.
+    pub(super) fn without_uses(&self) -> Self {
         Self {
             types: self.types.clone(),
             used: BTreeSet::new(),
         }
     }
 
-    /// Adds what one plan uses.
-    pub(super) fn join(&mut self, plan: Self) {
+    /// Adds the types that one plan uses.
+    pub(super) fn merge_uses(&mut self, plan: Self) {
         self.used.extend(plan.used);
     }
 
-    /// The type of an annotation.
+    /// Returns the type of an annotation.
     pub(super) fn resolve(
         &mut self,
         annotation: &ast::TypeExpr,
@@ -114,10 +114,11 @@ impl NamedTypes {
         resolver.resolve(annotation)
     }
 
-    /// The places in a value of this type that must not be shown: dotted paths of fields, the empty one for all of it.
+    /// Returns the paths of the secret parts of a value of this type: dotted field names; the empty path is the whole
+    /// value.
     pub(super) fn secrets(&self, annotation: &ast::TypeExpr) -> Vec<Arc<str>> {
         let within = |inner: &ast::TypeExpr| self.secrets(inner);
-        // Keys of maps and what a `Result` holds have no name that could be in a path.
+        // Keys of maps and values of a `Result` have no name that could be part of a path.
         let all = |paths: Vec<Arc<str>>| {
             if paths.is_empty() {
                 paths
@@ -156,12 +157,12 @@ impl NamedTypes {
         }
     }
 
-    /// Where the type with this name is written.
+    /// Returns where the type with this name is declared.
     pub(super) fn place(&self, name: &str) -> Option<Span> {
         self.types.get(name).map(|named| named.span)
     }
 
-    /// Types that no annotation of the file names.
+    /// Returns types that no annotation of the file names.
     pub(super) fn unused(&self) -> impl Iterator<Item = (&str, Span)> {
         self.types
             .iter()
@@ -170,7 +171,7 @@ impl NamedTypes {
     }
 }
 
-/// A path below a field; an empty one is the field itself.
+/// Returns a path below a field; the empty path is the field itself.
 pub(super) fn below(field: &Arc<str>, path: &Arc<str>) -> Arc<str> {
     if path.is_empty() {
         field.clone()
@@ -180,7 +181,7 @@ pub(super) fn below(field: &Arc<str>, path: &Arc<str>) -> Arc<str> {
 }
 
 struct Resolver<'a> {
-    /// Definitions that may still have to be resolved.
+    /// Definitions that may not be resolved yet.
     items: &'a BTreeMap<Arc<str>, &'a ast::TypeItem>,
     named: &'a mut NamedTypes,
     diagnostics: &'a mut Vec<Diagnostic>,
@@ -205,14 +206,14 @@ impl Resolver<'_> {
                 .map(|name| format!("`{name}`"))
                 .collect::<Vec<_>>();
             let message = format!("the type `{name}` contains itself: {}", path.join(" → "));
-            let help = "a value of this type could never end; use `any` or a list of references for the inner one";
+            let help = "a value of this type would be infinite; use `any` or a list of references for the inner type";
             self.diagnostics.push(
                 Diagnostic::new(&codes::types::TYPE_CYCLE, definition.name.span, message)
                     .help(help),
             );
             return Some(Type::Invalid);
         }
-        // A chain of names deeper than this is a mistake, and recursion is kept off the limits of the stack.
+        // Deeper chains are a mistake, and the limit protects the stack.
         if self.open.len() >= 64 {
             let message = "types refer to each other more than 64 levels deep";
             self.diagnostics.push(Diagnostic::new(
@@ -248,7 +249,7 @@ impl Resolver<'_> {
     fn too_large(&mut self, name: &Arc<str>, definition: &ast::TypeItem) -> Type {
         let message = format!("the type `{name}` has more parts than can be checked");
         let help =
-            "types that name others twice double with each level; use `any` for the inner ones";
+            "a type that names another one twice doubles its size; use `any` for the inner types";
         self.diagnostics.push(
             Diagnostic::new(&codes::text::TOO_DEEP, definition.name.span, message).help(help),
         );
@@ -287,7 +288,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What is written as a type also comes as JSON, whose objects have texts as keys.
+    /// Values of annotated types are read from JSON, where the keys of objects are strings.
     fn require_text_keys(&mut self, keys: &Type, span: Span) {
         if matches!(keys, Type::String | Type::Invalid) {
             return;
@@ -295,7 +296,7 @@ impl Resolver<'_> {
         let diagnostic = Diagnostic::new(
             &codes::types::WRONG_TYPE,
             span,
-            "the keys of a map are strings",
+            "the keys of a map must be strings",
         )
         .expected("string", keys)
         .unsafe_fix("write `string`", vec![Edit::new(span, "string")]);
@@ -339,7 +340,8 @@ impl Resolver<'_> {
             | ast::Literal::Double(_)
             | ast::Literal::Bytes(_)
             | ast::Literal::Duration(_) => {
-                let message = "only text, whole numbers, `true`, `false` and `null` can be types";
+                let message =
+                    "only strings, whole numbers, `true`, `false` and `null` can be types";
                 self.diagnostics
                     .push(Diagnostic::new(&codes::names::UNKNOWN_TYPE, span, message));
                 Type::Invalid
@@ -376,7 +378,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether an annotation ends in `?`, which lets a field be missing as well as null.
+/// Returns true if an annotation ends in `?`, which lets a field be missing as well as null.
 pub(super) fn is_optional(annotation: &ast::TypeExpr) -> bool {
     matches!(
         &annotation.kind,
@@ -385,7 +387,7 @@ pub(super) fn is_optional(annotation: &ast::TypeExpr) -> bool {
     )
 }
 
-/// A type of another language.
+/// Adds the counterpart of a type name of another language.
 fn meant_type(diagnostic: Diagnostic, phrase: &Phrase, span: Span) -> Diagnostic {
     let title = format!("write `{}`", phrase.right);
     let edits = vec![Edit::new(span, phrase.right)];

@@ -1,4 +1,4 @@
-//! Arms of `match`, `race` and `recover`: each is a block, whatever it is written as.
+//! Checks the arms of `match`, `race` and `recover`: each becomes a block, in whatever form it is written.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) struct RecoverArm {
     pub does: Footprint,
 }
 
-/// `race { name: arm … }`: the first value wins, so every arm only reads.
+/// Checks `race { name: arm … }`: the first value wins, so every arm must only read.
 pub(super) fn check_race(
     checker: &mut PlanChecker<'_>,
     span: Span,
@@ -39,20 +39,19 @@ pub(super) fn check_race(
         let diagnostic = Diagnostic::new(
             &codes::types::MISSING_ARGUMENT,
             span,
-            "a race needs two branches at least",
+            "a race needs at least two branches",
         );
-        checker
-            .report(diagnostic.help("add a branch, `name: call`, or call the one tool directly"));
+        checker.report(diagnostic.help("add a branch, `name: call`, or call the tool directly"));
     }
     for (name, body) in branches {
         let arm = check_arm(checker, &name.text, body, None, None);
         if !arm.does.effect.is_read_only() {
             let message = format!(
-                "the branch `{}` is {}, and only reads may race",
+                "the branch `{}` is {} call, but only reads may race",
                 name.text,
                 with_article(arm.does.effect)
             );
-            let help = "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
+            let help = "race reads, then act: losing branches are cancelled in mid-call, so an effect could happen unnoticed";
             checker.report(
                 Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help),
             );
@@ -85,7 +84,7 @@ fn with_article(effect: Effect) -> String {
     }
 }
 
-/// `match subject { pattern => arm … }`
+/// Checks `match subject { pattern => arm … }`.
 pub(super) fn check_match(
     checker: &mut PlanChecker<'_>,
     subject: &ast::Expr,
@@ -118,7 +117,7 @@ pub(super) fn check_match(
     CheckedBody::new(kind, Type::union(types), does)
 }
 
-/// The `recover` arms of a step; its own name is not visible in them.
+/// Checks the `recover` arms of a step; its own name is not visible in them.
 pub(super) fn check_recover_arms(
     checker: &mut PlanChecker<'_>,
     step: &ast::Step,
@@ -145,10 +144,10 @@ pub(super) fn check_recover_arms(
             all.is_some() && !names.contains("unknown_outcome") && !names.contains("internal");
         let repeated = !names.is_empty() && names.iter().all(|name| is_caught(&caught, name));
         if hidden || repeated {
-            let message = "an earlier arm catches all of this already";
+            let message = "an earlier arm already catches everything that this one could";
             let diagnostic =
                 Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, clause.span, message)
-                    .help("the first arm that matches is taken; remove this one, or put it first");
+                    .help("remove this arm, or move it up: the first arm that matches is taken");
             checker.report(diagnostic);
         }
         match pattern {
@@ -174,7 +173,7 @@ pub(super) fn check_recover_arms(
     arms
 }
 
-/// Dotted names to what they catch; unknown ones are reported.
+/// Returns the patterns of dotted error names; unknown ones are reported.
 fn error_patterns(checker: &mut PlanChecker<'_>, pattern: &ast::ErrorPattern) -> Vec<ErrorPattern> {
     let ast::ErrorPattern::Classes(names) = pattern else {
         return Vec::new();
@@ -197,21 +196,21 @@ fn is_caught(caught: &BTreeSet<String>, name: &str) -> bool {
     caught.contains(name) || caught.contains(family)
 }
 
-/// What an arm came out as.
+/// A checked arm.
 struct ArmBlock {
     id: BlockId,
     ty: Type,
     does: Footprint,
 }
 
-/// An arm of `race`, `match` or `recover` as a block. A call in it is a step with the path `x.label`. Values that
-/// fit the type that the arm stands in for become values of it.
+/// Checks an arm of `race`, `match` or `recover` as a block. A call in it becomes a step with the path `x.label`. A
+/// value that fits `result_type`, the type of the result that the arm replaces, is converted to it.
 fn check_arm(
     checker: &mut PlanChecker<'_>,
     label: &str,
     body: &ast::ArmBody,
     binding: Option<(Option<&ast::Name>, Type)>,
-    stands_for: Option<&Type>,
+    result_type: Option<&Type>,
 ) -> ArmBlock {
     let block = match body {
         ast::ArmBody::Do(block) => Some(block),
@@ -221,7 +220,7 @@ fn check_arm(
     let own_label = block.map(|_| label.into());
     let id = checker.open_block(BlockKind::Do, own_label, statements);
     if let Some(block) = checker.blocks.innermost_mut() {
-        block.stands_for = stands_for.cloned();
+        block.result_type = result_type.cloned();
     }
     match binding {
         Some((Some(name), ty)) => {
@@ -256,7 +255,7 @@ fn check_arm(
     }
 }
 
-/// What an arm does, in the block that was opened for it.
+/// Checks the body of an arm in the block that was opened for it.
 fn check_arm_body(checker: &mut PlanChecker<'_>, label: &str, body: &ast::ArmBody) {
     match body {
         ast::ArmBody::Do(block) => check_statements(checker, &block.statements),
@@ -292,9 +291,9 @@ fn check_arm_expression(checker: &mut PlanChecker<'_>, label: &str, expression: 
     push_arm_step(checker, label, expression.span, body);
 }
 
-/// An arm that is one step, whose value is that of the arm.
+/// Adds a step that is the whole arm, and a `yield` of its value.
 fn push_arm_step(checker: &mut PlanChecker<'_>, label: &str, span: Span, body: CheckedBody) {
-    checker.blocks.note_does(&body.does);
+    checker.blocks.add_footprint(&body.does);
     let slot = checker.names.slot();
     let clauses = check_agent(checker, label, &body).map(|agent_check| {
         Box::new(Clauses {

@@ -1,17 +1,17 @@
-//! How attempts follow each other: the settings of a step over those of its plan, of the project, and the defaults.
+//! Retry settings: those of a step over those of its plan, of the project, and the defaults.
 
 use std::time::Duration;
 
 use super::plan::{Jitter, Retry};
 use crate::types::{Effect, ErrorPattern};
 
-/// How often a call whose answer was lost is sent again because its `verify` found nothing of it.
+/// Maximum number of resends of a call whose answer was lost and whose `verify` did not find its effect.
 pub const MAX_SENDS: u32 = 3;
 
-/// Settings of retries with nothing left out.
+/// Complete retry settings.
 #[derive(Clone, Debug)]
 pub struct Backoff {
-    /// All attempts, the first included.
+    /// Number of attempts, including the first.
     pub attempts: u32,
     pub delay: Duration,
     pub factor: f64,
@@ -32,9 +32,10 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// How a call of this class is retried, and on which errors.
+    /// Returns the retry settings of a call of this effect class, and the errors on which it is retried.
     ///
-    /// What may be repeated is tried three times on `transient`; an effect only where its own step says `retry`.
+    /// By default a repeatable call has three attempts on `transient`; an effect is only retried if its own step says
+    /// `retry`.
     #[must_use]
     pub fn of(step: Option<&Retry>, policy: &Retry, effect: Effect) -> (Self, Vec<ErrorPattern>) {
         let settings = step.map_or_else(|| policy.clone(), |step| step.over(policy));
@@ -59,7 +60,7 @@ impl Backoff {
         )
     }
 
-    /// `base(n) = min(max_delay, delay × factor^(n−1))`, the wait after attempt n before jitter.
+    /// Returns the backoff after attempt n before jitter: `base(n) = min(max_delay, delay × factor^(n−1))`.
     #[must_use]
     pub fn base(&self, attempt: u32) -> Duration {
         let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
@@ -73,7 +74,7 @@ impl Backoff {
 }
 
 impl Retry {
-    /// These settings, and those of another where these are silent.
+    /// Returns these settings, with missing ones taken from `other`.
     #[must_use]
     pub fn over(&self, other: &Self) -> Self {
         Self {

@@ -1,12 +1,12 @@
-//! Statements: one block after the other, `if`s flattened into guards.
+//! Checks statements block by block, and flattens `if`s into guards.
 
 use super::blocks::{BlockKind, GuardMark};
 use super::body::ends;
+use super::candidates::LetCandidate;
 use super::checker::PlanChecker;
 use super::expr::Expectation;
-use super::made::MadeLet;
 use super::plan::{Failing, Footprint, NodeId, NodeKind, Parallel};
-use super::remedy::mend_order;
+use super::remedy::add_move_fixes;
 use super::scope::NameKind;
 use super::step::check_step;
 use super::task::{check_set, check_task, close_listener, open_listener};
@@ -44,23 +44,23 @@ pub(super) fn check_statements(checker: &mut PlanChecker<'_>, statements: &[ast:
         }
     }
     checker.statement = around;
-    mend_order(checker, first, statements);
+    add_move_fixes(checker, first, statements);
 }
 
-/// A statement below one that ends everything.
+/// Reports a statement after one that ends the block or the plan.
 fn report_never_reached(checker: &mut PlanChecker<'_>, end: &ast::Statement, span: Span) {
     let diagnostic = if matches!(end.kind, ast::StatementKind::If { .. }) {
         Diagnostic::new(
             &codes::order::UNREACHABLE_STEP,
             span,
-            "this can never run: every way to it has ended",
+            "this can never run: execution ends in every branch above",
         )
-        .label(end.span, "each branch of this ends everything")
-        .help("move it above, or let one branch go on")
+        .label(end.span, "execution ends in every branch of this")
+        .help("move it up, or let one branch continue")
     } else {
         Diagnostic::new(&codes::order::AFTER_REPLY, span, "this can never run")
-            .label(end.span, "everything ends here")
-            .help("move it above, or put the end under a condition with `when`")
+            .label(end.span, "execution ends here")
+            .help("move it up, or make the end conditional with `when`")
     };
     checker.report(diagnostic);
 }
@@ -95,7 +95,7 @@ fn check_statement(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
                     message: Box::new(message),
                 },
             );
-            checker.survive(condition, node, false);
+            checker.assume_not_taken(condition, node, false);
         }
         ast::StatementKind::Fail {
             class,
@@ -134,7 +134,7 @@ fn check_let(
         None => checker.value(value),
     };
     let slot = checker.introduce(name, NameKind::Let, code.ty.clone());
-    checker.made.lets.push(MadeLet {
+    checker.candidates.lets.push(LetCandidate {
         name: name.clone(),
         origin: checker.origin(name),
         statement: span,
@@ -147,10 +147,10 @@ fn check_let(
     );
 }
 
-/// `parallel { … }`: its statements stand in the surrounding block, as one statement of its order.
+/// Checks `parallel { … }`: its statements belong to the surrounding block, and are ordered as one statement of it.
 fn check_parallel(checker: &mut PlanChecker<'_>, span: Span, block: &ast::Block) {
     let first = next_node(checker);
-    // What stands in it decides its place as a whole, so it is counted apart.
+    // The order class of the `parallel` depends on all its statements, so their footprint is collected separately.
     let around = checker
         .blocks
         .innermost_mut()
@@ -177,7 +177,7 @@ fn check_parallel(checker: &mut PlanChecker<'_>, span: Span, block: &ast::Block)
     });
 }
 
-/// The number of the node that is made next.
+/// Returns the index of the next node.
 fn next_node(checker: &PlanChecker<'_>) -> u32 {
     checker.blocks.innermost().map_or(0, |block| {
         u32::try_from(block.nodes.len()).unwrap_or(u32::MAX)
@@ -201,8 +201,8 @@ fn check_if(
     };
     let before = checker.names.mark();
     let mut first = None;
-    let mut left_behind = Vec::new();
-    // What a `set` may change says nothing of what stands below.
+    let mut excluded = Vec::new();
+    // A condition that a `set` may change proves nothing for the statements below the `if`.
     let mut lasting = true;
     checker.names.begin_if();
     for (condition, block) in arms {
@@ -217,7 +217,7 @@ fn check_if(
         check_statements(checker, &block.statements);
         lasting &= !checker.may_change(node);
         if lasting {
-            left_behind.extend(checker.names.left_behind(before, ended(block)));
+            excluded.extend(checker.names.excluded_by_ends(before, ended(block)));
         }
         checker.unguard(mark);
         let mark = checker.guard_by(node, condition, true);
@@ -227,26 +227,26 @@ fn check_if(
     if let Some(block) = otherwise {
         check_statements(checker, &block.statements);
         if lasting {
-            left_behind.extend(checker.names.left_behind(before, ended(block)));
+            excluded.extend(checker.names.excluded_by_ends(before, ended(block)));
         }
     }
     checker.names.end_if();
     checker.unguard(first);
-    for conditions in left_behind {
+    for conditions in excluded {
         checker.names.exclude(conditions);
     }
 }
 
-/// Takes the guard of an end away again: below it the condition does not hold, since everything ended otherwise.
+/// Removes the guard of a statement that ends the block: below it the condition does not hold.
 fn end_guarded(checker: &mut PlanChecker<'_>, when: Option<&ast::Expr>, mark: Option<GuardMark>) {
     let node = mark.and_then(|mark| checker.blocks.condition_of(mark));
     checker.unguard(mark);
     if let (Some(when), Some(node)) = (when, node) {
-        checker.survive(when, node, true);
+        checker.assume_not_taken(when, node, true);
     }
 }
 
-/// `fail class "…"`; nothing where the class is unknown.
+/// Checks `fail class "…"`; returns `None` if the class is unknown.
 pub(super) fn check_failure(
     checker: &mut PlanChecker<'_>,
     class: &ast::Name,
@@ -289,11 +289,11 @@ fn check_reply(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded
         checker.blocks.push(span, NodeKind::Reply(code));
     } else {
         checker.value(&guarded.value);
-        let help = "inside a block `yield` gives the value of the step; a listener sets a task";
+        let help = "set the value of a step with `yield` in its block; in a listener, set a task";
         report_misplaced(
             checker,
             span,
-            "`reply` ends the whole plan and stands outside blocks",
+            "`reply` ends the whole plan and is not allowed inside a block",
             help,
         );
     }
@@ -309,11 +309,11 @@ fn check_yield(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded
             checker.blocks.push(span, NodeKind::Yield(code));
         }
         Some(_) | None => {
-            let help = "the plan's own value is given with `reply`";
+            let help = "set the value of the plan with `reply`";
             report_misplaced(
                 checker,
                 span,
-                "`yield` gives the value of a block, and there is none around it",
+                "`yield` sets the value of a block, but it is not inside one",
                 help,
             );
         }
@@ -323,7 +323,7 @@ fn check_yield(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded
         .innermost()
         .is_some_and(|block| block.kind == BlockKind::Repeat)
     {
-        // A round goes on to its `next`.
+        // The round continues to its `next`.
         checker.unguard(mark);
     } else {
         end_guarded(checker, guarded.when.as_deref(), mark);
@@ -350,19 +350,19 @@ fn check_next(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded)
         report_misplaced(
             checker,
             span,
-            "`next` sets the state of a `repeat`, and there is none around it",
+            "`next` sets the state of a `repeat`, but it is not inside one",
             "remove it",
         );
     }
     end_guarded(checker, guarded.when.as_deref(), mark);
 }
 
-/// The type of the state of the innermost `repeat`: that of slot 0.
+/// Returns the type of the state of the innermost `repeat`, which is slot 0.
 fn repeat_state(checker: &PlanChecker<'_>) -> Type {
     checker.names.first_type().unwrap_or(Type::Any)
 }
 
-/// Where the text shows it already, the parser has said so.
+/// Reports a misplaced statement unless the parser has reported it already.
 fn report_misplaced(checker: &mut PlanChecker<'_>, span: Span, message: &str, help: &str) {
     let here = span.start..span.start.saturating_add(1);
     if checker.shared.damage.any_begins_in(here) {
@@ -381,8 +381,8 @@ fn refuse_late_settings(checker: &mut PlanChecker<'_>, span: Span) {
         report_misplaced(
             checker,
             span,
-            "settings hold for the whole plan",
-            "move them to the head of the plan",
+            "settings apply to the whole plan",
+            "move them to the top of the plan",
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The blocks of a plan: those whose statements are being checked, and those that are complete.
+//! The blocks of a plan: those whose statements are being checked, and the complete ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use super::plan::{After, Block, BlockId, Footprint, GuardAtom, Node, NodeId, Nod
 use crate::source::Span;
 use crate::types::{Type, fit};
 
-/// What kind of block statements stand in; it decides what may end them.
+/// Kind of the block around statements; it decides which statements may end it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BlockKind {
     Plan,
-    /// `do` and the arms that hold statements.
+    /// `do`, and arms that hold statements.
     Do,
     Each,
     Repeat,
@@ -27,38 +27,38 @@ pub(super) struct OpenBlock {
     pub nodes: Vec<Node>,
     /// The conditions around the current statement, within this block.
     pub guard: Vec<GuardAtom>,
-    /// Steps by name, for `after`: several where branches of one `if` give it.
+    /// Steps by name, for `after`; several if branches of one `if` define the name.
     pub steps: BTreeMap<Arc<str>, Vec<NodeId>>,
     pub label: Option<Arc<str>>,
     pub yields: Vec<Type>,
-    /// The type of the value that the block stands in for: what fits there becomes one of it.
-    pub stands_for: Option<Type>,
-    /// What its statements do.
+    /// Type of the result that the block replaces; values that fit are converted to it.
+    pub result_type: Option<Type>,
+    /// Footprint of its statements.
     pub does: Footprint,
-    /// Its `parallel` blocks that have ended.
+    /// Its complete `parallel` blocks.
     pub parallels: Vec<Parallel>,
-    /// What was known where it begins.
+    /// What was known at its start.
     pub known: Mark,
 }
 
-/// What to go back to when a guard ends.
+/// State to restore when a guard ends.
 #[derive(Clone, Copy)]
 pub(super) struct GuardMark {
     pub atoms: usize,
     pub facts: Mark,
 }
 
-/// The blocks of one plan, by number; the open ones from the outermost to the innermost.
+/// The blocks of one plan by number, and the open ones from outermost to innermost.
 #[derive(Default)]
 pub(super) struct Blocks {
-    /// How many conditions stand around its statements, counted for each.
+    /// Total number of conditions around statements, counted for each statement.
     pub conditions: usize,
     open: Vec<OpenBlock>,
     pub all: Vec<Block>,
 }
 
 impl Blocks {
-    /// Opens a block inside of the innermost one. `known` is what holds where it begins.
+    /// Opens a block inside the innermost one. `known` is what holds at its start.
     pub fn open(&mut self, kind: BlockKind, label: Option<Arc<str>>, known: Mark) -> BlockId {
         let id = BlockId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
         self.all.push(Block::default());
@@ -70,7 +70,7 @@ impl Blocks {
             steps: BTreeMap::new(),
             label,
             yields: Vec::new(),
-            stands_for: None,
+            result_type: None,
             does: Footprint::none(),
             parallels: Vec::new(),
             known,
@@ -78,12 +78,12 @@ impl Blocks {
         id
     }
 
-    /// Takes the innermost block out of the open ones. Its nodes are still its own.
+    /// Removes the innermost block from the open ones. It keeps its nodes.
     pub fn leave(&mut self) -> Option<OpenBlock> {
         self.open.pop()
     }
 
-    /// Completes a block that was left, with the slots of its names.
+    /// Completes a closed block, with the number of slots of its frame.
     pub fn complete(&mut self, open: &mut OpenBlock, slots: u32) {
         let (nodes, parallels) = (
             std::mem::take(&mut open.nodes),
@@ -109,17 +109,17 @@ impl Blocks {
         self.open.last_mut()
     }
 
-    /// The open blocks from the innermost outwards.
+    /// Returns the open blocks from innermost to outermost.
     pub fn outwards(&self) -> impl Iterator<Item = &OpenBlock> {
         self.open.iter().rev()
     }
 
-    /// A value that the innermost block yields, and its type.
+    /// Records a value that the innermost block yields, converted to the block's result type if it fits.
     pub fn yielded(&mut self, code: Code) -> Code {
         let Some(block) = self.innermost_mut() else {
             return code;
         };
-        let code = match &block.stands_for {
+        let code = match &block.result_type {
             Some(ty) if fit(&code.ty, ty).fits() => code.placed(ty),
             Some(_) | None => code,
         };
@@ -127,17 +127,17 @@ impl Blocks {
         code
     }
 
-    /// The number of the innermost block.
+    /// Returns the number of the innermost block.
     pub fn block(&self) -> BlockId {
         self.innermost().map_or(BlockId(0), |block| block.id)
     }
 
-    /// Adds a node to the innermost block, under the guard that holds now.
+    /// Adds a node to the innermost block, under the current guard.
     pub fn push(&mut self, span: Span, kind: NodeKind) -> NodeId {
         self.push_node(span, None, Vec::new(), kind)
     }
 
-    /// Adds a node with a name or an order.
+    /// Adds a node with its name and slot, and the steps that it waits for.
     pub fn push_node(
         &mut self,
         span: Span,
@@ -163,21 +163,21 @@ impl Blocks {
         id
     }
 
-    /// The node of the innermost condition of a guard.
+    /// Returns the node of the condition that a guard has added.
     pub fn condition_of(&self, mark: GuardMark) -> Option<NodeId> {
         let guard = &self.innermost()?.guard;
         guard.get(mark.atoms).map(|atom| atom.condition)
     }
 
-    /// Adds what a statement does to what its block does.
-    pub fn note_does(&mut self, does: &Footprint) {
+    /// Adds the footprint of a statement to its block.
+    pub fn add_footprint(&mut self, does: &Footprint) {
         if let Some(block) = self.innermost_mut() {
             block.does.merge(does);
         }
     }
 }
 
-/// The nodes of each slot that more than one gives.
+/// Returns the nodes of each slot that several nodes define.
 fn shared(nodes: &[Node], slots: u32) -> BTreeMap<u32, Vec<u32>> {
     let mut first: Vec<Option<u32>> = vec![None; slots as usize];
     let mut shared: BTreeMap<u32, Vec<u32>> = BTreeMap::new();

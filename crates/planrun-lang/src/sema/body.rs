@@ -1,4 +1,4 @@
-//! The bodies of steps: what each came out as, where its statements end, and the type of its value.
+//! The bodies of steps: what they are checked to, which statements end them, and the type of their value.
 
 use super::blocks::{BlockKind, OpenBlock};
 use super::checker::PlanChecker;
@@ -6,7 +6,7 @@ use super::plan::{Footprint, StepKind};
 use crate::syntax::ast;
 use crate::types::Type;
 
-/// What the body of a step came out as.
+/// A checked body of a step.
 pub(super) struct CheckedBody {
     pub kind: StepKind,
     pub ty: Type,
@@ -16,7 +16,7 @@ pub(super) struct CheckedBody {
 }
 
 impl CheckedBody {
-    /// A body that has been reported.
+    /// Creates a body whose errors have been reported.
     pub(super) fn damaged(ty: Type) -> Self {
         Self::new(StepKind::Damaged, ty, Footprint::none())
     }
@@ -31,7 +31,7 @@ impl CheckedBody {
     }
 }
 
-/// Closes the innermost block and makes the body of the step that owns it.
+/// Closes the innermost block and creates the body of the step that owns it.
 pub(super) fn close_body(
     checker: &mut PlanChecker<'_>,
     statements: &[ast::Statement],
@@ -46,7 +46,7 @@ pub(super) fn close_body(
     CheckedBody::new(step, ty, block.does)
 }
 
-/// The type of a block's value: the union of its yields, with null where a path gives none.
+/// Returns the type of a block's value: the union of its yields, and null if a path yields nothing.
 pub(super) fn value_type(
     yields: Vec<Type>,
     statements: &[ast::Statement],
@@ -61,7 +61,7 @@ pub(super) fn value_type(
     Type::union(yields.into_iter().chain(absent))
 }
 
-/// Whether nothing below this statement can run.
+/// Returns true if nothing below this statement can run.
 pub(super) fn ends(statement: &ast::Statement, kind: BlockKind) -> bool {
     match &statement.kind {
         ast::StatementKind::Reply(guarded) | ast::StatementKind::Next(guarded) => {

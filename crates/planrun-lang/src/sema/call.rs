@@ -1,4 +1,4 @@
-//! Calls: whether each argument fits, and what a call touches.
+//! Checks calls: whether the arguments fit, and which state a call touches.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::syntax::ast;
 use crate::types::{Effect, GivenArgument, Parameter, Signature, Type, effect_of, encode};
 use crate::value::Value;
 
-/// Whether an expression has the shape of a call of a tool, so that it is checked as one.
+/// Returns true if an expression has the shape of a tool or plan call and is checked as one.
 pub(super) fn is_call(checker: &PlanChecker<'_>, expression: &ast::Expr) -> bool {
     let Some(written) = written_call(checker, expression) else {
         return false;
@@ -29,7 +29,7 @@ pub(super) fn is_call(checker: &PlanChecker<'_>, expression: &ast::Expr) -> bool
     };
     match checker.names.lookup(namespace) {
         Lookup::Namespace => true,
-        // A value with the name of a namespace has been reported; the tools are still called by that name.
+        // A value with the name of a namespace has been reported; the name still calls the tools.
         Lookup::Found(_) | Lookup::Later(_) => checker.names.is_namespace(namespace),
         Lookup::Missing => {
             checker.shared.tools.has_namespace(namespace)
@@ -41,8 +41,8 @@ pub(super) fn is_call(checker: &PlanChecker<'_>, expression: &ast::Expr) -> bool
     }
 }
 
-/// Whether a name that stands for nothing is called without arguments: where a call is wanted, its namespace is misspelt.
-fn calls_nobody(checker: &PlanChecker<'_>, expression: &ast::Expr) -> bool {
+/// Returns true if an unknown name is called without arguments: where a call is required, its namespace is misspelled.
+fn calls_unknown_namespace(checker: &PlanChecker<'_>, expression: &ast::Expr) -> bool {
     written_call(checker, expression).is_some_and(|written| {
         let namespace = written
             .namespace
@@ -51,7 +51,7 @@ fn calls_nobody(checker: &PlanChecker<'_>, expression: &ast::Expr) -> bool {
     })
 }
 
-/// Checks a call and tells the type of its result; nothing where it has been reported.
+/// Checks a call and returns it with the type of its result; `None` if it has been reported.
 pub(super) fn check_call(
     checker: &mut PlanChecker<'_>,
     expression: &ast::Expr,
@@ -59,7 +59,7 @@ pub(super) fn check_call(
     if matches!(expression.kind, ast::ExprKind::Error) {
         return None;
     }
-    if !is_call(checker, expression) && !calls_nobody(checker, expression) {
+    if !is_call(checker, expression) && !calls_unknown_namespace(checker, expression) {
         refuse_value(checker, expression);
         return None;
     }
@@ -72,7 +72,7 @@ pub(super) fn check_call(
     };
     let before = checker.diagnostics.len();
     let arguments = check_arguments(checker, &written, &callee);
-    let open = match &callee.target {
+    let checked_at_run = match &callee.target {
         Target::Tool(signature) if checker.diagnostics.len() == before => {
             let span = written
                 .namespace
@@ -96,12 +96,12 @@ pub(super) fn check_call(
         target: callee.target,
         arguments,
         effect: does.effect,
-        open,
+        checked_at_run,
     };
     Some((call, returns, does))
 }
 
-/// A call as the body of a step.
+/// Checks a call as the body of a step.
 pub(super) fn check_call_step(
     checker: &mut PlanChecker<'_>,
     expression: &ast::Expr,
@@ -112,16 +112,16 @@ pub(super) fn check_call_step(
     CheckedBody::new(StepKind::Call(call), ty, does)
 }
 
-/// A value where a call was wanted.
+/// Reports a value where a call is required.
 fn refuse_value(checker: &mut PlanChecker<'_>, expression: &ast::Expr) {
     let before = checker.diagnostics.len();
     checker.value(expression);
     if checker.diagnostics.len() > before {
         return;
     }
-    let message = "a step calls a tool, and this is a value";
+    let message = "a step must call a tool, but this is a value";
     let diagnostic = Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, expression.span, message)
-        .help("a value is named with `let x = …`; a call looks like `namespace.tool(argument: value)`");
+        .help("name a value with `let x = …`, or write a call: `namespace.tool(argument: value)`");
     checker.report(diagnostic);
 }
 
@@ -162,8 +162,8 @@ fn check_arguments(
     outcome
 }
 
-/// An argument that does not exist. Its value is held against the parameter that is nearly written; where it is not sure
-/// that this one is meant and the value does not fit it, there is no fix.
+/// Reports an unknown argument. Its value is checked against the parameter with the nearest name. There is no fix
+/// without such a parameter, or if the value does not fit it and the name is not certain.
 fn check_unknown_argument(
     checker: &mut PlanChecker<'_>,
     argument: &ast::Argument,
@@ -176,7 +176,7 @@ fn check_unknown_argument(
     let code = &codes::names::UNKNOWN_ARGUMENT;
     let (mut diagnostic, near) = unknown_near(code, &what, &name.text, name.span, names);
     let at = checker.diagnostics.len();
-    let near = near.filter(|near| !written.gives(near.name));
+    let near = near.filter(|near| !written.has_argument(near.name));
     let parameter = near.and_then(|near| {
         callee
             .parameters
@@ -205,10 +205,10 @@ fn check_argument(
         .as_ref()
         .and_then(|contract| contradiction(contract.schema()))
     {
-        let message = format!("no value fits {what}: the contract contradicts itself, {reason}");
+        let message = format!("no value fits {what}: the contract contradicts itself: {reason}");
         let diagnostic =
             Diagnostic::new(&codes::types::UNSATISFIABLE_SCHEMA, argument.span, message);
-        let help = "no plan can mend this; correct the schema where the tool comes from";
+        let help = "correct the schema of the tool at its source; a plan cannot work around it";
         checker.report(diagnostic.help(help));
         return checker.value(&argument.value);
     }
@@ -254,7 +254,7 @@ fn check_positional(
         drop(checker.value(&argument.value));
         false
     };
-    let diagnostic = match parameter.filter(|parameter| !written.gives(&parameter.name)) {
+    let diagnostic = match parameter.filter(|parameter| !written.has_argument(&parameter.name)) {
         Some(parameter) => {
             let name = quoted(&parameter.name);
             let diagnostic = diagnostic.help(format!("write `{name}: …`"));
@@ -262,7 +262,8 @@ fn check_positional(
                 Span::at(argument.span.start as usize),
                 format!("{name}: "),
             )];
-            // The order of a contract's parameters is no promise, so only the only one is certain.
+            // The order of a contract's parameters is not guaranteed, so the name is only certain if there is one
+            // parameter or the value is a name equal to it.
             let certain = callee.parameters.len() == 1
                 || matches!(&argument.value.kind, ast::ExprKind::Name(value) if *value == parameter.name);
             match (fits, certain) {
@@ -276,7 +277,7 @@ fn check_positional(
     checker.diagnostics.insert(at, diagnostic);
 }
 
-/// `ns.tool({ a: 1 })` for `ns.tool(a: 1)`: reports it, where that is what stands there.
+/// Reports `ns.tool({ a: 1 })`, written instead of `ns.tool(a: 1)`; returns false if the argument is something else.
 fn report_fields_for_arguments(
     checker: &mut PlanChecker<'_>,
     argument: &ast::Argument,
@@ -319,14 +320,14 @@ fn report_fields_for_arguments(
     let edits = braces.map(Edit::removal).to_vec();
     let found = diagnostic
         .clone()
-        .help("leave out the braces: the fields are the arguments");
+        .help("remove the braces: the fields are the arguments");
     checker
         .diagnostics
-        .insert(at, found.fix_all("leave out the braces", edits));
+        .insert(at, found.fix_all("remove the braces", edits));
     true
 }
 
-/// One finding for all that is missing, since one edit mends it.
+/// Reports all missing arguments in one diagnostic, since one edit adds them.
 fn report_missing(checker: &mut PlanChecker<'_>, written: &Written<'_>, callee: &Callee<'_>) {
     let positional = written
         .arguments
@@ -336,8 +337,8 @@ fn report_missing(checker: &mut PlanChecker<'_>, written: &Written<'_>, callee: 
     let missing = callee
         .parameters
         .iter()
-        .filter(|parameter| parameter.required && !written.gives(&parameter.name));
-    // An argument under a misspelt name has been reported there, and one under a name that is near to none may be any.
+        .filter(|parameter| parameter.required && !written.has_argument(&parameter.name));
+    // A misspelled argument has been reported, and an argument with an unrelated name may be any of the missing ones.
     let unknown = written
         .arguments
         .iter()
@@ -351,7 +352,7 @@ fn report_missing(checker: &mut PlanChecker<'_>, written: &Written<'_>, callee: 
         });
     let (misspelt, strange): (Vec<_>, Vec<_>) = unknown.partition(|name| {
         let names = callee.parameters.iter().map(|parameter| &*parameter.name);
-        crate::diag::closest(&name.text, names).is_some_and(|near| !written.gives(near))
+        crate::diag::closest(&name.text, names).is_some_and(|near| !written.has_argument(near))
     });
     let meant = |name: &str| {
         misspelt
@@ -370,7 +371,7 @@ fn report_missing(checker: &mut PlanChecker<'_>, written: &Written<'_>, callee: 
     checker.report(missing_arguments(written, callee, missing));
 }
 
-/// The values that an expression may have, where it is a constant or its type lists them.
+/// Returns the possible values of an expression if it is a constant or its type lists them.
 fn choices(code: &Code) -> Option<Vec<Value>> {
     if let Some(constant) = code.constant() {
         return Some(vec![constant.clone()]);
@@ -383,7 +384,7 @@ fn choices(code: &Code) -> Option<Vec<Value>> {
     code.ty.members().iter().map(one).collect()
 }
 
-/// What is said of arguments that a call leaves out.
+/// Creates the diagnostic for missing arguments.
 fn missing_arguments(
     written: &Written<'_>,
     callee: &Callee<'_>,
@@ -403,10 +404,10 @@ fn missing_arguments(
         listed(&names),
         callee.path
     );
-    let wanted = missing
+    let additions = missing
         .iter()
         .map(|parameter| format!("{}: {}", quoted(&parameter.name), parameter.ty));
-    let help = format!("add `{}`", wanted.collect::<Vec<_>>().join(", "));
+    let help = format!("add `{}`", additions.collect::<Vec<_>>().join(", "));
     let span = written
         .namespace
         .map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
@@ -415,19 +416,19 @@ fn missing_arguments(
         .available(names)
 }
 
-/// The type of the argument that the tool gives back as it is.
+/// Returns the type of the argument that the tool returns unchanged.
 fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Option<Type> {
     let Target::Tool(signature) = &callee.target else {
         return None;
     };
-    let wanted = signature.gives_back.as_ref()?;
+    let returned = signature.returned_argument.as_ref()?;
     arguments
         .iter()
-        .find(|(name, _)| name == wanted)
+        .find(|(name, _)| name == returned)
         .map(|(_, code)| widened(&code.ty))
 }
 
-/// What this very call does: constant arguments tell the class of some tools, and the part of the namespace's state.
+/// Returns the footprint of this call: constant arguments can determine the effect class and the touched resource.
 fn footprint(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Footprint {
     let Target::Tool(signature) = &callee.target else {
         return callee.does.clone();
@@ -455,7 +456,7 @@ fn footprint(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Footprint {
     }
 }
 
-/// The state that a call touches: its namespace, or the part of it that a constant resource names.
+/// Returns the state that a call touches: its namespace, or the resource in it that constant arguments name.
 fn touch(signature: &Signature, effect: Effect, arguments: &[(Arc<str>, Code)]) -> Touch {
     let constant = |name: &str| {
         let code = arguments
@@ -478,7 +479,7 @@ fn touch(signature: &Signature, effect: Effect, arguments: &[(Arc<str>, Code)]) 
     }
 }
 
-/// A resource template with its `{argument}`s filled in; nothing where one is not constant.
+/// Fills the `{argument}`s of a resource template; `None` if one is not constant.
 fn fill(template: &str, constant: impl Fn(&str) -> Option<String>) -> Option<String> {
     let mut filled = String::new();
     let mut rest = template;

@@ -1,4 +1,4 @@
-//! What can be called in a plan, and what each of it takes and gives.
+//! The tools and plans that can be called, with their parameters and results.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) struct Callees<'a> {
 }
 
 impl<'a> Callees<'a> {
-    /// What a call of this name takes and gives.
+    /// Returns the contract of a call of this name.
     pub fn find(self, namespace: Option<&str>, name: &str) -> Option<Contract<'a>> {
         let Some(namespace) = namespace else {
             return self
@@ -29,7 +29,7 @@ impl<'a> Callees<'a> {
         self.offer(namespace)?.find(self.shared, name)
     }
 
-    /// What can be called in a namespace of the file or of the catalog.
+    /// Returns what can be called in a namespace of the file or of the catalog.
     pub fn offer(self, namespace: &str) -> Option<Offer<'a>> {
         match self.shared.namespaces.get(namespace) {
             Some(Namespace::Unresolved) => Some(Offer::Unresolved),
@@ -51,7 +51,7 @@ pub(super) enum Offer<'a> {
     /// The tools of a namespace of the catalog.
     Tools(&'a str),
     Plans(&'a [Arc<Plan>]),
-    /// Reported where the file names it.
+    /// Reported at the `use`.
     Unresolved,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// What a call takes and gives, for places where only values may stand.
+/// Parameters and result of a call, for places where only values are allowed.
 pub(super) struct Contract<'a> {
     parameters: Cow<'a, [Parameter]>,
     extra_arguments: bool,
@@ -86,7 +86,7 @@ impl Contract<'_> {
             .find(|parameter| &*parameter.name == name)
     }
 
-    /// Whether the arguments are those of the parameters, by their names.
+    /// Returns true if the arguments match the parameters by name.
     pub fn fits(&self, arguments: &[ast::Argument]) -> bool {
         let known = |argument: &ast::Argument| {
             let name = argument.name.as_ref();
@@ -96,12 +96,12 @@ impl Contract<'_> {
             && self
                 .parameters
                 .iter()
-                .all(|parameter| !parameter.required || gives(arguments, &parameter.name))
+                .all(|parameter| !parameter.required || has_argument(arguments, &parameter.name))
     }
 }
 
-/// Whether there is an argument of this name.
-pub(super) fn gives(arguments: &[ast::Argument], name: &str) -> bool {
+/// Returns true if there is an argument with this name.
+pub(super) fn has_argument(arguments: &[ast::Argument], name: &str) -> bool {
     arguments.iter().any(|argument| {
         argument
             .name
@@ -110,12 +110,12 @@ pub(super) fn gives(arguments: &[ast::Argument], name: &str) -> bool {
     })
 }
 
-/// The type of the values that a parameter takes.
+/// Returns the type of the values that a parameter accepts.
 pub(super) fn accepted(parameter: &Parameter) -> Type {
     if parameter.required {
         parameter.ty.clone()
     } else {
-        // A null for an argument that may be left out leaves it out.
+        // Null for an optional argument omits it.
         Type::union([parameter.ty.clone(), Type::Null])
     }
 }
@@ -128,7 +128,7 @@ fn contract_of_plan(plan: &Plan) -> Contract<'_> {
     }
 }
 
-/// The parameters of a plan, as those of a tool.
+/// Returns the parameters of a plan as those of a tool.
 pub(super) fn parameters_of(plan: &Plan) -> Vec<Parameter> {
     let parameter = |parameter: &PlanParameter| Parameter {
         name: parameter.name.clone(),
@@ -136,7 +136,7 @@ pub(super) fn parameters_of(plan: &Plan) -> Vec<Parameter> {
         required: parameter.required,
         description: None,
         schema: None,
-        // The called plan gives its defaults itself.
+        // The called plan applies its own defaults.
         default: None,
     };
     plan.parameters.iter().map(parameter).collect()

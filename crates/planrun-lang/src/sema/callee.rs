@@ -1,10 +1,10 @@
-//! What a call means: a tool or a plan, or the one that is nearly written.
+//! Resolves the target of a call: a tool, a plan, or the one with the nearest name.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::callable::{Offer, gives, parameters_of};
+use super::callable::{Offer, has_argument, parameters_of};
 use super::checker::PlanChecker;
 use super::finding::{quoted, unknown_near};
 use super::own_plans::{OwnCall, own_call};
@@ -22,7 +22,7 @@ pub(super) struct Written<'a> {
     pub span: Span,
 }
 
-/// What is called, whatever its kind.
+/// The target of a call.
 pub(super) struct Callee<'a> {
     pub path: Path<'a>,
     pub parameters: Cow<'a, [Parameter]>,
@@ -32,7 +32,7 @@ pub(super) struct Callee<'a> {
     pub does: Footprint,
 }
 
-/// `namespace.name`, or the name alone.
+/// `namespace.name`, or only the name.
 #[derive(Clone, Copy)]
 pub(super) struct Path<'a> {
     namespace: Option<&'a str>,
@@ -49,13 +49,13 @@ impl fmt::Display for Path<'_> {
 }
 
 impl Written<'_> {
-    /// Whether there is an argument of this name.
-    pub(super) fn gives(&self, name: &str) -> bool {
-        gives(self.arguments, name)
+    /// Returns true if there is an argument with this name.
+    pub(super) fn has_argument(&self, name: &str) -> bool {
+        has_argument(self.arguments, name)
     }
 }
 
-/// The parts of an expression that has the shape of a call.
+/// Returns the parts of an expression that has the shape of a call.
 pub(super) fn written_call<'w>(
     checker: &PlanChecker<'_>,
     expression: &'w ast::Expr,
@@ -94,8 +94,8 @@ pub(super) fn written_call<'w>(
     })
 }
 
-/// What is called. A name that does not exist is reported; where it can be told which other one is meant, the call is
-/// checked as one of that, so that all that is wrong with it is told at once.
+/// Finds the target of a call. An unknown name is reported; if the intended one is clear, the call is checked against
+/// it so that all its errors are reported at once.
 pub(super) fn find_callee<'s, 'w>(
     checker: &mut PlanChecker<'s>,
     written: &Written<'w>,
@@ -124,7 +124,7 @@ where
     }
 }
 
-/// The namespace of tools that an agent's name stands for. One that does not exist is reported.
+/// Returns the namespace of tools of an agent. An unknown one is reported.
 pub(super) fn find_agent<'s>(checker: &mut PlanChecker<'s>, agent: &ast::Name) -> Option<&'s str> {
     let name = if checker.names.is_namespace(&agent.text) {
         &*agent.text
@@ -135,7 +135,7 @@ pub(super) fn find_agent<'s>(checker: &mut PlanChecker<'s>, agent: &ast::Name) -
     match checker.callees().offer(name)? {
         Offer::Tools(catalog) => Some(catalog),
         Offer::Plans(_) => {
-            let message = format!("`{name}` is a file of plans, and no agent");
+            let message = format!("`{name}` is a file of plans, not an agent");
             let diagnostic = Diagnostic::new(&codes::names::UNKNOWN_NAMESPACE, agent.span, message)
                 .help(format!("call a plan of it: `{}.…(…)`", quoted(name)));
             checker.report(diagnostic);
@@ -145,7 +145,7 @@ pub(super) fn find_agent<'s>(checker: &mut PlanChecker<'s>, agent: &ast::Name) -
     }
 }
 
-/// `self.other(…)`: a plan of this file behind a name that means nothing.
+/// Reports `self.other(…)`: a plan of this file called with an unknown namespace.
 fn own_with_namespace<'s, 'w>(
     checker: &mut PlanChecker<'s>,
     written: &Written<'w>,
@@ -158,14 +158,14 @@ where
     let name = &written.tool.text;
     let message = format!("there is no namespace `{namespace}`");
     let help = format!(
-        "`{name}` is a plan of this file, which is called by its name alone: `{}(…)`",
+        "`{name}` is a plan of this file; call it by its name alone: `{}(…)`",
         quoted(name)
     );
     let mut diagnostic =
         Diagnostic::new(&codes::names::UNKNOWN_NAMESPACE, place, message).help(help);
     if checker.callees().find(None, name).is_some() {
         let edit = Edit::removal(Span::from(place.start..written.tool.span.start));
-        diagnostic = diagnostic.fix_all(format!("leave out `{namespace}.`"), vec![edit]);
+        diagnostic = diagnostic.fix_all(format!("remove `{namespace}.`"), vec![edit]);
     }
     checker.report(diagnostic);
     let Written {
@@ -185,8 +185,8 @@ where
     )
 }
 
-/// Reports a namespace that the file does not name, or that does not exist, and tells which one is meant: the nearest,
-/// where it can only be that or the tool is its own.
+/// Reports a namespace that the file does not use or that does not exist. Returns the intended one: the nearest, if it
+/// is certain or contains the callee.
 fn report_unknown_namespace<'s, 'n>(
     checker: &mut PlanChecker<'s>,
     name: &'n str,
@@ -199,10 +199,10 @@ where
     let (shared, code) = (checker.shared, &codes::names::UNKNOWN_NAMESPACE);
     let used = |name: &str| Edit::new(shared.first_use, format!("use {}\n", quoted(name)));
     if shared.tools.has_namespace(name) {
-        let message = format!("`{name}` is not among the namespaces that this file uses");
+        let message = format!("this file does not use the namespace `{name}`");
         let diagnostic = Diagnostic::new(code, place, message)
             .help(format!(
-                "write `use {}` at the head of the file",
+                "write `use {}` at the top of the file",
                 quoted(name)
             ))
             .fix_all(format!("add `use {name}`"), vec![used(name)]);
@@ -262,7 +262,7 @@ where
     Some(tool_callee(signature))
 }
 
-/// A plan of another file.
+/// Finds a plan of another file.
 fn find_plan<'s, 'w>(
     checker: &mut PlanChecker<'s>,
     written: &Written<'w>,
@@ -289,7 +289,7 @@ where
     Some(plan_callee(checker, written, plan))
 }
 
-/// A plan of this file.
+/// Finds a plan of this file.
 fn find_own_plan<'s, 'w>(checker: &mut PlanChecker<'s>, written: &Written<'w>) -> Option<Callee<'w>>
 where
     's: 'w,
@@ -315,8 +315,8 @@ where
         .map(|plan| plan_callee(checker, written, plan))
 }
 
-/// Reports a name that does not exist, and tells which other one is meant: the nearest, where it can only be that or
-/// the arguments are its own. Else the finding has no fix, which would lead to other errors.
+/// Reports an unknown name and returns the intended one: the nearest, if it is certain or the arguments match it.
+/// Otherwise the diagnostic has no fix, since the fix would cause other errors.
 fn report_unknown<'s, 'c>(
     checker: &mut PlanChecker<'s>,
     code: &'static Code,

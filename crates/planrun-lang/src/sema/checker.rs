@@ -1,4 +1,4 @@
-//! The checker of one plan: its state, and how blocks, nodes and guards are made.
+//! The checker of one plan: its state, and the creation of blocks, nodes and guards.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use foldhash::HashSet;
 use super::annotation::NamedTypes;
 use super::blocks::{BlockKind, Blocks, GuardMark, OpenBlock};
 use super::callable::Callees;
+use super::candidates::Candidates;
 use super::context::Contexts;
 use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
-use super::made::Made;
 use super::names::{Collision, Names, NewName};
 use super::own_plans::OwnPlans;
-use super::passed_on::take_over;
+use super::passed_on::annotate_forms;
 use super::plan::{BlockId, GuardAtom, NodeId, NodeKind, Plan, Task, TaskId};
 use super::scope::{Atom, Lookup, NameKind, Scope as _};
 use super::settings::SettingsReader;
@@ -27,18 +27,18 @@ use crate::types::Type;
 /// The checker of one plan.
 pub(super) struct PlanChecker<'a> {
     pub shared: &'a Shared<'a>,
-    /// The plans of this file, by which name they are called.
+    /// The plans of this file by name.
     pub own: &'a OwnPlans,
-    /// The places of calls that would go round in a circle, which have been reported.
+    /// Calls that would close a cycle; they have been reported.
     pub circular: &'a BTreeSet<Span>,
     pub types: &'a mut NamedTypes,
     pub diagnostics: &'a mut Vec<Diagnostic>,
     /// The namespaces that some plan of the file has called.
     pub used: &'a mut BTreeSet<Arc<str>>,
     pub names: Names,
-    /// What the plan says it may reach.
+    /// The permissions that the plan declares.
     pub allow: Option<Grant>,
-    /// `policy { verify: agents }`, at its place.
+    /// Span of `policy { verify: agents }`.
     pub agents_verify: Option<Span>,
     pub blocks: Blocks,
     pub tasks: Vec<Task>,
@@ -47,38 +47,38 @@ pub(super) struct PlanChecker<'a> {
     /// The declared type of the reply.
     pub declared: Option<Type>,
     pub replies: Vec<Type>,
-    /// The places of the names that have been read or waited for, so that what has not can be told.
+    /// Where the names that have been read or waited for were introduced, to find unused ones.
     pub read: HashSet<Span>,
-    /// The part of it whose values were read.
+    /// The subset of `read` whose values were read.
     pub valued: HashSet<Span>,
-    pub made: Made,
+    pub candidates: Candidates,
     /// Names that were introduced twice.
     pub ambiguous: BTreeSet<Arc<str>>,
     /// The innermost statement around what is being checked.
     pub statement: Option<Span>,
-    /// Whether that takes something back.
+    /// Whether it is inside an `undo`.
     pub undoing: bool,
 }
 
 impl<'a> PlanChecker<'a> {
-    /// Whether the plan may call this tool, as far as it says so itself.
+    /// Returns true if the plan's own permissions admit calls of this tool.
     pub(super) fn may_call(&self, namespace: &str, name: &str) -> bool {
         self.allow
             .as_ref()
             .is_none_or(|allow| allow.may_call(namespace, name))
     }
 
-    /// A checker of expressions that sees what can be named here.
+    /// Creates a checker of expressions that sees the names in scope.
     pub(super) fn expressions(&mut self) -> Checker<'_> {
         let callees = self.callees();
-        let checker = Checker::new(&self.names, self.diagnostics).beside(callees);
+        let checker = Checker::new(&self.names, self.diagnostics).with_callees(callees);
         match self.statement {
             Some(statement) => checker.within(self.shared.source, statement),
             None => checker,
         }
     }
 
-    /// An expression of any type.
+    /// Checks an expression of any type.
     pub(super) fn value(&mut self, expression: &ast::Expr) -> Code {
         let before = self.diagnostics.len();
         let code = self.expressions().check(expression);
@@ -86,7 +86,7 @@ impl<'a> PlanChecker<'a> {
         code
     }
 
-    /// An expression of a type that its place wants.
+    /// Checks an expression whose place requires a type.
     pub(super) fn value_of(
         &mut self,
         expression: &ast::Expr,
@@ -108,17 +108,17 @@ impl<'a> PlanChecker<'a> {
         }
     }
 
-    /// An expression that gives text.
+    /// Checks an expression of type string.
     pub(super) fn text(&mut self, expression: &ast::Expr, what: &str) -> super::expr::Code {
         self.value_of(expression, &Type::String, Expectation::of(&what))
     }
 
-    /// An expression that gives a length of time.
+    /// Checks an expression of type duration.
     pub(super) fn duration(&mut self, expression: &ast::Expr, what: &str) -> Code {
         self.value_of(expression, &Type::Duration, Expectation::of(&what))
     }
 
-    /// A reader of settings that reports where the plan's findings go.
+    /// Creates a reader of settings that reports into the plan's diagnostics.
     pub(super) fn settings(&mut self) -> SettingsReader<'_> {
         SettingsReader {
             source: Some(self.shared.source),
@@ -126,7 +126,7 @@ impl<'a> PlanChecker<'a> {
         }
     }
 
-    /// An expression that decides.
+    /// Checks a condition.
     pub(super) fn condition(&mut self, expression: &ast::Expr) -> Code {
         let before = self.diagnostics.len();
         let code = self.expressions().check_condition(expression);
@@ -134,8 +134,8 @@ impl<'a> PlanChecker<'a> {
         code
     }
 
-    /// Remembers what an expression reads. Where something is wrong with it, every name in it counts: one that is read in
-    /// a wrong way is not unused.
+    /// Records the names that an expression reads. If the expression has errors, every name in it counts as read, so
+    /// that none is also reported as unused.
     fn note_reads(&mut self, before: usize, expression: &ast::Expr, code: &Code) {
         if self.diagnostics.len() > before {
             self.note_names(expression);
@@ -163,11 +163,11 @@ impl<'a> PlanChecker<'a> {
         expression.parts(&mut |part| self.note_names(part));
     }
 
-    /// Remembers that something reads a name, or waits for it, and tells where that was introduced.
+    /// Records that a name is read or waited for, and returns where it was introduced.
     pub(super) fn note_read(&mut self, name: &str) -> Option<Span> {
         let place = match self.names.lookup(name) {
             Lookup::Found(binding) => binding.span,
-            // A mistake, and not a name that nobody wants.
+            // Reading it here is an error, but the name is not unused.
             Lookup::Later(span) => span,
             Lookup::Namespace | Lookup::Missing => return None,
         };
@@ -175,7 +175,7 @@ impl<'a> PlanChecker<'a> {
         Some(place)
     }
 
-    /// Where a name was introduced first, as `note_read` tells it.
+    /// Returns where a name was introduced first, the span that [`Self::note_read`] records.
     pub(super) fn origin(&self, name: &ast::Name) -> Span {
         if let Lookup::Found(binding) = self.names.lookup(&name.text) {
             binding.span
@@ -184,7 +184,7 @@ impl<'a> PlanChecker<'a> {
         }
     }
 
-    /// The task with this name.
+    /// Returns the task with this name.
     pub(super) fn task_named(&self, name: &str) -> Option<TaskId> {
         let Lookup::Found(binding) = self.names.lookup(name) else {
             return None;
@@ -199,7 +199,7 @@ impl<'a> PlanChecker<'a> {
             .map(TaskId)
     }
 
-    /// Opens a block with a frame of its own. `later` are the statements whose names it introduces.
+    /// Opens a block with its own frame. `statements` are those of the block.
     pub(super) fn open_block(
         &mut self,
         kind: BlockKind,
@@ -212,45 +212,48 @@ impl<'a> PlanChecker<'a> {
         self.blocks.open(kind, label, self.names.mark())
     }
 
-    /// Closes the innermost block; what it touches belongs to the step that owns it.
+    /// Closes the innermost block.
     pub(super) fn close_block(&mut self) -> Option<OpenBlock> {
         let slots = self.names.close();
         let mut open = self.blocks.leave()?;
         self.names.forget(open.known);
-        self.diagnostics
-            .extend(take_over(&mut open.nodes, &self.blocks.all, &self.plans));
+        self.diagnostics.extend(annotate_forms(
+            &mut open.nodes,
+            &self.blocks.all,
+            &self.plans,
+        ));
         self.blocks.complete(&mut open, slots);
         Some(open)
     }
 
-    /// Whether there are more conditions than a plan may have, so that it is checked no further; told where they become too many.
+    /// Returns true if there are more conditions than a plan may have, so that checking stops; reported once.
     pub(super) fn has_too_many_conditions(&mut self, span: Span) -> bool {
         let limit = self.shared.max_conditions;
         if self.blocks.conditions + self.names.conditions <= limit {
             return false;
         }
-        // Whatever is asked from here on has been told.
+        // Later calls return true without another report.
         if self.blocks.conditions < usize::MAX / 2 {
             self.blocks.conditions = usize::MAX / 2;
             let message = format!(
-                "with this, more than {limit} conditions stand around the statements of this plan, counted for each"
+                "this plan has more than {limit} conditions, counted for each statement that they guard"
             );
             let diagnostic = Diagnostic::new(&codes::text::TOO_DEEP, span, message).help(
-                "each `else if` stands under all conditions above it; choose with `match`, or make plans of the parts",
+                "use `match`, or split the plan: each `else if` is guarded by all conditions above it",
             );
             self.report(diagnostic);
         }
         true
     }
 
-    /// Puts a condition around what follows, and tells how to take it away again.
+    /// Adds a condition to the guard, and returns the mark that removes it.
     pub(super) fn guard(&mut self, condition: &ast::Expr) -> GuardMark {
         let code = self.condition(condition);
         let node = self.blocks.push(condition.span, NodeKind::Condition(code));
         self.guard_by(node, condition, false)
     }
 
-    /// Puts a condition that has a node already around what follows.
+    /// Adds a condition that has a node already to the guard.
     pub(super) fn guard_by(
         &mut self,
         node: NodeId,
@@ -263,9 +266,9 @@ impl<'a> PlanChecker<'a> {
             atoms(condition)
         };
         if !negated {
-            self.contradiction(condition, &facts);
+            self.report_contradiction(condition, &facts);
         }
-        // What holds anyway makes nothing absent.
+        // A condition that always holds makes nothing absent.
         let facts = self.names.assume(
             facts
                 .into_iter()
@@ -282,8 +285,8 @@ impl<'a> PlanChecker<'a> {
         GuardMark { atoms, facts }
     }
 
-    /// Adds what holds below an end that is taken where `condition` comes out as `truth`, and was not: the other way.
-    pub(super) fn survive(&mut self, condition: &ast::Expr, node: NodeId, truth: bool) {
+    /// Adds what holds below an end that is taken if `condition` is `truth`: the opposite.
+    pub(super) fn assume_not_taken(&mut self, condition: &ast::Expr, node: NodeId, truth: bool) {
         if self.may_change(node) {
             return;
         }
@@ -299,7 +302,7 @@ impl<'a> PlanChecker<'a> {
         );
     }
 
-    /// Whether a condition reads a context that a `set` may empty again.
+    /// Returns true if a condition reads a context field that a `set` may reset to null.
     pub(super) fn may_change(&self, node: NodeId) -> bool {
         let nodes = self
             .blocks
@@ -320,8 +323,8 @@ impl<'a> PlanChecker<'a> {
             .any(|read| read.binding == NameKind::Task && self.contexts.may_empty(&read.name))
     }
 
-    /// Reports a condition that cannot hold, since one around it says the opposite.
-    fn contradiction(&mut self, condition: &ast::Expr, facts: &[Atom]) {
+    /// Reports a condition that contradicts one around it.
+    fn report_contradiction(&mut self, condition: &ast::Expr, facts: &[Atom]) {
         let around = self.names.facts();
         let opposite = |fact: &&Atom| {
             around
@@ -337,19 +340,19 @@ impl<'a> PlanChecker<'a> {
             format!("!({})", fact.text)
         };
         let message = if self.names.is_guarded_by(&fact.text) {
-            "this can never run: a condition around it says the opposite"
+            "this can never run: an enclosing condition requires the opposite"
         } else {
-            "this can never run: where it holds, everything has ended above"
+            "this can never run: if it holds, execution has already ended above"
         };
         let diagnostic = Diagnostic::new(&codes::order::UNREACHABLE_STEP, condition.span, message)
             .note("never true here")
             .help(format!(
-                "here `{known}` holds already; move it out of that condition, or take it out"
+                "`{known}` already holds here; move this out of that condition, or remove it"
             ));
         self.report(diagnostic);
     }
 
-    /// Takes away what was put around since `mark`, if there is one.
+    /// Removes the guards that were added since `mark`.
     pub(super) fn unguard(&mut self, mark: impl Into<Option<GuardMark>>) {
         let Some(mark) = mark.into() else { return };
         self.names.forget(mark.facts);
@@ -369,14 +372,14 @@ impl<'a> PlanChecker<'a> {
         })
     }
 
-    /// Claims a name for the innermost block, or reports what it collides with.
+    /// Claims a name for the innermost block, or reports the collision.
     pub(super) fn claim(&mut self, what: &str, name: &ast::Name, kind: NameKind) {
         let finding = match self.names.claim(&name.text, kind) {
             Ok(()) => None,
             Err(Collision::Twice(first)) => Some(super::finding::duplicate_name(what, name, first)),
             Err(Collision::Hides(outer)) => Some(super::finding::hiding_name(what, name, outer)),
         };
-        // What could not be read may mean the name that it repeats.
+        // A name inside text that could not be parsed may be a reference instead of a second definition.
         let read = !self.shared.damage.any_contains(name.span);
         if let Some(finding) = finding.filter(|_| read) {
             self.report(finding);
@@ -385,20 +388,21 @@ impl<'a> PlanChecker<'a> {
         self.refuse_namespace_name(name);
     }
 
-    /// Introduces a loop variable, a carried state or an `as` name.
+    /// Introduces a loop variable, a loop state or an `as` name.
     pub(super) fn introduce_local(&mut self, name: &ast::Name, ty: Type) -> u32 {
         self.claim("name", name, NameKind::Local);
         if let Some(span) = self.types.place(&name.text) {
-            let message = format!("`{}` is the name of a type already", name.text);
+            let message = format!("`{}` is already the name of a type", name.text);
             let diagnostic = Diagnostic::new(&codes::names::SHADOWED_NAME, name.span, message)
-                .label(span, "this one cannot be seen inside")
-                .help("give the inner one a name of its own");
+                .label(span, "this one would be hidden")
+                .help("rename the inner one");
             self.report(diagnostic);
         }
         self.introduce(name, NameKind::Local, ty)
     }
 
-    /// The type that readers of a name see: nothing is said of a name that means two things.
+    /// Returns the type that readers of a name see; ambiguous names have the invalid type, which suppresses further
+    /// diagnostics.
     pub(super) fn seen_type(&self, name: &str, ty: Type) -> Type {
         if self.ambiguous.contains(name) || self.names.is_namespace(name) {
             Type::Invalid
@@ -407,7 +411,7 @@ impl<'a> PlanChecker<'a> {
         }
     }
 
-    /// A value may not bear a namespace's name: `a.b(…)` would mean two things.
+    /// Reports a value with the name of a namespace: `a.b(…)` would be ambiguous.
     pub(super) fn refuse_namespace_name(&mut self, name: &ast::Name) {
         if self.names.is_namespace(&name.text) {
             let message = format!("`{}` is the name of a namespace of this file", name.text);
@@ -425,7 +429,7 @@ impl<'a> PlanChecker<'a> {
     }
 }
 
-/// The names that statements introduce in their frame, those under an `if` included.
+/// Collects the names that statements introduce in their frame, including those inside `if` and `parallel`.
 fn introduced(statements: &[ast::Statement], names: &mut Vec<(Arc<str>, Span)>) {
     for statement in statements {
         if let Some(name) = statement.kind.name() {

@@ -1,6 +1,6 @@
-//! The clauses of a step: which may stand there, and what they say.
+//! Checks the clauses of a step: which are applicable, and what they mean.
 
-use super::aside::{check_verify, refused_in_undo};
+use super::auxiliary::{check_verify, refused_in_undo};
 use super::body::CheckedBody;
 use super::checker::PlanChecker;
 use super::expr::Code;
@@ -10,8 +10,8 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Effect;
 
-/// The steps that a step names in `after`.
-pub(super) fn named_after(checker: &mut PlanChecker<'_>, clauses: &[ast::Clause]) -> Vec<After> {
+/// Returns the steps that a step names in `after`.
+pub(super) fn after_steps(checker: &mut PlanChecker<'_>, clauses: &[ast::Clause]) -> Vec<After> {
     let mut after = Vec::new();
     for clause in clauses {
         if let ast::ClauseKind::After(names) = &clause.kind {
@@ -21,7 +21,7 @@ pub(super) fn named_after(checker: &mut PlanChecker<'_>, clauses: &[ast::Clause]
     after
 }
 
-/// The steps of this block with this name that stand above: several where branches of one `if` give it.
+/// Returns the steps of this block above with this name; several if branches of one `if` define it.
 pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Vec<After> {
     checker.note_read(&name.text);
     if let Some(nodes) = checker
@@ -37,7 +37,7 @@ pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Ve
             })
             .collect();
     }
-    // Steps of outer blocks stand above the step that holds this block; it has waited for them already.
+    // The step that holds this block has already waited for steps of outer blocks.
     if checker
         .blocks
         .outwards()
@@ -48,18 +48,15 @@ pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Ve
     }
     let diagnostic = match super::Scope::lookup(&checker.names, &name.text) {
         super::Lookup::Later(span) => {
-            let message = format!("`{}` comes later", name.text);
+            let message = format!("`{}` is defined later", name.text);
             Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, name.span, message)
-                .label(span, "it is introduced here")
-                .help("a step can only wait for what stands above it; move this step below")
+                .label(span, "it is defined here")
+                .help("move this step down: a step can only wait for steps above it")
         }
         super::Lookup::Found(_) => {
-            let message = format!(
-                "`{}` is no step, so nothing can wait for it to end",
-                name.text
-            );
+            let message = format!("`{}` is not a step, so no step can wait for it", name.text);
             Diagnostic::new(&codes::names::UNKNOWN_NAME, name.span, message)
-                .help("`after` names steps")
+                .help("name a step in `after`")
         }
         super::Lookup::Namespace | super::Lookup::Missing => unknown_step(checker, name),
     };
@@ -67,7 +64,7 @@ pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Ve
     Vec::new()
 }
 
-/// What is said of a name that no step has.
+/// Creates the diagnostic for a name that is not a step.
 fn unknown_step(checker: &PlanChecker<'_>, name: &ast::Name) -> Diagnostic {
     let blocks = checker.blocks.outwards();
     let steps = blocks.flat_map(|block| block.steps.keys()).cloned();
@@ -83,18 +80,18 @@ fn unknown_step(checker: &PlanChecker<'_>, name: &ast::Name) -> Diagnostic {
         return unknown;
     }
     unknown.help(
-        "name the steps to wait for; what waits for nothing above it stands in `parallel { … }`",
+        "name the steps to wait for; put steps that wait for nothing above them in `parallel { … }`",
     )
 }
 
-/// The word of each clause and its place.
+/// Returns the word and span of each clause.
 pub(super) fn places(clauses: &[ast::Clause]) -> Vec<(&'static str, Span)> {
     let place = |clause: &ast::Clause| (clause.kind.word(), clause.span);
     clauses.iter().map(place).collect()
 }
 
-/// Whether a clause may stand at a step; where it may not, that is reported.
-pub(super) fn stands_here(
+/// Returns true if a clause is applicable to a step; otherwise reports it.
+pub(super) fn check_applicable(
     checker: &mut PlanChecker<'_>,
     step: &ast::Step,
     clause: &ast::Clause,
@@ -108,7 +105,7 @@ pub(super) fn stands_here(
     reason.is_none()
 }
 
-/// What one clause says, but for `undo`, whose body may hold statements.
+/// Checks one clause, except `undo`, whose body may hold statements.
 pub(super) fn check_clause(
     checker: &mut PlanChecker<'_>,
     step: &ast::Step,
@@ -121,7 +118,7 @@ pub(super) fn check_clause(
         | ast::ClauseKind::After(_)
         | ast::ClauseKind::Recover { .. }
         | ast::ClauseKind::Undo(_)
-        // Said with the form, and with the clause that is refused.
+        // Checked with the form, or refused.
         | ast::ClauseKind::By(_)
         | ast::ClauseKind::Expires(_)
         | ast::ClauseKind::Error => {}
@@ -133,7 +130,7 @@ pub(super) fn check_clause(
             let every = checker.duration(every, "`every`");
             outcome.until = Some(Until { condition, every });
             if !body.does.effect.is_read_only() {
-                let message = format!("`until` polls, and this call is of class `{}`", body.does.effect);
+                let message = format!("`until` repeats the call, but this call is of class `{}`", body.does.effect);
                 checker.report(
                     Diagnostic::new(&codes::failure::UNTIL_WITH_EFFECT, clause.span, message)
                         .help("start the effect in one step, and poll a read in the next"),
@@ -146,7 +143,7 @@ pub(super) fn check_clause(
                 let message = format!("a call of class `{}` cannot be cached", body.does.effect);
                 checker.report(
                     Diagnostic::new(&codes::effects::CACHE_WITH_EFFECT, clause.span, message)
-                        .help("only `pure` and `read` calls may be answered from memory")
+                        .help("only `pure` and `read` calls may be answered from the cache")
                         .unsafe_fix("remove the clause", vec![Edit::removal(clause.span)]),
                 );
             }
@@ -162,7 +159,7 @@ pub(super) fn check_clause(
     }
 }
 
-/// Checks a clause in which the step may have no value, since its answer was lost.
+/// Checks a clause in which the step may have no value, since its answer may have been lost.
 fn without_value<T>(
     checker: &mut PlanChecker<'_>,
     step: &ast::Step,
@@ -177,7 +174,7 @@ fn without_value<T>(
     outcome
 }
 
-/// `by "role"` and `expires d`.
+/// Checks `by "role"` and `expires d`.
 pub(super) fn role_and_expiry(
     checker: &mut PlanChecker<'_>,
     by: Option<&ast::Expr>,
@@ -198,9 +195,9 @@ fn refuse_clause(
     reason: &str,
 ) {
     let word = clause.kind.word();
-    let message = format!("`{word}` cannot stand here: {reason}");
+    let message = format!("`{word}` is not allowed here: {reason}");
     let diagnostic = Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message);
-    // Of one that waits for somebody there is one bound; where it has that already, which of the two is meant?
+    // A waiting step has one time limit. If it has `within` already, it is unclear which of the two is intended.
     let bounded = step
         .clauses
         .iter()
@@ -212,7 +209,7 @@ fn refuse_clause(
     checker.report(if renamed {
         let place = Span::from(clause.span.start..clause.span.start + Span::at(word.len()).start);
         diagnostic
-            .help("write `within`: the same bound under its name")
+            .help("write `within`, which limits how long a step waits")
             .fix("write `within`", place, "within")
     } else {
         let edit = Edit::removal(clause.span);
@@ -222,12 +219,12 @@ fn refuse_clause(
     });
 }
 
-/// What clauses say of each other.
+/// Checks the bounds of clauses against each other.
 pub(super) fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, outcome: &Clauses) {
-    let clause = |wanted: &str| {
+    let clause = |word: &str| {
         step.clauses
             .iter()
-            .find(|clause| clause.kind.word() == wanted)
+            .find(|clause| clause.kind.word() == word)
     };
     if let Some(until) = clause("until")
         && outcome.within.is_none()
@@ -238,7 +235,7 @@ pub(super) fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, outc
             until.span,
             "this poll may never end",
         )
-        .help("say how long to poll: `within 10m`")
+        .help("limit how long to poll: `within 10m`")
         .unsafe_fix(
             "add `within 10m`",
             vec![Edit::new(Span::at(end), " within 10m")],
@@ -259,12 +256,12 @@ pub(super) fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, outc
             "one attempt may take longer than the whole step",
         )
         .label(within.span, "the whole step ends here")
-        .help("`within` bounds all attempts together; make it the longer one");
+        .help("make `within` longer than `timeout`: it limits all attempts together");
         checker.report(diagnostic);
     }
 }
 
-/// What a clause would be attached to.
+/// Kind of step to which a clause is attached.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
     Tool(Effect),
@@ -303,7 +300,7 @@ impl Subject {
     }
 }
 
-/// Why a clause makes no sense there; `None` where it does.
+/// Returns why a clause is not applicable to a step; `None` if it is.
 fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static str> {
     use Subject::{Block, Damaged, Event, Form, Model, Poll, SubPlan, Tool, Wait};
     match clause {
@@ -314,7 +311,7 @@ fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static
         ast::ClauseKind::Timeout(_) => match subject {
             Tool(_) | Model | Damaged => None,
             SubPlan | Block | Poll | Wait | Event | Form => {
-                Some("it bounds one attempt of one call; `within` bounds the whole step")
+                Some("it limits one attempt of one call; `within` limits the whole step")
             }
         },
         ast::ClauseKind::Within(_) => match subject {
@@ -324,35 +321,35 @@ fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static
         ast::ClauseKind::By(_) => match subject {
             Form | Damaged => None,
             Tool(_) | SubPlan | Model | Block | Poll | Wait | Event => Some(
-                "it says who fills in an `input`; whoever confirms is named right behind `confirm \"…\"`",
+                "it names who fills in an `input`; the approver is named directly after `confirm \"…\"`",
             ),
         },
         ast::ClauseKind::Expires(_) => match subject {
             Damaged => None,
-            Form => Some("how long a form waits is `within`"),
-            Tool(_) | SubPlan | Model | Block | Poll | Wait | Event => Some(
-                "it bounds a question, right behind `confirm \"…\"`; a step is bounded by `within`",
-            ),
+            Form => Some("`within` limits how long a form waits"),
+            Tool(_) | SubPlan | Model | Block | Poll | Wait | Event => {
+                Some("it limits a question, directly after `confirm \"…\"`; `within` limits a step")
+            }
         },
         ast::ClauseKind::Retry(_) => match subject {
             Tool(_) | Model | Damaged => None,
             SubPlan | Block | Poll => {
-                Some("only single calls are retried; put it on the calls inside")
+                Some("only single calls can be retried; put it on the calls inside")
             }
             Wait | Event | Form => Some("there is no call to retry"),
         },
         ast::ClauseKind::Until { .. } | ast::ClauseKind::Cache(_) => match subject {
             Tool(_) | Damaged => None,
             SubPlan | Model | Block | Poll | Wait | Event | Form => {
-                Some("it goes with one call of a tool")
+                Some("it applies only to a single call of a tool")
             }
         },
         ast::ClauseKind::Confirm { .. } => match subject {
-            Wait | Event | Form => Some("this step asks somebody already, or calls nothing"),
+            Wait | Event | Form => Some("this step already asks a person, or calls nothing"),
             Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
         },
         ast::ClauseKind::Verify { .. } | ast::ClauseKind::Undo(_) => match subject {
-            Wait | Event | Form => Some("it calls nothing that could be looked at or taken back"),
+            Wait | Event | Form => Some("this step calls nothing that could be verified or undone"),
             Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
         },
     }

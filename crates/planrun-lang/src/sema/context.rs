@@ -1,8 +1,9 @@
-//! What the context of a task is sure to hold: at first nothing, and after that what the `set`s give.
+//! Infers which fields of a task's context are set: none at first, later those that the `set`s give.
 //!
-//! A listener may stand above the `set`s that fire it, so these are read from the tree first and believed: a field that
-//! is written there is given. Where the types then show that a value may be null, the plan is checked again without
-//! that belief. This is sound, since events come one after the other: what a `set` gives depends on earlier ones only.
+//! A listener may be written above the `set`s that fire it, so they are first read from the tree and trusted: a field
+//! that is written there is taken as given. If types then show that a value may be null, the plan is checked again
+//! without that assumption. This is sound because events are ordered in time: the values of a `set` depend only on
+//! earlier ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,45 +13,45 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, Type};
 
-/// After so many rounds nothing is believed any more.
+/// Maximum number of rounds; after these no field is assumed to be given.
 const MAX_ROUNDS: usize = 8;
 
 /// The `set`s of a plan.
 #[derive(Default)]
 pub(super) struct Contexts {
     sets: BTreeMap<Arc<str>, Vec<Written>>,
-    /// Fields that may be null in what a `set` gives, by the start of its statement.
+    /// Fields that may be null in the value of a `set`, by the start of its statement.
     unsure: BTreeSet<(u32, Arc<str>)>,
     rounds: usize,
     changed: bool,
-    /// How many listeners stand around the statements that are being read.
+    /// Number of listeners around the statements being read.
     listeners: usize,
 }
 
-/// One `set`, as far as the text tells.
+/// One `set` as written.
 struct Written {
     span: Span,
     status: Arc<str>,
     in_listener: bool,
-    /// The fields that it names; `None` where the context is no object literal, so that its type has to tell.
+    /// The fields that it names; `None` if the context is not an object literal, so that only its type shows them.
     fields: Option<BTreeSet<Arc<str>>>,
 }
 
 impl Contexts {
-    /// Reads every `set` of a plan, those in inner blocks included.
+    /// Reads every `set` of a plan, including those in inner blocks.
     pub(super) fn of_plan(body: &ast::Block) -> Self {
         let mut contexts = Self::default();
         contexts.collect(&body.statements);
         contexts
     }
 
-    /// Begins another round, if the last one has shown something that the one before did not know.
-    pub(super) fn again(&mut self) -> bool {
+    /// Starts another round if the last one has found something new; returns false otherwise.
+    pub(super) fn next_round(&mut self) -> bool {
         self.rounds += 1;
         std::mem::take(&mut self.changed) && self.rounds <= MAX_ROUNDS
     }
 
-    /// Whether some `set` of the task may give null for a field that was given before.
+    /// Returns true if some `set` of the task may give null for a field that was given before.
     pub(super) fn may_empty(&self, task: &str) -> bool {
         let sets = self.sets.get(task).map_or(&[][..], Vec::as_slice);
         let own = |written: &Written| {
@@ -62,16 +63,16 @@ impl Contexts {
             .any(|written| written.fields.is_none() || own(written))
     }
 
-    /// The type of a context of which nothing is known.
-    pub(super) fn at_first(task: &Task) -> Type {
+    /// Returns the type of a context of which nothing is known.
+    pub(super) fn initial_type(task: &Task) -> Type {
         fields(&task.context, optional)
     }
 
-    /// The type of the context in a snapshot in which the task has one of these statuses.
-    pub(super) fn in_snapshot(&self, task: &Task, statuses: &BTreeSet<Status>) -> Type {
-        // Nobody gives a context at the start, nor when the task is moved from outside.
+    /// Returns the type of the context in a snapshot in which the task has one of these statuses.
+    pub(super) fn snapshot_type(&self, task: &Task, statuses: &BTreeSet<Status>) -> Type {
+        // No context is set at the start, nor when the task is changed from outside.
         if task.external || statuses.contains(&Status(0)) || self.fails_by_itself(task, statuses) {
-            return Self::at_first(task);
+            return Self::initial_type(task);
         }
         let leads = |written: &&Written| {
             task.status(&written.status)
@@ -80,7 +81,10 @@ impl Contexts {
         let sets = self.sets.get(&task.name).map_or(&[][..], Vec::as_slice);
         let sets = sets.iter().filter(leads).collect::<Vec<_>>();
         fields(&task.context, |field| {
-            if sets.iter().all(|written| self.gives(written, &field.name)) {
+            if sets
+                .iter()
+                .all(|written| self.sets_field(written, &field.name))
+            {
                 field.clone()
             } else {
                 optional(field)
@@ -88,7 +92,8 @@ impl Contexts {
         })
     }
 
-    /// Whether one of these statuses is that of a task whose work has failed: see [`Plan::fails_with`](super::Plan::fails_with).
+    /// Returns true if one of these statuses is set by a failed firing: see
+    /// [`Plan::fails_with`](super::Plan::fails_with).
     fn fails_by_itself(&self, task: &Task, statuses: &BTreeSet<Status>) -> bool {
         let sets = self.sets.get(&task.name).map_or(&[][..], Vec::as_slice);
         task.status(FAILED)
@@ -97,12 +102,12 @@ impl Contexts {
             && sets.iter().all(|written| &*written.status != FAILED)
     }
 
-    /// The type of the context for readers below a `set` that surely happens, from the type above it.
-    pub(super) fn below(&self, task: &Task, set: Span, above: &Type) -> Type {
+    /// Returns the type of the context below a `set` that always happens, from the type above it.
+    pub(super) fn type_after(&self, task: &Task, set: Span, above: &Type) -> Type {
         let sets = self.sets.get(&task.name).map_or(&[][..], Vec::as_slice);
         let own = sets.iter().find(|written| written.span == set);
         fields(above, |field| {
-            let given = own.is_some_and(|own| self.gives(own, &field.name));
+            let given = own.is_some_and(|own| self.sets_field(own, &field.name));
             // A later `set` may run before the reader does.
             let taken = sets.iter().any(|other| {
                 self.unsure
@@ -116,8 +121,8 @@ impl Contexts {
         })
     }
 
-    /// Remembers what the value of a `set` has shown.
-    pub(super) fn note(&mut self, task: &Task, set: Span, given: Option<&Type>) {
+    /// Records which fields the value of a `set` may leave null.
+    pub(super) fn record(&mut self, task: &Task, set: Span, given: Option<&Type>) {
         let Type::Object(context) = &task.context else {
             return;
         };
@@ -141,7 +146,7 @@ impl Contexts {
         }
     }
 
-    fn gives(&self, written: &Written, field: &Arc<str>) -> bool {
+    fn sets_field(&self, written: &Written, field: &Arc<str>) -> bool {
         let named = written
             .fields
             .as_ref()
@@ -189,7 +194,7 @@ impl Contexts {
     }
 }
 
-/// The fields of an object literal, if all its keys are names.
+/// Returns the fields of an object literal if all its keys are names.
 fn named(entries: &[ast::Entry]) -> Option<BTreeSet<Arc<str>>> {
     let name = |entry: &ast::Entry| match &entry.key {
         ast::EntryKey::Name(name) => Some(name.text.clone()),
@@ -198,13 +203,13 @@ fn named(entries: &[ast::Entry]) -> Option<BTreeSet<Arc<str>>> {
     entries.iter().map(name).collect()
 }
 
-/// Whether a value of this type surely has a field that is not null.
+/// Returns true if every value of this type has the field, and it is not null.
 fn is_sure(given: &Type, field: &str) -> bool {
     match given {
         Type::Object(object) => object
             .field(field)
             .is_some_and(|known| known.required && !known.ty.admits_null()),
-        // Reported: one finding is enough.
+        // Already reported.
         Type::Invalid => true,
         _ => false,
     }
@@ -218,7 +223,7 @@ fn declared<'a>(task: &'a Task, name: &str) -> Option<&'a Field> {
     }
 }
 
-/// A field that is there and may be null: contexts store null and never delete.
+/// Returns the field as present and nullable: contexts store null and never remove a field.
 fn optional(field: &Field) -> Field {
     Field {
         ty: field.ty.clone().optional(),

@@ -1,4 +1,4 @@
-//! Calls held against the JSON Schema of their tool's arguments, as far as the arguments are known before the run.
+//! Checks calls against the JSON Schema of their tool's arguments, as far as the arguments are known before the run.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::syntax::ast;
 use crate::types::{Known, KnownField, Signature, Type, Verdict, Violation, encode, placed_field};
 use crate::value::Key;
 
-/// What a checked call gives its tool.
+/// A checked call of a tool.
 pub(super) struct Given<'a> {
     pub signature: &'a Signature,
     pub written: &'a [ast::Argument],
     pub arguments: &'a [(Arc<str>, Code)],
-    /// Where the tool is named.
+    /// Span of the tool's name.
     pub span: Span,
 }
 
-/// Reports arguments that break the contract whatever the run brings. Tells whether only the run can tell.
+/// Reports arguments that break the contract in every run. Returns true if only the run can check them.
 pub(super) fn check_contract(checker: &mut PlanChecker<'_>, given: &Given<'_>) -> bool {
     let Some(contract) = &given.signature.input_schema else {
         return false;
@@ -54,7 +54,7 @@ fn broken(given: &Given<'_>, violation: Violation, constant: bool) -> Diagnostic
     let help = if constant {
         "change the value to one that the contract allows"
     } else {
-        "no value that this can have keeps the contract; change what is given"
+        "change the argument: no value that it can have satisfies the contract"
     };
     let code = &codes::types::SCHEMA_VIOLATION;
     if let Some(argument) = argument {
@@ -77,7 +77,7 @@ fn broken(given: &Given<'_>, violation: Violation, constant: bool) -> Diagnostic
     }
 }
 
-/// All arguments as the tool gets them.
+/// Returns all arguments as the tool receives them.
 fn arguments(given: &Given<'_>) -> Known {
     let signature = given.signature;
     let mut fields: Vec<KnownField> = Vec::with_capacity(given.arguments.len());
@@ -123,7 +123,7 @@ fn arguments(given: &Given<'_>) -> Known {
     Known::closed(fields)
 }
 
-/// What is known of the value of an expression of a type.
+/// Returns what is known of the value of an expression with this type.
 fn known(node: &Node, ty: &Type) -> Known {
     match &node.op {
         Op::Constant(value) => Known::Exactly(value.to_json()),
@@ -158,7 +158,7 @@ fn known(node: &Node, ty: &Type) -> Known {
     }
 }
 
-/// An object whose fields are named where it is written; nothing where a name is computed.
+/// Returns the fields of an object literal; `None` if a key is computed.
 fn object(entries: &[(MapKey, Node)], ty: &Type) -> Option<Known> {
     let mut fields: Vec<KnownField> = Vec::with_capacity(entries.len());
     let ty = written_as(entries, ty);
@@ -180,7 +180,7 @@ fn object(entries: &[(MapKey, Node)], ty: &Type) -> Option<Known> {
     Some(Known::closed(fields))
 }
 
-/// Of several types that an object may have, the one that has just the fields that are written.
+/// Returns the alternative of a type that has exactly the written fields; the whole type unless there is exactly one.
 fn written_as<'t>(entries: &[(MapKey, Node)], ty: &'t Type) -> &'t Type {
     let same = |member: &&Type| match member {
         Type::Object(object) => {

@@ -1,8 +1,8 @@
-//! Contracts that no value can keep: a listed set of contradictions.
+//! Finds contradictions in JSON Schemas, by a fixed list of rules.
 
 use serde_json::Value as Json;
 
-/// Pairs of keywords of which the first may not exceed the second.
+/// Pairs of keywords of which the first must not exceed the second.
 const BOUNDS: [(&str, &str); 5] = [
     ("minimum", "maximum"),
     ("minLength", "maxLength"),
@@ -11,11 +11,11 @@ const BOUNDS: [(&str, &str); 5] = [
     ("minContains", "maxContains"),
 ];
 
-/// Why no value at all fits a JSON Schema; `None` where one may.
+/// Returns why no value fits a JSON Schema; `None` if one may.
 pub(super) fn contradiction(schema: &Json) -> Option<String> {
     let Json::Object(keywords) = schema else {
         return (*schema == Json::Bool(false))
-            .then(|| "it is `false`, which takes nothing".to_owned());
+            .then(|| "it is `false`, which accepts no value".to_owned());
     };
     if keywords
         .get("enum")
@@ -24,7 +24,7 @@ pub(super) fn contradiction(schema: &Json) -> Option<String> {
     {
         return Some("its `enum` is empty".to_owned());
     }
-    // Most schemas bound nothing.
+    // Fast path: most schemas have no bounds.
     let bounds = |side: &str| keywords.keys().any(|keyword| keyword.starts_with(side));
     if !bounds("min") || !bounds("max") {
         return None;
@@ -33,7 +33,7 @@ pub(super) fn contradiction(schema: &Json) -> Option<String> {
     let crossed = BOUNDS.iter().find(
         |(low, high)| matches!((number(low), number(high)), (Some(low), Some(high)) if low > high),
     );
-    crossed.map(|(low, high)| format!("its `{low}` is above its `{high}`"))
+    crossed.map(|(low, high)| format!("its `{low}` is greater than its `{high}`"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The contract of a tool as a plan file would declare it.
+//! Renders the contract of a tool as a plan file would declare it.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use crate::types::{Parameter, Signature, Type, TypeNames};
 use super::Plan;
 use super::finding::quoted;
 
-/// The parts of a `tool` item, for whoever lays them out.
+/// The parts of a `tool` item, to be laid out by the caller.
 #[derive(Clone, Debug)]
 pub struct Declaration {
-    /// The name with its namespace, in back quotes where it needs them.
+    /// Name with its namespace, in back quotes where needed.
     pub name: String,
     /// Each as `name: T` or `name?: T`.
     pub parameters: Vec<String>,
     pub returns: String,
-    /// The class, the errors and the key, with a space before each; empty where nothing is declared.
+    /// Effect class, errors and key, with a space before each; empty if nothing is declared.
     pub clauses: String,
 }
 
 impl Declaration {
-    /// The parts of a tool's declaration, with names in the place of the types that have one.
+    /// Returns the parts of a tool's declaration; types that have a name in `names` are written by name.
     #[must_use]
     pub fn new(tool: &Signature, names: &TypeNames) -> Self {
         let parameter = |parameter: &Parameter| {
@@ -48,14 +48,14 @@ impl Declaration {
     }
 }
 
-/// The name of a tool as plans call it: with its namespace, in back quotes where it needs them.
+/// Returns the name of a tool as plans call it: with its namespace, in back quotes where needed.
 #[must_use]
 pub fn spelled_name(tool: &Signature) -> String {
     format!("{}.{}", quoted(&tool.namespace), quoted(&tool.name))
 }
 
 impl Plan {
-    /// The plan as a tool: what it takes, what it replies, and what it changes at most.
+    /// Returns the plan as a tool: its inputs, its reply type and its highest effect class.
     #[must_use]
     pub fn contract(&self, namespace: Arc<str>) -> Signature {
         let parameters = self.parameters.iter().map(|input| Parameter {
@@ -77,8 +77,8 @@ impl Plan {
     }
 }
 
-/// The text of a `tool` item with this contract and its documentation, as one line that is to be formatted. What only a JSON
-/// Schema can say is left out.
+/// Returns the text of a `tool` item with this contract and its documentation, on one unformatted line. Constraints
+/// that only JSON Schema can express are left out.
 #[must_use]
 pub fn declaration(tool: &Signature) -> String {
     let description = tool.description.as_deref().unwrap_or_default();
@@ -95,8 +95,8 @@ pub fn declaration(tool: &Signature) -> String {
     )
 }
 
-/// The text of a plan that makes one call and gives what that gives. Its inputs are the arguments with these names, typed as
-/// the tool takes them; what is no argument of it is one all the same, for the check to tell.
+/// Returns the text of a plan that makes one call and replies with its result. The inputs are the arguments `given`,
+/// with the types of the tool's parameters; an unknown argument becomes an input too, and the check reports it.
 #[must_use]
 pub fn plan_of_call(tool: &Signature, given: &[&str]) -> String {
     let input = |name: &&str| {
@@ -119,7 +119,7 @@ pub fn plan_of_call(tool: &Signature, given: &[&str]) -> String {
     )
 }
 
-/// A type that a plan can write; what a finding has spoken of is any.
+/// Returns a type that can be written in a plan: an invalid type, which has been reported, becomes `any`.
 fn writable(ty: &Type) -> &Type {
     match ty {
         Type::Invalid => &Type::Any,

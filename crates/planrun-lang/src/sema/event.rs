@@ -1,4 +1,4 @@
-//! The conditions of listeners and of `wait for`: steps, tasks, the plan and signals.
+//! Checks the conditions of listeners and of `wait for`: steps, tasks, the plan and signals.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::syntax::ast;
 
 /// The name of the plan itself.
 const PLAN: &str = "plan";
-/// The word that tests any end.
+/// The word that tests for any end state.
 const SETTLED: &str = "settled";
 
 /// Checks the condition of a listener or a `wait for`.
@@ -58,8 +58,8 @@ fn check_event_kind(checker: &mut PlanChecker<'_>, condition: &ast::Expr) -> Eve
         ast::ExprKind::Is { subject, state } => check_event_state(checker, subject, state),
         ast::ExprKind::Name(name) => check_event_subject(checker, name, condition.span),
         _ => {
-            let message = "an event speaks of steps, tasks, `plan` and signals";
-            let help = "write `x is done`, `signal \"name\"`, or join such with `&&` and `||`; other conditions go behind `when`";
+            let message = "an event can only refer to steps, tasks, `plan` and signals";
+            let help = "write `x is done` or `signal \"name\"`, combined with `&&` and `||`; put other conditions after `when`";
             checker.report(
                 Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, condition.span, message).help(help),
             );
@@ -68,7 +68,7 @@ fn check_event_kind(checker: &mut PlanChecker<'_>, condition: &ast::Expr) -> Eve
     }
 }
 
-/// `x is STATE`
+/// Checks `x is STATE`.
 fn check_event_state(
     checker: &mut PlanChecker<'_>,
     subject: &ast::Expr,
@@ -92,7 +92,7 @@ fn check_event_state(
             let Some(task) = checker.tasks.get(id.0 as usize) else {
                 return EventKind::Damaged;
             };
-            // A status of that name wins.
+            // A status with that name takes precedence.
             let settled = (word == SETTLED).then_some(TaskTest::Settled);
             if let Some(test) = task.status(word).map(TaskTest::Is).or(settled) {
                 return EventKind::Task { task: id, test };
@@ -142,7 +142,7 @@ fn report_no_state(
     EventKind::Damaged
 }
 
-/// A bare name: any event of it.
+/// Checks a bare name, which matches any of its events.
 fn check_event_subject(checker: &mut PlanChecker<'_>, name: &Arc<str>, span: Span) -> EventKind {
     checker.note_read(name);
     if &**name == PLAN {
@@ -163,17 +163,16 @@ fn check_event_subject(checker: &mut PlanChecker<'_>, name: &Arc<str>, span: Spa
             };
         }
         Lookup::Found(_) | Lookup::Namespace => {
-            let message =
-                format!("`{name}` is neither a step nor a task, so nothing happens to it");
+            let message = format!("`{name}` is neither a step nor a task, so it has no events");
             checker.report(Diagnostic::new(&codes::names::UNKNOWN_NAME, span, message));
         }
         Lookup::Later(later) => {
-            let message = format!("`{name}` comes later");
+            let message = format!("`{name}` is defined later");
             let diagnostic = Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, span, message);
             checker.report(
                 diagnostic
-                    .label(later, "it is introduced here")
-                    .help("move this below"),
+                    .label(later, "it is defined here")
+                    .help("move this below its definition"),
             );
         }
         Lookup::Missing => {
@@ -186,7 +185,7 @@ fn check_event_subject(checker: &mut PlanChecker<'_>, name: &Arc<str>, span: Spa
     EventKind::Damaged
 }
 
-/// The opposite of a condition. Only parts that speak of one thing are negated, so that each still brings what it would.
+/// Returns the negation of a condition. Only leaves are negated, so that each still has its value.
 fn negated(event: Event) -> Event {
     let all = |parts: Vec<Event>| parts.into_iter().map(negated).collect();
     let kind = match event.kind {

@@ -1,4 +1,4 @@
-//! Files: items, what they use, and the plans that come out.
+//! Checks files: their items, the files they use, and the resulting plans.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,28 +19,29 @@ use crate::syntax::{self, ast};
 use crate::types::{Effect, KEY_TTL, Parameter, Signature, Type};
 use crate::value::Value;
 
-/// The conditions around the statements and names of a file, counted for each of them: its plans share them.
+/// Maximum number of conditions around the statements and names of a file, counted for each of them; the plans of a
+/// file share it.
 const MAX_CONDITIONS: usize = 32_000_000;
 const MAX_PLAN_CONDITIONS: usize = 4_000_000;
 
-/// What came out of a file: the plans without errors, and every finding in source order.
+/// The result of checking a file: the plans, and every diagnostic in source order.
 #[derive(Debug)]
 pub struct CheckedFile {
     /// In source order.
     pub plans: Vec<Arc<Plan>>,
-    /// In source order; without those whose plan is not known.
+    /// In source order, except tests whose plan is not known.
     pub tests: Vec<Arc<Test>>,
     pub diagnostics: Vec<Diagnostic>,
-    /// The file as written.
+    /// The syntax tree of the file.
     pub tree: ast::File,
-    /// Whether all of its text could be read.
+    /// Whether all of its text could be parsed.
     pub whole: bool,
-    /// How many tools have a result that is read and not known before the run.
+    /// Number of tools whose results are read although their type is not known before the run.
     pub unknown: usize,
 }
 
 impl CheckedFile {
-    /// Every plan with how it was written, in source order.
+    /// Returns every plan with its syntax tree, in source order.
     pub fn plans_as_written(&self) -> impl Iterator<Item = (&Plan, &ast::Plan)> {
         let mut plans = self.plans.iter().map(|plan| &**plan).peekable();
         self.tree
@@ -58,15 +59,15 @@ impl CheckedFile {
 
 /// Other plan files, for `use "./other.plan" as name`.
 pub trait Files {
-    /// The text of the file that `path`, as written in the file `from`, leads to.
+    /// Reads the file that `path`, as written in the file `from`, refers to.
     ///
     /// # Errors
-    /// One sentence that says why it cannot be read.
+    /// Returns an error if the file cannot be read: one sentence with the reason.
     fn read(&self, from: &str, path: &str) -> Result<SourceFile, String>;
 }
 
-/// The first half of a check: syntax, names and types of one file, against the tools that there are. No rule is applied, and
-/// no comment that allows findings: the complete check is `lint::check_file`.
+/// Checks syntax, names and types of one file against the given tools. Applies no lint rules and no comments that allow
+/// diagnostics; the complete check is `lint::check_file`.
 #[must_use]
 pub fn check_without_rules(source: &SourceFile, tools: &Tools, files: &dyn Files) -> CheckedFile {
     Session {
@@ -74,13 +75,13 @@ pub fn check_without_rules(source: &SourceFile, tools: &Tools, files: &dyn Files
         files,
         stack: Vec::new(),
         known: BTreeMap::new(),
-        circles: Vec::new(),
+        cycles: Vec::new(),
     }
     .file(source)
 }
 
-/// The tools that a text declares with `tool` items, in source order, and what is wrong with it: a contract that somebody
-/// writes as a plan would. Plans and tests in it are left out.
+/// Returns the tools that a text declares with `tool` items, in source order, and its diagnostics. Used for contracts
+/// that are written in plan syntax; plans and tests in the text are ignored.
 #[must_use]
 pub fn declared_tools(source: &SourceFile) -> (Vec<Arc<Signature>>, Vec<Diagnostic>) {
     let syntax::Parsed {
@@ -99,16 +100,16 @@ pub fn declared_tools(source: &SourceFile) -> (Vec<Arc<Signature>>, Vec<Diagnost
     (declared.collect(), diagnostics)
 }
 
-/// One walk over a file and those that it uses.
+/// Check of one file and of those that it uses.
 struct Session<'a> {
     tools: &'a Tools,
     files: &'a dyn Files,
     /// The files being checked, outermost first.
     stack: Vec<String>,
-    /// The files that have been checked: their plans, or how many errors they have.
+    /// The files that have been checked: their plans, or the number of their errors.
     known: BTreeMap<String, Result<Vec<Arc<Plan>>, usize>>,
-    /// The ways in which files lead back to themselves.
-    circles: Vec<Vec<String>>,
+    /// The cycles of files that use each other.
+    cycles: Vec<Vec<String>>,
 }
 
 impl Session<'_> {
@@ -143,13 +144,13 @@ impl Session<'_> {
             super::plan_item::check(file, &shared, &mut types, &mut called, &mut diagnostics);
         let tests = super::test::check(file, &plans, &shared, &mut called, &mut diagnostics);
         if whole {
-            // What could not be read may well have used them.
+            // Text that could not be parsed may use them.
             unused_items(&uses, &called, &types, file, &mut diagnostics);
         }
         self.stack.pop();
         tidy_removals(source, diagnostics.get_mut(read..).unwrap_or_default());
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
-        once_a_tool(&mut diagnostics);
+        dedup_per_tool(&mut diagnostics);
         let unknown = diagnostics
             .iter()
             .filter(|found| *found.code == codes::types::UNKNOWN_READ)
@@ -202,7 +203,7 @@ impl Session<'_> {
                         let namespace = if tools.has_namespace(&written.name.text) {
                             Namespace::Tools(written.name.text.clone())
                         } else if !item.is_written() {
-                            // It is reported wherever it is called.
+                            // Reported at each call.
                             continue;
                         } else {
                             // A damaged `tool` item of the namespace has been reported.
@@ -235,15 +236,15 @@ impl Session<'_> {
         let other = match self.files.read(source.name(), &path.text) {
             Ok(other) => other,
             Err(reason) => {
-                let help = "the path is relative to this file and begins with `./` or `../`";
+                let help = "write a path relative to this file that begins with `./` or `../`";
                 diagnostics.push(unresolved(reason).help(help));
                 return Namespace::Unresolved;
             }
         };
         if let Some(start) = self.stack.iter().position(|open| open == other.name()) {
-            self.circles
+            self.cycles
                 .push(self.stack.get(start..).unwrap_or_default().to_vec());
-            diagnostics.extend(self.circle(source, &other, path.span));
+            diagnostics.extend(self.cycle(source, &other, path.span));
             return Namespace::Unresolved;
         }
         if self.stack.len() >= 32 {
@@ -256,7 +257,7 @@ impl Session<'_> {
             Ok(plans) => return Namespace::Plans(plans),
             Err(errors) => errors,
         };
-        diagnostics.push(self.circle(source, &other, path.span).unwrap_or_else(|| {
+        diagnostics.push(self.cycle(source, &other, path.span).unwrap_or_else(|| {
             let message = format!(
                 "`{}` has {errors} error{}",
                 path.text,
@@ -267,7 +268,7 @@ impl Session<'_> {
         Namespace::Unresolved
     }
 
-    /// The plans of another file, or how many errors it has. Each file is checked once.
+    /// Returns the plans of another file, or the number of its errors. Each file is checked once.
     fn plans(&mut self, other: &SourceFile) -> Result<Vec<Arc<Plan>>, usize> {
         if let Some(known) = self.known.get(other.name()) {
             return known.clone();
@@ -287,29 +288,31 @@ impl Session<'_> {
         result
     }
 
-    /// What is said where one file uses another and both are part of a circle.
-    fn circle(&self, source: &SourceFile, other: &SourceFile, span: Span) -> Option<Diagnostic> {
-        let place =
-            |way: &[String], file: &SourceFile| way.iter().position(|name| name == file.name());
-        let (way, start) = self.circles.iter().find_map(|way| {
-            let start = place(way, source)?;
-            (place(way, other)? == (start + 1) % way.len()).then_some((way, start))
+    /// Creates the diagnostic for a `use` that is part of a cycle of files; `None` if it is not.
+    fn cycle(&self, source: &SourceFile, other: &SourceFile, span: Span) -> Option<Diagnostic> {
+        let place = |cycle_files: &[String], file: &SourceFile| {
+            cycle_files.iter().position(|name| name == file.name())
+        };
+        let (cycle_files, start) = self.cycles.iter().find_map(|cycle_files| {
+            let start = place(cycle_files, source)?;
+            (place(cycle_files, other)? == (start + 1) % cycle_files.len())
+                .then_some((cycle_files, start))
         })?;
-        let names = way
+        let names = cycle_files
             .iter()
             .cycle()
             .skip(start)
-            .take(way.len() + 1)
+            .take(cycle_files.len() + 1)
             .map(String::as_str)
             .collect::<Vec<_>>();
-        let message = format!("files use each other in a circle: {}", names.join(" → "));
-        let help = "a plan may not call itself, not even by way of others; move what both need into a third file";
+        let message = format!("files use each other in a cycle: {}", names.join(" → "));
+        let help = "move what both need into a third file: a plan may not call itself, directly or through others";
         Some(Diagnostic::new(&codes::names::RECURSIVE_PLAN, span, message).help(help))
     }
 }
 
 impl Tools {
-    /// These tools with the `tool` items of a file over them.
+    /// Adds the `tool` items of a file, which replace tools of the catalog.
     fn with_signatures(
         mut self,
         file: &ast::File,
@@ -336,7 +339,7 @@ impl Tools {
     }
 }
 
-/// The signature of a `tool` item: its result and class win over the catalog's.
+/// Returns the signature of a `tool` item: its result and effect class override those of the catalog.
 fn declared(
     tool: &ast::Tool,
     doc: Option<Arc<str>>,
@@ -374,7 +377,7 @@ fn declared(
     sensitive.retain(|path| !signature.sensitive.contains(path));
     signature.sensitive.extend(sensitive);
     signature.output_schema = None;
-    signature.gives_back = None;
+    signature.returned_argument = None;
     signature.effect_declared |= effect.is_some();
     if let Some(effect) = effect {
         signature.effect = effect;
@@ -390,7 +393,8 @@ fn declared(
     signature
 }
 
-/// Where a key makes repetitions harmless, repeating is harmless: that is what `idempotent` means.
+/// Sets the idempotency key. It makes repeated calls harmless, so the effect class becomes `idempotent` unless it is
+/// declared.
 fn take_key(signature: &mut Signature, key: &ast::Name) {
     signature.key_argument = Some(key.text.clone());
     signature.key_ttl = signature.key_ttl.or(Some(KEY_TTL));
@@ -399,7 +403,7 @@ fn take_key(signature: &mut Signature, key: &ast::Name) {
     }
 }
 
-/// Errors behind `fails` whose names are nearly those that the tool's contract declares.
+/// Reports errors after `fails` with a name close to one that the tool's contract declares.
 fn misspelt_fails(
     tool: &ast::Tool,
     known: Option<&Arc<Signature>>,
@@ -434,7 +438,7 @@ fn misspelt_fails(
     }
 }
 
-/// The parameters of a `tool` item, with what the catalog says of them beyond their types.
+/// Returns the parameters of a `tool` item, with the descriptions and schemas of the catalog.
 fn parameters(
     tool: &ast::Tool,
     known: Option<&Arc<Signature>>,
@@ -463,7 +467,7 @@ fn parameters(
     parameters
 }
 
-/// What is sent where a call leaves an argument out: a value of its type that is known now.
+/// Returns the default of a parameter, which is sent if a call omits the argument: a constant of its type.
 fn default_of(
     parameter: &ast::Parameter,
     default: &ast::Expr,
@@ -482,7 +486,7 @@ fn default_of(
     code.constant().cloned()
 }
 
-/// The places that a `tool` item calls secret, in its arguments and in its result.
+/// Returns the paths that a `tool` item declares as secret, in its arguments and in its result.
 fn sensitive(tool: &ast::Tool, types: &NamedTypes) -> Vec<Arc<str>> {
     let places = |name: &Arc<str>, ty: &ast::TypeExpr| {
         types
@@ -500,10 +504,10 @@ fn sensitive(tool: &ast::Tool, types: &NamedTypes) -> Vec<Arc<str>> {
         .collect()
 }
 
-/// A `use` of a namespace that nothing declares.
+/// Creates the diagnostic for a `use` of a namespace that does not exist.
 fn no_namespace(name: &ast::Name, tools: &Tools) -> Diagnostic {
     if tools.unlocked.contains(&name.text) {
-        let message = format!("nobody has pinned what tools `{}` has", name.text);
+        let message = format!("the tools of `{}` are not locked", name.text);
         let finding = Diagnostic::new(&codes::contracts::UNLOCKED_TOOL, name.span, message);
         return finding.help("run `planrun tools lock`");
     }
@@ -521,15 +525,15 @@ fn no_namespace(name: &ast::Name, tools: &Tools) -> Diagnostic {
     }
 }
 
-/// Leaves the first of what is said of a tool each time that it is called.
-fn once_a_tool(diagnostics: &mut Vec<Diagnostic>) {
-    let mut told = BTreeSet::new();
+/// Keeps only the first of the diagnostics about a tool that are repeated at each call.
+fn dedup_per_tool(diagnostics: &mut Vec<Diagnostic>) {
+    let mut seen = BTreeSet::new();
     diagnostics.retain(|found| {
         let repeats = [
             &codes::types::UNKNOWN_READ,
             &codes::types::UNSATISFIABLE_SCHEMA,
         ]
         .contains(&found.code);
-        !repeats || told.insert(found.message.clone())
+        !repeats || seen.insert(found.message.clone())
     });
 }

@@ -1,4 +1,4 @@
-//! The findings that several parts of the checker make: one constructor each.
+//! Diagnostics that several parts of the checker create, with one constructor each.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use crate::diag::{Code, Diagnostic, Near, codes, nearest};
 use crate::source::Span;
 use crate::syntax::ast;
 
-/// How many names a message lists before it says how many more there are.
+/// Maximum number of names that a message lists before it gives the number of the others.
 const LISTED: usize = 12;
 
-/// A name that does not exist, with what does and the nearest of it.
+/// Creates the diagnostic for an unknown name, with the known ones and the nearest of them.
 pub(super) fn unknown<'a>(
     code: &'static Code,
     what: &str,
@@ -17,13 +17,13 @@ pub(super) fn unknown<'a>(
     span: Span,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Diagnostic {
-    // Classes and codes have marks of their own, which no back quotes stand around.
+    // Error classes and diagnostic codes are written without back quotes.
     let whole = code == &codes::names::UNKNOWN_ERROR_CLASS || code == &codes::tests::UNKNOWN_CODE;
     let written = |near: &str| if whole { near.to_owned() } else { quoted(near) };
     unknown_as(code, what, name, span, candidates, written)
 }
 
-/// The same, with the nearest, where there is one.
+/// Like [`unknown`], but also returns the nearest name if there is one.
 pub(super) fn unknown_near<'a>(
     code: &'static Code,
     what: &str,
@@ -34,8 +34,8 @@ pub(super) fn unknown_near<'a>(
     suggest(code, what, name, span, candidates.collect(), quoted)
 }
 
-/// The same, with the only one that can be meant. Where it may be another there is no fix: nothing else is held against the
-/// one that it would write, so it could lead to other errors.
+/// Like [`unknown`], but also returns the name that must be intended. If it is not certain there is no fix: the rest of
+/// the text is not checked against that name, so the fix could cause other errors.
 pub(super) fn unknown_meant<'a>(
     code: &'static Code,
     what: &str,
@@ -50,7 +50,7 @@ pub(super) fn unknown_meant<'a>(
     (diagnostic, meant)
 }
 
-/// The same, of something that is written in a form of its own.
+/// Like [`unknown`], for names that are written in a special form.
 pub(super) fn unknown_as<'a>(
     code: &'static Code,
     what: &str,
@@ -81,8 +81,8 @@ fn suggest<'a>(
         Some(near) => diagnostic.did_you_mean(near, span, written(near.name)),
         None if candidates.is_empty() => diagnostic,
         None => {
-            let verb = if candidates.len() == 1 { "is" } else { "are" };
-            diagnostic.help(format!("there {verb} {}", listed(&candidates)))
+            let one_of = if candidates.len() == 1 { "" } else { "one of " };
+            diagnostic.help(format!("use {one_of}{}", listed(&candidates)))
         }
     };
     if let Some(Near { name: near, .. }) = near {
@@ -92,7 +92,8 @@ fn suggest<'a>(
     (diagnostic.available(candidates), near)
 }
 
-/// An error class that ends as this one does: `expired` for `denied.expired`, which can mean no other since it has no family.
+/// Returns the error class with the same last part as a dotted name, such as `expired` for `denied.expired`; it is
+/// certain if that class has no family.
 fn same_end<'a>(code: &'static Code, name: &str, candidates: &[&'a str]) -> Option<Near<'a>> {
     let (_, end) = name
         .rsplit_once('.')
@@ -107,7 +108,7 @@ fn same_end<'a>(code: &'static Code, name: &str, candidates: &[&'a str]) -> Opti
     })
 }
 
-/// A second thing of the same name.
+/// Creates the diagnostic for a second definition of a name.
 pub(super) fn duplicate_name(what: &str, name: &ast::Name, first: Span) -> Diagnostic {
     Diagnostic::new(
         &codes::names::DUPLICATE_NAME,
@@ -116,22 +117,22 @@ pub(super) fn duplicate_name(what: &str, name: &ast::Name, first: Span) -> Diagn
     )
     .note("again here")
     .label(first, "first here")
-    .help("names are unique in their block, so that every step has one path; rename one of them")
+    .help("rename one of them: names are unique in their block, so that every step has one path")
 }
 
-/// A name of a block around which the same name stands already.
+/// Creates the diagnostic for a name that is already defined around its block.
 pub(super) fn hiding_name(what: &str, name: &ast::Name, outer: Span) -> Diagnostic {
     let message = format!(
-        "the {what} `{}` would hide what has this name outside of its block",
+        "the {what} `{}` would hide the same name in an enclosing block",
         name.text
     );
     Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message)
-        .note("this one is inside")
-        .label(outer, "this one could not be read any more")
-        .help("blocks beside each other may use the same name, but none that stands around them; rename one of the two")
+        .note("this is the inner one")
+        .label(outer, "this one would be hidden")
+        .help("rename one of the two: sibling blocks may use the same name, but nested blocks may not")
 }
 
-/// Names in back quotes, with a count of those left out.
+/// Returns names in back quotes, and the number of those left out.
 pub(super) fn listed(names: &[&str]) -> String {
     let mut text = names
         .iter()
@@ -146,12 +147,12 @@ pub(super) fn listed(names: &[&str]) -> String {
     text
 }
 
-/// Names with dots between them, as they stand in a plan.
+/// Returns dotted names as a plan writes them.
 pub(super) fn quoted_path(path: &str) -> String {
     path.split('.').map(quoted).collect::<Vec<_>>().join(".")
 }
 
-/// A name as it stands in a plan: in back quotes where it is no identifier.
+/// Returns a name as a plan writes it: in back quotes unless it is an identifier.
 pub(super) fn quoted(name: &str) -> String {
     let mut characters = name.chars();
     let starts = characters

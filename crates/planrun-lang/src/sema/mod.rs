@@ -1,17 +1,17 @@
-//! Names, scopes, types and effects: from a tree to a checked plan.
+//! Semantic analysis: resolves names, scopes, types and effects, and produces checked plans.
 
 mod agent_check;
 mod annotation;
 mod arm;
-mod aside;
+mod auxiliary;
 mod backoff;
 mod block;
 mod blocks;
 mod body;
-mod brought;
 mod call;
 mod callable;
 mod callee;
+mod candidates;
 mod checker;
 mod clause;
 mod context;
@@ -19,10 +19,10 @@ mod contract;
 mod contradiction;
 mod declaration;
 mod event;
+mod event_value;
 pub mod expr;
 mod file;
 mod finding;
-mod made;
 mod names;
 mod own_plans;
 mod passed_on;

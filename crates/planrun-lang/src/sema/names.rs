@@ -1,4 +1,4 @@
-//! The names of a plan while it is checked: frames, what is introduced further down, and the facts that hold.
+//! The names of a plan during the check: frames, names introduced later, and the facts that hold.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -11,11 +11,11 @@ use super::scope::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};
 use crate::source::Span;
 use crate::types::Type;
 
-/// Beyond so many conditions an end in an `if` says nothing of what stands below it.
+/// Maximum number of conditions around an end in an `if`; beyond it, the end proves nothing below the `if`.
 const MAX_CONDITIONS: usize = 50;
-/// So many ends in a branch are remembered outside of it.
+/// Maximum number of ends in a branch that are remembered outside of it.
 const MAX_ENDS: usize = 20;
-/// So often a plan is told which names could have been meant: each time, all of them are looked at.
+/// Maximum number of suggestions for unknown names in a plan, since each one compares all names.
 const MAX_SEARCHES: usize = 200;
 
 /// Everything that can be named at one place of a plan.
@@ -24,31 +24,31 @@ pub(super) struct Names {
     frames: Vec<Frame>,
     /// The namespaces of the file.
     namespaces: BTreeSet<Arc<str>>,
-    /// The plans of the file, which all of them share.
+    /// The plans of the file; shared by all of them.
     plans: Arc<BTreeSet<Arc<str>>>,
     known: Knowledge,
-    /// The guards of `known`, as all names have them that are introduced under them.
+    /// The guards of `known`, shared by all names that are introduced under them.
     guard: Option<Arc<[Atom]>>,
     /// The branches of `if`s around this place, outermost first.
     branches: Vec<Branch>,
-    /// How many `if`s there have been.
+    /// Number of `if`s so far.
     ifs: u32,
-    /// How many conditions stand around the names that were introduced, counted for each.
+    /// Total number of conditions around introduced names, counted for each name.
     pub conditions: usize,
-    /// How often names were looked for in place of one that is not there.
+    /// Number of searches for suggestions so far.
     searches: Cell<usize>,
 }
 
 /// What is known at one place of a plan.
 #[derive(Clone, Debug, Default)]
 struct Knowledge {
-    /// The guards, and what ends above have left.
+    /// The guards, and what ends above have proved.
     facts: Vec<Atom>,
-    /// The guards alone: what ends above have left holds in the same flow only, not in listeners.
+    /// Only the guards: what ends above have proved holds in the same flow, but not in listeners.
     guards: Vec<Atom>,
-    /// Conditions that do not hold together, since an end above would have been taken.
+    /// Conditions that do not hold together, since otherwise the plan or block would have ended above.
     excluded: Vec<Arc<[Atom]>>,
-    /// The same for all ends above, also where a fact says it.
+    /// The same for all ends above, including those that are expressed as facts.
     ends: Vec<Arc<[Atom]>>,
 }
 
@@ -59,7 +59,7 @@ struct Branch {
     arm: usize,
 }
 
-/// How much was known at some place, to go back to.
+/// A state of the knowledge that can be restored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     facts: usize,
@@ -68,14 +68,14 @@ pub(super) struct Mark {
     ends: usize,
 }
 
-/// All that is known in the flow around a listener, whose firings know less.
-pub(super) struct Flow(Knowledge);
+/// What is known in the flow around a listener; its firings know less.
+pub(super) struct OuterKnowledge(Knowledge);
 
 /// The names of one frame.
 #[derive(Debug, Default)]
 struct Frame {
     entries: HashMap<Arc<str>, Entry>,
-    /// Names that the rest of this block introduces, each as often as it does so.
+    /// Names that the rest of this block introduces, once for each definition.
     later: HashMap<Arc<str>, Vec<Span>>,
     slots: u32,
 }
@@ -91,7 +91,7 @@ struct Entry {
     branches: Vec<Vec<Branch>>,
 }
 
-/// What is known of a name when it is introduced.
+/// A name to be introduced.
 pub(super) struct NewName<'a> {
     pub name: &'a Arc<str>,
     pub span: Span,
@@ -101,9 +101,9 @@ pub(super) struct NewName<'a> {
 
 /// Why a name cannot be introduced.
 pub(super) enum Collision {
-    /// The same block has it already, here.
+    /// The same block defines it already, at this span.
     Twice(Span),
-    /// It would hide a name of an outer block, which is introduced here.
+    /// It would hide a name of an outer block, which is introduced at this span.
     Hides(Span),
 }
 
@@ -131,12 +131,12 @@ impl Names {
         });
     }
 
-    /// Closes the innermost frame and tells how many slots it needs.
+    /// Closes the innermost frame, and returns the number of its slots.
     pub(super) fn close(&mut self) -> u32 {
         self.frames.pop().map_or(0, |frame| frame.slots)
     }
 
-    /// A slot of the innermost frame for a value without a name.
+    /// Allocates a slot of the innermost frame for a value without a name.
     pub(super) fn slot(&mut self) -> u32 {
         let Some(frame) = self.frames.last_mut() else {
             return 0;
@@ -145,8 +145,8 @@ impl Names {
         frame.slots - 1
     }
 
-    /// Introduces a name in the innermost frame, under the guards that hold now, and tells its slot. A name that another
-    /// branch of the same `if` has given keeps the slot that it has there.
+    /// Introduces a name in the innermost frame, under the current guards, and returns its slot. A name that another
+    /// branch of the same `if` defines keeps its slot.
     pub(super) fn introduce(&mut self, new: NewName<'_>) -> u32 {
         let guard = if new.kind == NameKind::Local {
             Arc::default()
@@ -183,7 +183,7 @@ impl Names {
                 .collect();
             entry.branches.push(self.branches.clone());
             if entry.kind != new.kind {
-                // Only what is a step in every branch has a state.
+                // A name only has a state if it is a step in every branch.
                 entry.kind = NameKind::Let;
             }
             return entry.slot;
@@ -201,13 +201,13 @@ impl Names {
         slot
     }
 
-    /// Whether a name may be given here once more: by a step or a `let`, in another branch of the same `if` than before.
+    /// Returns true if a name may be defined again: by a step or a `let`, in another branch of the same `if`.
     fn joins(&self, entry: &Entry, kind: NameKind) -> bool {
         let gives_value = |kind| matches!(kind, NameKind::Step | NameKind::Let);
-        gives_value(kind) && gives_value(entry.kind) && self.is_elsewhere(entry)
+        gives_value(kind) && gives_value(entry.kind) && self.is_in_other_branch(entry)
     }
 
-    /// Whether a name can be introduced in the innermost frame.
+    /// Checks whether a name can be introduced in the innermost frame.
     pub(super) fn claim(&self, name: &str, kind: NameKind) -> Result<(), Collision> {
         let Some((own, outer)) = self.frames.split_last() else {
             return Ok(());
@@ -233,7 +233,7 @@ impl Names {
         hidden.map_or(Ok(()), |span| Err(Collision::Hides(span)))
     }
 
-    /// The guards that hold now.
+    /// Returns the current guards.
     fn guard(&mut self) -> Arc<[Atom]> {
         if self.known.guards.is_empty() {
             return Arc::default();
@@ -243,7 +243,7 @@ impl Names {
             .clone()
     }
 
-    /// The type that a name of the innermost frame has from now on, as its last statement gives it.
+    /// Changes the type of a name of the innermost frame, as its last definition gives it.
     pub(super) fn retype(&mut self, name: &str, ty: Type, winner: Option<Type>) {
         let entry = self
             .frames
@@ -257,7 +257,7 @@ impl Names {
         entry.definitions = definitions.into();
     }
 
-    /// The type of slot 0 of the innermost frame.
+    /// Returns the type of slot 0 of the innermost frame.
     pub(super) fn first_type(&self) -> Option<Type> {
         let frame = self.frames.last()?;
         let first = frame.entries.values().find(|entry| entry.slot == 0)?;
@@ -276,7 +276,7 @@ impl Names {
         self.ifs += 1;
     }
 
-    /// Goes on to the next branch of the innermost `if`.
+    /// Moves to the next branch of the innermost `if`.
     pub(super) fn next_branch(&mut self) {
         if let Some(branch) = self.branches.last_mut() {
             branch.arm += 1;
@@ -288,7 +288,7 @@ impl Names {
         self.branches.pop();
     }
 
-    /// How much is known now.
+    /// Returns a mark of the current knowledge.
     pub(super) fn mark(&self) -> Mark {
         let Knowledge {
             facts,
@@ -304,7 +304,7 @@ impl Names {
         }
     }
 
-    /// Adds guards that hold from here on, and tells how much was known before.
+    /// Adds guards that hold from here on, and returns the mark before them.
     pub(super) fn assume(&mut self, atoms: Vec<Atom>) -> Mark {
         let before = self.mark();
         self.known.guards.extend(atoms.iter().cloned());
@@ -313,7 +313,8 @@ impl Names {
         before
     }
 
-    /// Adds what an end above has left: it holds from here on, and makes nothing absent that is introduced below.
+    /// Adds what an end above has proved: it holds from here on, and does not make names that are introduced below
+    /// absent.
     pub(super) fn prove(&mut self, atoms: impl IntoIterator<Item = Atom>) {
         for atom in atoms {
             self.known.ends.push(opposite(&atom).into());
@@ -321,7 +322,7 @@ impl Names {
         }
     }
 
-    /// Adds that these conditions do not hold together, since an end above would have been taken.
+    /// Adds conditions that do not hold together, since otherwise the plan or block would have ended above.
     pub(super) fn exclude(&mut self, mut atoms: Vec<Atom>) {
         atoms.retain(|atom| !self.known.facts.contains(atom));
         if let [only] = atoms.as_slice() {
@@ -333,9 +334,9 @@ impl Names {
         }
     }
 
-    /// What the ends since `first` leave behind when the guards since then are left: those guards, together with the
-    /// conditions of each end, do not hold. `ended` where the branch ends in any case.
-    pub(super) fn left_behind(&self, first: Mark, ended: bool) -> Vec<Vec<Atom>> {
+    /// Returns the conditions that do not hold together when the guards since `first` end: those guards with the
+    /// conditions of each end since then, or only the guards if `ended`, which is set if the branch always ends.
+    pub(super) fn excluded_by_ends(&self, first: Mark, ended: bool) -> Vec<Vec<Atom>> {
         let guards = self.known.guards.get(first.guards..).unwrap_or_default();
         if guards.len() > MAX_CONDITIONS {
             return Vec::new();
@@ -350,7 +351,7 @@ impl Names {
             .collect()
     }
 
-    /// Goes back to what was known at some place.
+    /// Restores the knowledge of a mark.
     pub(super) fn forget(&mut self, mark: Mark) {
         self.known.facts.truncate(mark.facts);
         self.known.guards.truncate(mark.guards);
@@ -359,7 +360,7 @@ impl Names {
         self.guard = None;
     }
 
-    /// Whether a guard around this place says that a condition holds, or that it does not.
+    /// Returns true if a guard around this place requires the condition or its negation.
     pub(super) fn is_guarded_by(&self, condition: &str) -> bool {
         self.known
             .guards
@@ -367,20 +368,20 @@ impl Names {
             .any(|guard| *guard.text == *condition)
     }
 
-    /// Leaves the flow: in the firings of a listener only the guards around it hold.
-    pub(super) fn leave_flow(&mut self) -> Flow {
+    /// Restricts the knowledge to the guards, since nothing else holds in the firings of a listener.
+    pub(super) fn enter_listener(&mut self) -> OuterKnowledge {
         let guards = self.known.guards.clone();
         let alone = Knowledge {
             facts: guards.clone(),
             guards,
             ..Knowledge::default()
         };
-        Flow(std::mem::replace(&mut self.known, alone))
+        OuterKnowledge(std::mem::replace(&mut self.known, alone))
     }
 
-    /// Comes back from a listener.
-    pub(super) fn back_to(&mut self, flow: Flow) {
-        self.known = flow.0;
+    /// Restores the knowledge around a listener.
+    pub(super) fn leave_listener(&mut self, outer: OuterKnowledge) {
+        self.known = outer.0;
         self.guard = None;
     }
 
@@ -388,8 +389,8 @@ impl Names {
         self.namespaces.contains(name)
     }
 
-    /// Whether every statement that gives a name stands in a branch that this place is not in.
-    fn is_elsewhere(&self, entry: &Entry) -> bool {
+    /// Returns true if every definition of a name is in another branch than this place.
+    fn is_in_other_branch(&self, entry: &Entry) -> bool {
         let exclusive = |other: &Vec<Branch>| {
             let parting = other
                 .iter()
@@ -406,7 +407,7 @@ impl Scope for Names {
         for (up, frame) in self.frames.iter().rev().enumerate() {
             if let Some(entry) = frame.entries.get(name) {
                 let later = frame.later.get(name).and_then(|spans| spans.first());
-                if let Some(span) = later.filter(|_| self.is_elsewhere(entry)) {
+                if let Some(span) = later.filter(|_| self.is_in_other_branch(entry)) {
                     return Lookup::Later(*span);
                 }
                 let place = Place {

@@ -1,4 +1,4 @@
-//! Plans of a file that call each other by their names: in which order they are checked, and that none calls itself.
+//! Orders the plans of a file by their calls of each other, and rejects recursion.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,28 +9,28 @@ use crate::diag::{Diagnostic, closest, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 
-/// The plans of a file that have been checked so far, by name; nothing for those that cannot be called.
+/// The plans of a file that have been checked so far, by name; `None` for those that cannot be called.
 pub(super) type OwnPlans = BTreeMap<Arc<str>, Option<Arc<Plan>>>;
 
-/// How deep plans of a file may call each other.
+/// Maximum depth of calls between plans of a file.
 const MAX_ROWS: usize = 32;
-/// How many plans a call may start in all, each counted as often as it is called.
+/// Maximum number of plans that a call may start in total, each counted as often as it is called.
 const MAX_PLANS: usize = 10_000;
 
 /// A call of another plan of the file.
-struct Onward {
-    /// The index of the plan that is called.
+struct PlanCall {
+    /// Index of the called plan.
     callee: usize,
     span: Span,
-    /// Whether a call is only meant: the name is misspelt, or a value is wanted at its place.
-    meant: bool,
+    /// Whether the call is only presumed: the name is misspelled, or the place requires a value.
+    presumed: bool,
 }
 
-/// Which plans are checked after which.
+/// The order in which plans are checked.
 pub(super) struct CallOrder {
-    /// Indices of plans: each calls only plans of rows before its own.
+    /// Indices of plans: each plan only calls plans of earlier rows.
     pub rows: Vec<Vec<usize>>,
-    /// The places of calls that lead back to the plan in which they stand, or too deep. They have been reported.
+    /// Spans of calls that close a cycle or are nested too deep. They have been reported.
     pub circular: BTreeSet<Span>,
 }
 
@@ -69,28 +69,29 @@ impl CallOrder {
     }
 }
 
-/// A plan whose calls are known.
+/// A plan whose calls have been processed.
 #[derive(Clone, Copy)]
 struct Done {
-    /// One more than the highest of the plans that it calls.
+    /// One more than the highest row of the plans that it calls.
     row: usize,
-    /// How many plans it starts in all, itself included.
+    /// Number of plans that it starts in total, including itself.
     plans: usize,
 }
 
 /// A walk along the calls, from each plan in source order.
 struct Walk<'a> {
     plans: &'a [&'a ast::Plan],
-    calls: &'a [Vec<Onward>],
+    calls: &'a [Vec<PlanCall>],
     done: Vec<Option<Done>>,
     circular: BTreeSet<Span>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl Walk<'_> {
-    /// Finds the rows of a plan and of those that it calls. A stack of its own: a file may have any number of plans.
+    /// Computes the rows of a plan and of those that it calls. It uses its own stack, since a file may have any number
+    /// of plans.
     fn visit(&mut self, start: usize) {
-        // Plans under way with the number of the call that is looked at, outermost first.
+        // Plans being visited with the index of their next call, outermost first.
         let mut open: Vec<(usize, usize)> = Vec::new();
         let mut next = Some(start).filter(|start| self.done(*start).is_none());
         loop {
@@ -108,14 +109,14 @@ impl Walk<'_> {
             };
             *position += 1;
             if let Some(first) = open.iter().position(|(plan, _)| *plan == call.callee) {
-                let circle = open.get(first..).unwrap_or_default().to_vec();
-                let (_, inner) = circle.split_last().unwrap_or((&(0, 0), &[]));
-                if !call.meant
+                let cycle = open.get(first..).unwrap_or_default().to_vec();
+                let (_, inner) = cycle.split_last().unwrap_or((&(0, 0), &[]));
+                if !call.presumed
                     && !inner
                         .iter()
-                        .any(|open| self.under_way(open).is_some_and(|call| call.meant))
+                        .any(|open| self.current_call(open).is_some_and(|call| call.presumed))
                 {
-                    self.report(call, &circle);
+                    self.report(call, &cycle);
                 }
             } else if self.done(call.callee).is_none() {
                 next = Some(call.callee);
@@ -123,8 +124,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The call that is followed from a plan.
-    fn under_way(&self, (plan, position): &(usize, usize)) -> Option<&Onward> {
+    /// Returns the call of a plan that is being followed.
+    fn current_call(&self, (plan, position): &(usize, usize)) -> Option<&PlanCall> {
         self.calls.get(*plan)?.get(position.checked_sub(1)?)
     }
 
@@ -132,7 +133,7 @@ impl Walk<'_> {
         self.done.get(plan).copied().flatten()
     }
 
-    /// Everything that a plan calls is known: what that comes to. The calls that make it too much are reported.
+    /// Computes the row of a plan whose calls are all known, and reports the calls that exceed a limit.
     fn finish(&mut self, plan: usize) {
         let mut own = Done { row: 0, plans: 1 };
         for call in self.calls.get(plan).map_or(&[][..], Vec::as_slice) {
@@ -147,56 +148,54 @@ impl Walk<'_> {
                 own = with;
                 continue;
             }
-            if call.meant {
+            if call.presumed {
                 continue;
             }
             let message = if with.row < MAX_ROWS {
-                format!("the calls of this plan start more than {MAX_PLANS} plans in all")
+                format!("the calls of this plan start more than {MAX_PLANS} plans in total")
             } else {
                 format!("plans call each other more than {MAX_ROWS} levels deep")
             };
             self.circular.insert(call.span);
             let diagnostic = Diagnostic::new(&codes::text::TOO_DEEP, call.span, message);
-            self.diagnostics.push(
-                diagnostic
-                    .help("call fewer plans from plans, or let one of them do more by itself"),
-            );
+            self.diagnostics
+                .push(diagnostic.help("call fewer plans, or merge some of them"));
         }
         if let Some(place) = self.done.get_mut(plan) {
             *place = Some(own);
         }
     }
 
-    /// A call that leads back to a plan under way.
-    fn report(&mut self, call: &Onward, circle: &[(usize, usize)]) {
+    /// Reports a call that closes a cycle.
+    fn report(&mut self, call: &PlanCall, cycle: &[(usize, usize)]) {
         self.circular.insert(call.span);
         let name = |plan: usize| self.plans.get(plan).map_or("", |plan| &plan.name.text);
-        let names = circle
+        let names = cycle
             .iter()
             .map(|(plan, _)| name(*plan))
             .chain([name(call.callee)])
             .collect::<Vec<_>>();
-        let message = match circle {
+        let message = match cycle {
             [_] => format!("`{}` calls itself", name(call.callee)),
-            _ => format!("plans call each other in a circle: {}", names.join(" → ")),
+            _ => format!("plans call each other in a cycle: {}", names.join(" → ")),
         };
         let mut diagnostic = Diagnostic::new(&codes::names::RECURSIVE_PLAN, call.span, message)
-            .note("this call closes the circle")
+            .note("this call closes the cycle")
             .help(
-                "a plan may not call itself, not even by way of others; `repeat` goes round a bounded number of times",
+                "use `repeat` for a bounded loop: a plan may not call itself, directly or through others",
             );
-        let inner = circle.split_last().map_or(&[][..], |(_, before)| before);
+        let inner = cycle.split_last().map_or(&[][..], |(_, before)| before);
         for open in inner {
-            if let Some(on_the_way) = self.under_way(open) {
-                diagnostic = diagnostic.label(on_the_way.span, "it goes on from here");
+            if let Some(on_the_way) = self.current_call(open) {
+                diagnostic = diagnostic.label(on_the_way.span, "the cycle continues here");
             }
         }
         self.diagnostics.push(diagnostic);
     }
 }
 
-/// The calls of plans of the file in a body, in source order.
-fn calls_of(body: &ast::Block, names: &BTreeMap<&str, usize>) -> Vec<Onward> {
+/// Returns the calls of plans of the file in a body, in source order.
+fn calls_of(body: &ast::Block, names: &BTreeMap<&str, usize>) -> Vec<PlanCall> {
     let mut finder = Finder {
         names,
         calls: Vec::new(),
@@ -207,7 +206,7 @@ fn calls_of(body: &ast::Block, names: &BTreeMap<&str, usize>) -> Vec<Onward> {
 
 struct Finder<'a> {
     names: &'a BTreeMap<&'a str, usize>,
-    calls: Vec<Onward>,
+    calls: Vec<PlanCall>,
 }
 
 impl Finder<'_> {
@@ -223,17 +222,17 @@ impl Finder<'_> {
         }
     }
 
-    fn call(&mut self, expression: &ast::Expr, meant: bool) {
+    fn call(&mut self, expression: &ast::Expr, presumed: bool) {
         let Some(OwnCall { name, misspelt, .. }) = own_call(expression, self.names) else {
             return;
         };
         let near = || closest(&name.text, self.names.keys().copied());
         let plan = if misspelt { near() } else { Some(&*name.text) };
         if let Some(callee) = plan.and_then(|plan| self.names.get(plan)) {
-            self.calls.push(Onward {
+            self.calls.push(PlanCall {
                 callee: *callee,
                 span: expression.span,
-                meant: meant || misspelt,
+                presumed: presumed || misspelt,
             });
         }
     }
@@ -243,12 +242,12 @@ impl Finder<'_> {
 pub(super) struct OwnCall<'a> {
     pub name: &'a ast::Name,
     pub arguments: &'a [ast::Argument],
-    /// Whether there is no plan of this name.
+    /// Whether no plan has this name.
     pub misspelt: bool,
 }
 
-/// Reads a call of a plan of the file. A function of that name is meant where values are given by their place, and a plan
-/// whose name is misspelt where all arguments have names.
+/// Reads a call of a plan of the file; `None` for other expressions. Positional arguments mean a function of that name,
+/// and an unknown name with only named arguments means a misspelled plan.
 pub(super) fn own_call<'a, K: Borrow<str> + Ord, T>(
     expression: &'a ast::Expr,
     plans: &BTreeMap<K, T>,

@@ -1,5 +1,5 @@
-//! What a form takes over from the tools that its fields are passed on to, through other plans too: labels, contracts, and
-//! what must not be shown.
+//! Transfers labels, contracts and sensitive paths from the arguments of tools to the form fields that are passed to
+//! them, also through called plans.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::types::sensitive_arguments;
 use crate::types::{Contract, Parameter};
 use crate::value::{Key, Value};
 
-/// Hands to the forms among these statements what the calls below them say of their fields. `blocks` are the finished
-/// blocks of the plan, `plans` the ones that it calls.
-pub(super) fn take_over(
+/// Annotates the forms among these statements with what the calls below them say about their fields. `blocks` are the
+/// complete blocks of the plan, `plans` the ones that it calls.
+pub(super) fn annotate_forms(
     nodes: &mut [Node],
     blocks: &[Block],
     plans: &[Arc<Plan>],
@@ -34,15 +34,19 @@ pub(super) fn take_over(
                 .iter_mut()
                 .find(|field| field.name == passed.name)
             {
-                found.extend(passed.to.hand_to(field));
+                found.extend(passed.to.annotate(field));
             }
         }
     }
     found
 }
 
-/// Notes for the parameters of a plan which arguments of tools they become.
-pub(super) fn follow(parameters: &mut [PlanParameter], blocks: &[Block], plans: &[Arc<Plan>]) {
+/// Records to which arguments of tools the parameters of a plan are passed.
+pub(super) fn record_passed_arguments(
+    parameters: &mut [PlanParameter],
+    blocks: &[Block],
+    plans: &[Arc<Plan>],
+) {
     let Some(body) = blocks.first() else { return };
     let names: Vec<Arc<str>> = parameters
         .iter()
@@ -83,14 +87,14 @@ fn form_of(node: &mut Node) -> Option<&mut Input> {
     }
 }
 
-/// A field of a form, or a parameter of a plan, that is an argument of a tool, unchanged.
+/// A field of a form, or a parameter of a plan, that is passed unchanged as an argument of a tool.
 struct Passed {
     name: Arc<str>,
     to: PassedOn,
 }
 
 impl PassedOn {
-    fn hand_to(&self, field: &mut InputField) -> Option<Diagnostic> {
+    fn annotate(&self, field: &mut InputField) -> Option<Diagnostic> {
         let labelled = sensitive_arguments(&self.signature, &Value::Null);
         let secret = labelled.iter().filter_map(|path| {
             let rest = path.strip_prefix(&*self.argument)?;
@@ -107,7 +111,7 @@ impl PassedOn {
         broken
     }
 
-    /// A value written at the field that no call would take.
+    /// Reports a constant value of the field that breaks the contract of the argument.
     fn broken(
         &self,
         field: &InputField,
@@ -133,7 +137,7 @@ impl PassedOn {
                     Some(format!("{} {violation}", value.preview(60)))
                 })?;
             let message = format!(
-                "`{}` is passed on as `{}` of `{}`, and {violation}",
+                "`{}` is passed on as `{}` of `{}`, but {violation}",
                 field.name,
                 parameter.name,
                 self.signature.path()
@@ -144,7 +148,7 @@ impl PassedOn {
     }
 }
 
-/// Whose uses are looked for. The values lie in the frame of the statements that are read first.
+/// The values whose uses are searched. They are in the frame of the statements that are read first.
 #[derive(Clone, Copy)]
 enum Watched<'b> {
     /// The fields of the form in this slot.
@@ -162,7 +166,7 @@ impl Watched<'_> {
     }
 }
 
-/// Where values are read, and what has been found.
+/// A search for the uses of values.
 struct ReadFinder<'b> {
     blocks: &'b [Block],
     plans: &'b [Arc<Plan>],
@@ -197,7 +201,8 @@ fn passed_on(
 }
 
 impl ReadFinder<'_> {
-    /// Reads statements `up` frames further in than the values. Behind what a value may end no call is sure to be made.
+    /// Reads statements that are `up` frames inside the frame of the values. A call after a statement that may end the
+    /// block because of a value is not certain to be made.
     fn read(
         &mut self,
         (nodes, first): (&[Node], usize),
@@ -242,7 +247,7 @@ impl ReadFinder<'_> {
         if let StepKind::Call(call) = &step.kind {
             self.call(call, up, always);
         }
-        // What other blocks hold may be done never, or more than once.
+        // Other blocks may run never, or more than once.
         let once = always && matches!(step.kind, StepKind::Do(_));
         let mut inner = Vec::new();
         step.inner(&mut |block| inner.push(block));
@@ -293,7 +298,7 @@ impl ReadFinder<'_> {
         }
     }
 
-    /// What is watched that an expression is, and nothing else.
+    /// Returns the name of the watched value that an expression consists of.
     fn name(&self, code: &Code, up: u16) -> Option<Arc<str>> {
         match (self.watched, &code.root.op) {
             (Watched::Form(slot), Op::Path { base, links }) => {

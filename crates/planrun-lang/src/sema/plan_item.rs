@@ -1,4 +1,4 @@
-//! The plans of a file: the heads of each, and the checker that walks through its statements.
+//! Checks the plans of a file: their heads, then their statements.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use super::annotation::{NamedTypes, is_optional};
 use super::block::check_statements;
 use super::blocks::{BlockKind, Blocks};
 use super::body::ends;
+use super::candidates::Candidates;
 use super::checker::PlanChecker;
 use super::context::Contexts;
 use super::expr::Expectation;
 use super::finding::duplicate_name;
-use super::made::Made;
 use super::names::Names;
 use super::own_plans::{CallOrder, OwnPlans};
 use super::passed_on;
@@ -27,8 +27,8 @@ use crate::source::Span;
 use crate::syntax::{ast, map_parts};
 use crate::types::Type;
 
-/// Checks every plan, those first that others call. Beside that none sees into another, so in a large file many are
-/// checked at a time.
+/// Checks every plan, called plans first. Plans do not see each other otherwise, so in a large file several are checked
+/// at a time.
 pub(super) fn check(
     file: &ast::File,
     shared: &Shared<'_>,
@@ -39,7 +39,7 @@ pub(super) fn check(
     let plans = own_names(file, diagnostics);
     let trees = plans.iter().map(|(_, plan)| *plan).collect::<Vec<_>>();
     let CallOrder { rows, circular } = CallOrder::of(&trees, diagnostics);
-    let known = types.again();
+    let known = types.without_uses();
     let mut own = trees
         .iter()
         .map(|plan| (plan.name.text.clone(), None))
@@ -50,22 +50,22 @@ pub(super) fn check(
         let check = |index: &usize| {
             let (item, plan) = plans.get(*index)?;
             let mut found = Found {
-                types: known.again(),
+                types: known.without_uses(),
                 called: BTreeSet::new(),
                 diagnostics: Vec::new(),
             };
-            let around = Around {
+            let context = FileContext {
                 shared,
                 own: &own,
                 names: &names,
                 circular: &circular,
             };
-            let plan = check_plan(item, plan, around, &mut found);
+            let plan = check_plan(item, plan, context, &mut found);
             Some((*index, Arc::new(plan), found))
         };
-        let made = map_parts(shared.source, &row, check);
-        for (index, plan, found) in made.into_iter().flatten() {
-            types.join(found.types);
+        let checked = map_parts(shared.source, &row, check);
+        for (index, plan, found) in checked.into_iter().flatten() {
+            types.merge_uses(found.types);
             called.extend(found.called);
             diagnostics.extend(found.diagnostics);
             own.insert(plan.name.clone(), Some(plan.clone()));
@@ -77,9 +77,9 @@ pub(super) fn check(
     outcome.into_iter().flatten().collect()
 }
 
-/// What is around a plan in its file.
+/// What a plan needs of its file.
 #[derive(Clone, Copy)]
-struct Around<'a> {
+struct FileContext<'a> {
     shared: &'a Shared<'a>,
     own: &'a OwnPlans,
     /// The names of all plans of the file.
@@ -87,7 +87,7 @@ struct Around<'a> {
     circular: &'a BTreeSet<Span>,
 }
 
-/// What the check of one plan adds to that of its file.
+/// Results of the check of one plan, besides the plan.
 struct Found {
     types: NamedTypes,
     /// The namespaces that it calls.
@@ -95,7 +95,7 @@ struct Found {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// The plans but for those whose name another has before them, which are reported.
+/// Returns the plans without those that repeat a name, which are reported.
 fn own_names<'a>(
     file: &'a ast::File,
     diagnostics: &mut Vec<Diagnostic>,
@@ -116,13 +116,18 @@ fn own_names<'a>(
     plans
 }
 
-fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mut Found) -> Plan {
-    let Around {
+fn check_plan(
+    item: &ast::Item,
+    plan: &ast::Plan,
+    context: FileContext<'_>,
+    found: &mut Found,
+) -> Plan {
+    let FileContext {
         shared,
         own,
         names,
         circular,
-    } = around;
+    } = context;
     let mut contexts = Contexts::of_plan(&plan.body);
     loop {
         let declared = plan
@@ -147,14 +152,14 @@ fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mu
             replies: Vec::new(),
             read: HashSet::default(),
             valued: HashSet::default(),
-            made: Made::default(),
+            candidates: Candidates::default(),
             ambiguous: BTreeSet::new(),
             statement: None,
             undoing: false,
         };
         let result = check_plan_of_item(&mut checker, item, plan);
         contexts = checker.contexts;
-        if !contexts.again() {
+        if !contexts.next_round() {
             return result;
         }
         found.diagnostics.clear();
@@ -171,7 +176,7 @@ fn check_plan_of_item(checker: &mut PlanChecker<'_>, item: &ast::Item, plan: &as
     let does = checker
         .close_block()
         .map_or(Footprint::none(), |block| block.does);
-    passed_on::follow(&mut parameters, &checker.blocks.all, &checker.plans);
+    passed_on::record_passed_arguments(&mut parameters, &checker.blocks.all, &checker.plans);
     let always = plan
         .body
         .statements
@@ -238,7 +243,7 @@ fn check_parameters(
     outcome
 }
 
-/// The settings at the head of a plan; a second one of a kind is reported.
+/// Checks the settings at the head of a plan; reports a second one of the same kind.
 fn check_head(checker: &mut PlanChecker<'_>, body: &ast::Block) -> (Policy, Option<Grant>) {
     let (mut policy, mut allow) = (None, None);
     for statement in &body.statements {
@@ -252,10 +257,10 @@ fn check_head(checker: &mut PlanChecker<'_>, body: &ast::Block) -> (Policy, Opti
             _ => false,
         };
         if repeated {
-            let message = "these settings stand twice in this plan";
+            let message = "these settings occur twice in this plan";
             let diagnostic =
                 Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, statement.span, message);
-            checker.report(diagnostic.help("join them into one"));
+            checker.report(diagnostic.help("merge them into one"));
         }
     }
     (policy.unwrap_or_default(), allow)
@@ -267,13 +272,13 @@ fn check_replies_always(checker: &mut PlanChecker<'_>, plan: &ast::Plan, always:
         .statements
         .iter()
         .any(|statement| matches!(statement.kind, ast::StatementKind::Error));
-    let wanted = match &checker.declared {
+    let required = match &checker.declared {
         Some(ty) => {
             !always && !ty.admits_null() && !matches!(ty, Type::Any | Type::Invalid | Type::Never)
         }
         None => false,
     };
-    if !wanted || damaged {
+    if !required || damaged {
         return;
     }
     let ty = checker
@@ -282,7 +287,7 @@ fn check_replies_always(checker: &mut PlanChecker<'_>, plan: &ast::Plan, always:
         .map(ToString::to_string)
         .unwrap_or_default();
     let message = format!(
-        "`{}` promises a reply of type {ty}, and not every path gives one",
+        "`{}` declares a reply of type {ty}, but not every path replies",
         plan.name.text
     );
     let end = plan.body.span.end.saturating_sub(1) as usize;

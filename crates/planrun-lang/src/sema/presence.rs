@@ -1,28 +1,29 @@
-//! When a name is there: whether one of the conditions under which it is given must hold, as far as others are known.
+//! Decides whether a name is present: whether one of the guards of its definitions must hold, given what is known of
+//! others.
 
 use super::scope::{Atom, Definition};
 
-/// After so many cases the answer is that it may be absent, which is always safe.
+/// Maximum number of examined cases; beyond it the name may be absent, which is always safe to assume.
 const MAX_CASES: u32 = 2000;
 
 /// What is known at a place.
 #[derive(Clone, Copy)]
 pub(in crate::sema) struct Known<'a> {
-    /// Conditions that hold: those of the plan around, and those of the expression.
+    /// Conditions that hold: those around in the plan, and those inside the expression.
     pub facts: [&'a [Atom]; 2],
     /// Conditions that do not hold together.
     pub excluded: [&'a [std::sync::Arc<[Atom]>]; 2],
 }
 
 impl Known<'_> {
-    /// Whether every part of a guard is known to hold.
+    /// Returns true if every part of a guard is known to hold.
     pub(in crate::sema) fn holds(&self, guard: &[Atom]) -> bool {
         guard
             .iter()
             .all(|atom| self.facts.iter().any(|facts| facts.contains(atom)))
     }
 
-    /// Whether a part of a guard is known not to hold.
+    /// Returns true if a part of a guard is known not to hold.
     pub(in crate::sema) fn refutes(&self, guard: &[Atom]) -> bool {
         let cases = Cases {
             known: self,
@@ -32,15 +33,16 @@ impl Known<'_> {
         guard.iter().any(|atom| cases.value(atom) == Some(false))
     }
 
-    /// Whether one of the statements that give a name has run, wherever a reader at this place runs.
-    pub(in crate::sema) fn gives(&self, definitions: &[Definition]) -> bool {
+    /// Returns true if one of the definitions of a name has run whenever a reader at this place runs.
+    pub(in crate::sema) fn is_given(&self, definitions: &[Definition]) -> bool {
         let cases = Cases {
             known: self,
             assumed: Vec::new(),
             left: MAX_CASES,
         };
         let holds = |guard: &[Atom]| guard.iter().all(|atom| cases.value(atom) == Some(true));
-        // Where what is known contradicts itself nothing runs, and what stands there reads what stands above it.
+        // If the known facts contradict each other, this place never runs; what is read there is defined above under
+        // the same guards.
         if definitions
             .iter()
             .any(|definition| holds(&definition.guard) || self.holds(&definition.guard))
@@ -84,7 +86,7 @@ impl Known<'_> {
             || self.is_never()
     }
 
-    /// Whether what is known contradicts itself, so that nothing runs there.
+    /// Returns true if the known facts contradict each other, so that nothing runs there.
     fn is_never(&self) -> bool {
         let facts = || self.facts.iter().copied().flatten();
         facts().any(|fact| {
@@ -93,7 +95,7 @@ impl Known<'_> {
     }
 }
 
-/// A walk over the ways in which open conditions may come out.
+/// A search over the possible results of undecided conditions.
 struct Cases<'a> {
     known: &'a Known<'a>,
     assumed: Vec<(&'a str, bool)>,
@@ -101,7 +103,7 @@ struct Cases<'a> {
 }
 
 impl<'a> Cases<'a> {
-    /// Whether one of the conjunctions holds in every case.
+    /// Returns true if one of the conjunctions holds in every case.
     fn one_holds(&mut self, conjunctions: &[&'a [Atom]]) -> bool {
         let Some(left) = self.left.checked_sub(1) else {
             return false;
@@ -128,7 +130,7 @@ impl<'a> Cases<'a> {
         })
     }
 
-    /// How a condition comes out in this case, if that is decided.
+    /// Returns the result of a condition in this case; `None` if it is undecided.
     fn value(&self, atom: &Atom) -> Option<bool> {
         if let Some((_, truth)) = self.assumed.iter().find(|(text, _)| *text == &*atom.text) {
             return Some(*truth != atom.negated);
@@ -151,7 +153,7 @@ impl<'a> Cases<'a> {
         all.then_some(false)
     }
 
-    /// An undecided condition without parts that decides over this one.
+    /// Returns an undecided elementary condition on which this one depends.
     fn elementary(&self, atom: &'a Atom) -> &'a str {
         let mut atom = atom;
         while let Some(part) = atom.not_all.iter().find(|part| self.value(part).is_none()) {
@@ -181,7 +183,7 @@ mod tests {
         }
     }
 
-    /// The guards of the branches of `if a {} else if b {} …`, that of `else` last.
+    /// Returns the guards of the branches of `if a {} else if b {} …`; that of `else` is last.
     fn branches(conditions: &[&str]) -> Vec<Vec<Atom>> {
         let mut before = Vec::new();
         let mut guards = Vec::new();
@@ -208,7 +210,7 @@ mod tests {
             facts: [known, &[]],
             excluded: [&excluded, &[]],
         }
-        .gives(&definitions)
+        .is_given(&definitions)
     }
 
     #[test]
@@ -225,7 +227,7 @@ mod tests {
             assert!(gives(&guards, &[], &[]), "{conditions:?}");
             let (_, without_else) = guards.split_last().unwrap();
             let (_, without_first) = guards.split_first().unwrap();
-            // Of these two the second condition holds wherever the first does not.
+            // In these two the second condition holds whenever the first does not.
             let exhaustive = matches!(conditions, ["x != null", _] | ["!(a && b) || c", "b"]);
             assert_eq!(gives(without_else, &[], &[]), exhaustive, "{conditions:?}");
             assert!(!gives(without_first, &[], &[]), "{conditions:?}");

@@ -1,4 +1,4 @@
-//! Fixes that need the text: whole lines go with what they hold, and a statement moves above its reader.
+//! Fixes that need the source text: removals of whole lines, and moving a statement above its reader.
 
 use super::checker::PlanChecker;
 use super::plan::NodeKind;
@@ -6,8 +6,8 @@ use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
 
-/// Lets removals take the lines that they would leave empty, and the doc comments that would then stand over something
-/// else.
+/// Extends removals to the lines that they would leave empty, and to the doc comments that would then document
+/// something else.
 pub fn tidy_removals(source: &SourceFile, diagnostics: &mut [Diagnostic]) {
     let fixes = diagnostics
         .iter_mut()
@@ -21,7 +21,7 @@ pub fn tidy_removals(source: &SourceFile, diagnostics: &mut [Diagnostic]) {
     }
 }
 
-/// The lines of a span that holds everything in them, line break and doc comments above included.
+/// Returns the full lines of a span that covers everything on them, including the line break and doc comments above.
 fn whole_lines(source: &SourceFile, span: Span) -> Option<Span> {
     let text = source.text();
     let (before, after) = (
@@ -51,7 +51,7 @@ fn with_space_before(source: &SourceFile, span: Span) -> Span {
     let before = source.text().get(..span.start as usize).unwrap_or("");
     let kept = before.trim_end_matches([' ', '\t']).len();
     let follows = source.text().get(span.end as usize..).unwrap_or("");
-    // Two words need the space between them.
+    // A space between two words must be kept.
     if follows.starts_with(|next: char| next.is_whitespace() || next == ',') {
         Span::new(kept, span.end as usize)
     } else {
@@ -59,17 +59,21 @@ fn with_space_before(source: &SourceFile, span: Span) -> Span {
     }
 }
 
-/// Gives findings since `first` about names of this very block that come later the words and the fix that fit.
-pub(super) fn mend_order(
+/// Adds fixes to the diagnostics since `first` about names that this block defines later.
+pub(super) fn add_move_fixes(
     checker: &mut PlanChecker<'_>,
     first: usize,
     statements: &[ast::Statement],
 ) {
-    let wanted = |found: &Diagnostic| {
+    let is_unfixed = |found: &Diagnostic| {
         found.code == &codes::names::USE_BEFORE_DEFINITION && found.fix.is_none()
     };
     for index in first..checker.diagnostics.len() {
-        let Some(found) = checker.diagnostics.get(index).filter(|found| wanted(found)) else {
+        let Some(found) = checker
+            .diagnostics
+            .get(index)
+            .filter(|found| is_unfixed(found))
+        else {
             continue;
         };
         let Some(definition) = found.labels.first().map(|label| label.span) else {
@@ -84,10 +88,10 @@ pub(super) fn mend_order(
             continue;
         };
         if reader == maker {
-            mend_self(checker, index, statements.get(reader), definition);
+            report_self_reference(checker, index, statements.get(reader), definition);
         } else if let Some((edits, safe)) = moving_edits(checker, statements, reader, maker) {
             let name = checker.shared.source.slice(definition);
-            let title = format!("move `{name}` above its reader");
+            let title = format!("move `{name}` above its use");
             if let Some(found) = checker.diagnostics.get_mut(index) {
                 let mended = found.clone();
                 *found = if safe {
@@ -100,8 +104,8 @@ pub(super) fn mend_order(
     }
 }
 
-/// A step whose own body or arguments read it.
-fn mend_self(
+/// Rewrites the diagnostic of a step or `let` that reads itself.
+fn report_self_reference(
     checker: &mut PlanChecker<'_>,
     index: usize,
     statement: Option<&ast::Statement>,
@@ -116,12 +120,12 @@ fn mend_self(
         let name = checker.shared.source.slice(definition);
         found.message = format!("`{name}` reads itself");
         found.help = Some(format!(
-            "`{name}` has no value before it has ended; name the step that was meant, or iterate with `repeat`"
+            "`{name}` has no value before it has completed; name the intended step, or iterate with `repeat`"
         ));
     }
 }
 
-/// The edits that put a statement above an earlier one, and whether nothing else can change by that.
+/// Returns the edits that move a statement above an earlier one, and whether this cannot change anything else.
 fn moving_edits(
     checker: &PlanChecker<'_>,
     statements: &[ast::Statement],
@@ -150,7 +154,8 @@ fn moving_edits(
         Edit::new(Span::at(line.start as usize), text),
         Edit::removal(lines),
     ];
-    // A `let` is evaluated where it is read. A read sees what stands above it, so it may only pass what changes nothing.
+    // A `let` is evaluated when it is read. A read sees the effects above it, so it may only move past statements
+    // without effects.
     let value = matches!(maker.kind, ast::StatementKind::Let { .. });
     let passes = || {
         is_movable(checker, maker)
@@ -161,7 +166,7 @@ fn moving_edits(
     Some((edits, value || passes()))
 }
 
-/// Whether a statement of the innermost block may stand anywhere, since it only looks.
+/// Returns true if a statement of the innermost block has no effects, so that it may be moved.
 fn is_movable(checker: &PlanChecker<'_>, statement: &ast::Statement) -> bool {
     let nodes = checker
         .blocks

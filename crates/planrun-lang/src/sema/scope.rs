@@ -1,4 +1,4 @@
-//! What expressions may see: names, their types, their places at run time, and the facts that hold where they stand.
+//! What expressions can see: names with their types and run-time places, and the facts that hold.
 
 use std::sync::Arc;
 
@@ -7,35 +7,35 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
 
-/// Where a value lives at run time: `up` frames outwards, then `slot`. The body of an `each`, `repeat`, `do`, an arm
-/// or a firing is a frame of its own; an `if` is not.
+/// Location of a value at run time: `up` frames outwards, then `slot`. The body of an `each`, `repeat` or `do`, an arm
+/// and a firing have their own frame; an `if` does not.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Place {
     pub up: u16,
     pub slot: u32,
 }
 
-/// What a name stands for.
+/// Kind of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NameKind {
     Parameter,
     Step,
     Let,
-    /// A loop variable, a carried state, an `as` name.
+    /// A loop variable, a loop state or an `as` name.
     Local,
     Task,
     /// The plan itself, in conditions of listeners: `plan is failed`.
     Plan,
 }
 
-/// One part of a guard, in canonical text, so that equal conditions are equal atoms wherever they are written.
+/// One part of a guard in canonical text, so that equal conditions are equal atoms wherever they are written.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Atom {
     pub text: Arc<str>,
     /// Whether the condition is known to be false instead of true.
     pub negated: bool,
-    /// The conditions that do not all hold where this one does: `a` and `b` for `!(a && b)`, `!a` and `!b` for
-    /// `a || b`. Empty for a condition without such parts.
+    /// The conditions that do not all hold if this one does: `a` and `b` for `!(a && b)`, `!a` and `!b` for `a || b`.
+    /// Empty for a condition without such parts.
     pub not_all: Arc<[Atom]>,
 }
 
@@ -46,23 +46,23 @@ pub struct Binding {
     pub place: Place,
     /// Where the name was introduced first.
     pub span: Span,
-    /// The statements that give it, at least one; several where branches of one `if` do.
+    /// The statements that define it, at least one; several if branches of one `if` do.
     pub definitions: Arc<[Definition]>,
 }
 
-/// A name as one statement gives it.
+/// One definition of a name.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// The type without the absence that `guard` brings.
+    /// The type, ignoring absence because of `guard`.
     pub ty: Type,
-    /// The statement gives nothing unless all of these hold.
+    /// The statement only produces a value if all of these hold.
     pub guard: Arc<[Atom]>,
-    /// The type of `winner(x)`; nothing where the statement is no `race`.
+    /// Type of `winner(x)`; `None` if the statement is not a `race`.
     pub winner: Option<Type>,
 }
 
 impl Binding {
-    /// A name that is always there.
+    /// Creates a name that is always present.
     #[must_use]
     pub fn always(kind: NameKind, place: Place, ty: Type, span: Span) -> Self {
         Self {
@@ -79,38 +79,38 @@ impl Binding {
     }
 }
 
-/// The result of looking for a name.
+/// Result of looking up a name.
 #[derive(Clone, Debug)]
 pub enum Lookup {
     Found(Binding),
-    /// It is introduced further down, at this place.
+    /// It is introduced further down, at this span.
     Later(Span),
-    /// It names tools, not a value.
+    /// It is a namespace, not a value.
     Namespace,
     Missing,
 }
 
-/// The names around an expression. Implemented by the checker of plans, and by `eval` over its bindings.
+/// The names around an expression. Implemented by the checker of plans, and by `eval` for bindings.
 pub trait Scope {
     fn lookup(&self, name: &str) -> Lookup;
-    /// Every name that a reader at this place could mean, for suggestions.
+    /// Returns every name that could be intended here, for suggestions.
     fn visible(&self) -> Vec<Arc<str>>;
-    /// The conditions that hold at this place: those of guards around it, and what ends above it have left.
+    /// Returns the conditions that hold here: those of guards around, and what ends above have proved.
     fn facts(&self) -> &[Atom];
 
-    /// Conditions that do not hold together at this place, since an end above it would have been taken.
+    /// Returns conditions that do not hold together here, since otherwise the plan or block would have ended above.
     fn excluded(&self) -> &[Arc<[Atom]>] {
         &[]
     }
 
-    /// Whether a plan of the file has this name. It is called by a step, not inside an expression.
+    /// Returns true if a plan of the file has this name. Plans are called by steps, not inside expressions.
     fn is_plan(&self, _name: &str) -> bool {
         false
     }
 
-    /// What a function stands for that takes no values but speaks of what happened, such as `calls(hr.find)` in a test; its
-    /// answer is at a place like that of a name. `None` where it is a function like others.
-    fn asks(
+    /// Resolves a function that queries the calls of a run instead of taking values, such as `calls(hr.find)` in a
+    /// test; its result is read like a name. Returns `None` for other functions.
+    fn query(
         &self,
         _function: &ast::Name,
         _arguments: &[ast::Argument],
@@ -120,7 +120,7 @@ pub trait Scope {
     }
 }
 
-/// No names at all.
+/// An empty scope.
 pub(super) struct NoNames;
 
 impl Scope for NoNames {

@@ -1,4 +1,5 @@
-//! `policy`, `retry` and `allow`: settings are constants, and bare words are settings before they are names.
+//! Reads `policy`, `retry` and `allow`: settings are constants, and bare words are values of settings before they are
+//! names.
 
 use std::time::Duration;
 
@@ -12,10 +13,11 @@ use crate::syntax::{self, ast};
 use crate::types::{ErrorClass, ErrorPattern};
 
 impl Policy {
-    /// The settings of a project's file, read as if they stood in a plan: `"200ms"` is a length of time, `"full"` a word.
+    /// Reads the settings of a project file as if they were written in a plan: `"200ms"` is a duration, `"full"` a
+    /// word.
     ///
     /// # Errors
-    /// One sentence on the first that cannot be used.
+    /// Returns the message of the first invalid setting.
     pub fn from_project(
         settings: &serde_json::Map<String, serde_json::Value>,
     ) -> Result<Self, String> {
@@ -29,7 +31,7 @@ impl Policy {
         match diagnostics.first() {
             Some(found) => Err(found.message.clone()),
             None if policy.agents_verify.is_some() => Err(
-                "`verify: agents` stands in the `policy` of a plan, because what its agents can look at is part of its check"
+                "`verify: agents` belongs in the `policy` of a plan, because its check covers what its agents may read"
                     .to_owned(),
             ),
             None => Ok(policy),
@@ -37,15 +39,15 @@ impl Policy {
     }
 }
 
-/// Reads settings, which are constants.
+/// A reader of settings, which are constants.
 pub(super) struct SettingsReader<'a> {
-    /// The text of the plan; a project's settings have none.
+    /// Source of the plan; `None` for settings of a project.
     pub source: Option<&'a SourceFile>,
     pub diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl SettingsReader<'_> {
-    /// `policy { … }`
+    /// Reads `policy { … }`.
     pub(super) fn policy(&mut self, settings: &ast::Expr) -> Policy {
         let mut policy = Policy::default();
         for (setting, value) in self.entries(settings, &POLICY) {
@@ -74,7 +76,7 @@ impl SettingsReader<'_> {
         policy
     }
 
-    /// `retry { … }`
+    /// Reads `retry { … }`.
     pub(super) fn retry(&mut self, settings: &ast::Expr) -> Retry {
         let mut retry = Retry::default();
         for (setting, value) in self.entries(settings, &RETRY) {
@@ -106,7 +108,7 @@ impl SettingsReader<'_> {
         retry
     }
 
-    /// `allow { … }`
+    /// Reads `allow { … }`.
     pub(super) fn allow(&mut self, settings: &ast::Expr) -> Grant {
         let mut allow = Grant::default();
         for (setting, value) in self.entries(settings, &ALLOW) {
@@ -124,7 +126,7 @@ impl SettingsReader<'_> {
         allow
     }
 
-    /// One dotted name of an error class or a family of them; an unknown one is reported.
+    /// Reads the dotted name of an error class or a family of classes; reports an unknown one.
     pub(super) fn error_pattern(&mut self, name: &str, span: Span) -> Option<ErrorPattern> {
         let found = ErrorPattern::find(name);
         if found.is_none() {
@@ -185,14 +187,14 @@ impl SettingsReader<'_> {
             .push(unknown(code, what, name, span, known));
     }
 
-    fn wrong(&mut self, span: Span, setting: &str, wanted: &str) {
-        let message = format!("`{setting}` wants {wanted}");
+    fn wrong(&mut self, span: Span, setting: &str, expected: &str) {
+        let message = format!("`{setting}` expects {expected}");
         let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, span, message)
-            .help("settings are constants: they hold for every run of the plan");
+            .help("write a constant: settings apply to every run of the plan");
         let written = self.source.map(|source| source.slice(span));
         self.diagnostics
             .push(match written.and_then(|text| text.lines().next()) {
-                Some(written) => diagnostic.expected(wanted, format!("`{written}`")),
+                Some(written) => diagnostic.expected(expected, format!("`{written}`")),
                 None => diagnostic,
             });
     }
@@ -203,7 +205,7 @@ impl SettingsReader<'_> {
         {
             return Some(Duration::from_nanos(nanos));
         }
-        self.wrong(value.span, setting.name, "a length of time such as `30s`");
+        self.wrong(value.span, setting.name, "a duration such as `30s`");
         None
     }
 
@@ -222,8 +224,8 @@ impl SettingsReader<'_> {
             && count < 1
         {
             let diagnostic =
-                Diagnostic::new(&codes::failure::ATTEMPTS_ZERO, value.span, "a step needs one attempt at least")
-                    .help("`attempts` counts all attempts, the first included; leave `retry` out for just one");
+                Diagnostic::new(&codes::failure::ATTEMPTS_ZERO, value.span, "a step needs at least one attempt")
+                    .help("`attempts` counts all attempts, including the first; remove `retry` for a single one");
             self.diagnostics.push(diagnostic);
             return None;
         }
@@ -236,7 +238,7 @@ impl SettingsReader<'_> {
         };
         #[expect(
             clippy::cast_precision_loss,
-            reason = "a growth factor or a budget beyond 2^53 is no use to anybody"
+            reason = "growth factors and budgets beyond 2^53 are not useful"
         )]
         let number = match value.kind {
             ast::ExprKind::Literal(ast::Literal::Double(number)) => Some(number),
@@ -245,12 +247,12 @@ impl SettingsReader<'_> {
         };
         let number = number.filter(|number| *number >= least && number.is_finite());
         if number.is_none() {
-            let wanted = if least > 0.0 {
+            let expected = if least > 0.0 {
                 format!("a number of {least} or more")
             } else {
                 "a number that is not negative".to_owned()
             };
-            self.wrong(value.span, setting.name, &wanted);
+            self.wrong(value.span, setting.name, &expected);
         }
         number
     }
@@ -270,7 +272,7 @@ impl SettingsReader<'_> {
         budget
     }
 
-    /// One of the words that the setting takes.
+    /// Reads one of the words that the setting takes.
     fn word(&mut self, value: &ast::Expr, setting: &Setting) -> Option<&'static str> {
         let Takes::Word(words) = setting.takes else {
             return None;
@@ -283,12 +285,12 @@ impl SettingsReader<'_> {
             }
             return found;
         }
-        let wanted = format!("one of {}", listed(words));
-        self.wrong(value.span, setting.name, &wanted);
+        let expected = format!("one of {}", listed(words));
+        self.wrong(value.span, setting.name, &expected);
         None
     }
 
-    /// A list of names such as `[transient, tool.busy]`.
+    /// Reads a list of names such as `[transient, tool.busy]`.
     fn dotted_names(&mut self, value: &ast::Expr, setting: &Setting) -> Vec<(String, Span)> {
         let ast::ExprKind::List(items) = &value.kind else {
             self.wrong(value.span, setting.name, "a list of names");
@@ -306,21 +308,21 @@ impl SettingsReader<'_> {
 
     fn texts(&mut self, value: &ast::Expr, setting: &Setting) -> Vec<String> {
         let ast::ExprKind::List(items) = &value.kind else {
-            self.wrong(value.span, setting.name, "a list of texts");
+            self.wrong(value.span, setting.name, "a list of strings");
             return Vec::new();
         };
         let mut texts = Vec::new();
         for item in items {
             match &item.kind {
                 ast::ExprKind::Literal(ast::Literal::String(text)) => texts.push(text.to_string()),
-                _ => self.wrong(item.span, setting.name, "constant texts"),
+                _ => self.wrong(item.span, setting.name, "constant strings"),
             }
         }
         texts
     }
 }
 
-/// A setting of a project's file as it would stand in a plan.
+/// Returns a setting of a project file as the expression that a plan would contain.
 fn written(json: &serde_json::Value) -> ast::Expr {
     let nowhere = Span::at(0);
     let kind = match json {
@@ -351,7 +353,7 @@ fn parsed(text: &str) -> ast::Expr {
     syntax::parse_expression(&SourceFile::new("planrun.yaml", text)).0
 }
 
-/// `a.b` as text.
+/// Returns `a.b` as text; `None` for other expressions.
 fn dotted(expression: &ast::Expr) -> Option<String> {
     match &expression.kind {
         ast::ExprKind::Name(name) => Some(name.to_string()),
@@ -380,7 +382,7 @@ mod tests {
 
     use super::*;
 
-    /// A value that the setting takes, as a project's file writes it.
+    /// Returns a value that the setting takes, as a project file writes it.
     fn example(setting: &Setting) -> Value {
         match setting.takes {
             Takes::Duration => "5s".into(),
@@ -403,7 +405,7 @@ mod tests {
             .into()
     }
 
-    /// What reading one setting alone comes to: all of it as text, and what is wrong with it.
+    /// Reads a single setting; returns the result as text, and the messages.
     fn read(group: &Settings, setting: &str, value: &Value) -> (String, Vec<String>) {
         let mut diagnostics = Vec::new();
         let settings = written(&json!({ setting: value }));

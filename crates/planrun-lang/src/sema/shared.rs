@@ -1,4 +1,4 @@
-//! What the checks of one file share: its text, the tools, and what its `use` items lead to.
+//! State that the checks of one file share: its source, the tools, and the targets of its `use` items.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,37 +10,37 @@ use crate::diag::Diagnostic;
 use crate::source::{SourceFile, Span, SpanIndex};
 use crate::syntax::ast;
 
-/// What the plans of one file share.
+/// What the checks of the plans of one file share.
 pub(super) struct Shared<'a> {
     pub source: &'a SourceFile,
     pub tools: &'a Tools,
     pub namespaces: &'a BTreeMap<Arc<str>, Namespace>,
     /// Where a missing `use` would be written.
     pub first_use: Span,
-    /// Whether what is called needs no `use`.
+    /// Whether namespaces can be called without a `use`.
     pub infers_uses: bool,
-    /// What could not be read.
+    /// Spans of text that could not be parsed.
     pub damage: SpanIndex,
-    /// How many conditions may stand around the statements and names of a plan, counted for each of them.
+    /// Maximum number of conditions around the statements and names of a plan, counted for each of them.
     pub max_conditions: usize,
 }
 
-/// What a name behind `use` leads to.
+/// The target of a name in a `use`.
 #[derive(Debug)]
 pub(super) enum Namespace {
-    /// The name in the catalog.
+    /// Name of the tools in the catalog.
     Tools(Arc<str>),
     Plans(Vec<Arc<Plan>>),
-    /// Reported; calls of it are silent.
+    /// Already reported; calls of it are not reported again.
     Unresolved,
 }
 
-/// The namespaces of a file and where they were written.
+/// The namespaces of a file and their spans.
 pub(super) struct Uses {
     pub namespaces: BTreeMap<Arc<str>, Namespace>,
-    /// Where each name was written.
+    /// Span of each name.
     pub spans: BTreeMap<Arc<str>, Span>,
-    /// Before the first item.
+    /// Position before the first item.
     pub first: Span,
 }
 

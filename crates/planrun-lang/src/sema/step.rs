@@ -1,16 +1,16 @@
-//! Steps: what they call or hold, and the type of their value.
+//! Checks steps: what they call or contain, and the type of their value.
 
 use std::sync::Arc;
 
 use super::agent_check::check_agent;
 use super::arm::{check_match, check_race, check_recover_arms};
-use super::aside::{check_undo_call, close_undo, open_undo, push_undo_step, refuse_in_undo};
+use super::auxiliary::{check_undo_call, close_undo, open_undo, push_undo_step, refuse_in_undo};
 use super::block::check_statements;
 use super::blocks::BlockKind;
 use super::body::{CheckedBody, close_body};
 use super::call::check_call_step;
 use super::checker::PlanChecker;
-use super::clause::{Subject, check_bounds, check_clause, named_after, places, stands_here};
+use super::clause::{Subject, after_steps, check_applicable, check_bounds, check_clause, places};
 use super::expr::{Code, Expectation};
 use super::plan::{Clauses, Each, NodeKind, OrderClass, Repeat, Step, StepKind, Target, Undo};
 use super::scope::NameKind;
@@ -22,7 +22,7 @@ use crate::syntax::ast;
 use crate::types::Type;
 use crate::value::Value;
 
-/// The namespace whose contracts nobody can change: what `sys.echo` gives is what it was given.
+/// Namespace of built-in tools, whose contracts cannot be declared: `sys.echo` returns its argument.
 const BUILT_IN: &str = "sys";
 
 /// Checks one step with its clauses and adds its node.
@@ -34,7 +34,7 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
         _ => None,
     });
     let mark = when.map(|condition| checker.guard(condition));
-    let after = named_after(checker, &step.clauses);
+    let after = after_steps(checker, &step.clauses);
     let body = check_step_body(checker, step);
     let recover = check_recover_arms(checker, step, &body.ty);
     let slot = checker.introduce(&step.name, NameKind::Step, body.ty.clone());
@@ -45,7 +45,7 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
     }
     let mut types = vec![body.ty];
     let mut arms = Vec::with_capacity(recover.len());
-    // What an arm does counts for the order of the step, and for what its block does.
+    // The effects of an arm count for the order of the step and for its block.
     let mut does = body.does.clone();
     for arm in recover {
         does.merge(&arm.does);
@@ -62,7 +62,7 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
         .winner
         .map(|winner| Type::union([winner].into_iter().chain(recovered)));
     checker.names.retype(&step.name.text, seen, winner);
-    checker.blocks.note_does(&does);
+    checker.blocks.add_footprint(&does);
     let step_node = Step {
         span: step.name.span,
         kind: body.kind,
@@ -87,7 +87,7 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
     checker.unguard(mark);
 }
 
-/// Everything but `when`, `after` and `recover`. The step's own name is visible.
+/// Checks all clauses except `when`, `after` and `recover`. The step's own name is visible.
 fn check_clauses(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody) -> Clauses {
     let subject = Subject::of(&step.body, body);
     let mut outcome = Clauses {
@@ -95,7 +95,7 @@ fn check_clauses(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &Checked
         ..Clauses::default()
     };
     for clause in &step.clauses {
-        if !stands_here(checker, step, clause, subject) {
+        if !check_applicable(checker, step, clause, subject) {
             continue;
         }
         if let ast::ClauseKind::Undo(undo) = &clause.kind {
@@ -108,7 +108,7 @@ fn check_clauses(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &Checked
     outcome
 }
 
-/// `undo CALL` or `undo do { … }`
+/// Checks `undo CALL` or `undo do { … }`.
 fn check_undo(
     checker: &mut PlanChecker<'_>,
     step: &ast::Step,
@@ -126,7 +126,7 @@ fn check_undo(
     close_undo(checker, &step.name, &open, &body.ty)
 }
 
-/// Remembers a call whose result somebody should read.
+/// Records a call whose result should be read.
 fn note_call(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody) {
     let StepKind::Call(call) = &body.kind else {
         return;
@@ -138,13 +138,13 @@ fn note_call(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody
         && &*signature.namespace != BUILT_IN
     {
         checker
-            .made
+            .candidates
             .unknown_results
             .push((checker.origin(name), called.clone(), call.span));
     }
     if body.does.effect.is_read_only() && body.ty != Type::Null {
         checker
-            .made
+            .candidates
             .results
             .push((checker.origin(name), name.span, called));
     }
@@ -235,7 +235,7 @@ fn check_each(checker: &mut PlanChecker<'_>, body: &ast::StepBody) -> CheckedBod
     outcome
 }
 
-/// The type of an element of what `each` runs over.
+/// Returns the type of an element of the list that `each` iterates over.
 fn element_type(checker: &mut PlanChecker<'_>, list: &Code, span: Span) -> Type {
     let elements = list.ty.members().iter().map(|member| match member {
         Type::List(element) => Some((**element).clone()),
@@ -256,7 +256,7 @@ fn element_type(checker: &mut PlanChecker<'_>, list: &Code, span: Span) -> Type 
             let absent = other.is_optional() && lists;
             let diagnostic = if absent {
                 Diagnostic::new(&codes::types::MAYBE_ABSENT, span, "this list may be absent")
-                    .help("give a list for that case: `… ?? []`")
+                    .help("add a default: `… ?? []`")
                     .unsafe_fix(
                         "add `?? []`",
                         vec![Edit::new(Span::at(span.end as usize), " ?? []")],
@@ -265,9 +265,9 @@ fn element_type(checker: &mut PlanChecker<'_>, list: &Code, span: Span) -> Type 
                 Diagnostic::new(
                     &codes::types::NOT_A_LIST,
                     span,
-                    format!("`each` runs over a list, and this is {other}"),
+                    format!("`each` iterates over a list, but this is {other}"),
                 )
-                .help("`entries(m)` makes a list of a map's entries")
+                .help("use `entries(m)` to get the entries of a map as a list")
                 .expected("a list", other)
             };
             checker.report(diagnostic);
@@ -276,7 +276,7 @@ fn element_type(checker: &mut PlanChecker<'_>, list: &Code, span: Span) -> Type 
     }
 }
 
-/// A loop without `max`; the fix writes one behind the expression that comes before it.
+/// Reports a loop without `max`; the fix adds one after the expression before it.
 fn report_unbounded(
     checker: &mut PlanChecker<'_>,
     word: &str,
@@ -292,18 +292,18 @@ fn report_unbounded(
         .text()
         .get(before.end as usize..)
         .unwrap_or("");
-    // The span of an expression leaves its own parentheses out.
+    // The span of an expression excludes its own parentheses.
     let inside = rest.len() - rest.trim_start_matches(')').len();
     let edit = Edit::new(Span::at(before.end as usize + inside), " max 100");
-    let message = format!("`{word}` needs a bound: how often may it go round at most?");
+    let message = format!("`{word}` needs a maximum number of iterations");
     let diagnostic = Diagnostic::new(&codes::order::UNBOUNDED_LOOP, before, message)
-        .note("no `max` behind this")
-        .help("write `max 100`, or what is enough; more than that fails instead of running away")
+        .note("no `max` after this")
+        .help("write `max 100`, or another limit; exceeding it is a failure")
         .unsafe_fix("add `max 100`", vec![edit]);
     checker.report(diagnostic);
 }
 
-/// A whole number that bounds something.
+/// Checks an integer bound.
 fn check_bound(
     checker: &mut PlanChecker<'_>,
     expression: Option<&ast::Expr>,
@@ -314,12 +314,12 @@ fn check_bound(
     if let Some(Value::Int(count)) = code.constant()
         && *count < 0
     {
-        let message = format!("{what} is {count}, and a bound cannot be negative");
+        let message = format!("{what} is {count}, but a bound cannot be negative");
         let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, expression.span, message);
         checker.report(
             diagnostic
                 .expected("0 or more", count)
-                .help("write how many there may be at most"),
+                .help("write the maximum number"),
         );
     }
     Some(code)
@@ -346,7 +346,7 @@ fn check_repeat(
             body: id,
         }))
     });
-    // A round whose guarded `yield` was not taken adds nothing, so the list never holds its absence.
+    // A round whose guarded `yield` was not taken adds no element, so the list never contains its absence.
     let element = if outcome.ty == Type::Null {
         Type::Null
     } else {

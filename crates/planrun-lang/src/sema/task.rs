@@ -1,17 +1,17 @@
-//! Tasks, `set` and listeners.
+//! Checks tasks, `set` and listeners.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::blocks::BlockKind;
-use super::brought::brought_type;
 use super::checker::PlanChecker;
 use super::clause::steps_above;
 use super::context::Contexts;
 use super::event::check_event;
+use super::event_value::event_value_type;
 use super::expr::{Code, Expectation, atoms};
 use super::finding::unknown;
-use super::names::{Flow, Mark, NewName};
+use super::names::{Mark, NewName, OuterKnowledge};
 use super::plan::{
     After, Event, Footprint, Listener, NodeKind, OrderClass, Set, Status, Task, TaskId,
 };
@@ -21,7 +21,7 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Effect, Field, ObjectType, Rest, Type};
 
-/// `task t "title" [statuses […]] [{ field: T }] [external]`
+/// Checks `task t "title" [statuses […]] [{ field: T }] [external]`.
 pub(super) fn check_task(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
     let ast::StatementKind::Task {
         name,
@@ -53,10 +53,13 @@ pub(super) fn check_task(checker: &mut PlanChecker<'_>, statement: &ast::Stateme
         block: checker.blocks.block(),
         slot: 0,
     };
-    task.slot = checker.introduce(name, NameKind::Task, Contexts::at_first(&task));
+    task.slot = checker.introduce(name, NameKind::Task, Contexts::initial_type(&task));
     let id = TaskId(u32::try_from(checker.tasks.len()).unwrap_or(u32::MAX));
     if !external {
-        checker.made.tasks.push((name.text.clone(), name.span));
+        checker
+            .candidates
+            .tasks
+            .push((name.text.clone(), name.span));
     }
     checker.blocks.push_node(
         statement.span,
@@ -67,7 +70,7 @@ pub(super) fn check_task(checker: &mut PlanChecker<'_>, statement: &ast::Stateme
     checker.tasks.push(task);
 }
 
-/// `set t status { … } [when e] [after a]`
+/// Checks `set t status { … } [when e] [after a]`.
 pub(super) fn check_set(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
     let ast::StatementKind::Set {
         task,
@@ -92,10 +95,10 @@ pub(super) fn check_set(checker: &mut PlanChecker<'_>, statement: &ast::Statemen
         .outwards()
         .any(|block| block.kind == BlockKind::Each)
     {
-        let message = "elements of an `each` run side by side, so none of them can move a task";
+        let message = "elements of an `each` run concurrently, so none of them can set a task";
         let diagnostic = Diagnostic::new(&codes::order::SET_IN_EACH, statement.span, message);
         checker
-            .report(diagnostic.help("set the task below the `each`, from the list that it gives"));
+            .report(diagnostic.help("set the task after the `each`, from the list that it yields"));
     }
     let found = task_status(checker, task, status);
     let code = context
@@ -111,7 +114,7 @@ pub(super) fn check_set(checker: &mut PlanChecker<'_>, statement: &ast::Statemen
         };
         checker
             .blocks
-            .note_does(&Footprint::of(Effect::Pure, OrderClass::Barrier));
+            .add_footprint(&Footprint::of(Effect::Pure, OrderClass::Barrier));
         checker
             .blocks
             .push_node(statement.span, None, steps, NodeKind::Set(Box::new(set)));
@@ -129,7 +132,7 @@ fn check_set_context(checker: &mut PlanChecker<'_>, context: &ast::Expr, task: &
     }
 }
 
-/// What readers may rely on below a `set`.
+/// Updates the type of a context below a `set`.
 fn note_context(
     checker: &mut PlanChecker<'_>,
     span: Span,
@@ -142,7 +145,7 @@ fn note_context(
     };
     checker
         .contexts
-        .note(task, span, context.map(|context| &context.ty));
+        .record(task, span, context.map(|context| &context.ty));
     let open = checker
         .blocks
         .innermost()
@@ -158,7 +161,7 @@ fn note_context(
         .and_then(|binding| binding.definitions.last())
         .filter(|_| surely);
     if let Some(above) = above {
-        let ty = checker.contexts.below(task, span, &above.ty);
+        let ty = checker.contexts.type_after(task, span, &above.ty);
         let name = task.name.clone();
         let ty = checker.seen_type(&name, ty);
         checker.names.retype(&name, ty, None);
@@ -201,13 +204,13 @@ pub(super) struct OpenListener<'a> {
     name: &'a ast::Name,
     slot: u32,
     /// What is known around it.
-    flow: Flow,
-    /// What is known where its body begins.
+    outer: OuterKnowledge,
+    /// What is known at the start of its body.
     known: Mark,
     listener: Listener,
 }
 
-/// `listener l on COND [-> T] [as e] [when e] [max N] { … }`: its head, and the block for its body.
+/// Checks the head of `listener l on COND [-> T] [as e] [when e] [max N] { … }`, and opens the block of its body.
 pub(super) fn open_listener<'a>(
     checker: &mut PlanChecker<'_>,
     statement: &'a ast::Statement,
@@ -233,11 +236,11 @@ pub(super) fn open_listener<'a>(
     let payload = payload
         .as_ref()
         .map(|payload| checker.types.resolve(payload, checker.diagnostics));
-    let flow = checker.names.leave_flow();
+    let outer = checker.names.enter_listener();
     let id = checker.open_block(BlockKind::Listener, None, &body.statements);
     let brings = binding
         .as_ref()
-        .map(|_| brought_type(checker, &on, payload.as_ref()));
+        .map(|_| event_value_type(checker, &on, payload.as_ref()));
     match (binding, &brings) {
         (Some(binding), Some(ty)) => drop(checker.introduce_local(binding, ty.clone())),
         _ => drop(checker.names.slot()),
@@ -250,7 +253,7 @@ pub(super) fn open_listener<'a>(
         statement: statement.span,
         name,
         slot,
-        flow,
+        outer,
         known,
         listener: Listener {
             span: name.span,
@@ -269,9 +272,9 @@ pub(super) fn open_listener<'a>(
 pub(super) fn close_listener(checker: &mut PlanChecker<'_>, open: OpenListener<'_>) {
     checker.names.forget(open.known);
     if let Some(block) = checker.close_block() {
-        checker.blocks.note_does(&block.does);
+        checker.blocks.add_footprint(&block.does);
     }
-    checker.names.back_to(open.flow);
+    checker.names.leave_listener(open.outer);
     let named = Some((open.name.text.clone(), open.slot));
     checker.blocks.push_node(
         open.statement,
@@ -281,7 +284,7 @@ pub(super) fn close_listener(checker: &mut PlanChecker<'_>, open: OpenListener<'
     );
 }
 
-/// The contexts that a firing may read, each in a slot of its own: they do not change while it runs.
+/// Introduces the contexts that a firing may read, each in its own slot: they do not change during the firing.
 fn snapshot_contexts(
     checker: &mut PlanChecker<'_>,
     statement: Span,
@@ -304,7 +307,7 @@ fn snapshot_contexts(
             continue;
         };
         if binding.kind == NameKind::Task {
-            let ty = checker.contexts.in_snapshot(task, &on.statuses(id, task));
+            let ty = checker.contexts.snapshot_type(task, &on.statuses(id, task));
             let (name, span) = (task.name.clone(), task.span);
             let ty = checker.seen_type(&name, ty);
             let new = NewName {
@@ -319,7 +322,7 @@ fn snapshot_contexts(
     snapshot
 }
 
-/// A context in which every field may be left out: a `set` merges what it gives.
+/// Returns a context type in which every field is optional, since a `set` merges its fields.
 fn partial(ty: &Type) -> Type {
     let Type::Object(object) = ty else {
         return ty.clone();

@@ -5,18 +5,18 @@ use std::sync::{Arc, LazyLock};
 
 use crate::types::Signature;
 
-/// A signature that is made when somebody looks at it.
+/// A signature that is created when it is first read.
 type Later = LazyLock<Arc<Signature>, Box<dyn FnOnce() -> Arc<Signature> + Send>>;
 
 /// Signatures by name.
 type Namespace = BTreeMap<Arc<str>, Arc<Later>>;
 
-/// Signatures by namespace and name. The checker sees tools in no other form.
+/// Signatures by namespace and name. The only form in which the checker sees tools.
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
-    /// Each namespace shared, because every file that is checked has tools of its own beside those of the project.
+    /// Each namespace is shared, because every checked file has its own tools in addition to those of the project.
     namespaces: BTreeMap<Arc<str>, Arc<Namespace>>,
-    /// Namespaces whose tools are not known, since nobody has pinned their contracts yet.
+    /// Namespaces whose tools are not known, since their contracts have not been locked yet.
     pub unlocked: BTreeSet<Arc<str>>,
 }
 
@@ -27,7 +27,7 @@ impl Tools {
         self.insert_later(namespace, name, || signature);
     }
 
-    /// Adds or replaces a tool whose signature is made when a plan calls it.
+    /// Adds or replaces a tool whose signature is created when it is first needed.
     pub fn insert_later(
         &mut self,
         namespace: Arc<str>,
@@ -39,13 +39,13 @@ impl Tools {
         Arc::make_mut(namespace).insert(name, signature);
     }
 
-    /// Whether there are tools in this namespace.
+    /// Returns true if there are tools in this namespace.
     #[must_use]
     pub fn has_namespace(&self, namespace: &str) -> bool {
         self.namespaces.contains_key(namespace)
     }
 
-    /// The tool with this name.
+    /// Returns the tool with this name.
     #[must_use]
     pub fn find(&self, namespace: &str, name: &str) -> Option<&Arc<Signature>> {
         self.namespaces
@@ -54,12 +54,12 @@ impl Tools {
             .map(|signature| &***signature)
     }
 
-    /// Every namespace, sorted.
+    /// Returns every namespace, sorted.
     pub fn namespaces(&self) -> impl Iterator<Item = &str> {
         self.namespaces.keys().map(|name| &**name)
     }
 
-    /// The names of the tools in a namespace, sorted.
+    /// Returns the names of the tools in a namespace, sorted.
     pub fn names(&self, namespace: &str) -> impl Iterator<Item = &str> {
         self.namespaces
             .get(namespace)

@@ -1,18 +1,18 @@
-//! What is made and never called: values, inputs, results, tasks, names of namespaces and types.
+//! Reports definitions that are never used: values, inputs, results, tasks, namespaces and types.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::annotation::NamedTypes;
+use super::candidates::LetCandidate;
 use super::checker::PlanChecker;
 use super::finding::quoted;
-use super::made::MadeLet;
 use super::shared::{Namespace, Uses};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 
-/// Reports what nothing in the plan uses. Silent where damage may hide the use.
+/// Reports what nothing in the plan uses. Reports nothing if damaged text may contain a use.
 pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
     report_unknown_results(checker);
     let body = plan.body.span;
@@ -21,33 +21,33 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
     }
     let meant = meant(checker.diagnostics, &codes::names::UNKNOWN_NAME).collect::<BTreeSet<_>>();
     let meant = |span: &Span| meant.contains(checker.shared.source.slice(*span));
-    for MadeLet {
+    for LetCandidate {
         name,
         origin,
         statement,
-    } in std::mem::take(&mut checker.made.lets)
+    } in std::mem::take(&mut checker.candidates.lets)
     {
         if !checker.read.contains(&origin) && !meant(&name.span) {
-            let message = format!("nothing reads `{}`", name.text);
+            let message = format!("`{}` is never read", name.text);
             let diagnostic = Diagnostic::new(&codes::names::UNUSED_LET, name.span, message)
-                .help("a value that nobody reads is never computed")
+                .help("remove it: a value that is never read is not computed")
                 .fix_all("remove it", removal(statement));
             checker.report(diagnostic);
         }
     }
-    for (origin, span, called) in std::mem::take(&mut checker.made.results) {
+    for (origin, span, called) in std::mem::take(&mut checker.candidates.results) {
         if !checker.read.contains(&origin) && !meant(&span) {
-            let message = format!("nothing reads what `{called}` gives");
+            let message = format!("the result of `{called}` is never read");
             let diagnostic = Diagnostic::new(&codes::names::UNUSED_RESULT, span, message)
-                .help("a call that only looks and whose answer nobody reads can be left out");
+                .help("remove the call: it only reads, and its result is not used");
             checker.report(diagnostic);
         }
     }
-    for (name, span) in std::mem::take(&mut checker.made.tasks) {
+    for (name, span) in std::mem::take(&mut checker.candidates.tasks) {
         if !checker.read.contains(&span) && !meant(&span) {
-            let message = format!("nothing moves or reads the task `{name}`");
+            let message = format!("the task `{name}` is never set or read");
             let diagnostic = Diagnostic::new(&codes::names::UNUSED_TASK, span, message).help(
-                format!("move it where its part is done: `set {name} …`; or leave it out"),
+                format!("set it where its part is done: `set {name} …`; or remove it"),
             );
             checker.report(diagnostic);
         }
@@ -55,21 +55,20 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
     for parameter in &plan.parameters {
         let name = &parameter.name;
         if !checker.read.contains(&name.span) && !meant(&name.span) {
-            let message = format!("nothing reads the input `{}`", name.text);
+            let message = format!("the input `{}` is never read", name.text);
             let diagnostic = Diagnostic::new(&codes::names::UNUSED_INPUT, name.span, message);
-            checker.report(
-                diagnostic.help("read it somewhere, or take it out of the head of the plan"),
-            );
+            checker
+                .report(diagnostic.help("read it, or remove it from the parameters of the plan"));
         }
     }
 }
 
-/// Results that are read although nothing is known of them.
+/// Reports results that are read although their type is unknown.
 fn report_unknown_results(checker: &mut PlanChecker<'_>) {
-    for (origin, called, span) in std::mem::take(&mut checker.made.unknown_results) {
+    for (origin, called, span) in std::mem::take(&mut checker.candidates.unknown_results) {
         if checker.valued.contains(&origin) {
             let message = format!(
-                "nothing is known of what `{called}` gives, so what is read of it is not checked"
+                "the type of the result of `{called}` is unknown, so what is read from it is not checked"
             );
             let written = match called.split_once('.') {
                 Some((namespace, name)) => format!("{}.{}", quoted(namespace), quoted(name)),
@@ -82,7 +81,7 @@ fn report_unknown_results(checker: &mut PlanChecker<'_>) {
     }
 }
 
-/// Namespaces and types that nothing in the file names.
+/// Reports namespaces and types that nothing in the file names.
 pub(super) fn unused_items(
     uses: &Uses,
     called: &BTreeSet<Arc<str>>,
@@ -116,7 +115,7 @@ pub(super) fn unused_items(
     });
     let items = items.collect::<BTreeMap<_, _>>();
     for (name, span) in types.unused().filter(|(name, _)| !meant.contains(*name)) {
-        let message = format!("nothing in this file uses the type `{}`", quoted(name));
+        let message = format!("the type `{}` is never used in this file", quoted(name));
         let diagnostic =
             Diagnostic::new(&codes::names::UNUSED_TYPE, span, message).help("remove it");
         diagnostics.push(match items.get(&span) {
@@ -126,7 +125,7 @@ pub(super) fn unused_items(
     }
 }
 
-/// The places of namespaces that no plan and no test calls.
+/// Returns the spans of namespaces that no plan and no test calls.
 fn idle_namespaces(uses: &Uses, called: &BTreeSet<Arc<str>>) -> BTreeSet<Span> {
     let idle = uses.namespaces.iter().filter(|(name, namespace)| {
         !called.contains(*name) && !matches!(namespace, Namespace::Unresolved)
@@ -135,7 +134,7 @@ fn idle_namespaces(uses: &Uses, called: &BTreeSet<Arc<str>>) -> BTreeSet<Span> {
         .collect()
 }
 
-/// The names of one `use` that are idle: the line goes where all are, else the name.
+/// Reports the unused names of one `use`; the fix removes the line if all are unused, otherwise the name.
 fn unused_uses(
     item: Span,
     written: &ast::Use,
@@ -143,7 +142,7 @@ fn unused_uses(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let mut report = |alias: &ast::Name, title: &str, edit: Span| {
-        let message = format!("nothing in this file calls `{}`", alias.text);
+        let message = format!("`{}` is never called in this file", alias.text);
         let diagnostic = Diagnostic::new(&codes::names::UNUSED_USE, alias.span, message);
         diagnostics.push(diagnostic.help("remove it").fix_all(title, removal(edit)));
     };
@@ -181,7 +180,7 @@ fn alias(written: &ast::UseNamespace) -> &ast::Name {
     written.alias.as_ref().unwrap_or(&written.name)
 }
 
-/// The names that misspelt ones stood for.
+/// Returns the names that were intended by misspelled ones.
 fn meant(diagnostics: &[Diagnostic], code: &'static codes::Code) -> impl Iterator<Item = Arc<str>> {
     let meant = diagnostics
         .iter()

@@ -1,13 +1,13 @@
-//! What waits for models, people and time: `ask`, `infer`, `input`, `wait`.
+//! Checks steps that wait for models, people or time: `ask`, `infer`, `input`, `wait`.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::body::CheckedBody;
-use super::brought::brought_type;
 use super::callee::find_agent;
 use super::checker::PlanChecker;
 use super::event::check_event;
+use super::event_value::event_value_type;
 use super::expr::{Code, Expectation};
 use super::finding::unknown;
 use super::plan::{Call, Footprint, Input, InputField, OrderClass, StepKind, Target, Wait};
@@ -21,17 +21,17 @@ use crate::types::{
 /// The namespace of the tool that `infer` calls.
 const MODEL: &str = "model";
 
-/// `ask agent(…) -> T`: what it may do is what the tools of the agent do, as far as the plan allows them.
+/// Checks `ask agent(…) -> T`. Its effect class is the highest of the agent's tools that the plan permits.
 pub(super) fn check_ask(checker: &mut PlanChecker<'_>, span: Span, ask: &ast::Ask) -> CheckedBody {
     let known = find_agent(checker, &ask.agent);
     let effect = known.map_or(Effect::Effect, |agent| effect_of(checker, agent));
     check_asked(checker, span, ask, known, (CallKind::Agent, effect))
 }
 
-/// `verify ask agent(…) -> T`: the agent has those of its tools that change nothing.
+/// Checks `verify ask agent(…) -> T`: the agent only has its tools that change nothing.
 pub(super) fn check_read_only_ask(checker: &mut PlanChecker<'_>, ask: &ast::Ask) -> CheckedBody {
     let known = find_agent(checker, &ask.agent);
-    if let Some(Err(reason)) = known.map(|agent| can_look(checker, agent)) {
+    if let Some(Err(reason)) = known.map(|agent| can_verify(checker, agent)) {
         let found = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, ask.agent.span, reason.0);
         checker.report(found.help(reason.1));
     }
@@ -60,7 +60,7 @@ fn check_asked(
     }
 }
 
-/// `infer(…) -> T`: it changes nothing.
+/// Checks `infer(…) -> T`, which changes nothing.
 pub(super) fn check_infer(
     checker: &mut PlanChecker<'_>,
     span: Span,
@@ -75,7 +75,7 @@ pub(super) fn check_infer(
     check_prompted(checker, span, called, arguments, returns)
 }
 
-/// The highest class of the tools of an agent that the plan does not deny; an effect where nothing is known of them.
+/// Returns the highest effect class of an agent's tools that the plan permits; `effect` if none are known.
 fn effect_of(checker: &PlanChecker<'_>, agent: &str) -> Effect {
     let tools = checker.shared.tools;
     let classes = tools.names(agent).filter_map(|name| {
@@ -85,13 +85,13 @@ fn effect_of(checker: &PlanChecker<'_>, agent: &str) -> Effect {
     classes.max().unwrap_or_default()
 }
 
-/// Whether an agent can look without changing anything; else why not, and what to do about it.
-pub(super) fn can_look(
+/// Checks whether an agent can verify without changing anything; the error is the reason and a remedy.
+pub(super) fn can_verify(
     checker: &PlanChecker<'_>,
     agent: &str,
 ) -> Result<(), (String, &'static str)> {
     let tools = checker.shared.tools;
-    let looks = |name: &str| {
+    let reads = |name: &str| {
         let signature = tools.find(agent, name);
         checker.may_call(agent, name)
             && signature.is_some_and(|signature| signature.effect.is_read_only())
@@ -100,30 +100,31 @@ pub(super) fn can_look(
         .names(agent)
         .filter_map(|name| tools.find(agent, name));
     if found.any(|signature| signature.kind == CallKind::Skill) {
-        if looks(ANY_SKILL) {
+        if reads(ANY_SKILL) {
             return Ok(());
         }
         let message = format!(
-            "`{agent}` decides by itself what it does, and `{agent}.{ANY_SKILL}`, by which it is asked, is no `read` that \
+            "`{agent}` decides by itself what it does, and `{agent}.{ANY_SKILL}`, which asks it, is not a `read` that \
              this plan may call"
         );
         return Err((
             message,
-            "where asking it changes nothing, say so in planrun.yaml: `classes: { send: read }`",
+            "if asking it changes nothing, declare that in planrun.yaml: `classes: { send: read }`",
         ));
     }
-    if tools.names(agent).any(looks) {
+    if tools.names(agent).any(reads) {
         return Ok(());
     }
-    let message =
-        format!("`{agent}` has no tool of class `read` that this plan may call, so it cannot look");
+    let message = format!(
+        "`{agent}` has no tool of class `read` that this plan may call, so it cannot verify anything"
+    );
     Err((
         message,
         "call a tool of class `read`, or ask an agent that has one",
     ))
 }
 
-/// A call of a model or an agent: its parameters are the words that it knows, and its result is what is wanted of it.
+/// Checks a call of a model or an agent: its parameters are fixed, and its result has the written type.
 fn check_prompted(
     checker: &mut PlanChecker<'_>,
     span: Span,
@@ -145,7 +146,7 @@ fn check_prompted(
     prompted(span, called, parameters, arguments, returns)
 }
 
-/// What `verify: agents` asks: with a prompt, and with data in this place.
+/// Creates the call that `verify: agents` makes, with this prompt and this data.
 pub(super) fn read_only_ask(
     agent: Arc<str>,
     prompt: Code,
@@ -175,7 +176,7 @@ fn prompted(
         returns: returns.clone(),
         output_schema: Some(Arc::new(Contract::of_result(to_schema(&returns)))),
         effect_declared: true,
-        // What a model says is nobody's word.
+        // The answer of a model is untrusted.
         open_world: true,
         ..called
     };
@@ -184,12 +185,12 @@ fn prompted(
         target: Target::Tool(Arc::new(signature)),
         arguments,
         effect,
-        open: false,
+        checked_at_run: false,
     };
     CheckedBody::new(StepKind::Call(call), returns, Footprint::of(effect, order))
 }
 
-/// The parameters of what takes a prompt, by name, type, and whether each must be given.
+/// Parameters of calls with a prompt: name, type, and whether it is required.
 const PROMPT: (&str, Type, bool) = ("prompt", Type::String, true);
 const MODEL_NAME: (&str, Type, bool) = ("model", Type::String, false);
 const WITH: (&str, Type, bool) = ("with", Type::Any, false);
@@ -205,7 +206,7 @@ fn parameter((name, ty, required): &(&str, Type, bool)) -> Parameter {
     }
 }
 
-/// The arguments: the one without a name is the prompt.
+/// Checks the arguments; the one without a name is the prompt.
 fn check_prompt(
     checker: &mut PlanChecker<'_>,
     span: Span,
@@ -247,7 +248,7 @@ fn check_prompt(
         arguments.push((name.into(), code));
     }
     if prompts != 1 {
-        let message = format!("`{what}` takes one prompt, the only argument without a name");
+        let message = format!("`{what}` takes one argument without a name, the prompt");
         let diagnostic = Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message);
         checker.report(diagnostic.help(format!("write `{what}(\"…\")`")));
         return None;
@@ -255,7 +256,7 @@ fn check_prompt(
     Some(arguments)
 }
 
-/// `input "…" -> { … }`, with the clause that says who answers.
+/// Checks `input "…" -> { … }` and its `by` clause.
 pub(super) fn check_input(
     checker: &mut PlanChecker<'_>,
     prompt: &ast::Expr,
@@ -289,23 +290,24 @@ pub(super) fn check_input(
 fn check_input_field(checker: &mut PlanChecker<'_>, field: &ast::InputField) -> InputField {
     let ty = checker.types.resolve(&field.ty, checker.diagnostics);
     let name = &field.name.text;
-    let wanted = Type::union([ty.clone(), Type::Null]);
-    let misread = report_choices_behind(checker, field, &ty);
-    let mut value = |written: &Option<Box<ast::Expr>>, wanted: &Type, what: fmt::Arguments<'_>| {
-        let written = written
-            .as_ref()
-            .filter(|written| misread != Some(written.span))?;
-        Some(checker.value_of(written, wanted, Expectation::default(&what)))
-    };
+    let optional = Type::union([ty.clone(), Type::Null]);
+    let misread = report_misplaced_choices(checker, field, &ty);
+    let mut value =
+        |written: &Option<Box<ast::Expr>>, expected: &Type, what: fmt::Arguments<'_>| {
+            let written = written
+                .as_ref()
+                .filter(|written| misread != Some(written.span))?;
+            Some(checker.value_of(written, expected, Expectation::default(&what)))
+        };
     let prefill = value(
         &field.prefill,
-        &wanted,
-        format_args!("what stands in `{name}`"),
+        &optional,
+        format_args!("the prefilled value of `{name}`"),
     );
     let known = value(
         &field.known,
-        &wanted,
-        format_args!("what is known of `{name}`"),
+        &optional,
+        format_args!("the known value of `{name}`"),
     );
     let options = field.options.as_ref().map(|options| {
         let what = format_args!("the choices of `{name}`");
@@ -326,8 +328,9 @@ fn check_input_field(checker: &mut PlanChecker<'_>, field: &ast::InputField) -> 
     }
 }
 
-/// `known e in LIST`: `in` is an operator there, so the choices of a field stand before. The place of what was misread.
-fn report_choices_behind(
+/// Reports `known e in LIST`: `in` is an operator there, so the choices of a field must come first. Returns the span of
+/// the misread expression.
+fn report_misplaced_choices(
     checker: &mut PlanChecker<'_>,
     field: &ast::InputField,
     ty: &Type,
@@ -349,7 +352,7 @@ fn report_choices_behind(
     };
     let text = |span: Span| checker.shared.source.slice(span);
     let before = Span::from(field.ty.span.end..first.span.start);
-    // Parentheses say that the operator is meant.
+    // Parentheses mean that the operator is intended.
     if link.operator != ast::BinaryOp::In || !text(before).trim_end().ends_with(word) {
         return None;
     }
@@ -360,7 +363,7 @@ fn report_choices_behind(
         text(first.span)
     );
     let message = format!(
-        "`in` is an operator here, and `{}` is of type {ty}",
+        "`in` is an operator here, but `{}` is of type {ty}",
         field.name.text
     );
     let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, written.span, message)
@@ -370,7 +373,7 @@ fn report_choices_behind(
     Some(written.span)
 }
 
-/// `wait 5m`, `wait until t`, `wait for COND [-> T]`
+/// Checks `wait 5m`, `wait until t` and `wait for COND [-> T]`.
 pub(super) fn check_wait(checker: &mut PlanChecker<'_>, wait: &ast::WaitFor) -> CheckedBody {
     let (wait, ty) = match wait {
         ast::WaitFor::Duration(duration) => {
@@ -385,7 +388,7 @@ pub(super) fn check_wait(checker: &mut PlanChecker<'_>, wait: &ast::WaitFor) -> 
             let payload = payload
                 .as_ref()
                 .map(|payload| checker.types.resolve(payload, checker.diagnostics));
-            let ty = brought_type(checker, &on, payload.as_ref());
+            let ty = event_value_type(checker, &on, payload.as_ref());
             (Wait::Event { on, payload }, ty)
         }
     };

@@ -1,8 +1,9 @@
-//! The type of a value that stands for later ones too, such as the state of a `repeat`.
+//! The type of a value that also holds later values, such as the state of a `repeat`.
 
 use crate::types::{Field, Type};
 
-/// The type that carried state has: that of its first value, literals widened at every depth, since later values differ.
+/// Returns the type of a loop state: that of its first value, with literals widened at every depth since later values
+/// differ.
 pub(super) fn widened(initial: &Type) -> Type {
     match initial {
         Type::Literal(literal) => literal.base(),

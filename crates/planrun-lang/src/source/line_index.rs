@@ -1,24 +1,24 @@
-//! From byte offsets to lines and columns.
+//! Converts byte offsets to lines and columns.
 
 use super::Span;
 
-/// A place as people count it: both from 1, columns in characters.
+/// A position in a text, with line and column counted from 1 and columns in characters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Position {
-    /// Line, from 1.
+    /// Line, counted from 1.
     pub line: u32,
-    /// Column in characters, from 1.
+    /// Column in characters, counted from 1.
     pub column: u32,
 }
 
-/// The offsets at which lines begin.
+/// The byte offsets at which lines start.
 #[derive(Clone, Debug)]
 pub struct LineIndex {
     starts: Vec<u32>,
 }
 
 impl LineIndex {
-    /// Finds the line starts of `text`: behind each `\n`, which also covers `\r\n`.
+    /// Finds the line starts of `text`: after each `\n`, which also covers `\r\n`.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
@@ -28,7 +28,7 @@ impl LineIndex {
         }
     }
 
-    /// The range of a line, counted from 1, with its line break.
+    /// Returns the range of a line, counted from 1, including its line break. `None` if there is no such line.
     #[must_use]
     pub fn line(&self, text: &str, number: u32) -> Option<Span> {
         let index = (number as usize).checked_sub(1)?;
@@ -40,7 +40,7 @@ impl LineIndex {
         Some(Span::new(start, end))
     }
 
-    /// The place of `offset` in `text`, which must be the text the index was made from.
+    /// Returns the position of `offset` in `text`, which must be the indexed text.
     #[must_use]
     pub fn position(&self, text: &str, offset: u32) -> Position {
         let line = self

@@ -10,20 +10,21 @@ use std::sync::{Arc, OnceLock};
 pub use line_index::{LineIndex, Position};
 pub use span_index::SpanIndex;
 
-/// The largest plan file that is read, in bytes. Offsets are `u32`, and nobody writes a larger plan by hand.
+/// Maximum size of a plan file, in bytes. Offsets are `u32`, and no plan written by hand is larger.
 pub const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 
-/// A half-open range of bytes in one source file.
+/// A half-open byte range in a source file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Span {
     /// Offset of the first byte.
     pub start: u32,
-    /// Offset behind the last byte.
+    /// Offset after the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The range `start..end`, in bytes. Offsets beyond `u32` saturate; such a file is refused before it is parsed.
+    /// Creates the range `start..end`, in bytes. Offsets beyond `u32` saturate; a file of that size is rejected before
+    /// parsing.
     #[must_use]
     pub fn new(start: usize, end: usize) -> Self {
         let clamp = |offset| u32::try_from(offset).unwrap_or(u32::MAX);
@@ -33,13 +34,13 @@ impl Span {
         }
     }
 
-    /// The empty range at `offset`.
+    /// Creates the empty range at `offset`.
     #[must_use]
     pub fn at(offset: usize) -> Self {
         Self::new(offset, offset)
     }
 
-    /// The smallest range that holds both.
+    /// Returns the smallest range that contains both.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
         Self {
@@ -48,25 +49,25 @@ impl Span {
         }
     }
 
-    /// Whether another range lies within this one.
+    /// Returns true if the other range lies within this one.
     #[must_use]
     pub fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn len(self) -> usize {
         (self.end - self.start) as usize
     }
 
-    /// Whether the range holds no byte.
+    /// Returns true if the range is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
 
-    /// The range as indices, for slicing the text it came from.
+    /// Returns the range as indices, for slicing the text.
     #[must_use]
     pub fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
@@ -88,7 +89,7 @@ impl fmt::Debug for Span {
     }
 }
 
-/// One source text with the name it is shown under.
+/// A source text and its display name.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
     name: String,
@@ -97,7 +98,7 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// A source text. `name` is the path as the user wrote it, with `/` between folders.
+    /// Creates a source text. `name` is the path as the user wrote it, with `/` between folders.
     #[must_use]
     pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
         Self {
@@ -107,34 +108,33 @@ impl SourceFile {
         }
     }
 
-    /// The path that diagnostics show.
+    /// Returns the path used in diagnostics.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether its name, in angle brackets behind that of its folder, is that of no file: the text was handed in to be used
-    /// once.
+    /// Returns true if the file name is in angle brackets: the text does not come from a file and is used once.
     #[must_use]
-    pub fn is_handed_in(&self) -> bool {
+    pub fn is_inline(&self) -> bool {
         let name = Path::new(&self.name).file_name().unwrap_or_default();
         let name = name.to_string_lossy();
         name.starts_with('<') && name.ends_with('>')
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text of one range; empty where the range is not on character boundaries.
+    /// Returns the text of a range; empty if the range is not on character boundaries.
     #[must_use]
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or("")
     }
 
-    /// The range of a line, counted from 1, without its line break; `None` behind the last line.
+    /// Returns the range of a line, counted from 1, without its line break; `None` after the last line.
     #[must_use]
     pub fn line(&self, number: u32) -> Option<Span> {
         let span = self
@@ -150,14 +150,14 @@ impl SourceFile {
         ))
     }
 
-    /// `plans/a.plan:12:5`: where a range begins, as editors and terminals open it.
+    /// Returns the start of a range as editors and terminals open it: `plans/a.plan:12:5`.
     #[must_use]
     pub fn place(&self, span: Span) -> String {
         let Position { line, column } = self.position(span.start);
         format!("{}:{line}:{column}", self.name)
     }
 
-    /// Line and column of a byte offset, both from 1; columns count characters.
+    /// Returns the line and column of a byte offset, both counted from 1; columns count characters.
     #[must_use]
     pub fn position(&self, offset: u32) -> Position {
         self.lines

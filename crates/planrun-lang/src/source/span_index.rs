@@ -1,17 +1,17 @@
-//! Many ranges of one file, and whether another one lies among them.
+//! An index of byte ranges in a file, for overlap and containment queries.
 
 use std::ops::Range;
 
 use super::Span;
 
-/// Ranges of one file in the order of their beginnings. A question is answered by a search, however many there are.
+/// Ranges of one file, sorted by their start. A query is a binary search.
 #[derive(Debug, Default)]
 pub struct SpanIndex {
-    /// Where each begins, in order.
+    /// The start of each range, in order.
     starts: Vec<u32>,
-    /// The furthest end up to each.
+    /// The largest end of all ranges up to each.
     ends: Vec<u32>,
-    /// How many of them the questions have touched.
+    /// Number of ranges visited by queries.
     #[cfg(test)]
     visits: std::sync::atomic::AtomicU64,
 }
@@ -34,40 +34,40 @@ impl FromIterator<Span> for SpanIndex {
 }
 
 impl SpanIndex {
-    /// Whether there is none.
+    /// Returns true if there are no ranges.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
 
-    /// Whether one begins in this range.
+    /// Returns true if a range starts within `range`.
     #[must_use]
     pub fn any_begins_in(&self, range: Range<u32>) -> bool {
         let first = self.starts.get(self.before(range.start));
         first.is_some_and(|start| *start < range.end)
     }
 
-    /// Whether one has a byte in common with `span`. An empty range has one where it lies inside of another.
+    /// Returns true if a range overlaps `span`. An empty range overlaps a range that it lies strictly inside.
     #[must_use]
     pub fn any_overlaps(&self, span: Span) -> bool {
         self.furthest_before(span.end)
             .is_some_and(|end| span.start < end)
     }
 
-    /// Whether one holds all of `span`.
+    /// Returns true if a range contains all of `span`.
     #[must_use]
     pub fn any_contains(&self, span: Span) -> bool {
         self.furthest_before(span.start.saturating_add(1))
             .is_some_and(|end| span.end <= end)
     }
 
-    /// The furthest end of those that begin before `offset`.
+    /// Returns the largest end of the ranges that start before `offset`.
     fn furthest_before(&self, offset: u32) -> Option<u32> {
         let last = self.before(offset).checked_sub(1)?;
         self.ends.get(last).copied()
     }
 
-    /// How many begin before `offset`.
+    /// Returns the number of ranges that start before `offset`.
     fn before(&self, offset: u32) -> usize {
         self.starts.partition_point(|start| {
             #[cfg(test)]
@@ -77,7 +77,7 @@ impl SpanIndex {
         })
     }
 
-    /// How many ranges have been touched by all questions so far.
+    /// Returns the number of ranges visited by all queries so far.
     #[cfg(test)]
     pub(crate) fn visits(&self) -> u64 {
         self.visits.load(std::sync::atomic::Ordering::Relaxed)
@@ -93,7 +93,7 @@ mod tests {
         let all: Vec<Span> = (0..5)
             .flat_map(|start| (start..5).map(move |end| Span::from(start..end)))
             .collect();
-        // Every choice of one to three ranges, nested, touching and empty ones among them.
+        // All combinations of one to three ranges, including nested, adjacent and empty ones.
         for first in &all {
             for second in &all {
                 for third in &all {

@@ -1,4 +1,4 @@
-//! From the bytes of a file to its text.
+//! Decodes the bytes of a file to text.
 
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
@@ -6,7 +6,7 @@ use crate::source::{SourceFile, Span};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The text of a file. Bytes that are no UTF-8 are replaced and the first of them reported; a byte order mark is left out.
+/// Decodes a file as UTF-8. Invalid bytes are replaced and the first of them is reported; a byte order mark is removed.
 #[must_use]
 pub fn decode(name: &str, bytes: &[u8]) -> (SourceFile, Vec<Diagnostic>) {
     match std::str::from_utf8(bytes) {
@@ -20,9 +20,9 @@ pub fn decode(name: &str, bytes: &[u8]) -> (SourceFile, Vec<Diagnostic>) {
             let diagnostic = Diagnostic::new(
                 &codes::NOT_UTF8,
                 span,
-                format!("the byte 0x{byte:02X} here is not part of UTF-8 text"),
+                format!("the byte 0x{byte:02X} is not valid UTF-8 here"),
             )
-            .help("save the file with the encoding UTF-8");
+            .help("save the file as UTF-8");
             (SourceFile::new(name, without_mark(&text)), vec![diagnostic])
         }
     }

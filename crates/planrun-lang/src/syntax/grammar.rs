@@ -1,8 +1,8 @@
-//! The two parsers that pest makes of the one grammar: `parse` reads plans, `diagnose` explains damaged text.
+//! The two parsers that pest generates from the grammar: `parse` reads plans, `diagnose` explains damaged text.
 //!
-//! `grammar` is a link to the folder at the top level, so that a package of this crate has the files too.
+//! `grammar` is a symbolic link to the folder at the top level, so that a package of this crate includes the files.
 
-/// Reads plans: few nodes, damaged text skipped.
+/// Reads plans: produces few nodes and skips damaged text.
 pub(super) mod parse {
     #[derive(pest_derive::Parser)]
     #[grammar = "grammar/plan.pest"]
@@ -10,7 +10,7 @@ pub(super) mod parse {
     pub struct PlanParser;
 }
 
-/// Explains damaged text: every token is a rule that can be missed, nothing is skipped.
+/// Explains damaged text: every token is a rule, so that pest can report it as expected, and nothing is skipped.
 pub(super) mod diagnose {
     #[derive(pest_derive::Parser)]
     #[grammar = "grammar/plan.pest"]

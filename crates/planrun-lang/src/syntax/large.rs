@@ -1,14 +1,14 @@
-//! Large files: what is done to their items is done to many at a time.
+//! Processes the items of large files in parallel.
 
 use rayon::prelude::*;
 
 use crate::source::SourceFile;
 
-/// Smaller files are not worth a thread of their own.
+/// Size, in bytes, from which on parallel processing pays.
 pub(super) const LARGE: usize = 256 * 1024;
 
-/// What `work` makes of each part of a file, in their order. Threads take part only where the caller has some: they have
-/// the room on the stack that the caller thinks right.
+/// Maps the parts of a file, keeping their order. Large files are processed in parallel, but only inside a thread pool of
+/// the caller, which determines the stack size of the threads.
 pub fn map_parts<T: Sync, R: Send>(
     source: &SourceFile,
     parts: &[T],

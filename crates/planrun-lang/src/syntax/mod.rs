@@ -1,4 +1,4 @@
-//! Text to tree: grammar, tree, lowering, comments and recovery.
+//! Parses plan text to a syntax tree: grammar, tree, lowering, comments and error recovery.
 
 pub mod ast;
 mod decode;
@@ -31,21 +31,21 @@ use tree::Tree;
 pub use decode::decode;
 pub use large::map_parts;
 pub use lower::is_reserved;
-pub use print::{canonical, canonical_name, canonical_pattern, canonical_told, canonical_type};
+pub use print::{canonical, canonical_display, canonical_name, canonical_pattern, canonical_type};
 pub use scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH, begins_plan};
 pub use short::full_text;
-pub use stack::with_room;
-pub use unfinished::so_far;
+pub use stack::with_stack;
+pub use unfinished::complete_prefix;
 
-/// A file's tree with what its text made to report.
+/// The syntax tree of a file, with diagnostics.
 #[derive(Debug)]
 pub struct Parsed {
     pub file: ast::File,
-    /// In the order of the text.
+    /// In source order.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The tree of a whole file, of text or of its JSON form. Never fails: what cannot be read is reported and leaves an error node.
+/// Parses a whole file, in text or JSON form. Never fails: invalid parts are reported and leave error nodes.
 #[must_use]
 pub fn parse(source: &SourceFile) -> Parsed {
     if let Some(diagnostic) = too_large(source) {
@@ -59,17 +59,17 @@ pub fn parse(source: &SourceFile) -> Parsed {
     }
     let scan = scan::scan(source.text());
     let read = if scan.is_short() {
-        stack::with_room(scan.depth, || short::read(&scan, source.is_handed_in()))
+        stack::with_stack(scan.depth, || short::read(&scan, source.is_inline()))
     } else {
-        pieces::read(&scan).or_else(|| stack::with_room(scan.depth, || read_file(&scan)))
+        pieces::read(&scan).or_else(|| stack::with_stack(scan.depth, || read_file(&scan)))
     };
     let (file, mut diagnostics) =
-        read.unwrap_or_else(|| (ast::File::default(), vec![no_room(source)]));
+        read.unwrap_or_else(|| (ast::File::default(), vec![stack_exhausted(source)]));
     clamp(&mut diagnostics, source.text());
     Parsed { file, diagnostics }
 }
 
-/// The tree of a text that is one expression.
+/// Parses a text that is one expression.
 #[must_use]
 pub fn parse_expression(source: &SourceFile) -> (ast::Expr, Vec<Diagnostic>) {
     part::parse(source)
@@ -80,7 +80,7 @@ fn read_file(scan: &Scan<'_>) -> (ast::File, Vec<Diagnostic>) {
     let mut file = lowering.file();
     match Tree::read(Rule::file, &scan.text, 0..scan.text.len()) {
         Ok(tree) => file.items = lowering.items(&tree),
-        // Only where the native stack runs out: every text has a reading as a file.
+        // Happens only if the native stack runs out: the grammar accepts every text as a file.
         Err(at) => lowering.damage.push(Damage {
             span: Span::at(at),
             kind: DamageKind::Item,
@@ -89,12 +89,12 @@ fn read_file(scan: &Scan<'_>) -> (ast::File, Vec<Diagnostic>) {
     (file, explained(scan, lowering))
 }
 
-/// What was found in a text, with what is to say of the parts that could not be read.
+/// Returns the diagnostics of scanning and lowering, with an explanation for each part that could not be parsed.
 fn explained(scan: &Scan<'_>, lowering: Lowering<'_>) -> Vec<Diagnostic> {
     let mut diagnostics = lowering.diagnostics;
     let explained = explain::explain(scan, &lowering.damage, &lowering.reserved, &mut diagnostics);
     let known = |found: &&Diagnostic| {
-        scan.strays.contains(&found.span) && beside(scan, found.span, &explained)
+        scan.strays.contains(&found.span) && adjoins(scan, found.span, &explained)
     };
     diagnostics.extend(
         scan.diagnostics
@@ -105,8 +105,8 @@ fn explained(scan: &Scan<'_>, lowering: Lowering<'_>) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// Whether the closing delimiter stands in a damaged text or directly behind one.
-fn beside(scan: &Scan<'_>, delimiter: Span, explained: &[Span]) -> bool {
+/// Returns true if the closing delimiter is in an explained damaged text or directly after one.
+fn adjoins(scan: &Scan<'_>, delimiter: Span, explained: &[Span]) -> bool {
     explained.iter().any(|damage| {
         let between = scan.text.get(damage.end as usize..delimiter.start as usize);
         damage.start <= delimiter.start
@@ -121,25 +121,25 @@ fn too_large(source: &SourceFile) -> Option<Diagnostic> {
         Diagnostic::new(
             &codes::FILE_TOO_LARGE,
             Span::at(0),
-            format!("the file has {length} bytes, and plans may have {MAX_FILE_BYTES}"),
+            format!("the file has {length} bytes, but a plan may have at most {MAX_FILE_BYTES}"),
         )
-        .help("split it into several plans, and keep data in files of their own")
+        .help("split it into several plans, and move data to separate files")
     })
 }
 
-/// The finding where the system refuses the room that the nesting of a text needs.
+/// Returns the diagnostic for a text that nests so deeply that the system refuses the stack to parse it.
 #[must_use]
-pub fn no_room(source: &SourceFile) -> Diagnostic {
+pub fn stack_exhausted(source: &SourceFile) -> Diagnostic {
     let span = Span::new(0, source.text().chars().next().map_or(0, char::len_utf8));
     Diagnostic::new(
         &codes::TOO_DEEP,
         span,
-        "the system has no memory left to read so deeply nested a text",
+        "there is not enough memory to parse text that is nested this deeply",
     )
-    .help("nest less deeply, or free memory")
+    .help("reduce the nesting, or free memory")
 }
 
-/// The finding about a name that stands in a list twice: a field, an argument, an arm.
+/// Returns the diagnostic for a repeated name in a list of fields, arguments or arms.
 fn given_twice(what: &str, name: &ast::Name, first: Span) -> Diagnostic {
     let message = format!("{what} `{}` is given twice", name.text);
     Diagnostic::new(&codes::DUPLICATE_FIELD, name.span, message)
@@ -147,7 +147,7 @@ fn given_twice(what: &str, name: &ast::Name, first: Span) -> Diagnostic {
         .help(format!("keep one `{}`", name.text))
 }
 
-/// Orders the findings, and keeps their places inside the author's text, which may have been mended.
+/// Sorts the diagnostics and clamps their spans to the author's text, since the parsed text may be longer.
 fn clamp(diagnostics: &mut [Diagnostic], text: &str) {
     let clamp = |span: &mut Span| *span = within(text, *span);
     for diagnostic in diagnostics.iter_mut() {

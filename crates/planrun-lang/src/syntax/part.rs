@@ -1,22 +1,22 @@
-//! Reads texts that are one part of a plan: an expression, a type, a pattern.
+//! Parses texts that are one part of a plan: an expression, a type, a pattern.
 
 use super::ast::{Expr, ExprKind, Pattern, PatternKind, TypeExpr, TypeExprKind};
 use super::grammar::parse::Rule;
 use super::lower::{DamageKind, Lowering};
 use super::tree::Tree;
-use super::{clamp, explain, no_room, scan, stack, too_large};
+use super::{clamp, explain, scan, stack, stack_exhausted, too_large};
 use crate::diag::Diagnostic;
 use crate::source::{SourceFile, Span};
 
-/// A tree that a text of its own can be.
+/// A tree that a whole text can be parsed as.
 pub(super) trait Part: Sized + Send {
     const RULE: Rule;
-    /// As what a text is told that cannot be read.
+    /// The kind of damage as which a text that cannot be parsed is reported.
     const KIND: DamageKind;
 
     fn lower(lowering: &mut Lowering<'_>, tree: &Tree<'_>) -> Self;
 
-    /// Stands in where the text cannot be read.
+    /// Returns the placeholder for a text that cannot be parsed.
     fn missing(span: Span) -> Self;
 }
 
@@ -68,16 +68,16 @@ impl Part for Pattern {
     }
 }
 
-/// The tree of the text, and what it made to report.
+/// Parses the text and returns its tree with diagnostics.
 pub(super) fn parse<T: Part>(source: &SourceFile) -> (T, Vec<Diagnostic>) {
     let whole = Span::new(0, source.text().len());
     if let Some(diagnostic) = too_large(source) {
         return (T::missing(whole), vec![diagnostic]);
     }
     let scanned = scan::scan(source.text());
-    let read = stack::with_room(scanned.depth, || read(&scanned, whole));
+    let read = stack::with_stack(scanned.depth, || read(&scanned, whole));
     let (part, mut diagnostics) =
-        read.unwrap_or_else(|| (T::missing(whole), vec![no_room(source)]));
+        read.unwrap_or_else(|| (T::missing(whole), vec![stack_exhausted(source)]));
     clamp(&mut diagnostics, source.text());
     (part, diagnostics)
 }

@@ -1,4 +1,4 @@
-//! Large files are read in pieces of whole items: on every thread, and with no more of pest's nodes than of a few pieces.
+//! Parses large files in pieces of whole items: in parallel, and with pest's nodes in memory for a few pieces only.
 
 use std::ops::Range;
 
@@ -13,17 +13,17 @@ use super::stack;
 use super::tree::Tree;
 use crate::diag::Diagnostic;
 
-/// The least that is worth a task of its own.
+/// Minimum size of a piece, in bytes.
 const PIECE: usize = 32 * 1024;
 
-/// The file with what lowering found in it. `None` where it is small, or where something in it cannot be read: what is
-/// damaged is explained best with all that stands around it.
+/// Parses a file in pieces. Returns `None` if the file is small or any part of it cannot be parsed, since damaged text is
+/// explained best with the whole file around it.
 pub(super) fn read(scan: &Scan<'_>) -> Option<(ast::File, Vec<Diagnostic>)> {
     if scan.text.len() < LARGE || !scan.is_clean() {
         return None;
     }
     let pieces = ranges(scan).into_par_iter().map(|range| {
-        let read = stack::with_room(scan.depth, || {
+        let read = stack::with_stack(scan.depth, || {
             let tree = Tree::read(Rule::file, &scan.text, range).ok()?;
             let mut lowering = Lowering::new(&scan.text, scan.author, &scan.comments);
             let items = lowering.items(&tree);
@@ -44,7 +44,7 @@ pub(super) fn read(scan: &Scan<'_>) -> Option<(ast::File, Vec<Diagnostic>)> {
     Some((file, diagnostics))
 }
 
-/// The text cut before items.
+/// Returns ranges of the text that each begin with an item and are at least [`PIECE`] long, except the last.
 fn ranges(scan: &Scan<'_>) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut start = 0;

@@ -1,16 +1,16 @@
-//! Which statement may stand where.
+//! Which statements are allowed in which blocks.
 
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 
-/// The statements that have a place of their own, or none at all, and so cannot stand in a `parallel`.
+/// Statements that are not allowed in a `parallel`, because their order matters or because they belong elsewhere.
 const REFUSED_BY_PARALLEL: [&str; 11] = [
     "policy", "allow", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next",
     "parallel",
 ];
 
-/// What a block belongs to, which decides what it may hold.
+/// The construct that a block belongs to, which determines the statements it may contain.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Plan,
@@ -22,12 +22,12 @@ pub(super) enum Place {
     Listener,
     /// A `parallel`, and an `if` in one.
     Parallel,
-    /// Something damaged, of which nothing is known.
+    /// A damaged text, in which any statement is accepted.
     Unknown,
 }
 
 impl Place {
-    /// The block of an object of the JSON form of this kind, where this is the place around it.
+    /// Returns the place of the body of an object of this kind in the JSON form, which itself is in `self`.
     pub fn of_body(self, kind: &str) -> Self {
         match kind {
             "plan" => Self::Plan,
@@ -39,7 +39,7 @@ impl Place {
         }
     }
 
-    /// The block of an `if`, which belongs to what stands around it.
+    /// Returns the place of the block of an `if` inside this one.
     pub fn inner(self) -> Self {
         match self {
             Self::Plan | Self::Branch => Self::Branch,
@@ -47,32 +47,32 @@ impl Place {
         }
     }
 
-    /// The finding about a statement that begins with this word, where the block cannot hold it.
+    /// Returns a diagnostic if the block may not contain a statement that begins with this word.
     pub fn refuses(self, word: &str, at: Span) -> Option<Diagnostic> {
         let (why, help) = match word {
             _ if self == Self::Parallel && REFUSED_BY_PARALLEL.contains(&word) => (
-                "cannot stand in a `parallel`, which holds steps, `let` and `if`",
-                "move it above or below the block; what belongs together in it is a `do`",
+                "is not allowed in a `parallel`, which may contain only steps, `let` and `if`",
+                "move it above or below the block, or group statements of the block in a `do`",
             ),
             "policy" | "allow" if !self.holds_settings() => (
-                "stands only at the top of a plan",
+                "is only allowed at the top of a plan",
                 "move it to the beginning of the plan's block",
             ),
             "reply" if !self.replies() && self.yields() => (
-                "ends a plan, and this block is a part of one",
-                "write `yield` to give this block's value",
+                "ends the whole plan and is not allowed inside a block",
+                "write `yield` to set the value of this block",
             ),
             "reply" if !self.replies() => (
-                "cannot stand in a listener",
-                "keep what is to be replied in a task's context with `set`",
+                "is not allowed in a listener",
+                "store the value in the context of a task with `set`",
             ),
             "yield" if !self.yields() => (
-                "gives the value of a `do`, `each` or `repeat`, and none stands around it",
-                "write `reply` to give the plan's value",
+                "sets the value of a `do`, `each` or `repeat`, but it is not inside one",
+                "write `reply` to set the value of the plan",
             ),
             "next" if !self.repeats() => (
-                "gives the next state of a `repeat`, and none stands around it",
-                "remove it, or put it into the block of a `repeat`",
+                "sets the next state of a `repeat`, but it is not inside one",
+                "remove it, or move it into the block of a `repeat`",
             ),
             _ => return None,
         };

@@ -1,8 +1,8 @@
-//! What binds how tightly, for those who write expressions.
+//! Operator precedence, for printing expressions.
 
 use super::ast::{BinaryOp, Expr, ExprKind, Literal};
 
-/// How tightly an expression binds.
+/// The precedence of an expression, from the loosest to the tightest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     Conditional,
@@ -15,7 +15,7 @@ pub enum Level {
     Unary,
     Is,
     Postfix,
-    /// Nothing binds so tightly.
+    /// Tighter than any expression, so that parentheses are required.
     Parenthesised,
 }
 
@@ -36,7 +36,7 @@ impl Level {
     }
 }
 
-/// How tightly the expression binds as it is written.
+/// Returns the precedence of the expression as it is written.
 #[must_use]
 pub fn level(expr: &Expr) -> Level {
     match &expr.kind {
@@ -61,7 +61,7 @@ pub fn level(expr: &Expr) -> Level {
     }
 }
 
-/// Whether the literal is written with a minus.
+/// Returns true if the literal is written with a minus.
 #[must_use]
 pub fn is_negative(literal: &Literal) -> bool {
     match literal {
@@ -76,7 +76,7 @@ pub fn is_negative(literal: &Literal) -> bool {
     }
 }
 
-/// How tightly a chain of the operator binds.
+/// Returns the precedence of a chain of the operator.
 #[must_use]
 pub fn operator_level(operator: BinaryOp) -> Level {
     match operator {
@@ -94,7 +94,7 @@ pub fn operator_level(operator: BinaryOp) -> Level {
     }
 }
 
-/// The operator as it is written.
+/// Returns the operator as it is written.
 #[must_use]
 pub fn operator_text(operator: BinaryOp) -> &'static str {
     match operator {

@@ -1,11 +1,11 @@
-//! The settings of plans: the one table of their names, of what each takes, and of what it is for.
+//! The table of the settings of plans: names, types and descriptions.
 
-/// A group of settings: what stands between the braces of a `policy`, a `retry`, a `budget` or an `allow`.
+/// A group of settings: the object of a `policy`, `retry`, `budget` or `allow`.
 pub struct Settings {
     /// The word before the braces.
     pub name: &'static str,
     pub about: &'static str,
-    /// In the order in which they are told.
+    /// In the order of the documentation.
     pub all: &'static [Setting],
 }
 
@@ -16,14 +16,14 @@ pub struct Setting {
     pub about: &'static str,
 }
 
-/// What a setting takes, always as a constant.
+/// The type of a setting's value, which is always a constant.
 #[derive(Clone, Copy)]
 pub enum Takes {
-    /// A length of time such as `30s`.
+    /// A duration such as `30s`.
     Duration,
     /// A whole number above zero.
     Count,
-    /// A number that is this or more.
+    /// A number of at least this.
     Number(f64),
     /// One of these words.
     Word(&'static [&'static str]),
@@ -35,19 +35,20 @@ pub enum Takes {
 }
 
 impl Settings {
-    /// The setting of this name.
+    /// Returns the setting of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&'static Setting> {
         self.all.iter().find(|setting| setting.name == name)
     }
 
-    /// The names of all settings.
+    /// Returns the names of all settings.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
         self.all.iter().map(|setting| setting.name)
     }
 }
 
-/// Groups of settings: the word before the braces, what they are for, and each with its name, what it takes and what it is for.
+/// Defines groups of settings: the word before the braces, the description, and for each setting its name, type and
+/// description.
 macro_rules! settings {
     ($($(#[$doc:meta])* $group:ident = $word:literal, $purpose:literal {
         $($name:literal: $takes:expr, $about:literal;)+
@@ -63,26 +64,26 @@ macro_rules! settings {
 settings! {
     /// `policy { … }`
     POLICY = "policy", "Settings of the whole plan." {
-        "retry": Takes::Settings(&RETRY), "How often calls are made.";
+        "retry": Takes::Settings(&RETRY), "How often calls are attempted.";
         "timeout": Takes::Duration, "The longest that one attempt may take, such as 10s.";
         "deadline": Takes::Duration, "The longest that the run may take, such as 10m.";
         "concurrency": Takes::Count, "How many calls run at the same time.";
         "on_failure": Takes::Word(&["undo", "pause", "settle"]), "undo, pause or settle.";
         "budget": Takes::Settings(&BUDGET), "The most that a run may use.";
         "verify": Takes::Word(&["agents"]), "agents.";
-        "max_steps": Takes::Count, "The most steps.";
-        "max_firings": Takes::Count, "The most firings of listeners.";
+        "max_steps": Takes::Count, "The maximum number of steps.";
+        "max_firings": Takes::Count, "The maximum number of firings of listeners.";
         "max_result": Takes::Count, "The largest result, in bytes.";
     }
 
     /// `retry { … }`
-    RETRY = "retry", "How often a call is made, and when again." {
-        "attempts": Takes::Count, "The most attempts, the first included.";
+    RETRY = "retry", "How often a call is attempted, and when it is retried." {
+        "attempts": Takes::Count, "The maximum number of attempts, including the first.";
         "delay": Takes::Duration, "The wait after the first, such as 200ms.";
         "factor": Takes::Number(1.0), "How much longer each further wait is.";
         "max_delay": Takes::Duration, "The longest wait.";
         "jitter": Takes::Word(&["none", "full"]), "none or full.";
-        "on": Takes::Names, "The error classes that are tried again.";
+        "on": Takes::Names, "The error classes that are retried.";
         "on_exhausted": Takes::Word(&["fail", "pause"]), "fail or pause.";
     }
 
@@ -92,7 +93,7 @@ settings! {
         "tokens": Takes::Count, "Tokens of models.";
         "cost": Takes::Number(0.0), "Cost.";
         "time": Takes::Duration, "Time.";
-        "memory": Takes::Count, "Memory for what calls give, in bytes.";
+        "memory": Takes::Count, "Memory for the results of calls, in bytes.";
     }
 
     /// `allow { … }`

@@ -1,4 +1,4 @@
-//! The short form of a plan: statements without a head and without `use`, for a text that is handed in and run once.
+//! The short form of a plan: statements without a head and without `use`, for a plan passed on standard input.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::{SourceFile, Span};
 
-/// The name of the plan. `plan` is a word of the language: it begins plans, and stands for the plan itself in conditions.
+/// The name of the plan. `plan` is not available: it is a keyword, and in conditions it denotes the plan itself.
 const NAME: &str = "main";
 
-/// The tree of a text in short form: one plan without inputs, and what it uses. Every place is one of the text.
-pub(super) fn read(scan: &Scan<'_>, is_handed_in: bool) -> (File, Vec<Diagnostic>) {
+/// Parses a text in short form as one plan without inputs, and the `use` it needs. All spans are spans of the text.
+pub(super) fn read(scan: &Scan<'_>, is_inline: bool) -> (File, Vec<Diagnostic>) {
     let mut lowering = Lowering::new(&scan.text, scan.author, &scan.comments);
     let mut file = lowering.file();
     match Tree::read(Rule::short, &scan.text, 0..scan.text.len()) {
@@ -30,21 +30,21 @@ pub(super) fn read(scan: &Scan<'_>, is_handed_in: bool) -> (File, Vec<Diagnostic
             file.items = items;
             complete(&mut file, statements);
         }
-        // Only where the native stack runs out: every text has a reading in short form.
+        // Happens only if the native stack runs out: the grammar accepts every text in short form.
         Err(at) => lowering.damage.push(Damage {
             span: Span::at(at),
             kind: DamageKind::Item,
         }),
     }
     let mut diagnostics = explained(scan, lowering);
-    if !is_handed_in {
+    if !is_inline {
         diagnostics.extend(missing_head(scan.author, &file));
     }
     (file, diagnostics)
 }
 
-/// The text of a plan in short form with its head and its `use` written out; `None` where they are written, or where the
-/// text has no statement that could be read.
+/// Returns the text of a plan in short form with its head and its `use` written out; `None` if the file is not in short
+/// form or has no statement that could be parsed.
 #[must_use]
 pub fn full_text(source: &SourceFile, file: &File) -> Option<String> {
     let mut edits = head(source.text(), file)?;
@@ -56,7 +56,7 @@ pub fn full_text(source: &SourceFile, file: &File) -> Option<String> {
     Some(text)
 }
 
-/// Puts the statements into a plan, and adds what that calls.
+/// Puts the statements into a plan and adds a `use` of the namespaces it calls.
 fn complete(file: &mut File, statements: Vec<Statement>) {
     let (Some(first), Some(last)) = (statements.first(), statements.last()) else {
         return;
@@ -93,7 +93,7 @@ fn complete(file: &mut File, statements: Vec<Statement>) {
     file.items.push(item(span, ItemKind::Plan(plan)));
 }
 
-/// The length of the word that a statement begins with.
+/// Returns the length of the word that a statement begins with.
 fn first_word(statement: &Statement) -> usize {
     match &statement.kind {
         StatementKind::Policy(_) => "policy",
@@ -115,7 +115,7 @@ fn first_word(statement: &Statement) -> usize {
     .len()
 }
 
-/// The names that a `use` brings.
+/// Returns the names that a `use` declares.
 fn names_of(written: &Use) -> Vec<Arc<str>> {
     match written {
         Use::Namespaces(names) => names
@@ -126,11 +126,11 @@ fn names_of(written: &Use) -> Vec<Arc<str>> {
     }
 }
 
-/// Finds the namespaces that statements call.
+/// Collects the namespaces that statements call.
 struct Finder {
-    /// The names that stand for something already.
+    /// Names that are already declared.
     known: BTreeSet<Arc<str>>,
-    /// Each where it is called first.
+    /// The namespaces, each with the span of its first call.
     found: Vec<UseNamespace>,
 }
 
@@ -150,7 +150,7 @@ impl Finder {
                     }
                 }
             });
-            // From here it is a value.
+            // From here on the name is a value, not a namespace.
             match &statement.kind {
                 StatementKind::Step(step) => self.known.insert(step.name.text.clone()),
                 StatementKind::Let { name, .. } => self.known.insert(name.text.clone()),
@@ -162,12 +162,11 @@ impl Finder {
 
 fn missing_head(text: &str, file: &File) -> Option<Diagnostic> {
     let plan = unheaded(file)?;
-    let message = "this statement stands in no plan";
+    let message = "this statement is not inside a plan";
     let finding = Diagnostic::new(&codes::MISSING_HEAD, plan.name.span, message)
         .note("the first statement of the file")
         .help(format!(
-            "write `plan {NAME}() {{` above the statements and `}}` below them; without a head a plan is read from standard \
-             input only: `planrun run -`"
+            "write `plan {NAME}() {{` above the statements and `}}` below them; a plan without a head can only be read from standard input: `planrun run -`"
         ));
     Some(match head(text, file) {
         Some(edits) => finding.fix_all(format!("put the statements into `plan {NAME}()`"), edits),
@@ -175,7 +174,7 @@ fn missing_head(text: &str, file: &File) -> Option<Diagnostic> {
     })
 }
 
-/// The plan of a text in short form.
+/// Returns the plan of a text in short form; `None` for other files.
 fn unheaded(file: &File) -> Option<&Plan> {
     let mut plans = file.items.iter().filter_map(|item| match &item.kind {
         ItemKind::Plan(plan) => Some(plan),
@@ -184,8 +183,8 @@ fn unheaded(file: &File) -> Option<&Plan> {
     plans.next().filter(|_| file.is_short)
 }
 
-/// What makes the full form of a text in short form: its `use`, the head and the braces of its plan. Items that stand
-/// between statements move above the head.
+/// Returns the edits that convert a text in short form to the full form: its `use`, and the head and braces of its plan.
+/// Items between statements move above the head.
 fn head(text: &str, file: &File) -> Option<Vec<Edit>> {
     let plan = unheaded(file)?;
     let start = documented_from(text, file, plan.body.span.start);
@@ -220,7 +219,7 @@ fn head(text: &str, file: &File) -> Option<Vec<Edit>> {
     Some(edits)
 }
 
-/// Where the `///` lines begin that stand directly above a place.
+/// Returns the start of the `///` lines directly above `place`, or `place` if there are none.
 fn documented_from(text: &str, file: &File, place: u32) -> u32 {
     let mut start = place;
     for comment in file.comments.iter().rev() {

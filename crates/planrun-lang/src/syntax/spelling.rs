@@ -1,11 +1,11 @@
-//! The one spelling of names and literals where there is no author's text to keep.
+//! Writes names and literals in canonical spelling.
 
 use std::fmt::Write as _;
 
 use super::ast::Literal;
 use super::lower::{is_reserved, spelled_duration};
 
-/// A literal.
+/// Writes a literal.
 pub fn write_literal(out: &mut String, literal: &Literal) {
     let _ = match literal {
         Literal::Null => write!(out, "null"),
@@ -28,14 +28,14 @@ pub fn write_literal(out: &mut String, literal: &Literal) {
     };
 }
 
-/// A text in quotes.
+/// Writes a text in quotes.
 pub fn write_text(out: &mut String, text: &str) {
     out.push('"');
     write_escaped(out, text);
     out.push('"');
 }
 
-/// A part of a text, without the quotes.
+/// Writes a part of a text, escaped, without the quotes.
 pub fn write_escaped(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
@@ -45,8 +45,8 @@ pub fn write_escaped(out: &mut String, text: &str) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             '$' => out.push_str("\\$"),
-            // What changes the direction of a text is refused in plans, unless it is an escape.
-            c if c.is_control() || turns(c) => {
+            // Plans may contain characters that change the text direction only as escapes.
+            c if c.is_control() || changes_direction(c) => {
                 let _ = write!(out, "\\U{:08x}", c as u32);
             }
             c => out.push(c),
@@ -54,12 +54,12 @@ pub fn write_escaped(out: &mut String, text: &str) {
     }
 }
 
-/// Whether a character changes the direction in which a text is shown.
-pub(crate) fn turns(c: char) -> bool {
+/// Returns true if the character changes the direction of displayed text.
+pub(crate) fn changes_direction(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A name that is read: reserved words need back quotes.
+/// Writes the name of a variable, where reserved words need back quotes.
 pub fn write_variable(out: &mut String, name: &str) {
     if is_reserved(name) || matches!(name, "match" | "signal") {
         let _ = write!(out, "`{name}`");
@@ -68,7 +68,7 @@ pub fn write_variable(out: &mut String, name: &str) {
     }
 }
 
-/// A field, argument or state: any word may stand bare.
+/// Writes a field, argument or state, where any word can be written without back quotes.
 pub fn write_word(out: &mut String, name: &str) {
     let mut characters = name.chars();
     let starts = characters

@@ -1,5 +1,4 @@
-//! What pest read as one flat list of small nodes, so that walking it costs next to nothing; places count from the
-//! beginning of the file.
+//! Stores pest's parse result as a flat list of small nodes that is cheap to walk. Spans are relative to the file.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -16,9 +15,9 @@ use crate::source::Span;
 /// The nodes of a text or of a part of it.
 pub(super) struct Tree<'t> {
     text: &'t str,
-    /// Each node stands before those that it holds.
+    /// The nodes in pre-order.
     entries: Vec<Entry>,
-    /// The names that were asked for, each kept once.
+    /// The interned names.
     names: RefCell<HashSet<Arc<str>>>,
 }
 
@@ -26,15 +25,15 @@ struct Entry {
     rule: Rule,
     start: u32,
     end: u32,
-    /// The number of the first node behind this one and all that it holds.
+    /// Index of the first node after this one and its descendants.
     behind: u32,
 }
 
 impl<'t> Tree<'t> {
-    /// Reads a part of the text as what the rule describes.
+    /// Parses a part of the text with the rule.
     ///
     /// # Errors
-    /// The place where pest gave up.
+    /// Returns the offset at which pest failed.
     pub fn read(rule: Rule, text: &'t str, part: Range<usize>) -> Result<Self, usize> {
         let offset = part.start;
         match PlanParser::parse(rule, text.get(part).unwrap_or("")) {
@@ -75,7 +74,7 @@ impl<'t> Tree<'t> {
         }
     }
 
-    /// The outermost nodes.
+    /// Returns the outermost nodes.
     pub fn roots(&self) -> Nodes<'_> {
         Nodes {
             tree: self,
@@ -110,7 +109,7 @@ impl<'t> Node<'t> {
         self.tree.text.get(self.span().range()).unwrap_or("")
     }
 
-    /// The nodes directly inside.
+    /// Returns the children of the node.
     pub fn inner(self) -> Nodes<'t> {
         Nodes {
             tree: self.tree,
@@ -119,7 +118,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// A word of the tree's text as a name that all nodes with this word share.
+    /// Interns a word of the text, so that all nodes with the same word share one name.
     pub fn shared(self, word: &str) -> Arc<str> {
         let mut names = self.tree.names.borrow_mut();
         if let Some(known) = names.get(word) {
@@ -131,7 +130,7 @@ impl<'t> Node<'t> {
     }
 }
 
-/// Nodes side by side.
+/// An iterator over sibling nodes.
 #[derive(Clone)]
 pub(super) struct Nodes<'t> {
     tree: &'t Tree<'t>,
@@ -157,7 +156,7 @@ impl<'t> Iterator for Nodes<'t> {
         Some(node)
     }
 
-    /// Exact: what is collected then takes no more memory than it needs.
+    /// Exact, so that collecting allocates no more memory than needed.
     fn size_hint(&self) -> (usize, Option<usize>) {
         let mut count = 0;
         let mut next = self.next;
@@ -171,7 +170,7 @@ impl<'t> Iterator for Nodes<'t> {
 
 impl ExactSizeIterator for Nodes<'_> {}
 
-/// Offsets and counts of a text that is no larger than plans may be.
+/// Narrows an offset or count, which fits since the size of plans is limited.
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

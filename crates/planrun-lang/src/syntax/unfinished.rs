@@ -1,15 +1,15 @@
-//! A plan that is still being written, as far as its statements are whole.
+//! The complete statements of a plan that is still being written.
 
 use super::ast::{File, ItemKind, Plan};
 use super::parse;
 use crate::source::SourceFile;
 
-/// The plan of a text that breaks off anywhere, up to its last whole statement, as a text of its own. The statement before
-/// the end is left out, since clauses may follow it, and so is the type of the reply, which is still to come. What is
-/// wrong in it stays wrong. `None` where the text has no whole statement, or ends in something else than a plan.
+/// Returns a text with the complete statements of a plan that may break off anywhere. The last statement is omitted, since
+/// clauses may follow it, and so is the type of the reply, which may not have been written yet. Errors in the statements
+/// are kept. Returns `None` if no statement is complete, or if the text does not end in a plan.
 #[must_use]
-pub fn so_far(source: &SourceFile) -> Option<SourceFile> {
-    // A line that is not at its end may be anything.
+pub fn complete_prefix(source: &SourceFile) -> Option<SourceFile> {
+    // An incomplete line may still become anything.
     let lines = source.text().get(..=source.text().rfind('\n')?)?;
     let lines = SourceFile::new(source.name(), lines);
     let file = parse(&lines).file;
@@ -17,15 +17,15 @@ pub fn so_far(source: &SourceFile) -> Option<SourceFile> {
     let [_, .., last] = plan.body.statements.as_slice() else {
         return None;
     };
-    let mut so_far = lines.text().get(..last.span.start as usize)?.to_owned();
+    let mut prefix = lines.text().get(..last.span.start as usize)?.to_owned();
     if !file.is_short {
-        so_far.push('}');
+        prefix.push('}');
     }
     if let Some(returns) = &plan.returns {
-        let arrow = so_far.get(..returns.span.start as usize)?.rfind("->")?;
-        so_far.replace_range(arrow..returns.span.end as usize, "");
+        let arrow = prefix.get(..returns.span.start as usize)?.rfind("->")?;
+        prefix.replace_range(arrow..returns.span.end as usize, "");
     }
-    Some(SourceFile::new(source.name(), so_far))
+    Some(SourceFile::new(source.name(), prefix))
 }
 
 fn last_plan(file: &File) -> Option<&Plan> {
@@ -43,33 +43,33 @@ fn last_plan(file: &File) -> Option<&Plan> {
 mod tests {
     use super::*;
 
-    fn handed_in(text: &str) -> Option<String> {
-        so_far(&SourceFile::new("<plan>", text)).map(|plan| plan.text().to_owned())
+    fn prefix_of(text: &str) -> Option<String> {
+        complete_prefix(&SourceFile::new("<plan>", text)).map(|plan| plan.text().to_owned())
     }
 
     #[test]
     fn a_statement_is_whole_when_the_next_one_has_begun() {
         let first = "step a = desk.get(id: 1)\n    timeout 3s\n";
         let begun = format!("{first}step b = desk.get(\n");
-        assert_eq!(handed_in(&begun).as_deref(), Some(first));
+        assert_eq!(prefix_of(&begun).as_deref(), Some(first));
         for unfinished in ["step a = desk.get(id: 1)", first, "step a = desk.ge", ""] {
-            assert_eq!(handed_in(unfinished), None, "{unfinished}");
+            assert_eq!(prefix_of(unfinished), None, "{unfinished}");
         }
         let in_line = format!("{first}reply a");
-        assert_eq!(handed_in(&in_line), None, "the line is not at its end");
+        assert_eq!(prefix_of(&in_line), None, "the line is not at its end");
     }
 
     #[test]
     fn a_plan_with_a_head_is_closed_and_promises_no_reply() {
         let text =
             "use desk\n\nplan p() -> { a: int } {\n    step a = desk.get(id: 1)\n    reply a\n";
-        let so_far = handed_in(text).unwrap();
+        let prefix = prefix_of(text).unwrap();
         assert_eq!(
-            so_far,
+            prefix,
             "use desk\n\nplan p()  {\n    step a = desk.get(id: 1)\n    }"
         );
         assert!(
-            parse(&SourceFile::new("<plan>", so_far))
+            parse(&SourceFile::new("<plan>", prefix))
                 .diagnostics
                 .is_empty()
         );
@@ -78,9 +78,9 @@ mod tests {
     #[test]
     fn blocks_are_whole_or_left_out() {
         let text = "if true {\n    step a = desk.get(id: 1)\n    step b = desk.get(id: 2)\n";
-        assert_eq!(handed_in(text), None);
+        assert_eq!(prefix_of(text), None);
         let closed = format!("{text}}}\n");
         let next = format!("{closed}reply 1\n");
-        assert_eq!(handed_in(&next), Some(closed));
+        assert_eq!(prefix_of(&next), Some(closed));
     }
 }

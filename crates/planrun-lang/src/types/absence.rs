@@ -1,12 +1,12 @@
-//! Absent values at the edge: what need not be there is left out rather than told as null.
+//! Removes nulls that stand for absent fields before a value leaves the plan.
 
 use std::sync::Arc;
 
 use super::{Rest, Type, check_value};
 use crate::value::{Key, Map, Value};
 
-/// The value without the nulls of fields that may be missing and whose types do not admit null, at every depth. To a
-/// plan a missing field and a null are the same; to whoever reads its reply by a schema they are not.
+/// Returns the value without the nulls of optional fields whose types do not admit null, at every depth. Plans treat an
+/// absent field and a null alike, but a reader that validates the reply against a schema does not.
 #[must_use]
 pub fn without_absent(value: &Value, ty: &Type) -> Value {
     match (value, ty) {

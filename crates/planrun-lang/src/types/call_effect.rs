@@ -1,21 +1,21 @@
-//! The effect class of one call, where constant arguments say more than the tool's contract.
+//! Determines the effect class of a call, which constant arguments can make more precise than the tool's contract.
 
 use super::{Effect, Signature};
 use crate::value::Value;
 
-/// What is known of an argument before the run.
+/// The value of an argument as far as it is known before the run.
 #[derive(Clone, Debug)]
 pub enum GivenArgument {
-    /// The call does not name it.
+    /// The call does not pass it.
     Absent,
-    /// It is one of these.
+    /// It has one of these values.
     OneOf(Vec<Value>),
-    /// Only the run will tell.
+    /// Its value is known only at run time.
     Dynamic,
 }
 
-/// The class of a call with these arguments: that of the tool, but for `http.fetch` that of its method, or the highest of
-/// those that it may have.
+/// Returns the effect class of a call with these arguments: the class of the tool, except for `http.fetch`, where it is
+/// the highest class of the methods that the call may use.
 pub fn effect_of(signature: &Signature, argument: impl Fn(&str) -> GivenArgument) -> Effect {
     if (&*signature.namespace, &*signature.name) != ("http", "fetch") {
         return signature.effect;
@@ -33,7 +33,7 @@ pub fn effect_of(signature: &Signature, argument: impl Fn(&str) -> GivenArgument
     }
 }
 
-/// The class of a request with this method.
+/// Returns the effect class of an HTTP request with this method.
 #[must_use]
 pub fn method_effect(method: &str) -> Effect {
     match method {

@@ -1,4 +1,4 @@
-//! Whether a value is of a type as it is, at run time. Nothing is allocated while it is.
+//! Checks values against types at run time without converting them. A successful check does not allocate.
 
 use super::{
     Literal, MapType, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, error_object,
@@ -6,10 +6,11 @@ use super::{
 };
 use crate::value::{Key, Value};
 
-/// Checks a value against a type. What goes into a place of a type is converted first; see [`super::convert()`].
+/// Checks a value against a type. A value that is assigned to a declared type is converted first; see
+/// [`super::convert()`].
 ///
 /// # Errors
-/// The first place at which it does not fit.
+/// The first mismatch, if the value does not fit.
 pub fn check_value(value: &Value, ty: &Type) -> Result<(), Mismatch> {
     match (ty, value) {
         (Type::Any | Type::Invalid, _)
@@ -39,18 +40,20 @@ pub fn check_value(value: &Value, ty: &Type) -> Result<(), Mismatch> {
     }
 }
 
-/// The type that says most about one value: its literal where there is one, else its kind.
+/// Returns the most specific type of a value: its literal type if it has one, otherwise its kind.
 #[must_use]
 pub fn type_of(value: &Value) -> Type {
-    /// Longer text is told by its kind.
-    const TOLD: usize = 60;
+    /// Maximum length of a string literal in bytes; a longer string has the type `string`.
+    const MAX_LITERAL: usize = 60;
     match value {
         Value::Null => Type::Null,
         Value::Bool(truth) => Type::Literal(Literal::Bool(*truth)),
         Value::Int(number) => Type::Literal(Literal::Int(*number)),
         Value::Uint(_) => Type::Uint,
         Value::Double(_) | Value::Exact(_) => Type::Double,
-        Value::String(text) if text.len() <= TOLD => Type::Literal(Literal::String(text.clone())),
+        Value::String(text) if text.len() <= MAX_LITERAL => {
+            Type::Literal(Literal::String(text.clone()))
+        }
         Value::String(_) => Type::String,
         Value::Bytes(_) => Type::Bytes,
         Value::List(_) => Type::Any.list(),
@@ -61,7 +64,7 @@ pub fn type_of(value: &Value) -> Type {
     }
 }
 
-/// Says what kind of value there is, and not which: it may be a secret that has got into the wrong place.
+/// Creates a mismatch that names the kind of a value but not the value, which may be a misplaced secret.
 pub(super) fn wrong(value: &Value, ty: &Type) -> Mismatch {
     let misfit = if matches!(value, Value::Null) {
         Misfit::Absent
@@ -77,9 +80,9 @@ pub(super) fn wrong(value: &Value, ty: &Type) -> Mismatch {
 
 fn is_literal(value: &Value, literal: &Literal) -> bool {
     match (literal, value) {
-        (Literal::Bool(wanted), Value::Bool(given)) => wanted == given,
-        (Literal::Int(wanted), Value::Int(given)) => wanted == given,
-        (Literal::String(wanted), Value::String(given)) => wanted == given,
+        (Literal::Bool(expected), Value::Bool(given)) => expected == given,
+        (Literal::Int(expected), Value::Int(given)) => expected == given,
+        (Literal::String(expected), Value::String(given)) => expected == given,
         _ => false,
     }
 }
@@ -93,7 +96,7 @@ fn check_map(entries: &crate::value::Map, map: &MapType) -> Result<(), Mismatch>
 }
 
 fn check_key(key: &Key, ty: &Type) -> Result<(), Mismatch> {
-    // Text keys are almost all keys there are, and are checked without making a value of them.
+    // Nearly all keys are strings; they are checked without creating a value.
     if matches!((key, ty), (Key::String(_), Type::String) | (_, Type::Any)) {
         return Ok(());
     }
@@ -166,22 +169,23 @@ fn check_object(
 }
 
 fn check_union(value: &Value, members: &[Type], ty: &Type) -> Result<(), Mismatch> {
-    let mut objections = Vec::new();
+    let mut mismatches = Vec::new();
     for member in members {
         match check_value(value, member) {
             Ok(()) => return Ok(()),
-            Err(mismatch) => objections.push(mismatch),
+            Err(mismatch) => mismatches.push(mismatch),
         }
     }
-    Err(likeliest(objections).unwrap_or_else(|| wrong(value, ty)))
+    Err(likeliest(mismatches).unwrap_or_else(|| wrong(value, ty)))
 }
 
-/// Of the objections of all alternatives, that of the one that was probably meant: the only one of the right kind.
-pub(super) fn likeliest(objections: Vec<Mismatch>) -> Option<Mismatch> {
+/// Returns the mismatch of the alternative that was probably intended: the only one that has the right kind. `None` if
+/// there is no such alternative or more than one.
+pub(super) fn likeliest(mismatches: Vec<Mismatch>) -> Option<Mismatch> {
     let inner = |mismatch: &Mismatch| {
         !mismatch.path.is_empty() || !matches!(mismatch.misfit, Misfit::Type | Misfit::Absent)
     };
-    let mut inside = objections.into_iter().filter(inner);
+    let mut inside = mismatches.into_iter().filter(inner);
     let first = inside.next();
     if inside.next().is_some() { None } else { first }
 }

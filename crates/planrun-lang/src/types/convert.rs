@@ -1,4 +1,4 @@
-//! Values on their way into a place of a declared type: what the type makes of them there.
+//! Converts values to declared types.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use super::{
 use super::{Fit, fit, result_union};
 use crate::value::{Key, Map, Value};
 
-/// The value as one of a type, wherever a value goes into a place of a declared type.
+/// Converts a value to a declared type, wherever a value is assigned to a place of that type.
 ///
-/// A whole number becomes a double where one is declared, and keeps its digits while it is only passed on; a whole
-/// double becomes an integer where only the run knows what it is; text becomes a timestamp, a duration or bytes as it
-/// does in results of tools. What a closed object does not declare is left out.
+/// An integer becomes a double where one is declared, and keeps its digits as long as it is only passed on; a double
+/// without a fraction becomes an integer if its type is known only at run time; a string becomes a timestamp, a
+/// duration or bytes, as in tool results. Fields that a closed object does not declare are removed.
 ///
 /// # Errors
-/// The first place at which the value is none of the type.
+/// The first mismatch, if the value cannot be converted.
 pub fn convert(value: Value, ty: &Type) -> Result<Value, Mismatch> {
     Ok(changed(&value, ty)?.unwrap_or(value))
 }
 
-/// Whether every value of type `from` goes as it is into a place of type `to`: it fits, and nothing about it changes.
+/// Returns true if every value of type `from` fits `to` and is not changed by the conversion.
 #[expect(
     clippy::match_same_arms,
-    reason = "the order of the arms is the rule, from the most certain on"
+    reason = "the order of the arms matters: the most certain ones come first"
 )]
 #[must_use]
 pub fn keeps(from: &Type, to: &Type) -> bool {
@@ -46,7 +46,7 @@ pub fn keeps(from: &Type, to: &Type) -> bool {
     }
 }
 
-/// The type that a value of type `from` has once it is in a place of type `to`.
+/// Returns the type of a value of type `from` after its conversion to `to`.
 #[must_use]
 pub fn converted(from: &Type, to: &Type) -> Type {
     if keeps(from, to) {
@@ -71,10 +71,10 @@ pub fn converted(from: &Type, to: &Type) -> Type {
 fn converted_object(from: &ObjectType, to: &ObjectType) -> Type {
     let given = from.fields.iter().filter_map(|given| {
         let ty = match (to.field(&given.name), &to.rest) {
-            (Some(wanted), _) if !wanted.required && given.ty.admits_null() => {
-                Type::union([converted(&given.ty.without_null(), &wanted.ty), Type::Null])
+            (Some(target), _) if !target.required && given.ty.admits_null() => {
+                Type::union([converted(&given.ty.without_null(), &target.ty), Type::Null])
             }
-            (Some(wanted), _) => converted(&given.ty, &wanted.ty),
+            (Some(target), _) => converted(&given.ty, &target.ty),
             (None, Rest::Typed(rest)) => converted(&given.ty, rest),
             (None, Rest::Open) => given.ty.clone(),
             (None, Rest::Closed) => return None,
@@ -89,7 +89,7 @@ fn converted_object(from: &ObjectType, to: &ObjectType) -> Type {
         fields.extend(
             to.fields
                 .iter()
-                .filter(|wanted| from.field(&wanted.name).is_none())
+                .filter(|target| from.field(&target.name).is_none())
                 .cloned(),
         );
     }
@@ -112,10 +112,10 @@ fn object_keeps_as_map(from: &ObjectType, to: &MapType) -> bool {
 }
 
 fn object_keeps(from: &ObjectType, to: &ObjectType) -> bool {
-    let wanted = |wanted: &Field| match from.field(&wanted.name) {
-        Some(given) if wanted.required => given.required && keeps(&given.ty, &wanted.ty),
-        Some(given) => keeps(&given.ty.without_null(), &wanted.ty),
-        None => !wanted.required && (from.rest == Rest::Closed || wanted.ty == Type::Any),
+    let declared = |target: &Field| match from.field(&target.name) {
+        Some(given) if target.required => given.required && keeps(&given.ty, &target.ty),
+        Some(given) => keeps(&given.ty.without_null(), &target.ty),
+        None => !target.required && (from.rest == Rest::Closed || target.ty == Type::Any),
     };
     let extra = |given: &Field| match &to.rest {
         _ if to.field(&given.name).is_some() => true,
@@ -128,10 +128,10 @@ fn object_keeps(from: &ObjectType, to: &ObjectType) -> bool {
         (Rest::Typed(from), Rest::Typed(to)) => keeps(from, to),
         (Rest::Open, Rest::Typed(_)) | (Rest::Open | Rest::Typed(_), Rest::Closed) => false,
     };
-    rest && to.fields.iter().all(wanted) && from.fields.iter().all(extra)
+    rest && to.fields.iter().all(declared) && from.fields.iter().all(extra)
 }
 
-/// What a type makes of a value: nothing where it stays as it is.
+/// The converted value; `None` if the value stays unchanged.
 type Change = Result<Option<Value>, Mismatch>;
 
 fn changed(value: &Value, ty: &Type) -> Change {
@@ -165,7 +165,7 @@ fn changed(value: &Value, ty: &Type) -> Change {
     }
 }
 
-/// A number by another type of numbers, as if it had been read by that type.
+/// Converts a number to another numeric type, as if it had been read as that type.
 fn number_as(value: &Value, ty: &Type) -> Result<Value, Mismatch> {
     let out_of_range = || Mismatch::new(Misfit::OutOfRange, ty, &type_of(value));
     match (ty, value) {
@@ -181,12 +181,12 @@ fn number_as(value: &Value, ty: &Type) -> Result<Value, Mismatch> {
 
 fn literal_as(value: &Value, literal: &Literal, ty: &Type) -> Change {
     match (literal, value) {
-        (Literal::Bool(wanted), Value::Bool(given)) if wanted == given => Ok(None),
-        (Literal::Int(wanted), Value::Int(given)) if wanted == given => Ok(None),
-        (Literal::String(wanted), Value::String(given)) if wanted == given => Ok(None),
-        (Literal::Int(wanted), Value::Uint(_) | Value::Double(_) | Value::Exact(_)) => {
+        (Literal::Bool(target), Value::Bool(given)) if target == given => Ok(None),
+        (Literal::Int(target), Value::Int(given)) if target == given => Ok(None),
+        (Literal::String(target), Value::String(given)) if target == given => Ok(None),
+        (Literal::Int(target), Value::Uint(_) | Value::Double(_) | Value::Exact(_)) => {
             match number_as(value, &Type::Int) {
-                Ok(Value::Int(given)) if given == *wanted => Ok(Some(Value::Int(given))),
+                Ok(Value::Int(given)) if given == *target => Ok(Some(Value::Int(given))),
                 _ => Err(wrong(value, ty)),
             }
         }
@@ -239,7 +239,7 @@ fn object_as(value: &Value, entries: &Arc<Map>, object: &ObjectType, ty: &Type) 
     let mut made: Option<Map> = None;
     let mut left_out = false;
     for (key, given) in entries.iter() {
-        let wanted = match (
+        let target = match (
             key.as_str().and_then(|name| object.field(name)),
             &object.rest,
         ) {
@@ -252,7 +252,7 @@ fn object_as(value: &Value, entries: &Arc<Map>, object: &ObjectType, ty: &Type) 
                 continue;
             }
         };
-        let change = changed(given, wanted)
+        let change = changed(given, target)
             .map_err(|mismatch| mismatch.within(PathPart::Field(key.to_string().into())))?;
         if let Some(change) = change {
             made.get_or_insert_with(|| (**entries).clone())
@@ -269,10 +269,10 @@ fn object_as(value: &Value, entries: &Arc<Map>, object: &ObjectType, ty: &Type) 
     Ok(made.map(|made| Value::Map(Arc::new(made))))
 }
 
-/// The alternative that takes the value as it is, else the first that takes it at all; an object is cut only where no
-/// alternative declares what would be lost.
+/// Prefers the alternative that leaves the value unchanged, then the one that keeps the most fields, then the first.
+/// Fields are removed only if no alternative declares them.
 fn union_as(value: &Value, members: &[Type], ty: &Type) -> Change {
-    let (mut objections, mut found) = (Vec::new(), None);
+    let (mut mismatches, mut found) = (Vec::new(), None);
     for member in members {
         match changed(value, member) {
             Ok(None) => return Ok(None),
@@ -284,16 +284,16 @@ fn union_as(value: &Value, members: &[Type], ty: &Type) -> Change {
                     found = Some(change);
                 }
             }
-            Err(mismatch) => objections.push(mismatch),
+            Err(mismatch) => mismatches.push(mismatch),
         }
     }
     match found {
         Some(change) => Ok(Some(change)),
-        None => Err(likeliest(objections).unwrap_or_else(|| wrong(value, ty))),
+        None => Err(likeliest(mismatches).unwrap_or_else(|| wrong(value, ty))),
     }
 }
 
-/// How much of a value there is at its first level: of two cuts of one object the larger one keeps more.
+/// Returns the number of entries on the first level, to compare how much two conversions of one object keep.
 fn parts(value: &Value) -> usize {
     if let Value::Map(entries) = value {
         entries.len()
@@ -438,13 +438,13 @@ mod tests {
             field("a", Type::Int, true),
             field("b", Type::Null, true),
         ]);
-        let wanted = closed(vec![
+        let target = closed(vec![
             field("a", Type::Double, false),
             field("b", Type::Int, false),
             field("c", Type::Int, false),
         ]);
         assert_eq!(
-            converted(&given, &wanted).to_string(),
+            converted(&given, &target).to_string(),
             "{ a: double, b: null }"
         );
     }

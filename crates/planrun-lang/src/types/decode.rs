@@ -1,4 +1,4 @@
-//! JSON from outside to values by declared type, and values to JSON for arguments.
+//! Decodes external JSON to values of declared types, and encodes values as JSON arguments.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use super::{
 };
 use crate::value::{Key, Map, Value, parse_duration, parse_timestamp};
 
-/// Reads JSON as a value of a declared type: `1.0` where an `int` is declared is the integer 1, and text is a
-/// timestamp only where one is declared. What is not declared is read as JSON says.
+/// Decodes JSON as a value of a declared type: `1.0` is the integer 1 where `int` is declared, and a string is a
+/// timestamp only where one is declared. JSON without a declared type is decoded by its own kind.
 ///
 /// # Errors
-/// The first place at which the JSON does not fit.
+/// The first mismatch, if the JSON does not fit.
 pub fn decode(json: &Json, ty: &Type) -> Result<Value, Mismatch> {
     match (ty, json) {
         (Type::Any | Type::Invalid, _) => Ok(Value::from_json(json)),
@@ -62,8 +62,8 @@ pub fn decode(json: &Json, ty: &Type) -> Result<Value, Mismatch> {
     }
 }
 
-/// The JSON of an argument or a field of this type. A null where the field need not be there and its type does not
-/// admit null is left out, at every depth.
+/// Encodes an argument or a field of this type as JSON. A null in an optional field whose type does not admit null is
+/// left out, at every depth.
 #[must_use]
 pub fn encode(value: &Value, ty: &Type) -> Json {
     match (value, ty) {
@@ -109,7 +109,7 @@ fn mismatch(json: &Json, ty: &Type) -> Mismatch {
     wrong(&Value::from_json(json), ty)
 }
 
-/// A number that is too large is told apart from one with a fraction.
+/// Distinguishes a number that is out of range from one with a fraction.
 fn wrong_number(json: &Json, ty: &Type) -> Mismatch {
     let value = Value::from_json(json);
     let whole = matches!(json, Json::Number(number) if number::is_plain_integer(number));
@@ -139,14 +139,14 @@ fn from_text(text: &str, ty: &Type) -> Option<Value> {
 
 fn decode_literal(json: &Json, literal: &Literal) -> Option<Value> {
     match (literal, json) {
-        (Literal::Bool(wanted), Json::Bool(given)) => {
-            (wanted == given).then_some(Value::Bool(*given))
+        (Literal::Bool(expected), Json::Bool(given)) => {
+            (expected == given).then_some(Value::Bool(*given))
         }
-        (Literal::Int(wanted), Json::Number(given)) => number::integer(given)
-            .filter(|given| given == wanted)
+        (Literal::Int(expected), Json::Number(given)) => number::integer(given)
+            .filter(|given| given == expected)
             .map(Value::Int),
-        (Literal::String(wanted), Json::String(given)) => {
-            (**wanted == **given).then(|| Value::String(wanted.clone()))
+        (Literal::String(expected), Json::String(given)) => {
+            (**expected == **given).then(|| Value::String(expected.clone()))
         }
         _ => None,
     }
@@ -205,7 +205,7 @@ fn decode_object(
     Ok(Value::Map(Arc::new(map)))
 }
 
-/// The first alternative that takes the JSON; an integer among numbers stays an integer.
+/// Decodes as the first alternative that accepts the JSON; an integer stays an integer if `int` is an alternative.
 fn decode_union(json: &Json, members: &[Type], ty: &Type) -> Result<Value, Mismatch> {
     if matches!(json, Json::Number(number) if number::is_plain_integer(number))
         && members.contains(&Type::Int)
@@ -213,8 +213,8 @@ fn decode_union(json: &Json, members: &[Type], ty: &Type) -> Result<Value, Misma
     {
         return Ok(value);
     }
-    let mut objections = Vec::new();
-    // Text that is a timestamp, a duration or bytes by its looks is so only where text as such is not allowed.
+    let mut mismatches = Vec::new();
+    // A string that could be a timestamp, a duration or bytes is read as such only if `string` is not an alternative.
     let special = |member: &&Type| {
         matches!(
             member,
@@ -225,10 +225,10 @@ fn decode_union(json: &Json, members: &[Type], ty: &Type) -> Result<Value, Misma
     for member in early.into_iter().chain(late) {
         match decode(json, member) {
             Ok(value) => return Ok(value),
-            Err(objection) => objections.push(objection),
+            Err(mismatch) => mismatches.push(mismatch),
         }
     }
-    Err(likeliest(objections).unwrap_or_else(|| mismatch(json, ty)))
+    Err(likeliest(mismatches).unwrap_or_else(|| mismatch(json, ty)))
 }
 
 #[cfg(test)]

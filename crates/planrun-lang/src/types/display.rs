@@ -1,4 +1,4 @@
-//! Types in the language's own syntax, for messages and for generated plans.
+//! Formats types in the language's own syntax, for messages and generated plans.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -6,11 +6,11 @@ use foldhash::HashMap;
 
 use super::{Field, Literal, ObjectType, Rest, Type};
 
-/// The types that have a name, to be written in their place.
+/// Names of types, written in place of the types.
 pub type TypeNames = HashMap<Type, String>;
 
 impl Type {
-    /// The type as plans write it, with names in the place of its parts that have one.
+    /// Formats the type in plan syntax, with the names of those parts that have one.
     #[must_use]
     pub fn named<'t>(&'t self, names: &'t TypeNames) -> impl Display + 't {
         Written {
@@ -20,7 +20,7 @@ impl Type {
     }
 }
 
-/// A part of a type, and the names for what is in it.
+/// A part of a type, with the names to use for its parts.
 struct Written<'t, T> {
     part: &'t T,
     names: Option<&'t TypeNames>,
@@ -145,7 +145,8 @@ impl Display for Written<'_, Field> {
             return write!(f, "{}: {ty}", if required { "" } else { "?" });
         }
         match (required, &field.ty) {
-            // As the type of a field `T?` also means that it may be missing, so a field that is always there says `| null`.
+            // In the type of a field, `T?` also means that the field may be missing, so a required field is written
+            // with `| null`.
             (true, Type::Union(members)) => {
                 f.write_str(": ")?;
                 self.alternatives(f, members)
@@ -160,7 +161,7 @@ impl Display for Written<'_, Field> {
     }
 }
 
-/// The `T` of a union that is nothing but `T | null` and can take the suffix `?`.
+/// Returns the `T` of the union `T | null` if it can be written as `T?`.
 fn single_optional(members: &[Type]) -> Option<&Type> {
     match members {
         [one, Type::Null] | [Type::Null, one] => Some(one),
@@ -172,7 +173,7 @@ fn needs_group(element: &Type) -> bool {
     matches!(element, Type::Union(members) if single_optional(members).is_none())
 }
 
-/// A field's name, in back quotes where it is no identifier.
+/// Writes the name of a field, in backquotes if it is not an identifier.
 fn write_name(f: &mut Formatter<'_>, name: &str) -> fmt::Result {
     let mut letters = name.chars();
     let starts = letters

@@ -1,8 +1,8 @@
-//! Effect classes: what a call may do to the world.
+//! Effect classes: what a call may change outside the run.
 
 use std::fmt;
 
-/// What a call may do, from nothing to what cannot be taken back. The order is that of growing care.
+/// The effect of a call, ordered from none to irreversible.
 #[derive(
     Clone,
     Copy,
@@ -18,21 +18,21 @@ use std::fmt;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
-    /// Depends on its arguments alone.
+    /// Depends only on its arguments.
     Pure,
-    /// Looks at the world and leaves it as it is.
+    /// Reads external state without changing it.
     Read,
-    /// Changes the world; doing it twice is doing it once.
+    /// Changes external state; repeating the call has no further effect.
     Idempotent,
-    /// Changes the world each time. Assumed where nothing is said.
+    /// Changes external state each time. The default if the contract states no class.
     #[default]
     Effect,
-    /// Changes the world for good.
+    /// Changes external state in a way that cannot be undone.
     Irreversible,
 }
 
 impl Effect {
-    /// Every class, in order.
+    /// All classes, in order.
     pub const ALL: [Self; 5] = [
         Self::Pure,
         Self::Read,
@@ -41,7 +41,7 @@ impl Effect {
         Self::Irreversible,
     ];
 
-    /// The word for it in plans and app files.
+    /// Returns the name of the class in plans and app files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -53,19 +53,20 @@ impl Effect {
         }
     }
 
-    /// The class with this word.
+    /// Returns the class with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|effect| effect.name() == name)
     }
 
-    /// Whether calls of this class change nothing: they may be repeated, and wait only for earlier effects on the same state.
+    /// Returns true if calls of this class change nothing: they may be repeated, and wait only for earlier effects on
+    /// the same state.
     #[must_use]
     pub const fn is_read_only(self) -> bool {
         matches!(self, Self::Pure | Self::Read)
     }
 
-    /// Whether an attempt of unknown outcome may simply be sent again.
+    /// Returns true if an attempt whose outcome is unknown may be sent again.
     #[must_use]
     pub const fn repeatable(self) -> bool {
         matches!(self, Self::Pure | Self::Read | Self::Idempotent)

@@ -1,23 +1,23 @@
-//! Error classes: the closed list of ways in which a step can fail.
+//! Error classes: the closed list of reasons why a step can fail.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The class of a step's failure.
+/// The error class of a failed step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorClass {
-    /// Nothing happened and trying again may help.
+    /// Nothing happened, and a retry may help.
     Transient(Transient),
-    /// The tool said no, with a name that it declares; `tool.failed` where it gave none.
+    /// The tool reported an error with a name that it declares; `tool.failed` if it gave no name.
     Tool(Arc<str>),
     Validation(Validation),
     Auth(Auth),
     Denied(Denied),
-    /// What people or the world outside were waited for has not come in time.
+    /// A person or an external event that the step waited for did not respond in time.
     Expired,
     Cancelled,
     Budget(Budget),
-    /// An effect may or may not have happened.
+    /// It is unknown whether the effect has happened.
     UnknownOutcome,
     Internal,
 }
@@ -50,7 +50,7 @@ pub enum Auth {
 pub enum Denied {
     Policy,
     Human,
-    /// The server offers another contract than the one that the plan was checked against.
+    /// The server offers a contract that differs from the one the plan was checked against.
     Contract,
 }
 
@@ -63,16 +63,16 @@ pub enum Budget {
     Memory,
 }
 
-/// What `on:` and `recover` name: a class, or a whole family such as `transient`.
+/// An error name in `on:` or `recover`: a class or a whole family such as `transient`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorPattern {
     /// One class.
     Class(ErrorClass),
-    /// Every class whose dotted name begins with this word.
+    /// All classes of the family with this name.
     Family(&'static str),
 }
 
-/// The fixed dotted names with their classes. `tool.NAME` is open and not listed.
+/// The fixed dotted names and their classes. `tool.NAME` is open-ended and not listed.
 const NAMED: &[(&str, ErrorClass)] = &[
     (
         "transient.timeout",
@@ -133,7 +133,7 @@ const NAMED: &[(&str, ErrorClass)] = &[
     ("internal", ErrorClass::Internal),
 ];
 
-/// The families that may stand without a member.
+/// Families that may be used without a member name.
 const FAMILIES: &[&str] = &[
     "transient",
     "tool",
@@ -144,7 +144,7 @@ const FAMILIES: &[&str] = &[
 ];
 
 impl ErrorClass {
-    /// The class with this dotted name; `tool.x` for any name x.
+    /// Returns the class with this dotted name; any name of the form `tool.x` has one.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         if let Some(tool) = name.strip_prefix("tool.") {
@@ -156,7 +156,7 @@ impl ErrorClass {
             .map(|(_, class)| class.clone())
     }
 
-    /// The part before the dot.
+    /// Returns the part of the name before the dot.
     #[must_use]
     pub fn family(&self) -> &'static str {
         match self {
@@ -173,7 +173,7 @@ impl ErrorClass {
         }
     }
 
-    /// Every fixed name that a plan may write, families first.
+    /// Returns every fixed name that a plan may write, families first.
     pub fn names() -> impl Iterator<Item = &'static str> {
         FAMILIES
             .iter()
@@ -205,7 +205,7 @@ impl fmt::Display for ErrorPattern {
 }
 
 impl ErrorPattern {
-    /// What this dotted name stands for in `on:` and `recover`.
+    /// Returns the pattern with this dotted name in `on:` and `recover`.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         let family = FAMILIES
@@ -215,7 +215,7 @@ impl ErrorPattern {
         family.or_else(|| ErrorClass::find(name).map(Self::Class))
     }
 
-    /// Whether a failure of this class is meant.
+    /// Returns true if the pattern covers this class.
     #[must_use]
     pub fn matches(&self, class: &ErrorClass) -> bool {
         match self {

@@ -1,31 +1,31 @@
-//! Why a computation has no value, as far as that has a name.
+//! Named reasons why an expression has no value.
 
-/// What went wrong in an expression.
+/// The reason why the evaluation of an expression failed.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// No form of the function or operator takes values of these types.
+    /// No overload of the function or operator accepts these types.
     NoOverload,
-    /// The result of integer arithmetic does not fit.
+    /// The result of integer arithmetic is out of range.
     Overflow,
     DivideByZero,
-    /// A key that a map or an object does not have.
+    /// A key that the map or object does not have.
     NoSuchKey,
-    /// A field that its type promises, and that is not there.
+    /// A field that the type declares but the value does not have.
     NoSuchField,
     IndexOutOfRange,
-    /// A result outside of what its type can hold, such as a timestamp beyond the year 9999.
+    /// A result outside the range of its type, such as a timestamp after the year 9999.
     Range,
-    /// The right type and a value that cannot be used.
+    /// An argument of the right type whose value is not usable.
     InvalidArgument,
-    /// The same key twice in one map.
+    /// The same key occurs twice in one map.
     DuplicateKey,
     /// A name or function that does not exist.
     Unknown,
-    /// A value that is none of the type of its place.
+    /// A value that does not fit the declared type.
     Misfit,
-    /// The evaluation does more work than its limit allows.
+    /// The evaluation exceeded its cost limit.
     CostLimit,
 }

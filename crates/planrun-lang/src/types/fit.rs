@@ -1,4 +1,4 @@
-//! Whether every value of one type is a value of another: yes, no, or only the run can tell.
+//! Decides whether every value of one type is a value of another: yes, no, or known only at run time.
 
 use std::sync::Arc;
 
@@ -7,25 +7,25 @@ use super::{
     result_union,
 };
 
-/// The verdict over two types.
+/// The result of comparing two types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fit {
     /// Every value fits.
     Fits,
-    /// Some values may fit and some may not: a check at run time decides.
+    /// Some values may fit and others may not; a check at run time decides.
     Unknown,
-    /// No value fits, or the value may be absent where it must be there.
+    /// No value fits, or the value may be absent where it is required.
     Cannot(Mismatch),
 }
 
 impl Fit {
-    /// Whether every value fits.
+    /// Returns true if every value fits.
     #[must_use]
     pub fn fits(&self) -> bool {
         matches!(self, Self::Fits)
     }
 
-    /// What speaks against it.
+    /// Returns the mismatch, if there is one.
     #[must_use]
     pub fn mismatch(self) -> Option<Mismatch> {
         match self {
@@ -34,7 +34,7 @@ impl Fit {
         }
     }
 
-    /// Both must hold: the first objection counts.
+    /// Combines two requirements that must both hold; the first mismatch is reported.
     fn and(self, other: impl FnOnce() -> Self) -> Self {
         match self {
             Self::Cannot(_) => self,
@@ -53,7 +53,7 @@ impl Fit {
         }
     }
 
-    /// For what need not be there at all: what cannot be there may still be left out.
+    /// Weakens the result for a part that may be absent: if its value cannot fit, it may still be left out.
     fn at_most_unknown(self) -> Self {
         match self {
             Self::Fits => Self::Fits,
@@ -62,13 +62,13 @@ impl Fit {
     }
 }
 
-/// Whether values of type `from` can go where type `to` is wanted.
+/// Decides whether values of type `from` can be used where type `to` is expected.
 ///
-/// An error only where it holds for every value, with two exceptions that are an author's mistake in any case: a value
-/// that may be null or missing, where it must be there, and one that fits only where it is null.
+/// The result is `Cannot` only if no value fits, with two exceptions that are mistakes in any case: a value that may be
+/// null or missing where one is required, and a value that fits only if it is null.
 #[expect(
     clippy::match_same_arms,
-    reason = "the order of the arms is the rule, from the most certain on"
+    reason = "the order of the arms matters: the most certain ones come first"
 )]
 #[must_use]
 pub fn fit(from: &Type, to: &Type) -> Fit {
@@ -89,7 +89,7 @@ pub fn fit(from: &Type, to: &Type) -> Fit {
         (Type::Map(from), Type::Map(to)) => map_to_map(from, to),
         (Type::Map(map), Type::Object(object)) => map_to_object(map, object, from, to),
         (Type::Object(object), Type::Map(map)) => object_to_map(object, map, from, to),
-        (Type::Object(object), Type::Object(wanted)) => object_to_object(object, wanted, from, to),
+        (Type::Object(object), Type::Object(target)) => object_to_object(object, target, from, to),
         (Type::Result(from), Type::Result(to)) => {
             fit(from, to).within(|| PathPart::Field("value".into()))
         }
@@ -105,23 +105,23 @@ fn cannot(from: &Type, to: &Type) -> Fit {
     Fit::Cannot(Mismatch::new(Misfit::Type, to, from))
 }
 
-/// Every alternative must fit; one that fits and one that does not make an open question, unless the one is null.
+/// Every alternative must fit. The result is `Unknown` if one fits and another does not, unless the latter is null.
 fn from_union(members: &Arc<[Type]>, from: &Type, to: &Type) -> Fit {
-    let (mut possible, mut open, mut objection, mut absence) = (false, false, None, None);
+    let (mut possible, mut open, mut failure, mut absence) = (false, false, None, None);
     for member in members.iter() {
         match fit(member, to) {
-            // That both may be null makes no `bool?` a `string?`.
+            // That both sides may be null does not make `bool?` fit `string?`.
             Fit::Fits => possible |= *member != Type::Null,
             Fit::Unknown => (possible, open) = (true, true),
             Fit::Cannot(_) if *member == Type::Null => {
                 absence.get_or_insert_with(|| Mismatch::new(Misfit::Absent, to, from));
             }
             Fit::Cannot(mismatch) if mismatch.absent() => absence = Some(mismatch),
-            Fit::Cannot(mismatch) => objection = Some(mismatch),
+            Fit::Cannot(mismatch) => failure = Some(mismatch),
         }
     }
     let only_null = matches!(&absence, Some(mismatch) if mismatch.path.is_empty());
-    match (objection, absence) {
+    match (failure, absence) {
         (Some(mismatch), absence) if !possible && (absence.is_none() || only_null) => {
             let whole = mismatch.path.is_empty() && members.len() > 1;
             if whole {
@@ -136,7 +136,7 @@ fn from_union(members: &Arc<[Type]>, from: &Type, to: &Type) -> Fit {
     }
 }
 
-/// One alternative that fits is enough. Where only one could have been meant, its objection is told.
+/// One alternative has to fit. If only one can have been intended, its mismatch is reported.
 fn into_union(from: &Type, members: &Arc<[Type]>, to: &Type) -> Fit {
     if *from == Type::Bool && members.contains(&Type::Bool) {
         return Fit::Fits;
@@ -242,9 +242,9 @@ fn object_to_object(
     to: &Type,
 ) -> Fit {
     let mut verdict = Fit::Fits;
-    for wanted in &to_object.fields {
-        let given = from_object.field(&wanted.name);
-        verdict = verdict.and(|| wanted_field(given, wanted, &from_object.rest, from, to));
+    for target in &to_object.fields {
+        let given = from_object.field(&target.name);
+        verdict = verdict.and(|| target_field(given, target, &from_object.rest, from, to));
     }
     for given in from_object
         .fields
@@ -262,39 +262,39 @@ fn object_to_object(
 
 #[expect(
     clippy::match_same_arms,
-    reason = "the order of the arms is the rule, from the most certain on"
+    reason = "the order of the arms matters: the most certain ones come first"
 )]
-fn wanted_field(given: Option<&Field>, wanted: &Field, rest: &Rest, from: &Type, to: &Type) -> Fit {
-    let inside = || PathPart::Field(wanted.name.clone());
+fn target_field(given: Option<&Field>, target: &Field, rest: &Rest, from: &Type, to: &Type) -> Fit {
+    let inside = || PathPart::Field(target.name.clone());
     match (given, rest) {
-        (Some(given), _) if !wanted.required => {
-            // A null is left out where the field need not be there, so only what else it may be counts.
-            let verdict = fit(&given.ty, &wanted.ty);
+        (Some(given), _) if !target.required => {
+            // A null is left out if the field is optional, so only the other alternatives have to fit.
+            let verdict = fit(&given.ty, &target.ty);
             if verdict.fits() {
                 verdict
             } else {
-                fit(&given.ty.without_null(), &wanted.ty).within(inside)
+                fit(&given.ty.without_null(), &target.ty).within(inside)
             }
         }
-        (Some(given), _) if given.required => fit(&given.ty, &wanted.ty).within(inside),
+        (Some(given), _) if given.required => fit(&given.ty, &target.ty).within(inside),
         (Some(given), _) => {
-            let verdict = fit(&given.ty, &wanted.ty);
+            let verdict = fit(&given.ty, &target.ty);
             verdict
-                .and(|| Fit::Cannot(Mismatch::new(Misfit::Absent, &wanted.ty, &given.ty)))
+                .and(|| Fit::Cannot(Mismatch::new(Misfit::Absent, &target.ty, &given.ty)))
                 .within(inside)
         }
-        (None, Rest::Closed) if wanted.required => Fit::Cannot(Mismatch::new(
-            Misfit::MissingField(wanted.name.clone()),
+        (None, Rest::Closed) if target.required => Fit::Cannot(Mismatch::new(
+            Misfit::MissingField(target.name.clone()),
             to,
             from,
         )),
         (None, Rest::Closed) => Fit::Fits,
-        (None, Rest::Open) if !wanted.required && wanted.ty == Type::Any => Fit::Fits,
+        (None, Rest::Open) if !target.required && target.ty == Type::Any => Fit::Fits,
         (None, Rest::Open) => Fit::Unknown,
-        (None, Rest::Typed(ty)) if wanted.required => {
-            fit(ty, &wanted.ty).within(inside).and(|| Fit::Unknown)
+        (None, Rest::Typed(ty)) if target.required => {
+            fit(ty, &target.ty).within(inside).and(|| Fit::Unknown)
         }
-        (None, Rest::Typed(ty)) if fits_optional(ty, &wanted.ty) => Fit::Fits,
+        (None, Rest::Typed(ty)) if fits_optional(ty, &target.ty) => Fit::Fits,
         (None, Rest::Typed(_)) => Fit::Unknown,
     }
 }
@@ -319,7 +319,7 @@ fn extra_field(given: &Field, rest: &Rest, from: &Type, to: &Type) -> Fit {
     }
 }
 
-/// Whether a value goes into a field that may be missing, where a null means that it is.
+/// Returns true if a value fits an optional field, where null means that the field is absent.
 fn fits_optional(from: &Type, to: &Type) -> bool {
     fit(from, to).fits() || fit(&from.without_null(), to).fits()
 }
@@ -395,12 +395,12 @@ mod tests {
 
     #[test]
     fn objects_tell_what_is_missing_and_what_is_too_much() {
-        let wanted = object(
+        let target = object(
             [("id", Type::String, true), ("n", Type::Int, false)],
             Rest::Closed,
         );
         assert_eq!(
-            refused(&object([("n", Type::Int, true)], Rest::Closed), &wanted),
+            refused(&object([("n", Type::Int, true)], Rest::Closed), &target),
             "the field id is missing"
         );
         let more = object(
@@ -408,17 +408,17 @@ mod tests {
             Rest::Closed,
         );
         assert_eq!(
-            refused(&more, &wanted),
+            refused(&more, &target),
             "there is no field x in { id: string, n?: int }"
         );
         let wrong = object([("id", Type::Int, true)], Rest::Closed);
         assert_eq!(
-            refused(&wrong.list(), &wanted.clone().list()),
+            refused(&wrong.list(), &target.clone().list()),
             "at [].id: expected string, got int"
         );
         let open = object([("id", Type::String, true)], Rest::Open);
-        assert_eq!(fit(&open, &wanted), Fit::Unknown);
-        assert!(fit(&wanted, &open).fits());
+        assert_eq!(fit(&open, &target), Fit::Unknown);
+        assert!(fit(&target, &open).fits());
     }
 
     #[test]

@@ -1,45 +1,45 @@
-//! How and where a value or a type fails to fit.
+//! Describes how and where a value or a type does not fit.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::Type;
 
-/// One step from a value to a part of it.
+/// One step from a value to one of its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathPart {
     /// A field of an object or an entry of a map.
     Field(Arc<str>),
-    /// An element of a list, from 0.
+    /// An element of a list, counted from 0.
     Index(usize),
-    /// Any element of a list or any entry of a map: where types are compared, not values.
+    /// Any element of a list or any entry of a map, when types are compared rather than values.
     Element,
 }
 
-/// Why two things do not fit.
+/// The reason why a value or a type does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
     /// The value is of another type.
     Type,
-    /// The value may be null or missing where it must be there.
+    /// The value may be null or missing where it is required.
     Absent,
-    /// A field that must be there never is.
+    /// A required field is never present.
     MissingField(Arc<str>),
-    /// A field is there that may not be.
+    /// A field is present that is not allowed.
     ExtraField(Arc<str>),
     /// A number is outside the range of its type.
     OutOfRange,
 }
 
-/// The first place at which something does not fit.
+/// The first position at which a value or a type does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// From the whole value to the place.
+    /// The path from the whole value to the position.
     pub path: Vec<PathPart>,
     pub misfit: Misfit,
-    /// What the place wants.
+    /// The type expected at the position.
     pub expected: Type,
-    /// What is or would be there.
+    /// The type of the value that is or would be there.
     pub actual: Type,
 }
 
@@ -53,19 +53,19 @@ impl Mismatch {
         }
     }
 
-    /// The same mismatch seen from one step further out.
+    /// Prefixes the path with a part of the enclosing value.
     pub(super) fn within(mut self, part: PathPart) -> Self {
         self.path.insert(0, part);
         self
     }
 
-    /// Whether only a possible absence stands in the way.
+    /// Returns true if the only problem is that the value may be absent.
     #[must_use]
     pub fn absent(&self) -> bool {
         self.misfit == Misfit::Absent
     }
 
-    /// The place as it is written behind a value: `.managers[0].email`; empty for the whole value.
+    /// Returns the position as it is written after a value: `.managers[0].email`; empty for the whole value.
     #[must_use]
     pub fn place(&self) -> String {
         self.path.iter().map(PathPart::to_string).collect()

@@ -1,4 +1,4 @@
-//! Types of values, what fits into what, and the signatures of tools.
+//! Types of values, type compatibility, and the signatures of tools.
 
 mod absence;
 mod call_effect;
@@ -41,21 +41,22 @@ pub use schema::{
     Contract, Known, KnownField, SchemaError, Validator, Verdict, Violation, from_schema,
     placed_field, to_schema,
 };
-pub use sensitive::{sensitive_arguments, sensitive_result, sounds_secret};
+pub use sensitive::{is_secret_name, sensitive_arguments, sensitive_result};
 pub use shape::{FieldLookup, error_object, field, field_names, result_union};
 pub use signature::{ANY_SKILL, BUILT_IN, CallKind, KEY_TTL, Parameter, Signature, UsagePaths};
 
 /// The type of a value.
 ///
-/// Unions are flat, sorted by no one, and never hold `Any`, `Never` or another union; [`Type::union`] keeps that.
-/// `T?` as the type of a value is the union of `T` and `Null`; as the type of a field it also lets the field be missing.
+/// Unions are flat and unsorted, and never hold `Any`, `Never` or another union; [`Type::union`] ensures that. As the
+/// type of a value, `T?` is the union of `T` and `Null`; as the type of a field, it also means that the field may be
+/// missing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// No value at all: the type of what always fails. It fits everywhere.
+    /// The type of an expression that always fails. It has no values and fits everywhere.
     Never,
-    /// Nothing is known. It fits everywhere with a check at run time.
+    /// Nothing is known about the value. It fits everywhere, subject to a check at run time.
     Any,
-    /// An earlier finding has spoken: nothing more is said about values of this type.
+    /// An error has already been reported; no further diagnostics are reported for values of this type.
     Invalid,
     Null,
     Bool,
@@ -66,7 +67,7 @@ pub enum Type {
     Bytes,
     Timestamp,
     Duration,
-    /// The type of types as values.
+    /// The type of values that are types.
     Type,
     /// Exactly one value.
     Literal(Literal),
@@ -81,7 +82,7 @@ pub enum Type {
     Error,
 }
 
-/// A value that is its own type.
+/// A value used as a type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Literal {
     Bool(bool),
@@ -89,14 +90,14 @@ pub enum Literal {
     String(Arc<str>),
 }
 
-/// Keys and values of a map. Keys are `string` in JSON; CEL maps also have `int`, `uint` and `bool` keys.
+/// Key and value types of a map. Keys are `string` in JSON; CEL maps also have `int`, `uint` and `bool` keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MapType {
     pub key: Type,
     pub value: Type,
 }
 
-/// The known fields of an object, in the order of their declaration, and what is known of the rest.
+/// The declared fields of an object, in the order of declaration, and the rule for other fields.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectType {
     pub fields: Vec<Field>,
@@ -108,17 +109,17 @@ pub struct ObjectType {
 pub struct Field {
     pub name: Arc<str>,
     pub ty: Type,
-    /// Whether it is always there. A missing field reads as null.
+    /// Whether the field is always present. A missing field reads as null.
     pub required: bool,
 }
 
-/// Fields beyond the declared ones.
+/// The rule for undeclared fields.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Rest {
     /// There are none (`additionalProperties: false`, object literals).
     Closed,
-    /// There may be some; a plan reads only what is declared.
+    /// There may be some, but a plan can read only declared fields.
     Open,
-    /// There may be some, of this type; a plan may read them, as optional.
+    /// There may be some of this type; a plan may read them as optional fields.
     Typed(Type),
 }

@@ -1,34 +1,34 @@
-//! Numbers as JSON writes them, read exactly.
+//! Reads JSON numbers exactly.
 
 use serde_json::Number;
 
 use crate::value::{Value, double_of};
 
-/// The integer that a JSON number is, however it is written: `1.0` and `1e3` are integers too.
+/// Returns the integer value of a JSON number in any notation: `1.0` and `1e3` are integers too.
 pub(super) fn integer(number: &Number) -> Option<i64> {
     number
         .as_i64()
         .or_else(|| integral(&number.to_string())?.parse().ok())
 }
 
-/// The unsigned integer that a JSON number is.
+/// Returns the unsigned integer value of a JSON number.
 pub(super) fn unsigned(number: &Number) -> Option<u64> {
     number
         .as_u64()
         .or_else(|| integral(&number.to_string())?.parse().ok())
 }
 
-/// Whether a JSON number is written without fraction and exponent.
+/// Returns true if a JSON number is written without fraction and exponent.
 pub(super) fn is_plain_integer(number: &Number) -> bool {
     !number.to_string().contains(['.', 'e', 'E'])
 }
 
-/// The double that stands for a JSON number, with its text where the double would print otherwise.
+/// Returns the double for a JSON number, with the original text if the double would print differently.
 pub(super) fn double(number: &Number) -> Value {
     double_of(&number.to_string())
 }
 
-/// The digits of an integral number: `-12.50e1` is `-125`. `None` where a fraction is left or it has more than 20 digits.
+/// Returns the digits of an integral number: `-12.50e1` is `-125`. `None` if it has a fraction or more than 20 digits.
 fn integral(text: &str) -> Option<String> {
     let (sign, text) = text
         .strip_prefix('-')

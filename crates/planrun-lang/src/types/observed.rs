@@ -1,7 +1,7 @@
-//! The shape of results that somebody has seen, for tools whose contract says nothing of what they give.
+//! Infers the type of results from observed results, for tools whose contract does not describe them.
 //!
-//! It holds kinds and the names of fields, and no values: what a text said once tells nothing of the next one. A field that
-//! was missing once is optional.
+//! It records kinds and field names but no values, which say nothing about later results. A field that was missing once
+//! is optional.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,33 +10,33 @@ use serde_json::Value as Json;
 
 use super::{Field, ObjectType, Rest, Type};
 
-/// Deeper parts of a value are anything.
+/// Maximum depth; deeper parts of a value have the type `any`.
 const MAX_DEPTH: usize = 12;
-/// An object that has had more fields is a map from names that are data themselves.
+/// Maximum number of fields. An object with more is read as a map whose keys are data.
 const MAX_FIELDS: usize = 100;
 
-/// What results looked like that a contract does not describe.
+/// The type observed for the results of a tool whose contract does not describe them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     pub returns: Type,
-    /// How many results it was learned from.
+    /// Number of results that it was inferred from.
     pub results: u64,
 }
 
-/// What was seen at one place of all results.
+/// The values observed at one position of the results.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
-    /// How many values there were.
+    /// Number of values.
     pub seen: u64,
-    /// Those that have no parts.
+    /// Types of the values without parts.
     kinds: Vec<Type>,
     elements: Option<Box<Shape>>,
     fields: Option<Fields>,
-    /// Some were too deep to look into.
+    /// Whether some values exceeded the depth limit.
     is_cut: bool,
 }
 
-/// The objects at one place.
+/// The objects observed at one position.
 #[derive(Clone, Debug, Default)]
 struct Fields {
     objects: u64,
@@ -44,7 +44,7 @@ struct Fields {
 }
 
 impl Shape {
-    /// Takes one value into account.
+    /// Adds one value.
     pub fn add(&mut self, value: &Json) {
         self.add_at(value, 0);
     }
@@ -85,7 +85,7 @@ impl Shape {
         }
     }
 
-    /// The type that all of them have.
+    /// Returns the type that covers all values.
     #[must_use]
     pub fn ty(&self) -> Type {
         if self.is_cut || self.seen == 0 {

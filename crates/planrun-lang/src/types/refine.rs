@@ -1,21 +1,21 @@
-//! What is left of a type where something is known of a value or of a part of it.
+//! Narrows a type by what is known about a value or one of its parts.
 
 use std::sync::Arc;
 
 use super::{Field, Literal, ObjectType, Rest, Type, result_union};
 
-/// What is known of the value at a path.
+/// A known property of the value at a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refinement {
     /// It is not null: `x.f != null`.
     NotNull,
     /// It is not missing: `has(x.f)`.
     NotMissing,
-    /// It is this truth value: `r.ok`.
+    /// It is this Boolean value: `r.ok`.
     Is(bool),
 }
 
-/// The type of those values of a type whose part at this path of fields is so.
+/// Returns the type of those values whose part at this path of fields has the property.
 #[must_use]
 pub fn refine(ty: &Type, path: &[Arc<str>], known: Refinement) -> Type {
     let Some((first, rest)) = path.split_first() else {
@@ -29,7 +29,7 @@ pub fn refine(ty: &Type, path: &[Arc<str>], known: Refinement) -> Type {
             ),
         };
     };
-    // Whatever is known of a part, the whole is there.
+    // Any known property of a part implies that the whole is not null.
     let kept = ty.members().iter().filter_map(|member| match member {
         Type::Null => None,
         Type::Object(object) => refine_object(object, first, rest, known),
@@ -55,7 +55,7 @@ fn truth_value(member: &Type, truth: bool) -> Option<Type> {
     }
 }
 
-/// An object whose field is so; nothing where no such object exists.
+/// Returns the object with the refined field; `None` if no such object can exist.
 fn refine_object(
     object: &Arc<ObjectType>,
     name: &Arc<str>,

@@ -1,11 +1,11 @@
-//! The parts of a call that must not be shown: what a contract says, and what names tell.
+//! Finds the sensitive parts of a call: those that the contract declares, and those that names indicate.
 
 use std::sync::Arc;
 
 use super::Signature;
 use crate::value::Value;
 
-/// Words in the name of a variable that say that its value is a secret.
+/// Words in the name of a variable that indicate a secret value.
 const WORDS: [&str; 19] = [
     "APIKEY",
     "AUTH",
@@ -28,7 +28,7 @@ const WORDS: [&str; 19] = [
     "TOKENS",
 ];
 
-/// Headers whose value is a credential.
+/// Headers whose values are credentials.
 const HEADERS: [&str; 5] = [
     "authorization",
     "cookie",
@@ -37,8 +37,8 @@ const HEADERS: [&str; 5] = [
     "www-authenticate",
 ];
 
-/// The places in the arguments of a call that must not be shown: what its contract says, and credentials in headers and
-/// variables whose names a plan chooses.
+/// Returns the paths of the arguments to redact: those that the contract declares, and credentials in headers and
+/// environment variables, whose names the plan chooses.
 #[must_use]
 pub fn sensitive_arguments(signature: &Signature, arguments: &Value) -> Vec<Arc<str>> {
     let labelled = signature
@@ -49,7 +49,7 @@ pub fn sensitive_arguments(signature: &Signature, arguments: &Value) -> Vec<Arc<
     let (argument, is_secret): (&str, fn(&str) -> bool) =
         match (&*signature.namespace, &*signature.name) {
             ("http", "fetch") => ("headers", is_credential),
-            ("proc", "run") => ("env", sounds_secret),
+            ("proc", "run") => ("env", is_secret_name),
             _ => return paths,
         };
     let names = arguments
@@ -64,7 +64,7 @@ pub fn sensitive_arguments(signature: &Signature, arguments: &Value) -> Vec<Arc<
     paths
 }
 
-/// The places in the result of a tool that must not be shown; the empty path is all of it.
+/// Returns the paths in the result of a tool to redact; the empty path means the whole result.
 #[must_use]
 pub fn sensitive_result(signature: &Signature) -> Vec<Arc<str>> {
     signature
@@ -75,7 +75,7 @@ pub fn sensitive_result(signature: &Signature) -> Vec<Arc<str>> {
         .collect()
 }
 
-/// The part of a path behind `result`.
+/// Returns the rest of the path after `result`; `None` if the path is not in the result.
 fn in_result(path: &str) -> Option<&str> {
     let rest = path.strip_prefix("result")?;
     rest.is_empty()
@@ -87,12 +87,12 @@ fn is_credential(header: &str) -> bool {
     HEADERS
         .iter()
         .any(|known| known.eq_ignore_ascii_case(header))
-        || sounds_secret(header)
+        || is_secret_name(header)
 }
 
-/// Whether somebody who named a variable so keeps a secret in it: `HR_TOKEN`, `db_password`.
+/// Returns true if the name of a variable indicates a secret: `HR_TOKEN`, `db_password`.
 #[must_use]
-pub fn sounds_secret(name: &str) -> bool {
+pub fn is_secret_name(name: &str) -> bool {
     name.split(['_', '-', '.'])
         .any(|word| WORDS.contains(&word.to_ascii_uppercase().as_str()))
 }
@@ -109,10 +109,10 @@ mod tests {
             "AWS_SECRET_ACCESS_KEY",
             "api-key",
         ] {
-            assert!(sounds_secret(name), "{name}");
+            assert!(is_secret_name(name), "{name}");
         }
         for name in ["HOME", "PATH", "MONKEY", "PWD", "NODE_ENV", "KEYBOARD"] {
-            assert!(!sounds_secret(name), "{name}");
+            assert!(!is_secret_name(name), "{name}");
         }
     }
 }

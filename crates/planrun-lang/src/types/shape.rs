@@ -1,25 +1,25 @@
-//! The shapes of built-in compound types, and looking into objects.
+//! Constructors of compound types, the built-in shapes, and field lookup.
 
 use std::sync::Arc;
 
 use super::{Field, Literal, MapType, ObjectType, Rest, Type};
 
-/// What reading a field off a type gives.
+/// The result of reading a field of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldLookup {
-    /// It has this type where it is there; unless it is always there it reads as null.
+    /// The field has this type where it is present; if it is not required, it may be absent and then reads as null.
     Found { ty: Type, required: bool },
-    /// Nothing is known of the value, so nothing of the field.
+    /// Nothing is known about the value, and so nothing about its fields.
     Any,
-    /// The type is known and has no such field that a plan could read.
+    /// The type is known and has no such field that a plan can read.
     Missing,
-    /// The type is known and has no fields at all.
+    /// The type is known and has no fields.
     NotAnObject,
 }
 
-/// Looks for a field. Null alternatives are passed over: whoever reads asks [`Type::admits_null`] first.
+/// Looks up a field. Null alternatives are ignored: the caller checks [`Type::admits_null`] first.
 ///
-/// Of a union the field is found if any alternative has it, and always there only if all have it so.
+/// A field of a union is found if any alternative has it, and is required only if it is required in all of them.
 #[must_use]
 pub fn field(ty: &Type, name: &str) -> FieldLookup {
     let mut types = Vec::new();
@@ -54,7 +54,7 @@ pub fn field(ty: &Type, name: &str) -> FieldLookup {
     }
 }
 
-/// Every field that a plan could read off a type, in the order of declaration.
+/// Returns the names of all fields that a plan can read, in the order of declaration.
 #[must_use]
 pub fn field_names(ty: &Type) -> Vec<Arc<str>> {
     let mut names = indexmap::IndexSet::new();
@@ -71,7 +71,7 @@ pub fn field_names(ty: &Type) -> Vec<Arc<str>> {
     names.into_iter().collect()
 }
 
-/// `{ ok: true, value: T } | { ok: false, error: Error }`
+/// Returns `{ ok: true, value: T } | { ok: false, error: Error }`.
 #[must_use]
 pub fn result_union(value: &Type) -> Type {
     let ok = |truth| Type::Literal(Literal::Bool(truth));
@@ -80,7 +80,7 @@ pub fn result_union(value: &Type) -> Type {
     Type::union([success, failure])
 }
 
-/// The fields of an error value.
+/// Returns the object type that describes an error value.
 #[must_use]
 pub fn error_object() -> Type {
     object([
@@ -96,7 +96,7 @@ pub fn error_object() -> Type {
 }
 
 impl Type {
-    /// The type with every object open: what a tool gives may hold more than its declaration names.
+    /// Returns the type with every object open: a tool may return more than its declaration names.
     #[must_use]
     pub fn opened(&self) -> Self {
         match self {
@@ -140,13 +140,13 @@ impl Type {
         }
     }
 
-    /// A list of this type.
+    /// Returns the type of lists of this type.
     #[must_use]
     pub fn list(self) -> Self {
         Self::List(Arc::new(self))
     }
 
-    /// A map from text to this type.
+    /// Returns the type of maps from strings to this type.
     #[must_use]
     pub fn map(self) -> Self {
         Self::Map(Arc::new(MapType {
@@ -155,13 +155,13 @@ impl Type {
         }))
     }
 
-    /// An object of these fields.
+    /// Creates an object type with these fields.
     #[must_use]
     pub fn object(fields: Vec<Field>, rest: Rest) -> Self {
         Self::Object(Arc::new(ObjectType { fields, rest }))
     }
 
-    /// Exactly this text.
+    /// Creates the literal type of this string.
     #[must_use]
     pub fn text(value: &str) -> Self {
         Self::Literal(Literal::String(value.into()))
@@ -169,7 +169,7 @@ impl Type {
 }
 
 impl ObjectType {
-    /// The declared field with this name.
+    /// Returns the declared field with this name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| &*field.name == name)

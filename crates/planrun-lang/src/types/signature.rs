@@ -1,4 +1,4 @@
-//! Signatures of tools: what a plan is checked against.
+//! Signatures of tools, against which plans are checked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use serde_json::{Map, Value as Json, json};
 use super::{Contract, Effect, Observed, Type, to_schema};
 use crate::value::Value;
 
-/// How long keys are recognized where a contract does not say.
+/// How long idempotency keys are recognized if a contract does not state it.
 pub const KEY_TTL: Duration = Duration::from_hours(24);
 
-/// What is known of one tool before any call.
+/// The description of a tool that is known before any call.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -24,74 +24,74 @@ pub struct Signature {
     pub name: Arc<str>,
     pub description: Option<Arc<str>>,
     pub parameters: Vec<Parameter>,
-    /// Whether arguments beyond the parameters are taken.
+    /// Whether arguments beyond the parameters are accepted.
     pub extra_arguments: bool,
-    /// The result; [`Type::Any`] where the contract says nothing.
+    /// The type of the result; [`Type::Any`] if the contract does not describe it.
     pub returns: Type,
-    /// What its results looked like, where the contract says nothing of them.
+    /// The observed type of its results, if the contract does not describe them.
     pub observed: Option<Arc<Observed>>,
-    /// The argument that the tool gives back as it is, so that the result has its type.
-    pub gives_back: Option<Arc<str>>,
+    /// The argument that the tool returns unchanged, so that the result has its type.
+    pub returned_argument: Option<Arc<str>>,
     pub effect: Effect,
-    /// Whether the contract names the effect class; otherwise it is assumed.
+    /// Whether the contract states the effect class; otherwise it is assumed.
     pub effect_declared: bool,
-    /// The names N of the errors `tool.N` that it may raise.
+    /// Names N of the errors `tool.N` that the tool may raise.
     pub raises: Vec<Arc<str>>,
-    /// The part of `raises` after which an effect may have happened all the same.
+    /// The subset of `raises` after which an effect may have happened nevertheless.
     pub may_have_happened: Vec<Arc<str>>,
-    /// What must not be shown: paths into arguments, such as `password`, and into the result, such as `result.token`.
+    /// Paths to redact, in arguments, such as `password`, and in the result, such as `result.token`.
     pub sensitive: Vec<Arc<str>>,
-    /// Arguments that say whom or what a call reaches: recipient, amount, path.
+    /// Arguments that name the target of a call: recipient, amount, path.
     pub target: Vec<Arc<str>>,
-    /// Arguments that a shell or a database reads as code.
+    /// Arguments that are interpreted as code by a shell or a database.
     pub command: Vec<Arc<str>>,
-    /// Whether the tool gives texts that strangers wrote.
+    /// Whether the tool returns text that was written by strangers.
     pub open_world: bool,
-    /// The dotted name of the tool that takes a call of this one back.
+    /// The dotted name of the tool that undoes a call of this one.
     pub inverse: Option<Arc<str>>,
-    /// What its contract says to whoever still calls it, where it should not be called any more.
+    /// The deprecation message from the contract; `None` if the tool is not deprecated.
     pub deprecated: Option<Arc<str>>,
-    /// The argument that takes the idempotency key.
+    /// The argument that receives the idempotency key.
     pub key_argument: Option<Arc<str>>,
-    /// How long the other side recognizes a repetition by its key, where it goes by that.
+    /// How long the server recognizes a repeated call by its key; `None` if it does not use keys.
     pub key_ttl: Option<Duration>,
-    /// A template over the arguments that names the state the call touches, such as `{repo}`.
+    /// A template over the arguments that names the state that the call touches, such as `{repo}`.
     pub resource: Option<Arc<str>>,
-    /// Whether it gives the time at which it is called, and so keeps its place among effects.
+    /// Whether the tool returns the current time, so that its calls keep their order among effects.
     pub reads_clock: bool,
-    /// Who answers a call.
+    /// What kind of callee answers a call.
     pub kind: CallKind,
-    /// Where its answers say what a call has cost.
+    /// Paths in the result at which the cost of a call is reported.
     pub usage: Option<Arc<UsagePaths>>,
-    /// The JSON Schema of all arguments, for what types cannot carry.
+    /// The JSON Schema of all arguments, for constraints that types cannot express.
     pub input_schema: Option<Arc<Contract>>,
     /// The JSON Schema of the result.
     pub output_schema: Option<Arc<Contract>>,
 }
 
-/// The namespaces that no project can give to tools of its own: those that every plan has, and that of `infer`.
+/// Namespaces that a project cannot use for its own tools: those available in every plan, and that of `infer`.
 pub const BUILT_IN: [&str; 5] = ["fs", "http", "model", "proc", "sys"];
 
-/// The tool of an agent that takes a message which selects no skill. It is what an agent as a whole is asked by.
+/// The tool of an agent that takes a message without selecting a skill. Asking the agent as a whole calls this tool.
 pub const ANY_SKILL: &str = "send";
 
-/// Who answers a call.
+/// The kind of callee that answers a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CallKind {
     #[default]
     Tool,
-    /// A skill of an agent, which decides by itself what it does.
+    /// A skill of an agent, which decides by itself how to perform it.
     Skill,
-    /// An agent as a whole, by `ask`: it chooses among its own tools.
+    /// An agent as a whole, called with `ask`; it chooses among its own tools.
     Agent,
-    /// An agent that is asked whether something has happened: it chooses among those of its tools that change nothing.
+    /// An agent that is asked whether an effect has happened; it chooses only among its read-only tools.
     ReadOnlyAgent,
-    /// A model, by `infer`.
+    /// A model, called with `infer`.
     Model,
 }
 
 impl CallKind {
-    /// Whether an agent answers, which `allow.agents` decides on.
+    /// Returns true if an agent answers; `allow.agents` governs such calls.
     #[must_use]
     pub const fn is_agent(self) -> bool {
         match self {
@@ -100,7 +100,7 @@ impl CallKind {
         }
     }
 
-    /// The word that plans call it by, where that is not the name of a tool.
+    /// Returns the keyword that calls it in plans; `None` if it is called by the name of a tool.
     #[must_use]
     pub const fn word(self) -> Option<&'static str> {
         match self {
@@ -116,16 +116,16 @@ impl CallKind {
 pub struct Parameter {
     pub name: Arc<str>,
     pub ty: Type,
-    /// Whether a call must name it. A parameter with a default need not be named.
+    /// Whether a call must pass it. A parameter with a default is not required.
     pub required: bool,
     pub description: Option<Arc<str>>,
-    /// The JSON Schema of this argument, for what types cannot carry.
+    /// The JSON Schema of this argument, for constraints that types cannot express.
     pub schema: Option<Arc<Contract>>,
-    /// What is sent where a call does not name it; nothing where it is left out then.
+    /// The value sent if a call does not pass the argument; `None` if nothing is sent.
     pub default: Option<Value>,
 }
 
-/// Paths into a result, such as `usage.total_tokens`, at which a number tells what the call has cost.
+/// Paths in a result, such as `usage.total_tokens`, at which the cost of the call is reported as a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsagePaths {
     pub tokens: Option<Arc<str>>,
@@ -133,7 +133,8 @@ pub struct UsagePaths {
 }
 
 impl Signature {
-    /// A tool of which nothing is known but its name: any result, and an effect, since nothing else is safe to assume.
+    /// Creates the signature of a tool of which only the name is known: it may return anything, and its class is
+    /// `effect`, the only safe assumption.
     #[must_use]
     pub fn unknown(namespace: Arc<str>, name: Arc<str>) -> Self {
         Self {
@@ -144,7 +145,7 @@ impl Signature {
             extra_arguments: false,
             returns: Type::Any,
             observed: None,
-            gives_back: None,
+            returned_argument: None,
             effect: Effect::default(),
             effect_declared: false,
             raises: Vec::new(),
@@ -166,13 +167,13 @@ impl Signature {
         }
     }
 
-    /// The dotted name that plans call it by.
+    /// Returns the dotted name by which plans call the tool.
     #[must_use]
     pub fn path(&self) -> String {
         format!("{}.{}", self.namespace, self.name)
     }
 
-    /// The beginning of a call of it, as plans write it: `hr.find`, `ask hr`, `infer`.
+    /// Returns the start of a call in plan syntax: `hr.find`, `ask hr`, `infer`.
     #[must_use]
     pub fn written(&self) -> String {
         match self.kind {
@@ -182,7 +183,8 @@ impl Signature {
         }
     }
 
-    /// A hash of what callers rely on: names, types, class, schemas. What only describes the tool is left out.
+    /// Returns a hash of what callers depend on: names, types, effect class, schemas. The tool's description is not
+    /// included.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut hash = blake3::Hasher::new();
@@ -218,7 +220,7 @@ impl Signature {
         hash.finalize().to_hex().to_string()
     }
 
-    /// The first sentence of the documentation, within its first line; empty where there is none.
+    /// Returns the first sentence of the description, limited to its first line; empty if there is no description.
     #[must_use]
     pub fn first_sentence(&self) -> &str {
         let text = self.description.as_deref().unwrap_or_default().trim();
@@ -229,7 +231,7 @@ impl Signature {
             .trim_end()
     }
 
-    /// The JSON Schema of all arguments: the contract's own, or one that says what the types of the parameters say.
+    /// Returns the JSON Schema of all arguments: that of the contract, or one derived from the types of the parameters.
     #[must_use]
     pub fn arguments_schema(&self) -> Json {
         if let Some(contract) = &self.input_schema {
@@ -252,13 +254,14 @@ impl Signature {
         })
     }
 
-    /// Whether nobody may know, in the end, if a call has happened: it cannot be sent again, or not for ever.
+    /// Returns true if the outcome of a call can stay unknown, because it cannot be sent again at all or only for a
+    /// limited time.
     #[must_use]
     pub fn can_stay_unknown(&self) -> bool {
         !self.effect.repeatable() || (self.key_ttl.is_some() && !self.effect.is_read_only())
     }
 
-    /// The parameter with this name.
+    /// Returns the parameter with this name.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {
         self.parameters

@@ -1,20 +1,20 @@
-//! How large a type is, counted only as far as needed: names can double it again and again.
+//! Limits the size of types, which named types can double again and again. Counting stops at the limit.
 
 use super::{Rest, Type};
 
-/// The most parts that a type may have and still be told, compared and drawn at once.
+/// Maximum number of parts of a type that can still be displayed, compared and drawn at once.
 const MAX_PARTS: usize = 20_000;
 
 impl Type {
-    /// Whether the type has more parts than anybody could follow. Its parts may be shared, so that it takes little
-    /// space and yet no time is enough to walk it.
+    /// Returns true if the type has too many parts. Shared parts can make a type small in memory but too large to
+    /// traverse.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         let mut left = MAX_PARTS;
         !self.fits_in(&mut left)
     }
 
-    /// This type, or one of which nothing is known where it is too large.
+    /// Returns this type, or [`Type::Any`] if it is too large.
     #[must_use]
     pub fn bounded(self) -> Self {
         if self.is_too_large() { Self::Any } else { self }

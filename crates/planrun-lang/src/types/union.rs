@@ -1,4 +1,4 @@
-//! Unions of types, kept flat and without repetition, and the absence in them.
+//! Unions of types, kept flat and without repetition, and optional types.
 
 use foldhash::fast::FixedState;
 use indexmap::IndexSet;
@@ -6,14 +6,15 @@ use indexmap::IndexSet;
 use super::{Literal, Type};
 use crate::value::Value;
 
-/// The members of a union in the order in which they came.
+/// The members of a union in insertion order.
 type Members = IndexSet<Type, FixedState>;
 
 impl Type {
-    /// The type of a value that has one of these types.
+    /// Returns the type of a value that has one of these types.
     ///
-    /// Flat and without repetition, in the order in which the members first came. A literal vanishes beside its base
-    /// type, `true | false` is `bool`, `never` vanishes, `any` and an already reported type win over everything.
+    /// The result is flat and without repetition, in the order in which the members first occur. Literals are absorbed
+    /// by their base type, `true | false` is `bool`, `never` disappears, and `any` and an already reported type absorb
+    /// everything.
     #[must_use]
     pub fn union(types: impl IntoIterator<Item = Self>) -> Self {
         let mut members = Members::default();
@@ -30,7 +31,7 @@ impl Type {
         if any { Self::Any } else { settle(members) }
     }
 
-    /// `T?` as the type of a value: this type or null.
+    /// Returns `T?` as the type of a value: this type or null.
     #[must_use]
     pub fn optional(self) -> Self {
         match self {
@@ -43,7 +44,7 @@ impl Type {
         }
     }
 
-    /// What is left where the value is known not to be null.
+    /// Returns the type of the value once it is known not to be null.
     #[must_use]
     pub fn without_null(&self) -> Self {
         match self {
@@ -59,7 +60,7 @@ impl Type {
         }
     }
 
-    /// Whether null is a value of this type. What is not known may be null as well.
+    /// Returns true if null is a value of this type. An unknown value may be null, too.
     #[must_use]
     pub fn admits_null(&self) -> bool {
         match self {
@@ -69,13 +70,13 @@ impl Type {
         }
     }
 
-    /// Whether null is known to be one of several possible values: `T?`.
+    /// Returns true if the type is a union with null: `T?`.
     #[must_use]
     pub fn is_optional(&self) -> bool {
         matches!(self, Self::Union(members) if members.contains(&Self::Null))
     }
 
-    /// The alternatives of a union; any other type is its own only alternative.
+    /// Returns the alternatives of a union; any other type is its own only alternative.
     #[must_use]
     pub fn members(&self) -> &[Self] {
         match self {
@@ -86,7 +87,7 @@ impl Type {
 }
 
 impl Literal {
-    /// The type of all values of the literal's kind.
+    /// Returns the type of all values of the literal's kind.
     #[must_use]
     pub fn base(&self) -> Type {
         match self {
@@ -96,7 +97,7 @@ impl Literal {
         }
     }
 
-    /// The one value that it stands for.
+    /// Returns the value of the literal.
     #[must_use]
     pub fn value(&self) -> Value {
         match self {
@@ -107,7 +108,7 @@ impl Literal {
     }
 }
 
-/// Absorbs literals and picks the form for nothing, one and many.
+/// Absorbs literals and returns the form for zero, one or more members.
 fn settle(mut members: Members) -> Type {
     if members
         .iter()
@@ -115,7 +116,7 @@ fn settle(mut members: Members) -> Type {
     {
         absorb_literals(&mut members);
     }
-    // The empty list is a list of anything.
+    // The empty list is a list of any type.
     if members
         .iter()
         .filter(|member| matches!(member, Type::List(_)))
@@ -143,7 +144,7 @@ fn absorb_literals(members: &mut Members) {
     });
 }
 
-/// The type of members of which none is another one, nor absorbed by one.
+/// Returns the type of members that are distinct and do not absorb each other.
 fn one_or_more(mut members: Vec<Type>) -> Type {
     if members.len() > 1 {
         Type::Union(members.into())

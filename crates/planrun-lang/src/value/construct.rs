@@ -1,11 +1,11 @@
-//! Making values and looking into them.
+//! Constructors and accessors of values.
 
 use std::sync::Arc;
 
 use super::{Key, Map, Value};
 
 impl Value {
-    /// How much memory it takes, in bytes and about; what it shares with other values is counted.
+    /// Returns the approximate memory size in bytes, including memory shared with other values.
     #[must_use]
     pub fn memory(&self) -> u64 {
         let own = size_of::<Self>() as u64;
@@ -35,19 +35,19 @@ impl Value {
         }
     }
 
-    /// Text.
+    /// Creates a string.
     #[must_use]
     pub fn string(text: impl Into<Arc<str>>) -> Self {
         Self::String(text.into())
     }
 
-    /// A list of these elements.
+    /// Creates a list of these elements.
     #[must_use]
     pub fn list(elements: impl IntoIterator<Item = Self>) -> Self {
         Self::List(Arc::new(elements.into_iter().collect()))
     }
 
-    /// An object with these fields, in this order.
+    /// Creates an object with these fields, in this order.
     #[must_use]
     pub fn object<K: Into<Key>>(fields: impl IntoIterator<Item = (K, Self)>) -> Self {
         Self::Map(Arc::new(
@@ -58,13 +58,13 @@ impl Value {
         ))
     }
 
-    /// The field with this name, where this is an object that has it.
+    /// Returns the field with this name; `None` if this is not an object or has no such field.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {
         self.as_map()?.get(name)
     }
 
-    /// The element at this position, from 0, where this is a list that has it.
+    /// Returns the element at this position, counted from 0; `None` if this is not a list or has no such element.
     #[must_use]
     pub fn at(&self, index: usize) -> Option<&Self> {
         self.as_list()?.get(index)
@@ -120,7 +120,7 @@ impl Value {
         }
     }
 
-    /// Nanoseconds, where this is a duration.
+    /// Returns the length in nanoseconds; `None` if this is not a duration.
     #[must_use]
     pub fn as_duration(&self) -> Option<i128> {
         if let Self::Duration(nanoseconds) = self {
@@ -130,8 +130,9 @@ impl Value {
         }
     }
 
-    /// Whether lists and maps are nested in it beyond `limit` levels. Looks no deeper than that; whoever carries a value
-    /// from one round of a loop to the next asks, since everything that walks a value recurses.
+    /// Returns true if lists and maps are nested deeper than `limit` levels. Visits at most that many levels. Code that
+    /// carries a value from one iteration of a loop to the next checks this, because everything that traverses a value
+    /// recurses.
     #[must_use]
     pub fn deeper_than(&self, limit: usize) -> bool {
         match self {
@@ -158,7 +159,7 @@ impl Value {
         }
     }
 
-    /// The word of the language for this kind of value.
+    /// Returns the name of this kind of value in the language.
     #[must_use]
     pub fn kind_name(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Values as plain JSON, both ways.
+//! Conversion between values and plain JSON.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use serde_json::Value as Json;
 
 use super::{Exact, Key, Value, duration_text, timestamp_text};
 
-/// Below this, every integral double is that integer and no other: 2^53.
+/// 2^53: below it, every integral double represents exactly one integer.
 const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
 
 impl Value {
-    /// The value that a JSON text stands for. Integers without fraction or exponent become `int` where they fit.
+    /// Converts JSON to a value. Integers without fraction or exponent become `int` if they are in range.
     #[must_use]
     pub fn from_json(json: &Json) -> Self {
         match json {
@@ -30,8 +30,8 @@ impl Value {
         }
     }
 
-    /// The JSON that this value is sent as: timestamps in RFC 3339, durations as `1.5s`, bytes in base64, and the
-    /// numbers that JSON lacks as text.
+    /// Returns the JSON form in which the value is sent: timestamps in RFC 3339, durations as `1.5s`, bytes in base64,
+    /// and numbers that JSON does not have, such as NaN, as strings.
     #[must_use]
     pub fn to_json(&self) -> Json {
         match self {
@@ -56,7 +56,8 @@ impl Value {
         }
     }
 
-    /// Whether [`Self::to_json`] followed by [`Self::from_json`] gives this very value back, kinds of numbers included.
+    /// Returns true if [`Self::to_json`] followed by [`Self::from_json`] returns this value, including the kinds of
+    /// numbers.
     #[must_use]
     pub fn is_plain_json(&self) -> bool {
         match self {
@@ -77,14 +78,15 @@ impl Value {
         }
     }
 
-    /// Compact JSON text.
+    /// Returns compact JSON text.
     #[must_use]
     pub fn to_json_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// The shortest text of a double, as [`Value::to_json_text`] writes it; integral ones below 2^53 have no fraction.
+/// Formats a double as briefly as possible, as in [`Value::to_json_text`]; integral doubles below 2^53 have no
+/// fraction.
 pub(crate) fn double_text(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
@@ -103,7 +105,7 @@ pub(crate) fn double_text(number: f64) -> String {
     )
 }
 
-/// Whether its text has an exponent, which comes back as [`Value::Exact`].
+/// Returns true if the text of the double has an exponent, which is read back as [`Value::Exact`].
 fn is_exponential(number: f64) -> bool {
     !(1e-4..1e15).contains(&number.abs())
 }
@@ -120,7 +122,7 @@ fn from_number(text: &str) -> Value {
     double_of(text)
 }
 
-/// The double that a JSON number stands for, with its text where the double would print otherwise.
+/// Returns the double for a JSON number, with the original text if the double would print differently.
 pub(crate) fn double_of(text: &str) -> Value {
     let value: f64 = text.parse().unwrap_or(f64::NAN);
     if double_text(value) == text {

@@ -1,11 +1,11 @@
-//! Keys of maps: text in objects, and the other scalars that CEL allows.
+//! Keys of maps: strings in objects, and the other scalar keys of CEL.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::{Number, Value};
 
-/// A key of a map. Integers of either sign are one kind of key: `1` and `1u` are the same key.
+/// A key of a map. Signed and unsigned integers are one kind of key: `1` and `1u` are the same key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     /// `true` or `false`.
@@ -14,11 +14,11 @@ pub enum Key {
     Int(i64),
     /// An integer above the signed range.
     Uint(u64),
-    /// Text: the only kind of key that JSON has.
+    /// A string: the only kind of key in JSON.
     String(Arc<str>),
 }
 
-/// Text hashes as `str` does, so that a map can be searched by `&str` without making a key.
+/// Strings hash like `str`, so that a map can be searched by `&str` without creating a key.
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
@@ -61,7 +61,7 @@ impl From<u64> for Key {
 }
 
 impl Key {
-    /// The key that a map may be written with: no doubles, lists, null and the like.
+    /// Returns the key that a map can be written with; `None` for doubles, lists, null and other values.
     #[must_use]
     pub fn written(value: &Value) -> Option<Self> {
         match value {
@@ -81,9 +81,9 @@ impl Key {
         }
     }
 
-    /// The key that a value searches for: a double without fraction finds the integer that it equals.
+    /// Returns the key to search for: a double without fraction finds the integer that it equals.
     #[must_use]
-    pub fn sought(value: &Value) -> Option<Self> {
+    pub fn lookup(value: &Value) -> Option<Self> {
         match value.as_number() {
             Some(Number::Double(number)) => {
                 Number::Double(number).as_integer().and_then(|integer| {
@@ -97,7 +97,7 @@ impl Key {
         }
     }
 
-    /// The text of a string key.
+    /// Returns the text of a string key.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {

@@ -1,4 +1,4 @@
-//! Run-time values: what expressions compute and tools take and give.
+//! Run-time values: the results of expressions, and the arguments and results of tools.
 
 mod construct;
 mod json;
@@ -26,15 +26,15 @@ pub use time::{
 };
 pub use typed::TypedError;
 
-/// The entries of a map or object in the order in which they were written or received.
+/// The entries of a map or object, in the order in which they were written or received.
 pub type Map = IndexMap<Key, Value>;
 
-/// One value. Cloning is cheap: everything large is shared.
+/// A value. Cloning is cheap: large contents are shared.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// Nothing; also what an absent optional value reads as.
+    /// Null; an absent optional value also reads as null.
     Null,
-    /// A truth value.
+    /// A Boolean.
     Bool(bool),
     /// A signed 64-bit integer.
     Int(i64),
@@ -42,7 +42,8 @@ pub enum Value {
     Uint(u64),
     /// An IEEE 754 double.
     Double(f64),
-    /// A double that came as JSON text which a double cannot print back; it keeps that text while it is only passed on.
+    /// A double received as JSON text that the double would not print back; it keeps the text as long as it is only
+    /// passed on.
     Exact(Arc<Exact>),
     /// Unicode text.
     String(Arc<str>),
@@ -54,8 +55,8 @@ pub enum Value {
     Map(Arc<Map>),
     /// An instant: nanoseconds since 1970-01-01T00:00:00Z, within the years 1 to 9999.
     Timestamp(i128),
-    /// A signed length of time in nanoseconds, within 10,000 years.
+    /// A signed duration in nanoseconds, within 10,000 years.
     Duration(i128),
-    /// A type as a value: the result of `type(x)`, by its name.
+    /// A type as a value, by its name: the result of `type(x)`.
     Type(Arc<str>),
 }

@@ -1,31 +1,31 @@
-//! Numbers: the three kinds as one, and doubles that remember the text they came as.
+//! Numbers of all three kinds, and doubles that keep their original text.
 
 use std::cmp::Ordering;
 
 use super::Value;
 
-/// A JSON number whose text says more than the double it stands for, such as `1.10` or `1e+400`.
+/// A JSON number whose text is more precise than its double, such as `1.10` or `1e+400`.
 #[derive(Debug)]
 pub struct Exact {
-    /// What arithmetic sees.
+    /// The value used in arithmetic.
     pub value: f64,
-    /// The literal as it was received.
+    /// The literal as received.
     pub text: Box<str>,
 }
 
-/// Any number, for code that treats the kinds alike.
+/// A number of any kind, for code that treats all kinds alike.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
     /// From `int`.
     Int(i64),
     /// From `uint`.
     Uint(u64),
-    /// From `double`, exact ones included.
+    /// From `double`, including [`Exact`] numbers.
     Double(f64),
 }
 
 impl Number {
-    /// The order of two numbers by what they are, whatever their kinds; `None` beside NaN.
+    /// Compares two numbers of any kinds by value; `None` if one of them is NaN.
     #[must_use]
     pub fn order(self, other: Self) -> Option<Ordering> {
         match (self, other) {
@@ -41,11 +41,11 @@ impl Number {
         }
     }
 
-    /// The nearest double.
+    /// Returns the nearest double.
     #[must_use]
     #[expect(
         clippy::cast_precision_loss,
-        reason = "beyond 2^53 the nearest double is what mixed arithmetic means"
+        reason = "mixed arithmetic uses the nearest double beyond 2^53"
     )]
     pub fn as_double(self) -> f64 {
         match self {
@@ -55,7 +55,7 @@ impl Number {
         }
     }
 
-    /// The integer that this number is, if it has no fraction and is within the range of `int` and `uint`.
+    /// Returns the integer value; `None` if the number has a fraction or is outside the range of `int` and `uint`.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -80,7 +80,8 @@ impl Number {
     }
 }
 
-/// A double against an integer of at most 65 bits. The double's integral part fits an `i128` wherever it could decide.
+/// Compares a double with an integer of at most 65 bits. The integral part of the double fits an `i128` wherever it
+/// matters.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "larger magnitudes are decided before the cast"
@@ -105,7 +106,7 @@ fn order_double(double: f64, integer: i128) -> Option<Ordering> {
 }
 
 impl Value {
-    /// The number in a value, whatever its kind.
+    /// Returns the number in a value of any numeric kind.
     #[must_use]
     pub fn as_number(&self) -> Option<Number> {
         match self {

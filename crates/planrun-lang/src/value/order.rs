@@ -1,21 +1,21 @@
-//! Equality and order as the Common Expression Language defines them.
+//! Equality and ordering as defined by the Common Expression Language.
 
 use std::cmp::Ordering;
 
 use super::{Map, Value};
 
-/// How one value stands to another.
+/// The result of comparing two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Both belong to one order.
+    /// The values are ordered.
     Known(Ordering),
-    /// NaN is beside the order of numbers: every comparison with it is false.
+    /// One of the numbers is NaN: every comparison with it is false.
     Unordered,
-    /// There is no order between such values.
+    /// Values of these kinds have no order.
     Incomparable,
 }
 
-/// Equality never fails: values of different kinds differ, numbers are equal by what they are, NaN equals nothing.
+/// Equality never fails: values of different kinds differ, numbers are compared by value, and NaN equals nothing.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -37,7 +37,7 @@ impl PartialEq for Value {
 }
 
 impl Value {
-    /// The order of two values: numbers by what they are, text by code points, `false` before `true`.
+    /// Compares two values: numbers by value, strings by code points, `false` before `true`.
     #[must_use]
     pub fn order(&self, other: &Self) -> Order {
         match (self, other) {

@@ -1,11 +1,11 @@
-//! Values as text for people.
+//! Formats values for messages.
 
 use std::fmt;
 use std::io;
 
 use super::Value;
 
-/// The text, cut off after so many characters, for messages.
+/// Shortens a text to at most `max` characters, followed by `…` if something was cut off.
 #[must_use]
 pub fn shortened(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
@@ -15,7 +15,7 @@ pub fn shortened(text: &str, max: usize) -> String {
 }
 
 impl Value {
-    /// JSON text cut off after some `limit` bytes, for messages.
+    /// Returns the JSON text, cut off after at most `limit` bytes, for messages.
     #[must_use]
     pub fn preview(&self, limit: usize) -> String {
         let mut writer = Bounded {
@@ -33,7 +33,7 @@ impl Value {
         text
     }
 
-    /// The text that `string(x)` and `"${x}"` give for text, numbers and truth values.
+    /// Returns the text of a string, number or Boolean in `string(x)` and `"${x}"`; `None` for other values.
     #[must_use]
     pub fn interpolated(&self) -> Option<String> {
         match self {
@@ -61,7 +61,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Takes so many bytes and refuses the rest, so that a large value is not printed as a whole.
+/// Accepts at most `limit` bytes and then fails, so that a large value is not printed completely.
 struct Bounded {
     text: Vec<u8>,
     limit: usize,

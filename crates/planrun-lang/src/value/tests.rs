@@ -1,4 +1,4 @@
-//! Laws that hold for all values.
+//! Properties that hold for all values.
 
 use proptest::prelude::*;
 
@@ -92,7 +92,7 @@ proptest! {
     #[test]
     fn equal_numbers_find_the_same_entry(number in any::<i64>()) {
         for other in [Value::Int(number), u64::try_from(number).map_or(Value::Int(number), Value::Uint)] {
-            prop_assert_eq!(Key::sought(&other), Some(Key::Int(number)));
+            prop_assert_eq!(Key::lookup(&other), Some(Key::Int(number)));
         }
     }
 

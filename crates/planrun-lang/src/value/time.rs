@@ -1,4 +1,4 @@
-//! Timestamps and durations as text.
+//! Parses and formats timestamps and durations.
 
 use std::str::FromStr;
 
@@ -9,14 +9,14 @@ const SECOND: i128 = 1_000_000_000;
 
 const EPOCH: DateTime = datetime(1970, 1, 1, 0, 0, 0, 0);
 
-/// 0001-01-01T00:00:00Z, in nanoseconds since 1970.
+/// 0001-01-01T00:00:00Z, in nanoseconds since the Unix epoch.
 pub const MIN_TIMESTAMP: i128 = -62_135_596_800 * SECOND;
-/// 9999-12-31T23:59:59.999999999Z, in nanoseconds since 1970.
+/// 9999-12-31T23:59:59.999999999Z, in nanoseconds since the Unix epoch.
 pub const MAX_TIMESTAMP: i128 = 253_402_300_800 * SECOND - 1;
-/// The longest duration either way, in nanoseconds: some 10,000 years, the distance between any two timestamps.
+/// Maximum absolute value of a duration in nanoseconds: about 10,000 years, the distance between any two timestamps.
 pub const MAX_DURATION: i128 = 315_576_000_000 * SECOND;
 
-/// Units of duration text with their length in nanoseconds; longer names before those that they begin with.
+/// Units of durations and their lengths in nanoseconds. A longer name comes before its prefixes.
 const UNITS: &[(&str, i128)] = &[
     ("ns", 1),
     ("us", 1_000),
@@ -29,26 +29,27 @@ const UNITS: &[(&str, i128)] = &[
     ("d", 86_400 * SECOND),
 ];
 
-/// RFC 3339 in UTC, with as many digits of a second as are not zero.
+/// Formats a timestamp as RFC 3339 in UTC, with as many digits of a second as needed.
 #[must_use]
 pub fn timestamp_text(nanoseconds: i128) -> String {
     format!("{}Z", civil(nanoseconds))
 }
 
-/// What calendar and clock show so many nanoseconds after 1970-01-01T00:00:00 of the same zone. The calendar ends with the
-/// year 9999; its last nanosecond stands for all that lies behind.
+/// Returns the calendar date and clock time this many nanoseconds after 1970-01-01T00:00:00 in the same time zone.
+/// Later times than the year 9999 saturate to its last nanosecond.
 #[must_use]
 pub fn civil(nanoseconds: i128) -> DateTime {
     let since = SignedDuration::try_from_nanos_i128(nanoseconds);
     EPOCH.saturating_add(since.unwrap_or(SignedDuration::MAX))
 }
 
-/// Nanoseconds since 1970 of an RFC 3339 text with an offset, within the years 1 to 9999.
+/// Parses an RFC 3339 timestamp with an offset, in nanoseconds since the Unix epoch. `None` outside the years 1 to
+/// 9999.
 #[must_use]
 pub fn parse_timestamp(text: &str) -> Option<i128> {
-    let is = |place: usize, wanted: &[u8]| {
+    let is = |place: usize, allowed: &[u8]| {
         let found = text.as_bytes().get(place);
-        found.is_some_and(|byte| wanted.contains(byte))
+        found.is_some_and(|byte| allowed.contains(byte))
     };
     if !(is(4, b"-") && is(7, b"-") && is(10, b"Tt") && is(13, b":") && is(16, b":")) {
         return None;
@@ -76,13 +77,13 @@ pub fn parse_timestamp(text: &str) -> Option<i128> {
         .then_some(nanoseconds)
 }
 
-/// A number that is written with digits alone.
+/// Parses a number that consists of digits only.
 fn digits<T: FromStr>(text: &str) -> Option<T> {
     let all = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| all)
 }
 
-/// Seconds east of Greenwich: `Z`, `+02:00`, `-11:30`.
+/// Parses a UTC offset in seconds east of Greenwich: `Z`, `+02:00`, `-11:30`.
 #[must_use]
 pub fn parse_offset(text: &str) -> Option<i32> {
     if matches!(text, "Z" | "z") {
@@ -101,7 +102,7 @@ pub fn parse_offset(text: &str) -> Option<i32> {
     (hours <= 23 && minutes <= 59).then_some(sign * (hours * 3_600 + minutes * 60))
 }
 
-/// Adds a point and the digits of nanoseconds that are not zero.
+/// Appends a decimal point and the nanoseconds without trailing zeros, unless they are zero.
 fn push_fraction(text: &mut String, nanoseconds: i64) {
     if nanoseconds != 0 {
         let digits = format!("{nanoseconds:09}");
@@ -110,7 +111,7 @@ fn push_fraction(text: &mut String, nanoseconds: i64) {
     }
 }
 
-/// Seconds with as many digits as are not zero, and an `s`: `1.5s`.
+/// Formats a duration in seconds with as many digits as needed, followed by `s`: `1.5s`.
 #[must_use]
 pub fn duration_text(nanoseconds: i128) -> String {
     let sign = if nanoseconds < 0 { "-" } else { "" };
@@ -123,7 +124,7 @@ pub fn duration_text(nanoseconds: i128) -> String {
     text
 }
 
-/// Nanoseconds of a text such as `1h30m`, `-1.5s` or `200ms`, within 10,000 years.
+/// Parses a duration such as `1h30m`, `-1.5s` or `200ms` to nanoseconds. `None` beyond 10,000 years.
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<i128> {
     let (negative, mut rest) = match text.as_bytes().first()? {
@@ -153,7 +154,7 @@ pub fn parse_duration(text: &str) -> Option<i128> {
     (total.abs() <= MAX_DURATION).then_some(total)
 }
 
-/// A decimal times a number of nanoseconds; what is below a nanosecond is cut off.
+/// Multiplies a decimal number by a number of nanoseconds. Fractions of a nanosecond are cut off.
 fn scaled(number: &str, length: i128) -> Option<i128> {
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && part.is_empty() || part.contains('.') {
@@ -164,7 +165,7 @@ fn scaled(number: &str, length: i128) -> Option<i128> {
     } else {
         whole.parse().ok()?
     };
-    // Eighteen digits of the longest unit are far below a nanosecond, and their product fits.
+    // Eighteen digits of the longest unit are far below a nanosecond, and their product does not overflow.
     let part = part.get(..18).unwrap_or(part);
     let fraction: i128 = if part.is_empty() {
         0

@@ -1,4 +1,4 @@
-//! Typed JSON: values as JSON that loses nothing, `{"type": T, "value": V}`.
+//! Typed JSON: a lossless JSON form of values, `{"type": T, "value": V}`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,13 +8,13 @@ use super::{Key, MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, Map, Value, double_
 
 const SECOND: i128 = 1_000_000_000;
 
-/// Why a JSON text is no typed value.
+/// The reason why a JSON text is not a typed value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TypedError(String);
 
 impl Value {
-    /// This value with its type at every level.
+    /// Encodes the value with its type at every level.
     #[must_use]
     pub fn to_typed_json(&self) -> Json {
         let value = match self {
@@ -43,10 +43,10 @@ impl Value {
         json!({"type": self.kind_name(), "value": value})
     }
 
-    /// The value that a typed JSON text stands for.
+    /// Decodes a value from typed JSON.
     ///
     /// # Errors
-    /// A sentence that says what is wrong and what would be right.
+    /// If the JSON is not a typed value. The message states what was expected and what was found.
     pub fn from_typed_json(json: &Json) -> Result<Self, TypedError> {
         let kind = json.get("type").and_then(Json::as_str);
         let kind = kind.ok_or_else(|| wrong("an object with \"type\" and \"value\"", json))?;
@@ -80,9 +80,9 @@ impl Value {
     }
 }
 
-fn wrong(wanted: &str, json: &Json) -> TypedError {
+fn wrong(expected: &str, json: &Json) -> TypedError {
     TypedError(format!(
-        "expected {wanted}, got {}",
+        "expected {expected}, got {}",
         Value::from_json(json).preview(60)
     ))
 }
@@ -98,7 +98,7 @@ fn parts_to_json(seconds: i128, nanos: i128) -> Json {
     json!({"seconds": seconds.to_string(), "nanos": i64::try_from(nanos).unwrap_or(0)})
 }
 
-/// A number whose literal says more than the double that it stands for.
+/// Decodes a number whose literal is more precise than its double.
 fn literal(json: &Json) -> Option<Value> {
     let number: serde_json::Number = json.get("text")?.as_str()?.parse().ok()?;
     Some(double_of(&number.to_string()))
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_wrong_text_is_named() {
-        for (text, said) in [
+        for (text, message) in [
             (
                 json!(3),
                 "expected an object with \"type\" and \"value\", got 3",
@@ -217,7 +217,10 @@ mod tests {
                 "there is no type banana in typed JSON",
             ),
         ] {
-            assert_eq!(Value::from_typed_json(&text).unwrap_err().to_string(), said);
+            assert_eq!(
+                Value::from_typed_json(&text).unwrap_err().to_string(),
+                message
+            );
         }
     }
 }

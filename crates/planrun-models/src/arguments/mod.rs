@@ -1,4 +1,4 @@
-//! The arguments of calls of tools and the values of answers, from the text that a model writes them as.
+//! Parses the arguments of tool calls and the values of answers from the text that a model writes.
 
 mod repair;
 mod scalar;
@@ -10,58 +10,59 @@ use crate::model::{MAX_CALLS, ToolCall};
 
 pub use repair::{Repaired, Unreadable, repair};
 
-/// How much of a text is shown on each side of a fault, in bytes.
-const SHOWN: usize = 24;
+/// Number of bytes quoted on each side of an error.
+const EXCERPT_BYTES: usize = 24;
 
-/// What the text of the arguments of a call says.
+/// The arguments parsed from the text of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments {
-    /// One for each call, no two of them equal.
+    /// The arguments of each call, without duplicates.
     pub calls: Vec<Map<String, Json>>,
-    /// That something may be missing in them, or be another than what was meant: nothing that changes something is to be
-    /// called with it.
+    /// Set if something may be missing from the arguments or differ from what was meant: no tool that changes
+    /// something may be called with them.
     pub doubt: Option<Fault>,
 }
 
-/// Why there is nothing to call a tool with, in words for the model that wrote it.
+/// Why no tool can be called with the arguments, as a message for the model that wrote them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     #[error("the arguments are {0}, not a JSON object; write them as {{\"name\": value}}")]
     NotAnObject(&'static str),
     #[error(
-        "the arguments are no JSON: {error}, at {shown:?}. They were not repaired, since {why}; write one JSON object"
+        "the arguments are not valid JSON: {error}, at {excerpt:?}. They were not repaired, since {why}; write one JSON object"
     )]
     Broken {
-        /// What a strict reader says, with line and column.
+        /// The error of a strict JSON parser, with line and column.
         error: String,
-        /// The text around that place.
-        shown: String,
-        /// Why they were not repaired.
+        /// The text around the error.
+        excerpt: String,
+        /// Why the arguments were not repaired.
         why: String,
     },
     #[error(
-        "the arguments are no JSON: {error}, at {shown:?}. What was meant can only be guessed, so nothing was called; \
-         write them again, whole"
+        "the arguments are not valid JSON: {error}, at {excerpt:?}. Their meaning is ambiguous, so nothing was called; write \
+         them again in full"
     )]
-    Doubtful { error: String, shown: String },
+    Doubtful { error: String, excerpt: String },
     #[error("the arguments are more than {MAX_CALLS} objects; make fewer calls at once")]
     TooMany,
 }
 
-/// A call that a model asks for, with its arguments read.
+/// A tool call of a model, with its arguments parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadCall {
-    /// As it goes into the conversation: its arguments are a JSON object in any case, since servers refuse others.
+    /// The call to store in the conversation. Its arguments are always a JSON object, since servers refuse anything
+    /// else.
     pub call: ToolCall,
     pub arguments: Result<Map<String, Json>, Fault>,
 }
 
-/// The arguments in a text. JSON is taken as it is, whether or not it fits the schema; no text at all is an object without
-/// fields; objects that follow each other are the arguments of one call each, equal ones of one. Anything else is repaired
-/// where what comes out fits the schema, and never without one.
+/// Parses the arguments in a text. Valid JSON is taken as it is, whether or not it matches the schema. An empty text
+/// is an object without fields. Consecutive objects are the arguments of one call each, duplicates of one. Any other
+/// text is repaired if the result matches the schema; without a schema, nothing is repaired.
 ///
 /// # Errors
-/// Why nothing can be called with them.
+/// Returns the reason why no tool can be called with them.
 pub fn read(text: &str, schema: Option<&Contract>) -> Result<Arguments, Fault> {
     let values: Result<Vec<Json>, _> = Deserializer::from_str(text).into_iter().collect();
     let error = match values {
@@ -75,21 +76,26 @@ pub fn read(text: &str, schema: Option<&Contract>) -> Result<Arguments, Fault> {
         },
         Err(error) => error,
     };
-    let shown = around(text, error.line(), error.column()).to_owned();
+    let excerpt = around(text, error.line(), error.column()).to_owned();
     let error = error.to_string();
     match repaired(text, schema) {
         Ok(Repaired { values, is_guess }) => {
-            let doubt = is_guess.then_some(Fault::Doubtful { error, shown });
+            let doubt = is_guess.then_some(Fault::Doubtful { error, excerpt });
             arguments(values, doubt)
         }
-        Err(why) => Err(Fault::Broken { error, shown, why }),
+        Err(why) => Err(Fault::Broken {
+            error,
+            excerpt,
+            why,
+        }),
     }
 }
 
-/// The value of an answer: all of it, or what stands between its words. A guess is none.
+/// Parses the value of an answer, either the whole text or the part between other words. A value that can only be
+/// guessed is rejected.
 ///
 /// # Errors
-/// Why there is none, for the model that has written it.
+/// Returns the reason why there is no value, as a message for the model.
 pub fn value(answer: &str) -> Result<Json, String> {
     let error = match serde_json::from_str(answer.trim()) {
         Ok(value) => return Ok(value),
@@ -98,24 +104,25 @@ pub fn value(answer: &str) -> Result<Json, String> {
     let fenced = answer.rsplit("```").nth(1);
     let brackets = answer.find(['{', '[']).zip(answer.rfind(['}', ']']));
     let bracketed = brackets.and_then(|(first, last)| answer.get(first..=last));
-    // The first of them that can be read decides, so that no end which was cut off is taken for words around a value.
+    // The first readable part decides, so that a truncated end is not mistaken for words around a value.
     let mut parts = [Some(answer), fenced, bracketed].into_iter().flatten();
     let read = parts.find_map(|part| repair(part).ok().filter(|read| !read.values.is_empty()));
     let Repaired { values, is_guess } =
-        read.ok_or_else(|| format!("the answer is no JSON: {error}"))?;
+        read.ok_or_else(|| format!("the answer is not valid JSON: {error}"))?;
     match <[Json; 1]>::try_from(values) {
         Ok([value]) if !is_guess => Ok(value),
         Ok(_) => Err(format!(
-            "the answer is no JSON: {error}, and what was meant can only be guessed"
+            "the answer is not valid JSON: {error}, and its meaning is ambiguous"
         )),
         Err(values) => Err(format!(
-            "the answer is {} values, and one is wanted",
+            "the answer has {} values, but one is expected",
             values.len()
         )),
     }
 }
 
-/// The calls in a call of a model. The first keeps its id; what goes into the conversation is written anew.
+/// Returns the calls that a model's tool call contains. The first one keeps its id; the arguments stored in the
+/// conversation are serialized again.
 pub fn calls(
     call: ToolCall,
     schema: Option<&Contract>,
@@ -160,9 +167,9 @@ fn arguments(values: Vec<Json>, doubt: Option<Fault>) -> Result<Arguments, Fault
     Ok(Arguments { calls, doubt })
 }
 
-/// What a damaged text means, where that fits the schema; else why it is not taken.
+/// Repairs a damaged text if the result matches the schema; otherwise returns why it is rejected.
 fn repaired(text: &str, schema: Option<&Contract>) -> Result<Repaired, String> {
-    let schema = schema.ok_or("no schema tells what they should be")?;
+    let schema = schema.ok_or("there is no schema for them")?;
     let mut repaired = repair(text)?;
     if let [Json::String(inner)] = repaired.values.as_slice() {
         let is_guess = repaired.is_guess;
@@ -171,12 +178,10 @@ fn repaired(text: &str, schema: Option<&Contract>) -> Result<Repaired, String> {
     }
     for value in &repaired.values {
         if !value.is_object() {
-            return Err(format!("what can be read of them is {}", kind(value)));
+            return Err(format!("their readable part is {}", kind(value)));
         }
         if let Some(violation) = schema.violations(value).first() {
-            return Err(format!(
-                "what can be read of them does not fit: {violation}"
-            ));
+            return Err(format!("their readable part does not fit: {violation}"));
         }
     }
     Ok(repaired)
@@ -193,12 +198,12 @@ fn kind(value: &Json) -> &'static str {
     }
 }
 
-/// The text around a place that is told by line and column, both from 1.
+/// Returns the text around a position given by line and column, both starting at 1.
 fn around(text: &str, line: usize, column: usize) -> &str {
     let before = text.split_inclusive('\n').take(line.saturating_sub(1));
     let place = before.map(str::len).sum::<usize>() + column.saturating_sub(1);
-    let from = text.floor_char_boundary(place.saturating_sub(SHOWN));
-    let to = text.floor_char_boundary(place.saturating_add(SHOWN));
+    let from = text.floor_char_boundary(place.saturating_sub(EXCERPT_BYTES));
+    let to = text.floor_char_boundary(place.saturating_add(EXCERPT_BYTES));
     text.get(from..to).unwrap_or_default()
 }
 
@@ -213,7 +218,7 @@ mod tests {
         Contract::of_arguments(json!(true))
     }
 
-    /// The arguments in a text, written anew.
+    /// Returns the arguments in a text, serialized again.
     fn texts(text: &str) -> Result<Vec<String>, Fault> {
         let read = read(text, Some(&anything()))?;
         Ok(read
@@ -319,8 +324,8 @@ mod tests {
             assert_eq!(Json::Object(read.calls[0].clone()).to_string(), object);
             assert_eq!((read.calls.len(), read.doubt), (1, None), "{text}");
         }
-        let told = texts("{\"a\": \"one\ntwo \\u2605 \\ud83d\\ude00 C:\\dir\",}").unwrap();
-        assert_eq!(told, ["{\"a\":\"one\\ntwo ★ 😀 C:\\\\dir\"}"]);
+        let written = texts("{\"a\": \"one\ntwo \\u2605 \\ud83d\\ude00 C:\\dir\",}").unwrap();
+        assert_eq!(written, ["{\"a\":\"one\\ntwo ★ 😀 C:\\\\dir\"}"]);
     }
 
     #[test]
@@ -355,30 +360,33 @@ mod tests {
         let schema =
             json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
         let schema = Contract::of_arguments(schema);
-        let told = |text: &str, schema| read(text, schema).unwrap_err().to_string();
+        let message = |text: &str, schema| read(text, schema).unwrap_err().to_string();
         assert!(read("{n: 1}", Some(&schema)).is_ok());
-        // JSON is not repaired, and whoever calls says what does not fit.
+        // Valid JSON is not repaired; the caller reports what does not match the schema.
         assert!(read("{\"n\": \"1\"}", Some(&schema)).is_ok());
         assert_eq!(
-            told("{\"n\": one,\n}", Some(&schema)),
-            "the arguments are no JSON: expected value at line 1 column 7, at \"{\\\"n\\\": one,\\n}\". They were not \
-             repaired, since what can be read of them does not fit: n must be of type integer; write one JSON object"
+            message("{\"n\": one,\n}", Some(&schema)),
+            "the arguments are not valid JSON: expected value at line 1 column 7, at \"{\\\"n\\\": one,\\n}\". They were not \
+             repaired, since their readable part does not fit: n must be of type integer; write one JSON object"
         );
         for (text, why) in [
             ("{\"n\": NaN}", "JSON has no such number"),
             ("{\"n\": }", "a field has no value"),
-            ("{\"n\": 1}, \"m\": 2}", "they go on after the end"),
-            ("{n: 1}, m: 2}", "they go on after the end"),
+            ("{\"n\": 1}, \"m\": 2}", "they continue after the end"),
+            ("{n: 1}, m: 2}", "they continue after the end"),
             ("{'n': 1} or {'n': 2}", "text between two objects"),
-            ("I cannot", "there is no object"),
-            ("[{n: 1}]", "what can be read of them is a list"),
-            (&"{'n':".repeat(1000), "nested too deep"),
+            ("I cannot", "they contain no object"),
+            ("[{n: 1}]", "their readable part is a list"),
+            (&"{'n':".repeat(1000), "nested too deeply"),
             (&"[\"a b\" c] ".repeat(200_000), "too long"),
         ] {
-            let told = told(text, Some(&schema));
-            assert!(told.contains(why) && told.contains("line 1"), "{told}");
+            let message = message(text, Some(&schema));
+            assert!(
+                message.contains(why) && message.contains("line 1"),
+                "{message}"
+            );
         }
-        assert!(told("{n: 1}", None).contains("no schema"));
+        assert!(message("{n: 1}", None).contains("there is no schema for them"));
     }
 
     #[test]
@@ -401,23 +409,23 @@ mod tests {
         for (text, why) in [
             (
                 "It is 5",
-                "the answer is no JSON: expected value at line 1 column 1",
+                "the answer is not valid JSON: expected value at line 1 column 1",
             ),
-            ("", "the answer is no JSON: EOF"),
+            ("", "the answer is not valid JSON: EOF"),
             (
                 "{\"n\": 1}{\"n\": 2}",
-                "the answer is 2 values, and one is wanted",
+                "the answer has 2 values, but one is expected",
             ),
             (
                 "{\"n\": 1}, {\"n\":",
-                "the answer is 2 values, and one is wanted",
+                "the answer has 2 values, but one is expected",
             ),
-            ("[{\"n\": 1}, {\"n\":", "can only be guessed"),
-            ("```json\n{\"n\": [1\n```", "can only be guessed"),
-            ("{\"n\": 1, \"n\": 2,}", "can only be guessed"),
+            ("[{\"n\": 1}, {\"n\":", "its meaning is ambiguous"),
+            ("```json\n{\"n\": [1\n```", "its meaning is ambiguous"),
+            ("{\"n\": 1, \"n\": 2,}", "its meaning is ambiguous"),
         ] {
-            let told = value(text).unwrap_err();
-            assert!(told.contains(why), "{text}: {told}");
+            let message = value(text).unwrap_err();
+            assert!(message.contains(why), "{text}: {message}");
         }
     }
 
@@ -441,7 +449,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is whole is read as it is, also by the reader of damaged texts.
+        /// Valid JSON is read unchanged, also by the repairing parser.
         #[test]
         fn json_is_read_as_it_is(value in json_value()) {
             let text = value.to_string();
@@ -452,7 +460,7 @@ mod tests {
             }
         }
 
-        /// Whatever is damaged: no panic, and what comes out is JSON that reads as itself, or an error.
+        /// Damaged text never causes a panic, and the result is an error or JSON that parses to itself.
         #[test]
         fn damage_never_stops_the_program(
             value in json_value(),

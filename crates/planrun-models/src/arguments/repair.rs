@@ -1,40 +1,40 @@
-//! JSON as models write it, read as far as it can be told what was meant.
+//! Repairs JSON as models write it, as far as its meaning can be determined.
 //!
-//! One pass with a bounded number of steps and a bounded depth. What comes out is a guess: whoever calls with it holds it
-//! against the schema of the tool first.
+//! Makes one pass with a bounded number of steps and a bounded depth. The result is a guess: the caller validates it
+//! against the schema of the tool before calling.
 
 use serde_json::{Map, Value as Json};
 
-/// The deepest nesting that is read, that of `serde_json`.
+/// Maximum nesting depth, that of `serde_json`.
 const MAX_DEPTH: usize = 127;
-/// The longest text that is repaired, in bytes.
+/// Maximum length of a text that is repaired, in bytes.
 const MAX_BYTES: usize = 1 << 20;
-/// How many steps a character may take: texts whose end has to be searched are read up to twice.
+/// Number of steps allowed per byte: a text whose end has to be searched is read up to twice.
 const STEPS_PER_BYTE: usize = 8;
 
-/// What a damaged text seems to mean.
+/// The meaning of a damaged text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Repaired {
-    /// The values that follow each other.
+    /// The values, in order.
     pub values: Vec<Json>,
-    /// Whether a value may be another than the one that was meant, or one be missing: the text stops before its end, or it is
-    /// not sure where a string ends.
+    /// Whether a value may differ from what was meant or be missing: the text ends early, or the end of a string is
+    /// uncertain.
     pub is_guess: bool,
 }
 
-/// Why a text cannot be read, in words.
+/// Why a text cannot be read.
 pub type Unreadable = &'static str;
 
-/// The values of a damaged text.
+/// Returns the values of a damaged text.
 ///
 /// # Errors
-/// Nothing tells what was meant, or the text is longer or deeper than what is repaired.
+/// Returns an error if its meaning cannot be determined, or the text is longer or more deeply nested than the limits.
 pub fn repair(text: &str) -> Result<Repaired, Unreadable> {
     let text = text.trim();
     if text.len() > MAX_BYTES {
-        return Err("they are too long to be guessed at");
+        return Err("they are too long to be repaired");
     }
-    // All of it may stand in the form that it has within a string.
+    // The whole text may be escaped, as inside a JSON string.
     let opened = text.trim_start_matches(|next: char| next.is_whitespace() || "{[".contains(next));
     if opened.starts_with("\\\"")
         && let Ok(text) = serde_json::from_str::<String>(&format!("\"{text}\""))
@@ -44,7 +44,7 @@ pub fn repair(text: &str) -> Result<Repaired, Unreadable> {
     Reader::new(text).read()
 }
 
-/// Where a text goes on, and how much work is left for it.
+/// A position in a text, with the number of steps left.
 pub(super) struct Reader<'a> {
     pub text: &'a str,
     pub at: usize,
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
                 Some('{' | '[') => values.extend(self.value(0)?),
                 Some('}' | ']' | ')' | ';') => self.step()?,
                 Some(next) if !values.is_empty() && (is_quote(next) || self.is_behind_comma()) => {
-                    return Err("they go on after the end of the object");
+                    return Err("they continue after the end of the object");
                 }
                 Some(_) => {
                     let prose = self.rest().find(['{', '[']).unwrap_or(self.rest().len());
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
             .is_some_and(|(_, last)| last == ',')
     }
 
-    /// The value of a text without brackets.
+    /// Reads a value that is not inside brackets.
     fn alone(&mut self) -> Result<Option<Json>, Unreadable> {
         self.at = 0;
         self.skip();
@@ -103,23 +103,23 @@ impl<'a> Reader<'a> {
         let value = self.value(0)?;
         self.skip_separators();
         match value {
-            Some(Json::String(_)) if !is_quoted => Err("there is no object in them"),
-            _ if !self.rest().is_empty() => Err("there is no object in them"),
+            Some(Json::String(_)) if !is_quoted => Err("they contain no object"),
+            _ if !self.rest().is_empty() => Err("they contain no object"),
             value => Ok(value),
         }
     }
 
-    /// The value that begins here; nothing where it was cut before it says anything.
+    /// Reads the value at this position; `None` if the text ends before it means anything.
     fn value(&mut self, depth: usize) -> Result<Option<Json>, Unreadable> {
         if depth > MAX_DEPTH {
-            return Err("they are nested too deep");
+            return Err("they are nested too deeplyly");
         }
         match self.peek() {
             None => Ok(None),
             Some('{') => self.object(depth).map(Some),
             Some('[' | '(') => self.list(depth).map(Some),
             Some(next) if is_quote(next) => self.joined().map(|text| Some(text.into())),
-            Some('\\') => Err("a backslash stands outside of a string"),
+            Some('\\') => Err("a backslash is outside of a string"),
             Some(_) if self.skip_function() => {
                 let value = self.value(depth + 1)?;
                 self.skip();
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
                     self.step()?;
                     break;
                 }
-                // Braces are doubled where a template was filled in, or stand around a fence.
+                // Braces are doubled by filled-in templates, or surround a code fence.
                 Some('{') if object.is_empty() => {
                     let inner = self.value(depth + 1)?.unwrap_or_default();
                     self.skip_separators();
@@ -151,7 +151,8 @@ impl<'a> Reader<'a> {
                     }
                     return Ok(inner);
                 }
-                // The text ends, an outer bracket ends, or a value begins: its own bracket is missing.
+                // The text ends, an outer bracket ends, or a value begins: the closing bracket of this object is
+                // missing.
                 None | Some('{' | '[' | ']' | ')') => {
                     self.is_guess = true;
                     break;
@@ -198,7 +199,7 @@ impl<'a> Reader<'a> {
         Ok(elements.into())
     }
 
-    /// The name of a field.
+    /// Reads the name of a field.
     fn key(&mut self) -> Result<String, Unreadable> {
         if self.peek().is_some_and(is_quote) {
             return self.joined();
@@ -208,15 +209,15 @@ impl<'a> Reader<'a> {
         if key.trim().is_empty() {
             return Err("a field has no name");
         }
-        // The quote before it is missing.
+        // The opening quote is missing.
         if self.peek().is_some_and(is_quote) && !key.ends_with(char::is_whitespace) {
             self.step()?;
         }
         Ok(key.trim().to_owned())
     }
 
-    /// The name of a function with its bracket, as around answers in JavaScript and in front of values in the shells of
-    /// databases.
+    /// Skips the name of a function and its opening bracket, as in JavaScript callbacks and in the shells of
+    /// databases. Returns true if there was one.
     fn skip_function(&mut self) -> bool {
         let is_name = |next: char| next.is_ascii_alphanumeric() || next == '_';
         let name = self.rest().find(|next| !is_name(next)).unwrap_or_default();
@@ -237,7 +238,7 @@ impl<'a> Reader<'a> {
         self.rest().chars().next()
     }
 
-    /// One character further.
+    /// Advances by one character.
     pub fn step(&mut self) -> Result<(), Unreadable> {
         self.steps = self.steps.saturating_sub(1);
         if self.steps == 0 {
@@ -254,7 +255,7 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// Past what separates the entries of lists and objects, and what stands for those that were left out.
+    /// Skips the separators of lists and objects, and ellipses for omitted entries.
     pub fn skip_separators(&mut self) {
         loop {
             self.skip();
@@ -268,12 +269,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Past blanks, comments and fences.
+    /// Skips blanks, comments and code fences.
     pub fn skip(&mut self) {
         self.skip_blanks(is_blank);
     }
 
-    /// Past what is blank by this measure, comments and fences.
+    /// Skips characters that `is_blank` accepts, comments and code fences.
     pub fn skip_blanks(&mut self, is_blank: impl Fn(char) -> bool) {
         let start = self.at;
         loop {
@@ -307,7 +308,7 @@ pub(super) fn is_quote(next: char) -> bool {
     )
 }
 
-/// White space of any script, and characters without a width.
+/// Returns true for white space of any script, and for zero-width characters.
 pub(super) fn is_blank(next: char) -> bool {
     next.is_whitespace()
         || matches!(

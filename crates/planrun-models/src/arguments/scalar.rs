@@ -1,30 +1,30 @@
-//! Strings whose quotes are missing or too many, words without quotes, and numbers of other languages.
+//! Reads strings with missing or extra quotes, unquoted words, and numbers in the syntax of other languages.
 
 use serde_json::{Number, Value as Json};
 
 use super::repair::{Reader, Unreadable, is_blank, is_quote};
 
-/// Where a string ends.
+/// The place where a string ends.
 #[derive(Clone, Copy, PartialEq)]
 enum End {
-    /// At a quote behind which no text goes on.
+    /// At a quote that is not followed by more text of the string.
     Quote,
-    /// The quote is missing: where the next entry or the end of a bracket may be.
+    /// The quote is missing: the string ends before the next entry or the end of a bracket.
     Delimiter,
-    /// The quote is missing: at the comma of this place, before the next string.
+    /// The quote is missing: the string ends at the comma at this offset, before the next string.
     Comma(usize),
 }
 
-/// What a quote within a string is.
+/// The role of a quote inside a string.
 enum Quote {
     Ends,
     Inner,
-    /// It belongs to another string: this one has to end earlier.
+    /// It belongs to another string, so this string has to end earlier.
     Earlier(End),
 }
 
 impl Reader<'_> {
-    /// A string, or several with a `+` between.
+    /// Reads a string, or several strings joined by `+`.
     pub(super) fn joined(&mut self) -> Result<String, Unreadable> {
         let mut text = self.string()?;
         loop {
@@ -56,7 +56,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A string with this end, or where it has to end instead.
+    /// Reads a string with this end; the inner error is the earlier end to try instead.
     fn string_to(
         &mut self,
         open: char,
@@ -108,7 +108,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What the quote is that stands at `here` in the string from `start`.
+    /// Returns the role of the quote at `here` in the string that starts at `start`.
     fn quote(&mut self, start: usize, here: usize, end: End) -> Quote {
         self.skip_blanks(|next| next != '\n' && is_blank(next));
         let ends = |next: char| is_delimiter(next) || is_quote(next) || next.is_ascii_digit();
@@ -124,14 +124,14 @@ impl Reader<'_> {
         }
     }
 
-    /// The last character between two places that is not blank, and its place.
+    /// Returns the last non-blank character between two offsets, with its offset.
     pub(super) fn last_before(&self, start: usize, end: usize) -> Option<(usize, char)> {
         let text = self.text.get(start..end)?.trim_end_matches(is_blank);
         let last = text.chars().next_back()?;
         Some((start + text.len() - last.len_utf8(), last))
     }
 
-    /// What stands behind a backslash. One that escapes nothing is a backslash, as in paths and patterns.
+    /// Reads the character after a backslash. A backslash that escapes nothing is literal, as in paths and patterns.
     fn escape(&mut self, text: &mut String) -> Result<(), Unreadable> {
         let Some(next) = self.peek() else {
             return Ok(());
@@ -149,7 +149,7 @@ impl Reader<'_> {
             'r' => text.push('\r'),
             't' => text.push('\t'),
             _ => {
-                // Where others beside it seem to escape something, they may be meant the same way.
+                // Other backslashes of the string that seem to be escapes may be literal, too.
                 self.is_guess = true;
                 text.extend(['\\', next]);
             }
@@ -157,7 +157,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A character by its number: `u` with four digits here, or two of them. One that is cut is left out.
+    /// Reads a `\u` escape, or a surrogate pair of two. A truncated one is dropped.
     fn unicode(&mut self, text: &mut String) {
         let unit = |from: usize| {
             let digits = self.rest().get(from..from + 4)?;
@@ -182,7 +182,7 @@ impl Reader<'_> {
         text.push(found);
     }
 
-    /// A constant, a number, or a string without quotes; nothing where it was cut before it says anything.
+    /// Reads a constant, a number, or an unquoted string; `None` if the text ends before it means anything.
     pub(super) fn word(&mut self) -> Result<Option<Json>, Unreadable> {
         let start = self.at;
         let ends = |next: char| ",[]{}():;".contains(next) || is_blank(next) || is_quote(next);
@@ -217,7 +217,7 @@ impl Reader<'_> {
         self.unquoted()
     }
 
-    /// A string without quotes, up to the end of its line or the next entry.
+    /// Reads an unquoted string, up to the end of its line or the next entry.
     fn unquoted(&mut self) -> Result<Option<Json>, Unreadable> {
         let start = self.at;
         loop {
@@ -237,7 +237,7 @@ impl Reader<'_> {
             return Err("a value is missing");
         }
         self.is_guess |= self.rest().is_empty();
-        // The quote before it is missing.
+        // The opening quote is missing.
         if self.peek() == Some('"') && !text.ends_with(char::is_whitespace) {
             self.step()?;
         }
@@ -245,7 +245,8 @@ impl Reader<'_> {
     }
 }
 
-/// What a constant of JSON, Python or JavaScript means, and whether it is cut, as the last word of a text may be.
+/// Returns the value of a constant of JSON, Python or JavaScript, and whether it is truncated, which only the last
+/// word of a text may be.
 fn constant(word: &str, is_last: bool) -> Option<(Json, bool)> {
     let known = [
         ("true", Json::Bool(true)),
@@ -262,8 +263,8 @@ fn constant(word: &str, is_last: bool) -> Option<(Json, bool)> {
     Some((value, whole != lower))
 }
 
-/// A number, also without digits before or behind its point or in its exponent, with `_` between digits, with a plus, or in
-/// base 16.
+/// Parses a number. Digits may be missing before or after the decimal point or in the exponent; `_` between digits, a
+/// plus sign, and hexadecimal are accepted.
 fn number(word: &str) -> Option<Number> {
     let (sign, digits) = match word.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -284,7 +285,7 @@ fn number(word: &str) -> Option<Number> {
     format!("{sign}{zero}{plain}").parse().ok()
 }
 
-/// Whether a quote of this kind ends a string that began with the other.
+/// Returns true if this kind of quote ends a string that began with the other.
 fn closes(open: char, quote: char) -> bool {
     match open {
         '"' | '\'' => quote == open,
@@ -293,7 +294,7 @@ fn closes(open: char, quote: char) -> bool {
     }
 }
 
-/// What may stand between a string and what follows it.
+/// Returns true for characters that can separate a string from what follows it.
 fn is_delimiter(next: char) -> bool {
     ",:[]{}()\n+;".contains(next)
 }

@@ -1,4 +1,4 @@
-//! One attempt at a request: it is sent, and its answer is read as it comes.
+//! One attempt at a request: sends it, and reads the answer as it arrives.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use planrun_tools::project::ModelApi;
 use planrun_tools::tools::http::{HttpClient, HttpRequest, retry_after};
 use reqwest::Response;
 
-use super::patience::{Limits, Patience};
+use super::deadline::{Limits, TokenDeadline};
 use crate::model::{ErrorKind, ModelError, PartSender};
 use crate::wire::{Reader, failure};
 
-/// How much of the body of a failure is read, in bytes.
+/// Maximum number of bytes read from the body of an error response.
 const MAX_FAILURE_BYTES: usize = 64 * 1024;
-/// How long the end of a complete answer is waited for, so that its connection can be used again.
+/// Time to wait for the end of a complete answer, so that its connection can be reused.
 const LINGER: Duration = Duration::from_millis(50);
 
-/// What an attempt needs.
+/// The dependencies of an attempt.
 pub(super) struct Attempt<'a> {
     pub client: &'a HttpClient,
     pub host: &'a dyn Host,
@@ -25,22 +25,22 @@ pub(super) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Sends the request, and gives the parts of its answer out.
+    /// Sends the request, and passes the parts of its answer to `sender`.
     pub(super) async fn run(
         &self,
         request: HttpRequest,
         sender: &mut PartSender,
     ) -> Result<(), ModelError> {
-        let mut patience = Patience::new(self.limits);
-        let opened = patience.wait(self.client.open(request)).await?;
+        let mut deadline = TokenDeadline::new(self.limits);
+        let opened = deadline.wait(self.client.open(request)).await?;
         let mut response =
             opened.map_err(|error| ModelError::new(ErrorKind::of(&error.class), error.message))?;
         if !response.status().is_success() {
-            return Err(patience.wait(self.failure(&mut response)).await?);
+            return Err(deadline.wait(self.failure(&mut response)).await?);
         }
         let (mut reader, mut parts) = (Reader::new(self.api), Vec::new());
         loop {
-            let piece = patience.wait(response.chunk()).await?;
+            let piece = deadline.wait(response.chunk()).await?;
             let piece = piece.map_err(|problem| broken_off(&problem))?;
             let read = match &piece {
                 Some(piece) => reader.add(piece, &mut parts),
@@ -51,7 +51,7 @@ impl Attempt<'_> {
                 sender.send(part).await;
             }
             if written {
-                patience.written();
+                deadline.restart();
             }
             read?;
             if piece.is_none() {
@@ -64,10 +64,10 @@ impl Attempt<'_> {
         }
     }
 
-    /// The failure that a response is.
+    /// Returns the error that a response describes.
     async fn failure(&self, response: &mut Response) -> ModelError {
         let mut body = Vec::new();
-        // What has come of it is told where the rest does not.
+        // If reading the body fails, the part that has arrived is used.
         while let Ok(Some(piece)) = response.chunk().await {
             let room = MAX_FAILURE_BYTES - body.len();
             body.extend_from_slice(piece.get(..room).unwrap_or(&piece));
@@ -89,6 +89,6 @@ fn broken_off(problem: &reqwest::Error) -> ModelError {
         }
         error.to_string()
     };
-    let message = format!("its answer broke off: {}", innermost(problem));
+    let message = format!("its answer was interrupted: {}", innermost(problem));
     ModelError::new(ErrorKind::Network, message)
 }

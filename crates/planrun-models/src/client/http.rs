@@ -1,4 +1,4 @@
-//! The model behind an API: requests, retries and limits of time.
+//! A model behind an HTTP API: requests, retries and timeouts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,27 +14,27 @@ use reqwest::header::HeaderMap;
 use url::Url;
 
 use super::attempt::Attempt;
-use super::patience::Limits;
+use super::deadline::Limits;
 use crate::model::{ErrorKind, Model, ModelError, PartSender, Parts, Request, produce};
 use crate::wire::{self, Addressee};
 
-/// For the whole of an answer, unless its model says otherwise.
+/// Default timeout of the whole answer.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
-/// Until an answer begins.
+/// Default timeout until the first token of an answer.
 pub const DEFAULT_FIRST_TOKEN: Duration = Duration::from_mins(2);
-/// Until an answer that has begun goes on.
+/// Default timeout between two tokens of an answer.
 pub const DEFAULT_BETWEEN_TOKENS: Duration = Duration::from_mins(1);
-/// How often a request is tried again.
+/// Default number of retries of a request.
 pub const DEFAULT_RETRIES: u32 = 2;
-/// No wait before another try is longer. A server that asks for more has its request failed, and is asked no more.
+/// Maximum wait before a retry. If the server asks for a longer one, the request fails without a retry.
 pub const MAX_WAIT: Duration = Duration::from_mins(1);
 
-/// The wait before the first retry, which doubles for each one behind it.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// As far as it doubles.
-const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
+/// Backoff before the first retry; it doubles with each further retry.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
+/// Maximum backoff before jitter.
+const MAX_BACKOFF: Duration = Duration::from_secs(8);
 
-/// A model behind an API over HTTP. Clones share its connections.
+/// A model behind an HTTP API. Clones share its connections.
 #[derive(Clone)]
 pub struct HttpModel {
     shared: Arc<Shared>,
@@ -56,10 +56,11 @@ impl fmt::Debug for HttpModel {
 }
 
 impl HttpModel {
-    /// The model of these settings, with this key, as far as the project lets it be reached. Nothing is sent yet.
+    /// Creates a model with these settings and this key, if the project is allowed to reach its server. Sends nothing
+    /// yet.
     ///
     /// # Errors
-    /// The key cannot be sent, or the server may not be reached.
+    /// Returns an error if the key cannot be sent as a header, or the server may not be reached.
     pub fn new(
         settings: ModelSettings,
         key: Option<&str>,
@@ -70,7 +71,7 @@ impl HttpModel {
         let mut secrets = Redactor::default();
         key.map(|key| secrets.add(key));
         let headers = wire::headers(settings.api, key).map_err(|_| {
-            let message = "its key has characters that no header can have";
+            let message = "its key contains characters that are not valid in a header";
             of(
                 &settings,
                 ModelError::new(ErrorKind::Authentication, message),
@@ -91,19 +92,19 @@ impl HttpModel {
         })
     }
 
-    /// The name that the project gives it.
+    /// Returns the name of the model in the project.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.settings.name
     }
 
-    /// What its tokens cost, where the project says it.
+    /// Returns the price of its tokens, if the project configures one.
     #[must_use]
     pub fn price(&self) -> Option<&Price> {
         self.shared.settings.price.as_ref()
     }
 
-    /// What is sent to its server, and must not come back from it.
+    /// Returns the secrets that are sent to the server, to redact them in its output.
     #[must_use]
     pub fn secrets(&self) -> &Redactor {
         &self.shared.secrets
@@ -164,7 +165,7 @@ impl Shared {
                 return Ok(());
             };
             let wait = wait(retry, error.retry_after, &*self.host);
-            if retry >= retries || sender.has_sent() || !is_tried_again(&error) || wait > MAX_WAIT {
+            if retry >= retries || sender.has_sent() || !is_retried(&error) || wait > MAX_WAIT {
                 return Err(error);
             }
             tokio::time::sleep(wait).await;
@@ -173,22 +174,23 @@ impl Shared {
     }
 }
 
-/// How long to wait before another try: what the server asks for, or a time that doubles; never the same for everybody.
-fn wait(retry: u32, asked: Option<Duration>, host: &dyn Host) -> Duration {
+/// Returns the wait before a retry: the one that the server asks for, or a backoff that doubles; both with jitter.
+fn wait(retry: u32, requested: Option<Duration>, host: &dyn Host) -> Duration {
     let jitter = |most: Duration| {
         let most = u64::try_from(most.as_millis()).unwrap_or(u64::MAX - 1);
         Duration::from_millis(host.random() % (most + 1))
     };
-    if let Some(asked) = asked {
-        return asked.saturating_add(jitter(FIRST_WAIT));
+    if let Some(requested) = requested {
+        return requested.saturating_add(jitter(INITIAL_BACKOFF));
     }
-    let backoff = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(retry));
-    let half = backoff.min(LONGEST_BACKOFF) / 2;
+    let backoff = INITIAL_BACKOFF.saturating_mul(2_u32.saturating_pow(retry));
+    let half = backoff.min(MAX_BACKOFF) / 2;
     half + jitter(half)
 }
 
-/// A request that ran out of time may still be worked on, so that is for whoever asks to decide.
-fn is_tried_again(error: &ModelError) -> bool {
+/// Returns true if the error is retried. A request that timed out may still be processed, so the caller decides about
+/// it.
+fn is_retried(error: &ModelError) -> bool {
     match error.kind {
         ErrorKind::RateLimited | ErrorKind::Unavailable | ErrorKind::Network => true,
         ErrorKind::Timeout
@@ -215,7 +217,7 @@ fn who(settings: &ModelSettings) -> String {
     )
 }
 
-/// The failure with the model that it is one of.
+/// Adds the model to the message of an error.
 fn of(settings: &ModelSettings, mut error: ModelError) -> ModelError {
     error.message = format!("{}: {}", who(settings), error.message);
     error
@@ -232,16 +234,16 @@ mod tests {
         let host = MemoryHost::new(7);
         let mut seen = std::collections::BTreeSet::new();
         for retry in 0..40 {
-            let full = FIRST_WAIT * 2_u32.pow(retry.min(4));
+            let full = INITIAL_BACKOFF * 2_u32.pow(retry.min(4));
             let waited = wait(retry, None, &host);
             assert!(waited >= full / 2 && waited <= full, "{retry}: {waited:?}");
             seen.insert(waited);
         }
         assert!(seen.len() > 30, "{seen:?}");
-        let asked = Duration::from_secs(7);
-        let waited = wait(0, Some(asked), &host);
+        let requested = Duration::from_secs(7);
+        let waited = wait(0, Some(requested), &host);
         assert!(
-            waited >= asked && waited <= asked + FIRST_WAIT,
+            waited >= requested && waited <= requested + INITIAL_BACKOFF,
             "{waited:?}"
         );
     }

@@ -1,9 +1,9 @@
-//! A model behind an API over HTTP, and which one a project asks.
+//! Models behind an HTTP API, and the choice of a model for a project.
 
 mod attempt;
+mod deadline;
 mod http;
 mod models;
-mod patience;
 
 pub use http::{
     DEFAULT_BETWEEN_TOKENS, DEFAULT_FIRST_TOKEN, DEFAULT_RETRIES, DEFAULT_TIMEOUT, HttpModel,

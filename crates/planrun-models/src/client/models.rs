@@ -1,4 +1,4 @@
-//! Which model a project asks: one that `planrun.yaml` names, or the one of the environment.
+//! The models that a project can use: those in `planrun.yaml`, or the one of the environment.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use url::Url;
 use super::HttpModel;
 use crate::model::{ErrorKind, ModelError};
 
-/// The variables that many programs read: they are enough where the project names no model.
+/// The environment variables that many programs read. They are sufficient if the project configures no model.
 const BASE_URL: &str = "OPENAI_BASE_URL";
 const KEY: &str = "OPENAI_API_KEY";
 const MODEL: &str = "OPENAI_MODEL";
-/// Where the first of them is not set.
+/// Default of `OPENAI_BASE_URL`.
 const OPENAI: &str = "https://api.openai.com/v1";
 
-/// The models that a project can ask.
+/// The models that a project can use.
 #[derive(Clone)]
 pub struct Models {
     list: ModelList,
@@ -27,7 +27,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// Those of a project.
+    /// Returns the models of a project.
     #[must_use]
     pub fn of(project: &Project, host: &Arc<dyn Host>) -> Self {
         Self {
@@ -37,17 +37,18 @@ impl Models {
         }
     }
 
-    /// The machine of the project.
+    /// Returns the host of the project.
     #[must_use]
     pub fn host(&self) -> &dyn Host {
         &*self.host
     }
 
-    /// The model of this name, else the project's default or only one. A project that names none asks that of
-    /// `OPENAI_MODEL`, or of this name, at `OPENAI_BASE_URL` with `OPENAI_API_KEY`.
+    /// Opens the model with this name, or the project's default or only model. If the project configures no model,
+    /// opens the model `name` or `OPENAI_MODEL` at `OPENAI_BASE_URL` with the key `OPENAI_API_KEY`.
     ///
     /// # Errors
-    /// There is no such model, nothing says which, its key is not set, or it may not be reached.
+    /// Returns an error if there is no such model, no model is selected, its key is not set, or its server may not be
+    /// reached.
     pub fn open(&self, name: Option<&str>) -> Result<HttpModel, ModelError> {
         if self.list.models.is_empty() {
             return self.of_environment(name);
@@ -57,7 +58,7 @@ impl Models {
             None => None,
             Some(variable) => Some(self.variable(variable).ok_or_else(|| {
                 let message = format!(
-                    "the environment variable {variable} is not set, which holds the key of the model `{}`",
+                    "the environment variable {variable}, which holds the key of the model `{}`, is not set",
                     settings.name
                 );
                 ModelError::new(ErrorKind::Authentication, message)
@@ -67,7 +68,7 @@ impl Models {
         HttpModel::new(settings.clone(), key.as_deref(), host, &self.limit)
     }
 
-    /// Adds what decides who answers: the servers, and the keys that they get.
+    /// Adds what determines the answers: the servers, the models and the keys.
     pub fn identify(&self, identity: &mut Identity) {
         for model in &self.list.models {
             let key = model.key.as_ref().and_then(|name| self.variable(name));
@@ -87,7 +88,7 @@ impl Models {
             return match &*self.list.models {
                 [only] => Ok(only),
                 _ => Err(wrong(format!(
-                    "planrun.yaml has several models ({}) and no `default` of them: name one",
+                    "planrun.yaml has several models ({}) and no `default`: name one",
                     listed()
                 ))),
             };
@@ -95,11 +96,12 @@ impl Models {
         let found = self.list.models.iter().find(|model| &*model.name == name);
         found.ok_or_else(|| {
             let near = nearest(name, names());
-            let meant =
-                near.map_or_else(String::new, |near| format!("; was `{}` meant?", near.name));
+            let meant = near.map_or_else(String::new, |near| {
+                format!("; did you mean `{}`?", near.name)
+            });
             let listed = listed();
             wrong(format!(
-                "planrun.yaml has no model `{name}`, but {listed}{meant}"
+                "planrun.yaml has no model `{name}`; available: {listed}{meant}"
             ))
         })
     }
@@ -109,15 +111,15 @@ impl Models {
         let model = name.map(str::to_owned).or_else(|| self.variable(MODEL));
         let model = model.ok_or_else(|| {
             wrong(format!(
-                "no model is named: set {MODEL}, or name models under `models` in planrun.yaml"
+                "no model is configured: set {MODEL}, or add one under `models` in planrun.yaml"
             ))
         })?;
         let written = self.variable(BASE_URL);
         let base_url = Url::parse(written.as_deref().unwrap_or(OPENAI)).ok();
         let base_url = base_url.filter(|url| matches!(url.scheme(), "http" | "https"));
-        // Not its text: somebody may have written credentials into it.
+        // The message does not quote the URL, which may contain credentials.
         let base_url =
-            base_url.ok_or_else(|| wrong(format!("{BASE_URL} is no address of the web")))?;
+            base_url.ok_or_else(|| wrong(format!("{BASE_URL} is not an HTTP or HTTPS URL")))?;
         let settings = ModelSettings {
             name: model.as_str().into(),
             api: ModelApi::Chat,

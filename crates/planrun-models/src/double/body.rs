@@ -1,4 +1,4 @@
-//! The body of an answer on its way: cut into pieces, held back, or broken off.
+//! The body of an answer: split into pieces, stalled, or cut off.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,13 +10,13 @@ use axum::body::{Body, Bytes};
 use futures_core::Stream;
 use tokio::time::{Sleep, sleep};
 
-use super::played::Event;
+use super::event::Event;
 use super::script::{Chunks, Delivery};
 
-/// The largest piece that a seed draws, in bytes.
+/// Maximum size of a randomly sized piece, in bytes.
 const MAX_DRAWN: usize = 48;
 
-/// The body of these events.
+/// Returns the body that delivers these events.
 pub(super) fn body(events: Vec<Event>, delivery: &Delivery) -> Body {
     let end = match (delivery.stall, delivery.cut) {
         (Some(_), _) => End::Stalled,
@@ -67,13 +67,13 @@ fn cut(mut bytes: &[u8], sizes: impl Iterator<Item = usize>) -> Vec<Vec<u8>> {
     pieces
 }
 
-/// A body whose pieces are sent each by itself.
+/// A body that sends each piece separately.
 struct Pieces {
     left: VecDeque<Bytes>,
     end: End,
-    /// Between two of them.
+    /// Pause between two pieces.
     pace: Duration,
-    /// Whether the connection was let send the last piece before another comes.
+    /// Whether the connection had a chance to send the last piece before the next one.
     sent: bool,
     waits: Option<Pin<Box<Sleep>>>,
 }
@@ -81,9 +81,9 @@ struct Pieces {
 #[derive(Clone, Copy)]
 enum End {
     Complete,
-    /// Nothing comes any more, and the connection stays.
+    /// No more data arrives, and the connection stays open.
     Stalled,
-    /// The connection breaks off.
+    /// The connection is reset.
     Cut,
 }
 
@@ -108,7 +108,7 @@ impl Stream for Pieces {
                 Poll::Ready(Some(Ok(piece)))
             }
             (None, End::Complete) => Poll::Ready(None),
-            // Who stops to wait drops the connection, and this with it.
+            // A client that stops waiting drops the connection, and this stream with it.
             (None, End::Stalled) => Poll::Pending,
             (None, End::Cut) => Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into()))),
         }

@@ -1,28 +1,28 @@
-//! Chat completions as a double plays them.
+//! Chat completions for the test double.
 
 use serde_json::{Value as Json, json};
 
-use super::played::{Event, fragments, model, text, words};
-use super::requests::Asked;
+use super::event::{Event, fragments, model, text, words};
+use super::requests::RequestSummary;
 use super::script::{Answer, Failure};
 use crate::model::Usage;
 
-/// What a request asks.
-pub(super) fn asked(body: &Json) -> Asked {
+/// Parses the request.
+pub(super) fn parse_request(body: &Json) -> RequestSummary {
     let messages = body.get("messages").and_then(Json::as_array);
     let messages = messages.map(Vec::as_slice).unwrap_or_default();
     let role = |message: &Json, role: &str| message.get("role").is_some_and(|own| own == role);
     let user = messages.iter().rfind(|message| role(message, "user"));
     let tool = messages.last().filter(|message| role(message, "tool"));
     let content = |message: &Json| text(message.get("content"));
-    Asked {
+    RequestSummary {
         user: user.map(content).unwrap_or_default(),
         tool: tool.map(content),
         streams: body.get("stream") == Some(&Json::Bool(true)),
     }
 }
 
-/// The events of an answer.
+/// Returns the streamed events of an answer.
 pub(super) fn events(answer: &Answer, body: &Json) -> Vec<Event> {
     let head = |choices: Json| {
         json!({
@@ -36,24 +36,24 @@ pub(super) fn events(answer: &Answer, body: &Json) -> Vec<Event> {
     let choice = |delta: Json, reason: Json| {
         head(json!([{"index": 0, "delta": delta, "finish_reason": reason}]))
     };
-    let said = |delta: Json| Event::data(&choice(delta, Json::Null)).token();
+    let token = |delta: Json| Event::data(&choice(delta, Json::Null)).token();
     let begin = json!({"role": "assistant", "content": ""});
     let mut events = vec![Event::data(&choice(begin, Json::Null))];
     let reasoning = words(&answer.reasoning);
-    events.extend(reasoning.map(|word| said(json!({"reasoning_content": word}))));
-    events.extend(words(&answer.text).map(|word| said(json!({"content": word}))));
+    events.extend(reasoning.map(|word| token(json!({"reasoning_content": word}))));
+    events.extend(words(&answer.text).map(|word| token(json!({"content": word}))));
     for (index, call) in answer.calls.iter().enumerate() {
         let function = json!({"name": call.name, "arguments": ""});
         let begin =
             json!({"index": index, "id": call.id, "type": "function", "function": function});
-        events.push(said(json!({"tool_calls": [begin]})));
+        events.push(token(json!({"tool_calls": [begin]})));
         for fragment in fragments(&call.arguments) {
             let more = json!({"index": index, "function": {"arguments": fragment}});
-            events.push(said(json!({"tool_calls": [more]})));
+            events.push(token(json!({"tool_calls": [more]})));
         }
     }
-    if let Some(told) = &answer.failure {
-        events.push(Event::data(&failure(told, 500)));
+    if let Some(error) = &answer.failure {
+        events.push(Event::data(&failure(error, 500)));
         return events;
     }
     events.push(Event::data(&choice(json!({}), stop(answer).into())));
@@ -70,7 +70,7 @@ pub(super) fn events(answer: &Answer, body: &Json) -> Vec<Event> {
     events
 }
 
-/// The answer as one JSON.
+/// Returns the answer as one JSON document.
 pub(super) fn whole(answer: &Answer, body: &Json) -> Json {
     let calls = answer.calls.iter().map(|call| {
         let function = json!({"name": call.name, "arguments": call.arguments});
@@ -104,7 +104,7 @@ pub(super) fn whole(answer: &Answer, body: &Json) -> Json {
     whole
 }
 
-/// The body of a failure with this status.
+/// Returns the body of an error response with this status.
 pub(super) fn failure(failure: &Failure, status: u16) -> Json {
     let kind = match status {
         401 => "authentication_error",
@@ -114,7 +114,7 @@ pub(super) fn failure(failure: &Failure, status: u16) -> Json {
         _ => "invalid_request_error",
     };
     let message = failure.message.as_deref();
-    let message = message.unwrap_or("the script of this double says so");
+    let message = message.unwrap_or("an error from the script of this double");
     json!({"error": {"message": message, "type": kind, "param": null, "code": failure.code}})
 }
 

@@ -1,32 +1,32 @@
-//! Messages as a double plays them.
+//! Messages for the test double.
 
 use serde_json::{Map, Value as Json, json};
 
-use super::played::{Event, fragments, model, text, words};
-use super::requests::Asked;
+use super::event::{Event, fragments, model, text, words};
+use super::requests::RequestSummary;
 use super::script::{Answer, Failure};
 use crate::model::{ToolCall, Usage};
 
-/// What a request asks. Results of tools stand in messages of the user.
-pub(super) fn asked(body: &Json) -> Asked {
+/// Parses the request. Results of tools are in messages of the user.
+pub(super) fn parse_request(body: &Json) -> RequestSummary {
     let messages = body.get("messages").and_then(Json::as_array);
     let messages = messages.map(Vec::as_slice).unwrap_or_default();
     let of_user = |message: &&Json| message.get("role").is_some_and(|role| role == "user");
-    let said = messages.iter().filter(of_user).rev();
-    let mut said = said.map(|message| text(message.get("content")));
+    let texts = messages.iter().filter(of_user).rev();
+    let mut texts = texts.map(|message| text(message.get("content")));
     let content = messages.last().and_then(|message| message.get("content"));
     let result = content
         .and_then(Json::as_array)
         .and_then(|blocks| blocks.last());
     let result = result.filter(|block| block.get("type").is_some_and(|kind| kind == "tool_result"));
-    Asked {
-        user: said.find(|text| !text.is_empty()).unwrap_or_default(),
+    RequestSummary {
+        user: texts.find(|text| !text.is_empty()).unwrap_or_default(),
         tool: result.map(|block| text(block.get("content"))),
         streams: body.get("stream") == Some(&Json::Bool(true)),
     }
 }
 
-/// The events of an answer.
+/// Returns the streamed events of an answer.
 pub(super) fn events(answer: &Answer, body: &Json) -> Vec<Event> {
     let used = answer.usage(body);
     let begun = message(
@@ -52,8 +52,8 @@ pub(super) fn events(answer: &Answer, body: &Json) -> Vec<Event> {
             events.push(Event::named(&end));
         }
     }
-    if let Some(told) = &answer.failure {
-        events.push(Event::named(&failure(told, 500)));
+    if let Some(error) = &answer.failure {
+        events.push(Event::named(&failure(error, 500)));
         return events;
     }
     let delta = json!({"stop_reason": stop(answer), "stop_sequence": null});
@@ -66,7 +66,7 @@ pub(super) fn events(answer: &Answer, body: &Json) -> Vec<Event> {
     events
 }
 
-/// The answer as one JSON.
+/// Returns the answer as one JSON document.
 pub(super) fn whole(answer: &Answer, body: &Json) -> Json {
     let blocks: Vec<Json> = blocks(answer)
         .into_iter()
@@ -75,7 +75,7 @@ pub(super) fn whole(answer: &Answer, body: &Json) -> Json {
     message(&blocks, Some(stop(answer)), answer.usage(body), body)
 }
 
-/// The body of a failure with this status.
+/// Returns the body of an error response with this status.
 pub(super) fn failure(failure: &Failure, status: u16) -> Json {
     let kind = match status {
         401 => "authentication_error",
@@ -89,11 +89,11 @@ pub(super) fn failure(failure: &Failure, status: u16) -> Json {
     };
     let kind = failure.code.as_deref().unwrap_or(kind);
     let message = failure.message.as_deref();
-    let message = message.unwrap_or("the script of this double says so");
+    let message = message.unwrap_or("an error from the script of this double");
     json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": "double"})
 }
 
-/// A block of an answer: how it begins, what is added to it, and what it comes to.
+/// A block of an answer: its start, its deltas, and the complete block.
 struct Block {
     empty: Json,
     deltas: Vec<Json>,
@@ -141,7 +141,7 @@ fn call(call: &ToolCall) -> Block {
     Block {
         empty: of(Map::new()),
         deltas: deltas.collect(),
-        // Arguments that are no object cannot be told in one JSON.
+        // Arguments that are not an object cannot be represented in a complete block.
         whole: of(serde_json::from_str(&call.arguments).unwrap_or_default()),
     }
 }

@@ -1,4 +1,4 @@
-//! The test double of a model: a real HTTP server that answers as a script says, in each shape of the APIs.
+//! A test double of a model: an HTTP server that plays a script, in the format of each supported API.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -12,7 +12,7 @@
 //! let source = SourceFile::new("script.yaml", "turns: [{ text: Hello! }]");
 //! let script = Script::read(&source).map_err(|found| found[0].message.clone())?;
 //! let double = ModelDouble::start(script, DoubleOptions::default(), host).await?;
-//! // … a client asks `double.base_url()` …
+//! // … a client sends requests to `double.base_url()` …
 //! assert!(double.requests().is_empty());
 //! double.shutdown().await;
 //! # Ok(())
@@ -21,8 +21,8 @@
 
 mod body;
 mod chat;
+mod event;
 mod messages;
-mod played;
 mod requests;
 mod responses;
 mod script;

@@ -1,4 +1,4 @@
-//! What a double was asked: which turn answers a request, and what was sent.
+//! The requests that a test double receives, and the turns that answer them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -9,35 +9,35 @@ use serde_json::Value as Json;
 
 use super::script::{Script, ScriptTurn};
 
-/// How many requests are kept.
+/// Maximum number of requests that are kept.
 const MAX_REQUESTS: usize = 1_000;
-/// How much of a message is told, in characters.
-const MAX_TOLD: usize = 80;
+/// Maximum number of characters of a message that are quoted in an error.
+const MAX_QUOTED: usize = 80;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReceivedRequest {
-    /// The turn that answered it, from 1; missing where none did.
+    /// The turn that answered it, from 1; `None` if no turn did.
     pub turn: Option<usize>,
     pub path: String,
-    /// With marks for keys.
+    /// Keys are redacted.
     pub headers: BTreeMap<String, String>,
     pub body: Json,
-    /// The key that was sent. It is in no log.
+    /// The key that was sent; it is not logged.
     #[serde(skip)]
     pub key: Option<String>,
 }
 
-/// What a request says that scripts ask for.
+/// The parts of a request that scripts match against.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct RequestSummary {
     pub user: String,
-    /// The result of a tool, where that is the last message.
+    /// The result of a tool, if the last message is one.
     pub tool: Option<String>,
     pub streams: bool,
 }
 
-/// The turns that are left, and the requests that came.
+/// The remaining turns, and the received requests.
 #[derive(Debug)]
 pub(super) struct Requests {
     turns: Vec<(ScriptTurn, Option<u64>)>,
@@ -58,13 +58,13 @@ impl Requests {
         }
     }
 
-    /// The first turn that is left and holds for a request, with its number.
-    pub(super) fn take(&mut self, asked: &Asked) -> Option<(usize, ScriptTurn)> {
+    /// Takes the first remaining turn that matches a request, with its number.
+    pub(super) fn take(&mut self, summary: &RequestSummary) -> Option<(usize, ScriptTurn)> {
         let holds = |turn: &ScriptTurn| {
             let user = turn.when.user.as_ref();
             let tool = turn.when.tool.as_ref();
-            let given = asked.tool.as_ref();
-            user.is_none_or(|user| asked.user.contains(user))
+            let given = summary.tool.as_ref();
+            user.is_none_or(|user| summary.user.contains(user))
                 && tool.is_none_or(|tool| given.is_some_and(|given| given.contains(tool)))
         };
         let mut turns = self.turns.iter_mut().enumerate();
@@ -76,23 +76,23 @@ impl Requests {
         Some((index + 1, turn.clone()))
     }
 
-    /// A number for each call that is made up, so that no two have the same id.
+    /// Returns a new number for a generated call, so that ids are unique.
     pub(super) fn next_call(&mut self) -> u64 {
         self.calls += 1;
         self.calls
     }
 
-    /// Why no turn answers.
-    pub(super) fn refusal(&self, asked: &Asked) -> String {
+    /// Describes why no turn answers.
+    pub(super) fn refusal(&self, summary: &RequestSummary) -> String {
         let mut text = "the script has no turn for this request".to_owned();
-        let mut say = |what: &str, message: &str| {
-            let told: String = message.chars().take(MAX_TOLD).collect();
+        let mut quote = |what: &str, message: &str| {
+            let excerpt: String = message.chars().take(MAX_QUOTED).collect();
             // Writing to a string cannot fail.
-            let _ = write!(text, ", {what} {told:?}");
+            let _ = write!(text, ", {what} {excerpt:?}");
         };
-        say("in which the user says last", &asked.user);
-        if let Some(tool) = &asked.tool {
-            say("and a tool gives", tool);
+        quote("with the last user message", &summary.user);
+        if let Some(tool) = &summary.tool {
+            quote("and the tool result", tool);
         }
         let left = self.turns.iter().enumerate();
         let left = left.filter(|(_, (_, left))| *left != Some(0));
@@ -105,9 +105,9 @@ impl Requests {
         });
         let left: Vec<String> = left.collect();
         let left = if left.is_empty() {
-            "no turn is left".to_owned()
+            "no turns remain".to_owned()
         } else {
-            format!("left are {}", left.join("; "))
+            format!("remaining: {}", left.join("; "))
         };
         format!("{text}: {left}")
     }
@@ -124,14 +124,14 @@ impl Requests {
     }
 }
 
-/// The headers of a request, and the key among them.
+/// Returns the headers of a request with keys redacted, and the key.
 pub(super) fn headers(
     headers: &axum::http::HeaderMap,
 ) -> (BTreeMap<String, String>, Option<String>) {
     let mut key = None;
-    let told = headers.iter().map(|(name, value)| {
+    let entries = headers.iter().map(|(name, value)| {
         let value = String::from_utf8_lossy(value.as_bytes());
-        let shown = match name.as_str() {
+        let redacted = match name.as_str() {
             "authorization" | "x-api-key" | "api-key" => {
                 let bare = value.strip_prefix("Bearer ").unwrap_or(&value);
                 key = Some(bare.to_owned());
@@ -139,7 +139,7 @@ pub(super) fn headers(
             }
             _ => value.into_owned(),
         };
-        (name.to_string(), shown)
+        (name.to_string(), redacted)
     });
-    (told.collect(), key)
+    (entries.collect(), key)
 }

@@ -1,18 +1,18 @@
-//! Responses as a double plays them.
+//! Responses for the test double.
 
 use serde_json::{Value as Json, json};
 
-use super::played::{Event, fragments, model, text, words};
-use super::requests::Asked;
+use super::event::{Event, fragments, model, text, words};
+use super::requests::RequestSummary;
 use super::script::{Answer, Failure};
 use crate::model::Usage;
 
-/// What a request asks.
-pub(super) fn asked(body: &Json) -> Asked {
+/// Parses the request.
+pub(super) fn parse_request(body: &Json) -> RequestSummary {
     let streams = body.get("stream") == Some(&Json::Bool(true));
     let input = body.get("input");
     let Some(items) = input.and_then(Json::as_array) else {
-        return Asked {
+        return RequestSummary {
             user: text(input),
             tool: None,
             streams,
@@ -22,7 +22,7 @@ pub(super) fn asked(body: &Json) -> Asked {
     let user = items.iter().rfind(|item| is(item, "role", "user"));
     let tool = items.last();
     let tool = tool.filter(|item| is(item, "type", "function_call_output"));
-    Asked {
+    RequestSummary {
         user: user
             .map(|item| text(item.get("content")))
             .unwrap_or_default(),
@@ -31,10 +31,10 @@ pub(super) fn asked(body: &Json) -> Asked {
     }
 }
 
-/// The events of an answer.
+/// Returns the streamed events of an answer.
 pub(super) fn events(answer: &Answer, body: &Json) -> Vec<Event> {
     let begun = response("in_progress", &[], None, body);
-    let mut told: Vec<(Json, bool)> = vec![
+    let mut events: Vec<(Json, bool)> = vec![
         (
             json!({"type": "response.created", "response": begun}),
             false,
@@ -48,21 +48,21 @@ pub(super) fn events(answer: &Answer, body: &Json) -> Vec<Event> {
     for (place, (item, empty)) in items.iter().enumerate() {
         let added =
             json!({"type": "response.output_item.added", "output_index": place, "item": empty});
-        told.push((added, false));
+        events.push((added, false));
         let id = item["id"].clone();
         match item["type"].as_str() {
-            Some("reasoning") => reasoning(&answer.reasoning, place, &id, &mut told),
-            Some("message") => message(&answer.text, place, &id, &mut told),
-            Some(_) | None => call(item["arguments"].as_str(), place, &id, &mut told),
+            Some("reasoning") => reasoning(&answer.reasoning, place, &id, &mut events),
+            Some("message") => message(&answer.text, place, &id, &mut events),
+            Some(_) | None => call(item["arguments"].as_str(), place, &id, &mut events),
         }
         if answer.failure.is_none() {
             let done =
                 json!({"type": "response.output_item.done", "output_index": place, "item": item});
-            told.push((done, false));
+            events.push((done, false));
         }
     }
-    told.push((last(answer, items, body), false));
-    let numbered = told
+    events.push((last(answer, items, body), false));
+    let numbered = events
         .into_iter()
         .enumerate()
         .map(|(number, (mut data, is_token))| {
@@ -73,7 +73,7 @@ pub(super) fn events(answer: &Answer, body: &Json) -> Vec<Event> {
     numbered.collect()
 }
 
-/// The event that ends an answer.
+/// Returns the event that ends an answer.
 fn last(answer: &Answer, items: Vec<(Json, Json)>, body: &Json) -> Json {
     if let Some(Failure { message, code }) = &answer.failure {
         return json!({"type": "error", "code": code, "message": message, "param": null});
@@ -84,13 +84,13 @@ fn last(answer: &Answer, items: Vec<(Json, Json)>, body: &Json) -> Json {
     json!({"type": kind, "response": response})
 }
 
-/// The answer as one JSON.
+/// Returns the answer as one JSON document.
 pub(super) fn whole(answer: &Answer, body: &Json) -> Json {
     let items: Vec<Json> = items(answer).into_iter().map(|(item, _)| item).collect();
     response(status(answer), &items, Some(answer), body)
 }
 
-fn reasoning(text: &str, place: usize, id: &Json, told: &mut Vec<(Json, bool)>) {
+fn reasoning(text: &str, place: usize, id: &Json, events: &mut Vec<(Json, bool)>) {
     let of = |kind: &str, key: &str, value: Json| {
         json!({
             "type": format!("response.reasoning_summary_{kind}"),
@@ -101,14 +101,14 @@ fn reasoning(text: &str, place: usize, id: &Json, told: &mut Vec<(Json, bool)>) 
         })
     };
     let part = |text: &str| json!({"type": "summary_text", "text": text});
-    told.push((of("part.added", "part", part("")), false));
+    events.push((of("part.added", "part", part("")), false));
     let deltas = words(text).map(|word| (of("text.delta", "delta", word.into()), true));
-    told.extend(deltas);
-    told.push((of("text.done", "text", text.into()), false));
-    told.push((of("part.done", "part", part(text)), false));
+    events.extend(deltas);
+    events.push((of("text.done", "text", text.into()), false));
+    events.push((of("part.done", "part", part(text)), false));
 }
 
-fn message(text: &str, place: usize, id: &Json, told: &mut Vec<(Json, bool)>) {
+fn message(text: &str, place: usize, id: &Json, events: &mut Vec<(Json, bool)>) {
     let of = |kind: &str, key: &str, value: Json| {
         json!({
             "type": format!("response.{kind}"),
@@ -118,19 +118,19 @@ fn message(text: &str, place: usize, id: &Json, told: &mut Vec<(Json, bool)>) {
             key: value,
         })
     };
-    told.push((of("content_part.added", "part", output_text("")), false));
+    events.push((of("content_part.added", "part", output_text("")), false));
     for word in words(text) {
         let mut delta = of("output_text.delta", "delta", word.into());
         delta["logprobs"] = json!([]);
-        told.push((delta, true));
+        events.push((delta, true));
     }
     let mut done = of("output_text.done", "text", text.into());
     done["logprobs"] = json!([]);
-    told.push((done, false));
-    told.push((of("content_part.done", "part", output_text(text)), false));
+    events.push((done, false));
+    events.push((of("content_part.done", "part", output_text(text)), false));
 }
 
-fn call(arguments: Option<&str>, place: usize, id: &Json, told: &mut Vec<(Json, bool)>) {
+fn call(arguments: Option<&str>, place: usize, id: &Json, events: &mut Vec<(Json, bool)>) {
     let arguments = arguments.unwrap_or_default();
     let of = |kind: &str, key: &str, value: &str| {
         json!({
@@ -141,11 +141,11 @@ fn call(arguments: Option<&str>, place: usize, id: &Json, told: &mut Vec<(Json, 
         })
     };
     let deltas = fragments(arguments).into_iter();
-    told.extend(deltas.map(|fragment| (of("delta", "delta", &fragment), true)));
-    told.push((of("done", "arguments", arguments), false));
+    events.extend(deltas.map(|fragment| (of("delta", "delta", &fragment), true)));
+    events.push((of("done", "arguments", arguments), false));
 }
 
-/// The items of an answer, each with what it is when it begins.
+/// Returns the items of an answer, each complete and as it starts.
 fn items(answer: &Answer) -> Vec<(Json, Json)> {
     let mut items = Vec::new();
     if !answer.reasoning.is_empty() {
@@ -211,7 +211,7 @@ fn response(status: &str, items: &[Json], answer: Option<&Answer>, body: &Json) 
     })
 }
 
-/// What becomes of an answer: one with a `stop` is cut short for that reason.
+/// Returns the status of an answer: one with a `stop` is incomplete.
 fn status(answer: &Answer) -> &'static str {
     if answer.stop.is_some() {
         "incomplete"

@@ -1,4 +1,4 @@
-//! The script of a double: what it answers to which request.
+//! The script of a test double: the answers to requests, turn by turn.
 
 use std::time::Duration;
 
@@ -33,14 +33,14 @@ const KEYS: [&str; 19] = [
     "chunks",
     "stream",
 ];
-/// Of them, what an answer says.
-const SAID: [&str; 5] = ["text", "json", "reasoning", "calls", "stop"];
-/// A longer delay is refused.
+/// The keys that define the content of an answer.
+const CONTENT_KEYS: [&str; 5] = ["text", "json", "reasoning", "calls", "stop"];
+/// Maximum delay and pace.
 const MAX_DELAY: Duration = Duration::from_hours(24);
-/// Larger pieces of a stream are no pieces.
+/// Maximum size of a piece of a stream, in bytes.
 const MAX_PIECE: u64 = 1 << 20;
 
-/// What a double answers, turn by turn.
+/// The answers of a test double, turn by turn.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     pub(super) turns: Vec<ScriptTurn>,
@@ -50,55 +50,55 @@ pub struct Script {
 #[derive(Clone, Debug)]
 pub(super) struct ScriptTurn {
     pub when: When,
-    /// For how many requests; `None` for all.
+    /// Number of requests that the turn answers; `None` for any number.
     pub repeat: Option<u64>,
     pub reply: Reply,
-    /// Before anything is answered.
+    /// Delay before the answer.
     pub delay: Duration,
     pub delivery: Delivery,
 }
 
-/// What a request must say for a turn to be its answer.
+/// The conditions under which a turn answers a request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct When {
-    /// The last message of the user contains this.
+    /// The last message of the user contains this text.
     pub user: Option<String>,
-    /// The last message is the result of a tool and contains this.
+    /// The last message is the result of a tool and contains this text.
     pub tool: Option<String>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
     Answer(Answer),
-    /// A failure instead of an answer.
+    /// An error response instead of an answer.
     Status {
         status: u16,
         retry_after: Option<String>,
         failure: Failure,
     },
-    /// The body of the answer, byte by byte.
+    /// The body of the response, byte for byte.
     Raw(String),
 }
 
-/// What a model says in a turn.
+/// The answer of a model in one turn.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answer {
     pub reasoning: String,
     pub text: String,
     pub calls: Vec<ToolCall>,
-    /// In the word of the API; else what follows from the rest.
+    /// The stop reason in the API's vocabulary; by default it is derived from the rest of the answer.
     pub stop: Option<String>,
     pub usage: ScriptedUsage,
-    /// The answer breaks off with it.
+    /// An error that ends the answer early.
     pub failure: Option<Failure>,
     /// Whether a request for a stream gets one.
     pub stream: bool,
 }
 
-/// What is told of tokens.
+/// The reported token usage.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum ScriptedUsage {
-    /// About as many as there are.
+    /// An estimate from the lengths of the texts.
     #[default]
     Estimated,
     Missing,
@@ -115,34 +115,34 @@ pub(super) struct Failure {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delivery {
     pub chunks: Chunks,
-    /// Between two pieces.
+    /// Pause between two pieces.
     pub pace: Duration,
-    /// After so many pieces of what the model says, nothing more comes.
+    /// Number of tokens after which the stream stalls.
     pub stall: Option<usize>,
-    /// After so many bytes the connection breaks off.
+    /// Number of bytes after which the connection is reset.
     pub cut: Option<usize>,
 }
 
-/// How the bytes of a body are cut.
+/// How the bytes of a body are split.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Chunks {
-    /// Event by event.
+    /// One piece for each event.
     #[default]
     Events,
-    /// In pieces of these sizes, over and over.
+    /// Pieces of these sizes, repeated.
     Sizes(Vec<usize>),
-    /// In pieces of drawn sizes.
+    /// Pieces of random sizes.
     Seed(u64),
 }
 
 impl Script {
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
-    /// Everything that is wrong with it, in the order of the text.
+    /// Returns every error, in the order of the text.
     pub fn read(source: &SourceFile) -> Result<Self, Vec<Diagnostic>> {
         let node = yaml::parse(source.text()).map_err(|problem| {
-            let message = format!("this is no valid YAML: {}", problem.message);
+            let message = format!("this is not valid YAML: {}", problem.message);
             vec![Diagnostic::new(&CONFIG_KEY, problem.span, message)]
         })?;
         let mut found = Vec::new();
@@ -170,9 +170,9 @@ impl std::fmt::Display for When {
         match (&self.user, &self.tool) {
             (None, None) => f.write_str("for any request"),
             (Some(user), None) => write!(f, "when the user says {user:?}"),
-            (None, Some(tool)) => write!(f, "when a tool gives {tool:?}"),
+            (None, Some(tool)) => write!(f, "when a tool returns {tool:?}"),
             (Some(user), Some(tool)) => {
-                write!(f, "when the user says {user:?} and a tool gives {tool:?}")
+                write!(f, "when the user says {user:?} and a tool returns {tool:?}")
             }
         }
     }
@@ -201,7 +201,7 @@ fn turn(index: usize, node: &Node, found: &mut Vec<Diagnostic>) -> Option<Script
     })
 }
 
-/// `when: { user: weather }` or `when: { tool: degrees }`
+/// Parses `when: { user: weather }` or `when: { tool: degrees }`.
 fn when(section: &Section, found: &mut Vec<Diagnostic>) -> When {
     let Some(node) = section.get("when") else {
         return When::default();
@@ -216,7 +216,7 @@ fn when(section: &Section, found: &mut Vec<Diagnostic>) -> When {
     }
 }
 
-/// `repeat: 3` or `repeat: forever`
+/// Parses `repeat: 3` or `repeat: forever`.
 fn repeat(section: &Section, found: &mut Vec<Diagnostic>) -> Option<u64> {
     let node = section.get("repeat");
     if node.and_then(Node::text) == Some("forever") {
@@ -230,15 +230,15 @@ fn reply(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Reply> {
         message: section.text("error", found),
         code: section.text("code", found),
     };
-    let said = SAID.iter().find(|name| section.get(name).is_some());
+    let content = CONTENT_KEYS.iter().find(|name| section.get(name).is_some());
     let kinds = ["status", "raw"].into_iter();
     let kinds: Vec<&str> = kinds
         .filter(|name| section.get(name).is_some())
-        .chain(said.copied())
+        .chain(content.copied())
         .collect();
     if let [one, other, ..] = &*kinds {
         let span = section.get(other).map_or(section.span(), |node| node.span);
-        let message = format!("a turn has either `{one}` or `{other}`");
+        let message = format!("a turn cannot have both `{one}` and `{other}`");
         section.report(span, message, found);
         return None;
     }
@@ -257,7 +257,7 @@ fn reply(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Reply> {
             answer(section, Some(failure), found).map(Reply::Answer)
         }
         None => {
-            let message = "a turn says nothing".to_owned();
+            let message = "a turn has no reply".to_owned();
             let finding = Diagnostic::new(&CONFIG_KEY, section.span(), message)
                 .help("add `text: …`, `calls: …`, `json: …`, `status: …`, `error: …` or `raw: …`");
             found.push(finding);
@@ -275,7 +275,7 @@ fn answer(
         (Some(json), None) => json.to_json().to_string(),
         (None, _) => section.text("text", found).unwrap_or_default(),
         (Some(json), Some(_)) => {
-            let message = "a turn has either `text` or `json`".to_owned();
+            let message = "a turn cannot have both `text` and `json`".to_owned();
             section.report(json.span, message, found);
             return None;
         }
@@ -293,7 +293,7 @@ fn answer(
     })
 }
 
-/// `{ name: weather, arguments: { city: Oslo } }`; arguments that are text are sent as they are.
+/// Parses `{ name: weather, arguments: { city: Oslo } }`. Arguments that are text are sent unchanged.
 fn call(node: &Node, found: &mut Vec<Diagnostic>) -> Option<ToolCall> {
     let section = Section::new("a call", node, &CONFIG_KEY, found)?;
     let keys = ["id", "name", "arguments"];
@@ -311,7 +311,7 @@ fn call(node: &Node, found: &mut Vec<Diagnostic>) -> Option<ToolCall> {
     })
 }
 
-/// `usage: { input: 12, output: 5, cached: 8 }` or `usage: none`
+/// Parses `usage: { input: 12, output: 5, cached: 8 }` or `usage: none`.
 fn usage(section: &Section, found: &mut Vec<Diagnostic>) -> ScriptedUsage {
     let Some(node) = section.get("usage") else {
         return ScriptedUsage::Estimated;
@@ -332,7 +332,7 @@ fn usage(section: &Section, found: &mut Vec<Diagnostic>) -> ScriptedUsage {
     })
 }
 
-/// `chunks: 3`, `chunks: [1, 7]` or `chunks: { seed: 4 }`
+/// Parses `chunks: 3`, `chunks: [1, 7]` or `chunks: { seed: 4 }`.
 fn chunks(section: &Section, found: &mut Vec<Diagnostic>) -> Chunks {
     let Some(node) = section.get("chunks") else {
         return Chunks::Events;
@@ -368,13 +368,13 @@ fn size(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<us
     usize::try_from(size).ok()
 }
 
-/// About how many tokens a text has.
+/// Estimates the number of tokens of a text.
 pub(super) fn estimate(text: &str) -> u64 {
     text.len().div_ceil(4) as u64
 }
 
 impl Answer {
-    /// What is told of its tokens, for a request with this body.
+    /// Returns the reported token usage for a request with this body; `None` if none is reported.
     pub(super) fn usage(&self, body: &Json) -> Option<Usage> {
         match self.usage {
             ScriptedUsage::Missing => None,
@@ -398,11 +398,11 @@ mod tests {
     fn problems(text: &str) -> Vec<String> {
         let source = SourceFile::new("s", text);
         let found = Script::read(&source).err().unwrap_or_default();
-        let told = found.iter().map(|one| {
+        let messages = found.iter().map(|one| {
             let place = source.position(one.span.start);
             format!("{}:{} {}", place.line, place.column, one.message)
         });
-        told.collect()
+        messages.collect()
     }
 
     #[test]
@@ -410,19 +410,19 @@ mod tests {
         let cases = [
             (
                 "turns: [",
-                "1:8 this is no valid YAML: unclosed bracket '['",
+                "1:8 this is not valid YAML: unclosed bracket '['",
             ),
-            ("- a", "1:1 a script must be a mapping, and is a list"),
+            ("- a", "1:1 a script must be a mapping, but is a list"),
             ("turn: []", "1:1 a script has no key `turn`"),
-            ("turns: [{}]", "1:9 a turn says nothing"),
+            ("turns: [{}]", "1:9 a turn has no reply"),
             ("turns: [{ txt: a }]", "1:11 turn 1 has no key `txt`"),
             (
                 "turns: [{ text: a, status: 500 }]",
-                "1:17 a turn has either `status` or `text`",
+                "1:17 a turn cannot have both `status` and `text`",
             ),
             (
                 "turns: [{ text: a, json: 1 }]",
-                "1:26 a turn has either `text` or `json`",
+                "1:26 a turn cannot have both `text` and `json`",
             ),
             (
                 "turns: [{ status: 200 }]",
@@ -434,7 +434,7 @@ mod tests {
             ),
             (
                 "turns: [{ text: a, delay: 5 }]",
-                "1:27 `delay` must be a length of time such as `30s`, at most 86400s",
+                "1:27 `delay` must be a duration such as `30s`, at most 86400s",
             ),
             (
                 "turns: [{ text: a, chunks: 0 }]",

@@ -1,4 +1,4 @@
-//! The HTTP server in front of a double.
+//! The HTTP server of a test double.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,24 +17,24 @@ use planrun_tools::project::ModelApi;
 use serde_json::Value as Json;
 
 use super::body::body;
-use super::played::Event;
-use super::requests::{Asked, ReceivedRequest, Requests, headers};
+use super::event::Event;
+use super::requests::{ReceivedRequest, RequestSummary, Requests, headers};
 use super::script::{Answer, Failure, Reply, Script, ScriptTurn};
 use super::shape::{self, PATHS};
 
-/// A larger request is refused.
+/// Maximum size of a request, in bytes.
 const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
-/// How to run a double.
+/// Options of a test double.
 #[derive(Clone, Debug)]
 pub struct DoubleOptions {
-    /// Where to listen; port 0 lets the system choose.
+    /// Address to listen on; port 0 picks a free port.
     pub bind: SocketAddr,
-    /// Each request appends a line of JSON here.
+    /// File to append each request to, as a line of JSON.
     pub log: Option<PathBuf>,
 }
 
-/// A running double.
+/// A running test double.
 pub struct ModelDouble {
     listening: Listening,
     shared: Arc<Shared>,
@@ -56,20 +56,20 @@ impl Default for DoubleOptions {
 }
 
 impl ModelDouble {
-    /// Begins to play this script.
+    /// Starts a server that plays this script.
     ///
     /// # Errors
-    /// The address is taken, or the log cannot be written.
+    /// Returns an error if the address cannot be bound, or the log cannot be written.
     pub async fn start(
         script: Script,
         options: DoubleOptions,
         host: Arc<dyn Host>,
     ) -> io::Result<Self> {
         if let Some(log) = &options.log {
-            let told = |error: io::Error| {
+            let with_path = |error: io::Error| {
                 io::Error::new(error.kind(), format!("{}: {error}", log.display()))
             };
-            host.append_file(log, b"").map_err(told)?;
+            host.append_file(log, b"").map_err(with_path)?;
         }
         let shared = Arc::new(Shared {
             requests: Mutex::new(Requests::new(script)),
@@ -92,25 +92,25 @@ impl ModelDouble {
         Ok(Self { listening, shared })
     }
 
-    /// Where it listens.
+    /// Returns the address that the server listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.listening.address()
     }
 
-    /// The base address for clients of the APIs.
+    /// Returns the base URL for clients of the APIs.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address())
     }
 
-    /// The last thousand requests, oldest first.
+    /// Returns the last thousand requests, oldest first.
     #[must_use]
     pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.shared.requests().received()
     }
 
-    /// Stops listening, lets what is under way end, and returns then.
+    /// Stops listening, and waits until the requests in progress have ended.
     pub async fn shutdown(self) {
         self.listening.shutdown().await;
     }
@@ -118,14 +118,18 @@ impl ModelDouble {
 
 impl Shared {
     fn requests(&self) -> MutexGuard<'_, Requests> {
-        // Nothing panics while it holds the lock, so what is behind a poisoned one is whole.
+        // No code panics while it holds the lock, so the data behind a poisoned lock is consistent.
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The turn for a request, with ids for its calls, or why there is none.
-    fn take(&self, asked: &Asked, mut request: ReceivedRequest) -> Result<ScriptTurn, String> {
+    /// Takes the turn for a request and generates missing call ids. Returns a message if no turn matches.
+    fn take(
+        &self,
+        summary: &RequestSummary,
+        mut request: ReceivedRequest,
+    ) -> Result<ScriptTurn, String> {
         let mut requests = self.requests();
-        let taken = requests.take(asked).map(|(number, mut turn)| {
+        let taken = requests.take(summary).map(|(number, mut turn)| {
             request.turn = Some(number);
             if let Reply::Answer(answer) = &mut turn.reply {
                 for call in answer.calls.iter_mut().filter(|call| call.id.is_empty()) {
@@ -134,11 +138,11 @@ impl Shared {
             }
             turn
         });
-        let taken = taken.ok_or_else(|| requests.refusal(asked));
+        let taken = taken.ok_or_else(|| requests.refusal(summary));
         if let Some(log) = &self.log
             && let Ok(line) = serde_json::to_string(&request)
         {
-            // The file could be written when the double began; a disk that is full does not keep it from answering.
+            // The file was writable at the start; a full disk must not prevent an answer.
             let _ = self.host.append_file(log, format!("{line}\n").as_bytes());
         }
         requests.record(request);
@@ -157,10 +161,10 @@ async fn answer(
         return failed(
             api,
             400,
-            &refused("the body of the request is no JSON".to_owned()),
+            &refused("the body of the request is not valid JSON".to_owned()),
         );
     };
-    let asked = shape::asked(api, &body);
+    let summary = shape::parse_request(api, &body);
     let (headers, key) = headers(&sent);
     let request = ReceivedRequest {
         turn: None,
@@ -169,19 +173,19 @@ async fn answer(
         body: body.clone(),
         key,
     };
-    let turn = match shared.take(&asked, request) {
+    let turn = match shared.take(&summary, request) {
         Ok(turn) => turn,
         Err(why) => return failed(api, 400, &refused(why)),
     };
     if !turn.delay.is_zero() {
         tokio::time::sleep(turn.delay).await;
     }
-    reply(api, &turn, &asked, &body)
+    reply(api, &turn, &summary, &body)
 }
 
-fn reply(api: ModelApi, turn: &ScriptTurn, asked: &Asked, request: &Json) -> Response {
+fn reply(api: ModelApi, turn: &ScriptTurn, summary: &RequestSummary, request: &Json) -> Response {
     match &turn.reply {
-        Reply::Answer(answer) if asked.streams && answer.stream => {
+        Reply::Answer(answer) if summary.streams && answer.stream => {
             streamed(shape::events(api, answer, request), turn)
         }
         Reply::Answer(answer) => whole(api, answer, request, turn),

@@ -1,30 +1,30 @@
-//! The shapes of the APIs that a double plays, each in its file.
+//! Selects the API format that a test double speaks; each is in a file of its own.
 
 use planrun_tools::project::ModelApi;
 use serde_json::Value as Json;
 
-use super::played::Event;
-use super::requests::Asked;
+use super::event::Event;
+use super::requests::RequestSummary;
 use super::script::{Answer, Failure};
 use super::{chat, messages, responses};
 
-/// Where requests of each shape go.
+/// The paths of the APIs.
 pub(super) const PATHS: [(&str, ModelApi); 3] = [
     ("/v1/chat/completions", ModelApi::Chat),
     ("/v1/responses", ModelApi::Responses),
     ("/v1/messages", ModelApi::Messages),
 ];
 
-/// What a request asks.
-pub(super) fn asked(api: ModelApi, body: &Json) -> Asked {
+/// Parses a request.
+pub(super) fn parse_request(api: ModelApi, body: &Json) -> RequestSummary {
     match api {
-        ModelApi::Chat => chat::asked(body),
-        ModelApi::Responses => responses::asked(body),
-        ModelApi::Messages => messages::asked(body),
+        ModelApi::Chat => chat::parse_request(body),
+        ModelApi::Responses => responses::parse_request(body),
+        ModelApi::Messages => messages::parse_request(body),
     }
 }
 
-/// The events of an answer to a request with this body.
+/// Returns the streamed events of an answer to a request with this body.
 pub(super) fn events(api: ModelApi, answer: &Answer, body: &Json) -> Vec<Event> {
     match api {
         ModelApi::Chat => chat::events(answer, body),
@@ -33,7 +33,7 @@ pub(super) fn events(api: ModelApi, answer: &Answer, body: &Json) -> Vec<Event> 
     }
 }
 
-/// The answer as one JSON.
+/// Returns the answer as one JSON document.
 pub(super) fn whole(api: ModelApi, answer: &Answer, body: &Json) -> Json {
     match api {
         ModelApi::Chat => chat::whole(answer, body),
@@ -42,7 +42,7 @@ pub(super) fn whole(api: ModelApi, answer: &Answer, body: &Json) -> Json {
     }
 }
 
-/// The body of a failure with this status.
+/// Returns the body of an error response with this status.
 pub(super) fn failure(api: ModelApi, failure: &Failure, status: u16) -> Json {
     match api {
         ModelApi::Chat | ModelApi::Responses => chat::failure(failure, status),

@@ -1,57 +1,57 @@
-//! Why a model gave no whole answer, and whether asking again can help.
+//! Errors of models, and whether they can be retried.
 
 use std::time::Duration;
 
 use planrun_lang::types::{Auth, Denied, ErrorClass, Transient, Validation};
 use serde::{Deserialize, Serialize};
 
-/// What kind of failure it is.
+/// The kinds of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// Too many requests or tokens in a time.
+    /// Too many requests or tokens in a period.
     RateLimited,
-    /// A limit of time has passed; the message names which.
+    /// A timeout has expired; the message names it.
     Timeout,
-    /// The server is overloaded, or has broken down.
+    /// The server is overloaded or has failed.
     Unavailable,
-    /// No connection, or one that broke off.
+    /// No connection, or the connection was reset.
     Network,
     /// The key is missing or wrong.
     Authentication,
-    /// The key is right and may not do this.
+    /// The key is valid but not authorized.
     Authorization,
-    /// The account has nothing left to spend; waiting does not help.
+    /// The account has no credit left; waiting does not help.
     Quota,
-    /// The server does not take the request as it is.
+    /// The server rejects the request.
     InvalidRequest,
-    /// The messages are more than the model can read at once.
+    /// The messages exceed the context of the model.
     TooLong,
-    /// What came is no answer in the shape of the API, or more than is read.
+    /// The response does not conform to the API, or is larger than the limits.
     Protocol,
-    /// The project does not let the server be reached.
+    /// The project does not allow the server to be reached.
     Denied,
-    /// This machine cannot make a client.
+    /// The HTTP client cannot be created.
     Internal,
 }
 
-/// Why a model gave no whole answer. Secrets have been taken out of the message.
+/// Why a model gave no complete answer. Secrets are redacted in the message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct ModelError {
     pub kind: ErrorKind,
     /// One sentence for people.
     pub message: String,
-    /// The HTTP status of the answer, where it was one of failure.
+    /// The HTTP status of the error response, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// How long the server asks us to wait.
+    /// How long to wait, as requested by the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
 }
 
 impl ErrorKind {
-    /// The class of a step that fails with it.
+    /// Returns the error class of a step that fails with this error.
     #[must_use]
     pub fn class(self) -> ErrorClass {
         match self {
@@ -68,7 +68,7 @@ impl ErrorKind {
         }
     }
 
-    /// The kind of the failure of a call over HTTP.
+    /// Returns the kind of a failed HTTP call.
     pub(crate) fn of(class: &ErrorClass) -> Self {
         match class {
             ErrorClass::Transient(Transient::RateLimited) => Self::RateLimited,
@@ -90,7 +90,7 @@ impl ErrorKind {
 }
 
 impl ModelError {
-    /// A failure of which no answer says more.
+    /// Creates an error without a status or a requested wait.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -100,7 +100,7 @@ impl ModelError {
         }
     }
 
-    /// Whether the same request can have an answer later.
+    /// Returns true if the same request can succeed later.
     #[must_use]
     pub fn can_retry(&self) -> bool {
         matches!(self.kind.class(), ErrorClass::Transient(_))
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn kinds_are_classes_of_steps() {
-        let told = |kind: ErrorKind| {
+        let class_of = |kind: ErrorKind| {
             let class = kind.class().to_string();
             (class, ModelError::new(kind, "").can_retry())
         };
@@ -132,7 +132,7 @@ mod tests {
             (ErrorKind::Internal, "internal", false),
         ];
         for (kind, class, retry) in expected {
-            assert_eq!(told(kind), (class.to_owned(), retry), "{kind:?}");
+            assert_eq!(class_of(kind), (class.to_owned(), retry), "{kind:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A model: what it is asked, and what it answers part by part.
+//! The model trait, with requests and streamed answers.
 
 mod error;
 mod part;
@@ -12,8 +12,9 @@ pub use parts::{PartSender, Parts, next, produce};
 pub use request::{AnswerShape, Message, OfferedTool, Request, ToolCall, offered_name};
 pub use turn::{MAX_CALLS, Turn};
 
-/// Whoever answers requests in parts. To cancel, drop the stream.
+/// A model that answers requests in parts. Drop the stream to cancel a request.
 pub trait Model: Send + Sync {
-    /// The parts of the answer, in order, as they come; an error is the last item. Nothing happens before the stream is polled.
+    /// Returns the parts of the answer, in order, as they arrive; an error is the last item. The request starts when
+    /// the stream is first polled.
     fn answer(&self, request: Request) -> Parts;
 }

@@ -1,42 +1,42 @@
-//! The parts of an answer, as they come.
+//! The parts of a streamed answer.
 
 use planrun_tools::project::Price;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-/// What comes next of an answer.
+/// A part of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// What the model thinks goes on with this.
+    /// Text to append to the reasoning.
     Reasoning(String),
-    /// The text goes on with this; of an answer under a schema, its JSON.
+    /// Text to append to the answer; if the answer has a schema, its JSON.
     Text(String),
-    /// A fragment of a call of a tool.
+    /// A fragment of a tool call.
     Call {
-        /// Which call, from 0, in the order in which they began.
+        /// Index of the call, from 0, in the order in which calls start.
         index: usize,
         id: Option<String>,
         name: Option<String>,
-        /// The JSON of the arguments goes on with this.
+        /// Text to append to the JSON of the arguments.
         arguments: String,
     },
-    /// What the server wants to have back as it is with the next request, such as the signature of its reasoning.
+    /// Data to send back unchanged with the next request, such as the signature of the reasoning.
     Opaque(Json),
-    /// What was used so far: a later one replaces it.
+    /// The usage so far; replaces an earlier one.
     Usage(Usage),
     /// Why the model has stopped. Usage may still follow.
     Stop(StopReason),
 }
 
-/// Tokens.
+/// Numbers of tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// All that the model has read, those from a cache included.
+    /// All tokens that the model has read, including cached ones.
     pub input: u64,
-    /// All that it has written, its reasoning included.
+    /// All tokens that the model has written, including its reasoning.
     pub output: u64,
-    /// How many of those that it has read came from a cache.
+    /// Number of read tokens that came from a cache.
     #[serde(default)]
     pub cached: u64,
 }
@@ -45,20 +45,20 @@ pub struct Usage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It has said everything.
+    /// The answer is complete.
     End,
-    /// It waits for results of its calls.
+    /// The model waits for the results of its calls.
     Calls,
-    /// The answer is cut at the most tokens that were asked for, or that it can write.
+    /// The answer was cut off at the requested maximum number of tokens, or at that of the model.
     Length,
-    /// The server held something back, or the model refused.
+    /// The server withheld content, or the model refused.
     Refused,
-    /// Another reason, in the word of the server.
+    /// Another reason, in the server's vocabulary.
     Other(String),
 }
 
 impl Part {
-    /// Whether the model itself wrote it.
+    /// Returns true if the part is output of the model itself.
     #[must_use]
     pub fn is_token(&self) -> bool {
         match self {
@@ -69,7 +69,7 @@ impl Part {
 }
 
 impl Usage {
-    /// What it costs, in the currency of the price.
+    /// Returns the cost, in the currency of the price.
     #[must_use]
     #[expect(
         clippy::cast_precision_loss,

@@ -1,4 +1,4 @@
-//! Streams of parts, from work that goes on only while somebody reads them.
+//! Streams of parts, produced by work that only runs while the stream is polled.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -9,13 +9,13 @@ use tokio::sync::mpsc;
 
 use super::{ModelError, Part};
 
-/// The parts of an answer. Where it is dropped, the work behind it ends.
+/// The parts of an answer. Dropping the stream ends the work behind it.
 pub type Parts = Pin<Box<dyn Stream<Item = Result<Part, ModelError>> + Send>>;
 
-/// How many parts wait to be read before the work does.
+/// Number of unread parts after which the work pauses.
 const MAX_WAITING: usize = 16;
 
-/// Where work puts the parts of an answer.
+/// The sending side of a stream of parts.
 #[derive(Debug)]
 pub struct PartSender {
     parts: mpsc::Sender<Result<Part, ModelError>>,
@@ -23,21 +23,21 @@ pub struct PartSender {
 }
 
 impl PartSender {
-    /// Gives a part out, once there is room for it.
+    /// Sends a part, once there is room for it.
     pub async fn send(&mut self, part: Part) {
         self.sent = true;
-        // Who reads no more drops this work with the stream.
+        // A reader that stops drops this work together with the stream.
         let _ = self.parts.send(Ok(part)).await;
     }
 
-    /// Whether anything of the answer was given out.
+    /// Returns true if any part has been sent.
     #[must_use]
     pub fn has_sent(&self) -> bool {
         self.sent
     }
 }
 
-/// The parts that this work sends, and its error behind them.
+/// Returns the parts that `work` sends, followed by its error, if any.
 pub fn produce<W, F>(work: W) -> Parts
 where
     W: FnOnce(PartSender) -> F + Send + 'static,
@@ -60,7 +60,7 @@ where
     })
 }
 
-/// The next part; `None` at the end.
+/// Returns the next part; `None` at the end.
 pub async fn next(parts: &mut Parts) -> Option<Result<Part, ModelError>> {
     poll_fn(|context| parts.as_mut().poll_next(context)).await
 }

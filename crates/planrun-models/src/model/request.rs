@@ -1,9 +1,9 @@
-//! What a model is asked.
+//! Requests to a model.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-/// One request: the conversation so far, and how the model should go on.
+/// A request: the conversation so far, and the options for the answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Request {
@@ -11,14 +11,14 @@ pub struct Request {
     /// The tools that the model may call.
     pub tools: Vec<OfferedTool>,
     pub answer: AnswerShape,
-    /// Where it is missing, that of the configuration, else the server's own.
+    /// If missing, the temperature of the configuration, or else the server's default.
     pub temperature: Option<f64>,
-    /// The most tokens of the answer, its reasoning included; missing as above.
+    /// Maximum number of tokens of the answer, including its reasoning; defaults as for `temperature`.
     pub max_tokens: Option<u64>,
 }
 
 impl Request {
-    /// Puts the calls of the last message in other words, those by which they were understood.
+    /// Replaces the calls of the last message by the calls as they were interpreted.
     pub fn restate(&mut self, understood: Vec<ToolCall>) {
         if let Some(Message::Assistant { calls, .. }) = self.messages.last_mut() {
             *calls = understood;
@@ -36,7 +36,7 @@ pub enum Message {
     User {
         text: String,
     },
-    /// What the model said.
+    /// An answer of the model.
     Assistant {
         #[serde(default)]
         text: String,
@@ -44,11 +44,11 @@ pub enum Message {
         reasoning: String,
         #[serde(default)]
         calls: Vec<ToolCall>,
-        /// The opaque parts of its answer, in their order.
+        /// The opaque parts of the answer, in order.
         #[serde(default)]
         opaque: Vec<Json>,
     },
-    /// What came of a call.
+    /// The result of a tool call.
     Tool {
         /// The id of the call.
         call: String,
@@ -61,29 +61,29 @@ pub enum Message {
     },
 }
 
-/// A call that a model asks for.
+/// A tool call that a model requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub id: String,
     pub name: String,
-    /// As the model wrote it: JSON where it was careful.
+    /// The text that the model wrote, which may be invalid JSON.
     pub arguments: String,
 }
 
 /// A tool that a model may call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OfferedTool {
-    /// Most servers take letters, digits, `_` and `-`, at most 64.
+    /// Most servers accept letters, digits, `_` and `-`, at most 64.
     pub name: String,
     pub description: String,
-    /// The JSON Schema of its arguments, of an object.
+    /// The JSON Schema of its arguments, which is that of an object.
     pub parameters: Json,
 }
 
-/// The most characters of the name of a tool that servers take.
+/// Maximum length of a tool name that servers accept, in characters.
 const MAX_NAME: usize = 64;
 
-/// A name for a tool that servers take, and that is none of those which are taken already.
+/// Returns a name for a tool that servers accept and that is not taken yet.
 #[must_use]
 pub fn offered_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let plain = name.chars().map(|found| match found {
@@ -106,18 +106,19 @@ pub fn offered_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// What the answer has to be.
+/// The required form of the answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerShape {
     #[default]
     Text,
-    /// JSON under a schema, by what the API has for it. Servers differ in how well they keep to it: check what comes.
+    /// JSON that conforms to a schema, using the structured output of the API. Servers enforce it to different
+    /// degrees, so the answer must be validated.
     Json {
-        /// What the schema is called: letters, digits, `_` and `-`.
+        /// The name of the schema: letters, digits, `_` and `-`.
         name: String,
         schema: Json,
-        /// Whether the server must keep to the schema exactly; it takes fewer schemas then.
+        /// Whether the server must enforce the schema exactly, in which case it supports fewer schemas.
         strict: bool,
     },
 }

@@ -1,14 +1,14 @@
-//! A turn: the parts of an answer, put together.
+//! A turn: the assembled parts of an answer.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{Message, ModelError, Part, Parts, StopReason, ToolCall, Usage, next};
 
-/// The most calls of one turn.
+/// Maximum number of calls in one turn.
 pub const MAX_CALLS: usize = 128;
 
-/// What a model has said in one turn, as far as it has come.
+/// The output of a model in one turn, as far as it has arrived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Turn {
@@ -17,17 +17,17 @@ pub struct Turn {
     /// The calls, in the order of their index.
     pub calls: Vec<ToolCall>,
     pub opaque: Vec<Json>,
-    /// Missing where the server did not tell it.
+    /// `None` if the server did not report it.
     pub usage: Option<Usage>,
-    /// Missing where the answer has not ended.
+    /// `None` if the answer has not ended.
     pub stop: Option<StopReason>,
 }
 
 impl Turn {
-    /// The whole of an answer.
+    /// Collects a whole answer.
     ///
     /// # Errors
-    /// What ended it early. Who wants what had come until then adds the parts one by one.
+    /// Returns the error that ended the answer early. To keep the parts before it, use [`Self::add`].
     pub async fn collect(mut parts: Parts) -> Result<Self, ModelError> {
         let mut turn = Self::default();
         while let Some(part) = next(&mut parts).await {
@@ -36,8 +36,8 @@ impl Turn {
         Ok(turn)
     }
 
-    /// Adds what has come: texts and arguments are joined, a name replaces the one before. Calls beyond [`MAX_CALLS`] are
-    /// left out; readers of answers refuse them.
+    /// Adds a part: texts and arguments are appended, a name replaces the previous one. Calls beyond [`MAX_CALLS`]
+    /// are dropped; the readers of answers reject them.
     pub fn add(&mut self, part: Part) {
         match part {
             Part::Reasoning(delta) => self.reasoning.push_str(&delta),
@@ -74,7 +74,7 @@ impl Turn {
         }
     }
 
-    /// The turn as a message of the next request.
+    /// Converts the turn to a message for the next request.
     #[must_use]
     pub fn into_message(self) -> Message {
         Message::Assistant {

@@ -1,4 +1,4 @@
-//! `ask`: a model that plays an agent chooses among the tools of that agent until it can answer.
+//! `ask`: a model that acts as an agent calls the tools of that agent until it can answer.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,18 +20,18 @@ use super::{MAX_REPAIRS, OpenModels};
 use crate::arguments::{Fault, ReadCall, calls};
 use crate::model::{Message, OfferedTool, ToolCall, offered_name};
 
-/// How often a model may call tools before it has to answer.
+/// Maximum number of rounds in which a model may call tools before it has to answer.
 pub const MAX_ROUNDS: usize = 16;
-/// The most calls of tools of one `ask`.
+/// Maximum number of tool calls of one `ask`.
 pub const MAX_CALLS_OF_ASK: usize = 64;
-/// The most of a result that a model gets to read, in bytes.
+/// Maximum size of a result that the model reads, in bytes.
 const MAX_RESULT_BYTES: usize = 32 * 1024;
 
-/// A model that plays an agent.
+/// A model that acts as an agent.
 pub(super) struct Ask {
     models: Arc<OpenModels>,
     context: Option<Arc<str>>,
-    /// By the names that the model calls them by.
+    /// The tools, by the names under which the model calls them.
     tools: Arc<BTreeMap<String, Tool>>,
 }
 
@@ -68,7 +68,7 @@ impl Transport for Ask {
                 tools: &tools,
                 request: &request,
                 calls: 0,
-                has_looked: false,
+                tool_answered: false,
             };
             let cancel = request.cancel.clone();
             let ended = cancel.run_until_cancelled(agent.answer()).await;
@@ -101,7 +101,7 @@ fn offer(name: &str, tool: &Tool) -> OfferedTool {
     }
 }
 
-/// One `ask` that goes on.
+/// An `ask` in progress.
 struct Agent<'a> {
     exchange: Exchange,
     models: &'a OpenModels,
@@ -109,7 +109,7 @@ struct Agent<'a> {
     request: &'a Request,
     calls: usize,
     /// Whether a tool has answered.
-    has_looked: bool,
+    tool_answered: bool,
 }
 
 impl Agent<'_> {
@@ -118,8 +118,8 @@ impl Agent<'_> {
         for _ in 0..MAX_ROUNDS {
             let turn = self.exchange.turn().await?;
             if turn.calls.is_empty() {
-                self.knows_what_it_says()?;
-                let why = match self.exchange.wanted.read(&turn.text) {
+                self.check_tool_answered()?;
+                let why = match self.exchange.expected.read(&turn.text) {
                     Ok(answer) => return Ok(answer),
                     Err(why) => why,
                 };
@@ -127,7 +127,7 @@ impl Agent<'_> {
                     return Err(self.exchange.gives_up(&why));
                 }
                 repairs += 1;
-                self.exchange.object(&why);
+                self.exchange.reject(&why);
             }
             for ReadCall { call, arguments } in self.read(turn.calls) {
                 let outcome = self.call(&call, arguments).await;
@@ -141,21 +141,21 @@ impl Agent<'_> {
                 });
             }
         }
-        let why = format!("it has not come to an answer in {MAX_ROUNDS} rounds");
+        let why = format!("it gave no answer in {MAX_ROUNDS} rounds");
         Err(self.exchange.gives_up(&why))
     }
 
-    /// Who is asked to look has to: what it says without that is no answer.
-    fn knows_what_it_says(&self) -> Result<(), CallError> {
-        if self.has_looked || self.request.signature.kind != CallKind::ReadOnlyAgent {
+    /// Returns an error if a read-only agent answers without having called a tool: such an answer has no basis.
+    fn check_tool_answered(&self) -> Result<(), CallError> {
+        if self.tool_answered || self.request.signature.kind != CallKind::ReadOnlyAgent {
             return Ok(());
         }
-        let message = "it answered without having looked: none of its tools has told it anything";
+        let message = "it answered without evidence: none of its tools has returned a result";
         let class = ErrorClass::Validation(Validation::Result);
         Err(CallError::new(class, message, Sent::No))
     }
 
-    /// The calls of a turn with their arguments, several of one call taken apart.
+    /// Parses the arguments of the calls of a turn; a call with several argument objects becomes several calls.
     fn read(&mut self, written: Vec<ToolCall>) -> Vec<ReadCall> {
         let host = self.models.models.host();
         let read = written.into_iter().flat_map(|call| {
@@ -171,7 +171,7 @@ impl Agent<'_> {
         read
     }
 
-    /// What the model gets to read of a call.
+    /// Makes a call, and returns its result or error as text for the model.
     async fn call(
         &mut self,
         call: &ToolCall,
@@ -180,14 +180,14 @@ impl Agent<'_> {
         let Some(tool) = self.tools.get(&call.name) else {
             let known: Vec<&str> = self.tools.keys().map(String::as_str).collect();
             return Err(format!(
-                "there is no tool `{}`, but {}",
+                "there is no tool `{}`; available: {}",
                 call.name,
                 known.join(", ")
             ));
         };
         if self.calls == MAX_CALLS_OF_ASK {
             return Err(format!(
-                "no more than {MAX_CALLS_OF_ASK} calls may be made; answer now"
+                "at most {MAX_CALLS_OF_ASK} calls can be made; answer now"
             ));
         }
         self.calls += 1;
@@ -206,7 +206,7 @@ impl Agent<'_> {
             cancel: self.request.cancel.clone(),
         };
         let outcome = tool.transport.call(request).outcome().await;
-        self.has_looked |= match &outcome {
+        self.tool_answered |= match &outcome {
             Ok(_) => true,
             Err(error) => error.sent == Sent::Answered,
         };
@@ -217,7 +217,7 @@ impl Agent<'_> {
     }
 }
 
-/// The arguments that a model gives, as the tool takes them.
+/// Converts the arguments that a model gives to those of the tool, and validates them.
 fn arguments(
     mut given: Map<String, Json>,
     signature: &Signature,
@@ -236,7 +236,7 @@ fn arguments(
         .map_err(|mismatch| format!("the arguments do not fit: {mismatch}"))
 }
 
-/// As much of an answer as a model gets to read.
+/// Returns the answer as text, truncated for the model.
 fn shortened(answer: Answer) -> String {
     let mut text = match answer {
         Answer::Value(Value::String(text)) => text.to_string(),
@@ -246,7 +246,7 @@ fn shortened(answer: Answer) -> String {
     if text.len() > MAX_RESULT_BYTES {
         let all = text.len();
         text.truncate(text.floor_char_boundary(MAX_RESULT_BYTES));
-        let _ = write!(text, "… (cut: {all} bytes in all)");
+        let _ = write!(text, "… (truncated: {all} bytes in total)");
     }
     text
 }

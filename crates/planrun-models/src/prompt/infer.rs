@@ -39,7 +39,7 @@ async fn infer(models: &OpenModels, request: &Request, events: EventSender) -> C
     let mut repairs = 0;
     loop {
         let turn = exchange.turn().await?;
-        let why = match exchange.wanted.read(&turn.text) {
+        let why = match exchange.expected.read(&turn.text) {
             Ok(answer) => return Ok(answer),
             Err(why) => why,
         };
@@ -47,6 +47,6 @@ async fn infer(models: &OpenModels, request: &Request, events: EventSender) -> C
             return Err(exchange.gives_up(&why));
         }
         repairs += 1;
-        exchange.object(&why);
+        exchange.reject(&why);
     }
 }

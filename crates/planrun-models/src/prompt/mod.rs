@@ -1,9 +1,9 @@
-//! `infer` and `ask` of plans: prompts, as calls that the engine makes.
+//! `infer` and `ask` of plans: prompts that the engine executes as calls.
 
 mod ask;
 mod exchange;
+mod expected;
 mod infer;
-mod wanted;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,15 +17,15 @@ use infer::Infer;
 
 pub use ask::{MAX_CALLS_OF_ASK, MAX_ROUNDS};
 
-/// How often an answer that does not fit is given back to the model, with what is wrong with it.
+/// Maximum number of times that an invalid answer is returned to the model with a description of the error.
 pub const MAX_REPAIRS: usize = 2;
 
-/// The models of a project, as what answers the prompts of its plans.
+/// The models of a project, used to answer the prompts of its plans.
 pub struct PromptModels {
     models: Arc<OpenModels>,
 }
 
-/// The models that were asked stay open, so that their connections serve the next prompt.
+/// Opened models are kept, so that the next prompt reuses their connections.
 struct OpenModels {
     models: Models,
     open: Mutex<BTreeMap<Option<Arc<str>>, HttpModel>>,

@@ -1,4 +1,4 @@
-//! Chat completions, as `OpenAI` has them and others have taken them over, each a little differently.
+//! The chat completions API of `OpenAI`, including the variants of other servers.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -9,7 +9,8 @@ use crate::model::{
     Usage,
 };
 
-/// The one server that has another name for the most tokens: its newer models refuse the old one, which others know alone.
+/// The host of the only server that names the token limit `max_completion_tokens`: its newer models reject
+/// `max_tokens`, which is the only name that other servers know.
 const OPENAI: &str = "api.openai.com";
 
 pub(super) fn body(addressee: Addressee, request: &Request) -> Json {
@@ -62,7 +63,8 @@ fn message(message: &Message) -> Json {
             let mut message = json!({"role": "assistant", "content": content});
             if !calls.is_empty() {
                 message["tool_calls"] = calls.iter().map(call).collect();
-                // Servers that tell their reasoning want it back between calls and their results; others never see the word.
+                // Servers that return their reasoning require it back between calls and their results; others never
+                // receive this field.
                 if !reasoning.is_empty() {
                     message["reasoning_content"] = reasoning.as_str().into();
                 }
@@ -85,20 +87,20 @@ fn tool(tool: &OfferedTool) -> Json {
     }})
 }
 
-/// Reads the events of one answer.
+/// Decodes the events of one answer.
 #[derive(Default)]
 pub(super) struct ChatDecoder {
-    /// The calls, in the order in which they began.
-    calls: Vec<Begun>,
-    /// The call of the last fragment.
+    /// The calls, in the order in which they started.
+    calls: Vec<StartedCall>,
+    /// Index of the call of the last fragment.
     last: usize,
     stopped: bool,
     done: bool,
 }
 
-/// A call of which a fragment has come.
-struct Begun {
-    /// The index by which the server knows it.
+/// A call of which a fragment has arrived.
+struct StartedCall {
+    /// The index that the server gives it.
     key: u64,
     id: Option<String>,
 }
@@ -108,14 +110,14 @@ impl Decoder for ChatDecoder {
         let data = data.trim_ascii();
         if data == b"[DONE]" {
             self.done = true;
-            self.end_unsaid(parts);
+            self.add_missing_stop(parts);
             return Ok(());
         }
         if data.is_empty() {
             return Ok(());
         }
         let chunk: Json = serde_json::from_slice(data)
-            .map_err(|_| unreadable("an event of its answer is no JSON", data))?;
+            .map_err(|_| unreadable("an event of its answer is not valid JSON", data))?;
         self.read(&chunk, "delta", parts)
     }
 
@@ -129,7 +131,7 @@ impl Decoder for ChatDecoder {
             return Err(unreadable("its answer has no `choices`", text.as_bytes()));
         }
         self.read(body, "message", parts)?;
-        self.end_unsaid(parts);
+        self.add_missing_stop(parts);
         Ok(())
     }
 
@@ -143,16 +145,16 @@ impl Decoder for ChatDecoder {
 }
 
 impl ChatDecoder {
-    /// A chunk of a stream, or a whole answer: they differ in the word under which what is said stands.
-    fn read(&mut self, chunk: &Json, said: &str, parts: &mut Vec<Part>) -> Result<(), ModelError> {
+    /// Reads a chunk of a stream or a whole answer. They differ in the field that holds the content.
+    fn read(&mut self, chunk: &Json, field: &str, parts: &mut Vec<Part>) -> Result<(), ModelError> {
         if has_error(chunk) {
             return Err(in_stream(chunk));
         }
         let choices = chunk.get("choices").and_then(Json::as_array);
         let first = |choice: &&Json| choice.get("index").and_then(Json::as_u64).unwrap_or(0) == 0;
         for choice in choices.into_iter().flatten().filter(first) {
-            if let Some(said) = choice.get(said) {
-                self.said(said, parts);
+            if let Some(content) = choice.get(field) {
+                self.add_content(content, parts);
             }
             if let Some(reason) = choice.get("finish_reason").and_then(Json::as_str)
                 && !self.stopped
@@ -165,13 +167,13 @@ impl ChatDecoder {
         Ok(())
     }
 
-    fn said(&mut self, said: &Json, parts: &mut Vec<Part>) {
-        let text = |name: &str| said.get(name)?.as_str().filter(|text| !text.is_empty());
+    fn add_content(&mut self, content: &Json, parts: &mut Vec<Part>) {
+        let text = |name: &str| content.get(name)?.as_str().filter(|text| !text.is_empty());
         let reasoning = text("reasoning_content").or_else(|| text("reasoning"));
         parts.extend(reasoning.map(|delta| Part::Reasoning(delta.to_owned())));
-        let content = text("content").or_else(|| text("refusal"));
-        parts.extend(content.map(|delta| Part::Text(delta.to_owned())));
-        let calls = said.get("tool_calls").and_then(Json::as_array);
+        let answer = text("content").or_else(|| text("refusal"));
+        parts.extend(answer.map(|delta| Part::Text(delta.to_owned())));
+        let calls = content.get("tool_calls").and_then(Json::as_array);
         let calls = calls.map(Vec::as_slice).unwrap_or_default();
         for (position, fragment) in calls.iter().enumerate() {
             let part = self.fragment(fragment, position, calls.len());
@@ -179,8 +181,8 @@ impl ChatDecoder {
         }
     }
 
-    /// A fragment of a call. Its index is missing from some servers, and others give the same one to several calls, each with
-    /// an id and a name of its own.
+    /// Reads a fragment of a call. Some servers omit its index; others give the same index to several calls, each
+    /// with its own id and name.
     fn fragment(&mut self, fragment: &Json, position: usize, of: usize) -> Part {
         let function = fragment.get("function").unwrap_or(&Json::Null);
         let text = |json: &Json, name: &str| {
@@ -190,14 +192,14 @@ impl ChatDecoder {
         let (id, name) = (text(fragment, "id"), text(function, "name"));
         let arguments = match function.get("arguments") {
             Some(Json::String(text)) => text.clone(),
-            // Some servers send the arguments themselves, and not their text.
+            // Some servers send the arguments as an object instead of text.
             Some(object @ Json::Object(_)) => object.to_string(),
             Some(_) | None => String::new(),
         };
         let written = fragment.get("index").and_then(Json::as_u64);
         let continues = written.is_none() && of == 1 && id.is_none() && name.is_none();
         let key = written.unwrap_or(position as u64);
-        let is_it = |begun: &Begun| {
+        let is_it = |begun: &StartedCall| {
             let other = id.is_some() && begun.id.is_some() && begun.id != id && name.is_some();
             continues || (begun.key == key && !other)
         };
@@ -208,10 +210,10 @@ impl ChatDecoder {
         };
         let index = known.unwrap_or(self.calls.len());
         self.last = index;
-        // What is beyond the most calls is refused by whoever reads this.
+        // The reader rejects calls beyond the maximum.
         if known.is_none() && index < MAX_CALLS {
             let id = id.clone();
-            self.calls.push(Begun { key, id });
+            self.calls.push(StartedCall { key, id });
         }
         Part::Call {
             index,
@@ -221,8 +223,8 @@ impl ChatDecoder {
         }
     }
 
-    /// Why the model has stopped, where the server has not said it.
-    fn end_unsaid(&mut self, parts: &mut Vec<Part>) {
+    /// Adds a stop reason if the server has not sent one.
+    fn add_missing_stop(&mut self, parts: &mut Vec<Part>) {
         if !std::mem::replace(&mut self.stopped, true) {
             parts.push(Part::Stop(self.stop("stop")));
         }
@@ -230,7 +232,7 @@ impl ChatDecoder {
 
     fn stop(&self, reason: &str) -> StopReason {
         match reason {
-            // Some servers say so even where the model waits for results.
+            // Some servers send this even if the model waits for results.
             "stop" if !self.calls.is_empty() => StopReason::Calls,
             "stop" => StopReason::End,
             "tool_calls" | "function_call" => StopReason::Calls,
@@ -245,8 +247,8 @@ fn has_error(chunk: &Json) -> bool {
     chunk.get("error").is_some_and(|error| !error.is_null())
 }
 
-fn usage(told: &Json) -> Option<Usage> {
-    let count = |path: &str| told.pointer(path).and_then(Json::as_u64);
+fn usage(json: &Json) -> Option<Usage> {
+    let count = |path: &str| json.pointer(path).and_then(Json::as_u64);
     Some(Usage {
         input: count("/prompt_tokens")?,
         output: count("/completion_tokens").unwrap_or(0),
@@ -266,7 +268,7 @@ mod tests {
     use crate::model::{ErrorKind, Turn};
     use crate::wire::Reader;
 
-    /// What an answer comes to that comes in pieces of these sizes, over and over.
+    /// Reads an answer that arrives in pieces of these sizes, repeated.
     fn read(answer: &[u8], sizes: &[usize]) -> (Turn, Option<ModelError>) {
         let mut reader = Reader::new(ModelApi::Chat);
         let (mut parts, mut rest) = (Vec::new(), answer);
@@ -285,7 +287,7 @@ mod tests {
         (turn, ended.err())
     }
 
-    /// The stream of these chunks.
+    /// Returns the stream of these chunks.
     fn stream(chunks: &[Json]) -> String {
         let mut text = String::new();
         for chunk in chunks {
@@ -323,7 +325,7 @@ mod tests {
         let more = json!({"index": 0, "function": {"arguments": "{\"n\":1}"}});
         let several = called(&[calls(&json!([a, b])), calls(&json!([more]))]);
         assert_eq!(several, [call("a", "x", "{\"n\":1}"), call("b", "y", "{}")]);
-        // Without an index: one call in fragments, two whole ones in a chunk, and two in chunks of their own.
+        // Without an index: one call in fragments, two whole calls in one chunk, and two in separate chunks.
         let begin = json!({"id": "a", "function": {"name": "x", "arguments": "{"}});
         let end = json!({"function": {"arguments": "}"}});
         assert_eq!(
@@ -341,7 +343,7 @@ mod tests {
             ];
             assert_eq!(called(&apart), two);
         }
-        // Arguments that are no text, and a name that comes again.
+        // Arguments that are not text, and a missing id.
         let object = json!({"index": 0, "function": {"name": "x", "arguments": {"n": 1}}});
         assert_eq!(
             called(&[calls(&json!([object]))]),
@@ -478,7 +480,7 @@ mod tests {
         assert_eq!(body(addressee, &request)["max_completion_tokens"], 9);
     }
 
-    /// Anything that a chunk may say.
+    /// Generates any kind of chunk.
     fn chunk() -> impl Strategy<Value = Json> {
         let text = "[a-z\"\\\\ \n你😀]{0,12}";
         prop_oneof![

@@ -1,13 +1,13 @@
-//! What servers say of their failures, and what kind each is.
+//! Classifies the errors that servers report.
 
 use serde_json::Value as Json;
 
 use crate::model::{ErrorKind, ModelError};
 
-/// How much of what a server says is told, in characters.
-const MAX_TOLD: usize = 500;
+/// Maximum number of characters of a server's message that are reported.
+const MAX_MESSAGE_CHARS: usize = 500;
 
-/// Codes and types of errors by which servers name what a status alone does not tell.
+/// Error codes and types that are more specific than the status.
 const NAMED: &[(&str, ErrorKind)] = &[
     ("insufficient_quota", ErrorKind::Quota),
     ("billing_error", ErrorKind::Quota),
@@ -29,7 +29,7 @@ const NAMED: &[(&str, ErrorKind)] = &[
     ("model_not_found", ErrorKind::InvalidRequest),
 ];
 
-/// Words of messages about a conversation that is too long, from servers whose codes do not tell it.
+/// Phrases in messages about a conversation that is too long, from servers without a code for it.
 const TOO_LONG: [&str; 4] = [
     "maximum context length",
     "context window",
@@ -37,7 +37,7 @@ const TOO_LONG: [&str; 4] = [
     "prompt is too long",
 ];
 
-/// The failure of an answer with a status that is none of success.
+/// Returns the error of a response without a success status.
 #[must_use]
 pub fn failure(status: u16, body: &[u8]) -> ModelError {
     let json = serde_json::from_slice::<Json>(body).ok();
@@ -53,7 +53,7 @@ pub fn failure(status: u16, body: &[u8]) -> ModelError {
         400..=499 => ErrorKind::InvalidRequest,
         _ => ErrorKind::Protocol,
     };
-    // A status says more than a general word; of the words those count that tell kinds of one status apart.
+    // The status is more reliable than a general code, except for codes that distinguish errors with the same status.
     let kind = match json.as_ref().and_then(|json| named(json, &message)) {
         Some(kind @ (ErrorKind::Quota | ErrorKind::TooLong)) => kind,
         Some(_) | None => by_status,
@@ -69,38 +69,41 @@ pub fn failure(status: u16, body: &[u8]) -> ModelError {
     }
 }
 
-/// The failure that an event of a stream tells, or an answer whose status was one of success.
-pub(super) fn in_stream(told: &Json) -> ModelError {
-    let message = message(told).unwrap_or_else(|| told.to_string());
-    let code = inner(told).get("code").and_then(Json::as_u64);
+/// Returns the error that an event of a stream, or an answer with a success status, describes.
+pub(super) fn in_stream(json: &Json) -> ModelError {
+    let message = message(json).unwrap_or_else(|| json.to_string());
+    let code = inner(json).get("code").and_then(Json::as_u64);
     let status = code.and_then(|code| u16::try_from(code).ok());
     if let Some(status) = status.filter(|status| (400..=599).contains(status)) {
-        return failure(status, told.to_string().as_bytes());
+        return failure(status, json.to_string().as_bytes());
     }
-    let kind = named(told, &message).unwrap_or(ErrorKind::Unavailable);
-    ModelError::new(kind, format!("it failed in its answer: {}", cut(&message)))
+    let kind = named(json, &message).unwrap_or(ErrorKind::Unavailable);
+    ModelError::new(
+        kind,
+        format!("it reported an error in its answer: {}", cut(&message)),
+    )
 }
 
-/// A failure to read what came, with some of it.
-pub(super) fn unreadable(what: &str, came: &[u8]) -> ModelError {
-    let came = cut(&String::from_utf8_lossy(came));
-    ModelError::new(ErrorKind::Protocol, format!("{what}: {came}"))
+/// Returns the error about an unreadable answer, with an excerpt of it.
+pub(super) fn unreadable(what: &str, received: &[u8]) -> ModelError {
+    let received = cut(&String::from_utf8_lossy(received));
+    ModelError::new(ErrorKind::Protocol, format!("{what}: {received}"))
 }
 
-fn inner(told: &Json) -> &Json {
-    told.get("error").unwrap_or(told)
+fn inner(json: &Json) -> &Json {
+    json.get("error").unwrap_or(json)
 }
 
-fn message(told: &Json) -> Option<String> {
-    let inner = inner(told);
+fn message(json: &Json) -> Option<String> {
+    let inner = inner(json);
     let text = |json: &Json| json.as_str().map(str::to_owned);
     let names = ["message", "detail", "reason"];
     let under = |json: &Json| names.iter().find_map(|name| text(json.get(name)?));
     text(inner).or_else(|| under(inner))
 }
 
-fn named(told: &Json, message: &str) -> Option<ErrorKind> {
-    let words = ["code", "type"].map(|name| inner(told).get(name).and_then(Json::as_str));
+fn named(json: &Json, message: &str) -> Option<ErrorKind> {
+    let words = ["code", "type"].map(|name| inner(json).get(name).and_then(Json::as_str));
     let by_word = |word: &str| NAMED.iter().find(|(name, _)| *name == word);
     let kind = words.into_iter().flatten().find_map(by_word);
     let lower = message.to_lowercase();
@@ -112,10 +115,10 @@ fn named(told: &Json, message: &str) -> Option<ErrorKind> {
     }
 }
 
-/// At most so much of what a server says that a person still reads it.
+/// Truncates a message of a server.
 fn cut(text: &str) -> String {
     let mut characters = text.trim().chars();
-    let mut cut: String = characters.by_ref().take(MAX_TOLD).collect();
+    let mut cut: String = characters.by_ref().take(MAX_MESSAGE_CHARS).collect();
     if characters.next().is_some() {
         cut.push('…');
     }
@@ -158,23 +161,26 @@ mod tests {
 
     #[test]
     fn messages_are_found_and_cut() {
-        let told = |body: &str| failure(400, body.as_bytes()).message;
+        let message_of = |body: &str| failure(400, body.as_bytes()).message;
         let prefix = "it answered with status 400";
-        assert_eq!(told(""), prefix);
+        assert_eq!(message_of(""), prefix);
         for body in [
             r#"{"error": {"message": "no"}}"#,
             r#"{"error": "no"}"#,
             r#"{"detail": "no"}"#,
             " no\n",
         ] {
-            assert_eq!(told(body), format!("{prefix}: no"));
+            assert_eq!(message_of(body), format!("{prefix}: no"));
         }
-        assert_eq!(told(&"é".repeat(9000)).chars().count(), prefix.len() + 503);
+        assert_eq!(
+            message_of(&"é".repeat(9000)).chars().count(),
+            prefix.len() + 503
+        );
     }
 
     #[test]
     fn errors_of_streams_have_kinds() {
-        let kind = |told: Json| in_stream(&told).kind;
+        let kind = |json: Json| in_stream(&json).kind;
         let overloaded = json!({"error": {"type": "overloaded_error", "message": "busy"}});
         assert_eq!(kind(overloaded), ErrorKind::Unavailable);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Messages, the API of `Anthropic`: content in blocks, and reasoning that is signed and wanted back.
+//! The messages API of `Anthropic`: content is in blocks, and signed reasoning has to be sent back.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -9,7 +9,7 @@ use crate::model::{
     Usage,
 };
 
-/// The most tokens of an answer where nobody says it: this API wants to be told.
+/// Maximum number of tokens of an answer if none is configured: this API requires a value.
 const MAX_TOKENS: u64 = 8192;
 
 pub(super) fn body(addressee: Addressee, request: &Request) -> Json {
@@ -40,8 +40,8 @@ pub(super) fn body(addressee: Addressee, request: &Request) -> Json {
     Json::Object(body)
 }
 
-/// The messages as turns: what comes from the same side one after the other is one message, since all results of calls have to be
-/// in the one behind them.
+/// Converts the messages to turns. Consecutive messages of the same role are merged, since all results of calls have
+/// to be in the message after them.
 fn messages(messages: &[Message]) -> Vec<Json> {
     let mut turns: Vec<(&str, Vec<Json>)> = Vec::new();
     for message in messages {
@@ -67,7 +67,7 @@ fn messages(messages: &[Message]) -> Vec<Json> {
                 calls,
                 opaque,
                 ..
-            } => ("assistant", said(text, calls, opaque)),
+            } => ("assistant", assistant_blocks(text, calls, opaque)),
         };
         match turns.last_mut() {
             Some((last, content)) if *last == role => content.extend(blocks),
@@ -80,7 +80,7 @@ fn messages(messages: &[Message]) -> Vec<Json> {
         .collect()
 }
 
-fn said(text: &str, calls: &[ToolCall], opaque: &[Json]) -> Vec<Json> {
+fn assistant_blocks(text: &str, calls: &[ToolCall], opaque: &[Json]) -> Vec<Json> {
     let own = |block: &&Json| is(block, "thinking") || is(block, "redacted_thinking");
     let mut blocks: Vec<Json> = opaque.iter().filter(own).cloned().collect();
     if !text.is_empty() {
@@ -102,17 +102,17 @@ fn tool(tool: &OfferedTool) -> Json {
     })
 }
 
-/// Reads the events of one answer.
+/// Decodes the events of one answer.
 #[derive(Default)]
 pub(super) struct MessagesDecoder {
     block: Block,
     calls: usize,
-    usage: Told,
+    usage: TokenCounts,
     stopped: bool,
     done: bool,
 }
 
-/// The block that is being written; one at a time is.
+/// The block being written; there is at most one at a time.
 #[derive(Default)]
 enum Block {
     #[default]
@@ -124,9 +124,9 @@ enum Block {
     Call(usize),
 }
 
-/// What was told of tokens so far.
+/// The token counts reported so far.
 #[derive(Default)]
-struct Told {
+struct TokenCounts {
     input: Option<u64>,
     written: u64,
     cached: u64,
@@ -140,7 +140,7 @@ impl Decoder for MessagesDecoder {
             return Ok(());
         }
         let event: Json = serde_json::from_slice(data)
-            .map_err(|_| unreadable("an event of its answer is no JSON", data))?;
+            .map_err(|_| unreadable("an event of its answer is not valid JSON", data))?;
         match event.get("type").and_then(Json::as_str).unwrap_or_default() {
             "message_start" => self.used(event.pointer("/message/usage"), parts),
             "content_block_start" => {
@@ -156,7 +156,7 @@ impl Decoder for MessagesDecoder {
             }
             "message_stop" => self.done = true,
             "error" => return Err(in_stream(&event)),
-            // A ping, or what is yet to come.
+            // A ping, or an event added in a later version of the API.
             _ => {}
         }
         Ok(())
@@ -193,7 +193,7 @@ impl Decoder for MessagesDecoder {
 }
 
 impl MessagesDecoder {
-    /// A block begins, perhaps with a part of what it says.
+    /// Starts a block, which may already have content.
     fn begin(&mut self, block: &Json, parts: &mut Vec<Part>) {
         let text = |name: &str| block.get(name).and_then(Json::as_str).unwrap_or_default();
         self.block = match block.get("type").and_then(Json::as_str) {
@@ -218,11 +218,11 @@ impl MessagesDecoder {
             }
             Some(_) | None => Block::Other,
         };
-        let said = [
+        let kinds = [
             ("text", Part::Text as fn(String) -> Part),
             ("thinking", Part::Reasoning),
         ];
-        for (name, part) in said.into_iter().filter(|(name, _)| is(block, name)) {
+        for (name, part) in kinds.into_iter().filter(|(name, _)| is(block, name)) {
             parts.extend(
                 Some(text(name))
                     .filter(|text| !text.is_empty())
@@ -251,7 +251,7 @@ impl MessagesDecoder {
         }
     }
 
-    /// A fragment of the arguments of the call that is being written.
+    /// Returns a fragment of the arguments of the current call; `None` if the current block is not a call.
     fn fragment(&self, arguments: &str) -> Option<Part> {
         match self.block {
             Block::Call(index) => Some(Part::Call {
@@ -278,21 +278,21 @@ impl MessagesDecoder {
         }
     }
 
-    /// Each count is the whole so far; what is missing stays as it was.
+    /// Updates the token counts. Each reported count is a running total; a missing one is unchanged.
     fn used(&mut self, usage: Option<&Json>, parts: &mut Vec<Part>) {
         let count = |name: &str| usage?.get(name)?.as_u64();
-        let told = &mut self.usage;
-        told.input = count("input_tokens").or(told.input);
-        told.written = count("cache_creation_input_tokens").unwrap_or(told.written);
-        told.cached = count("cache_read_input_tokens").unwrap_or(told.cached);
-        told.output = count("output_tokens").unwrap_or(told.output);
-        if let (Some(input), Some(_)) = (told.input, usage) {
+        let counts = &mut self.usage;
+        counts.input = count("input_tokens").or(counts.input);
+        counts.written = count("cache_creation_input_tokens").unwrap_or(counts.written);
+        counts.cached = count("cache_read_input_tokens").unwrap_or(counts.cached);
+        counts.output = count("output_tokens").unwrap_or(counts.output);
+        if let (Some(input), Some(_)) = (counts.input, usage) {
             parts.push(Part::Usage(Usage {
                 input: input
-                    .saturating_add(told.written)
-                    .saturating_add(told.cached),
-                output: told.output,
-                cached: told.cached,
+                    .saturating_add(counts.written)
+                    .saturating_add(counts.cached),
+                output: counts.output,
+                cached: counts.cached,
             }));
         }
     }

@@ -1,4 +1,4 @@
-//! The shapes of APIs: requests written, answers read, without a connection.
+//! The formats of model APIs: writes requests and reads answers, independent of a connection.
 
 mod chat;
 mod fault;
@@ -16,19 +16,19 @@ use crate::model::{ModelError, Part, Request};
 pub use fault::failure;
 pub use reader::{MAX_ANSWER_BYTES, MAX_EVENT_BYTES, Reader};
 
-/// Who is asked, as requests say it.
+/// The target of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Addressee<'a> {
-    /// The model's name at the server.
+    /// The name of the model at the server.
     pub model: &'a str,
-    /// Where requests go; a few servers have words of their own.
+    /// The URL of the requests; some servers use different field names.
     pub endpoint: &'a Url,
 }
 
-/// The headers that let a request in and say what it is. The key is marked as sensitive.
+/// Returns the headers for authentication and content type. The key is marked as sensitive.
 ///
 /// # Errors
-/// The key has characters that no header can have.
+/// Returns an error if the key has characters that a header cannot contain.
 pub fn headers(api: ModelApi, key: Option<&str>) -> Result<HeaderMap, InvalidHeaderValue> {
     let mut headers = HeaderMap::new();
     let json = HeaderValue::from_static("application/json");
@@ -49,19 +49,19 @@ pub fn headers(api: ModelApi, key: Option<&str>) -> Result<HeaderMap, InvalidHea
     Ok(headers)
 }
 
-/// Reads the events of a stream, or an answer that came as one.
+/// Decodes the events of a stream, or an answer that is not streamed.
 trait Decoder: Send {
     /// Adds the parts of an event.
     fn event(&mut self, data: &[u8], parts: &mut Vec<Part>) -> Result<(), ModelError>;
-    /// Adds the parts of an answer that is one JSON.
+    /// Adds the parts of an answer that is one JSON document.
     fn whole(&mut self, body: &Json, parts: &mut Vec<Part>) -> Result<(), ModelError>;
-    /// Whether the answer is complete, so that no more is read.
+    /// Returns true if the answer is complete, so that nothing more has to be read.
     fn is_complete(&self) -> bool;
-    /// The stream has ended: whether the answer has, too.
+    /// Ends the stream, and returns true if the answer is complete.
     fn end(&mut self, parts: &mut Vec<Part>) -> bool;
 }
 
-/// The body of a request whose answer is a stream.
+/// Returns the body of a request for a streamed answer.
 #[must_use]
 pub fn body(api: ModelApi, addressee: Addressee, request: &Request) -> Json {
     match api {
@@ -71,7 +71,8 @@ pub fn body(api: ModelApi, addressee: Addressee, request: &Request) -> Json {
     }
 }
 
-/// Where requests go: below a base address with or without its version, or at an address that names the endpoint itself.
+/// Returns the URL for requests. `base` is a base URL with or without an API version, or the URL of the endpoint
+/// itself.
 #[must_use]
 pub fn endpoint(api: ModelApi, base: &Url) -> Url {
     let path = match api {

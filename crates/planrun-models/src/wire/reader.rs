@@ -1,4 +1,5 @@
-//! Bytes of an answer to parts, however they are cut: events of a stream, or one JSON from a server that does not stream.
+//! Reads the bytes of an answer, in pieces of any size: the events of a stream, or one JSON document from a server
+//! that does not stream.
 
 use planrun_tools::project::ModelApi;
 use planrun_tools::tools::http::EventLines;
@@ -7,9 +8,9 @@ use super::fault::unreadable;
 use super::{Decoder, decoder};
 use crate::model::{ErrorKind, MAX_CALLS, ModelError, Part};
 
-/// A longer answer is refused, in bytes as they are sent.
+/// Maximum size of an answer as it is sent, in bytes.
 pub const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
-/// A longer event of a stream is refused.
+/// Maximum size of an event of a stream, in bytes.
 pub const MAX_EVENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// Reads one answer.
@@ -19,7 +20,7 @@ pub struct Reader {
     bytes: usize,
 }
 
-/// In which form an answer comes, which its first byte tells.
+/// The form of an answer, which is determined by its first byte.
 enum Form {
     Unknown,
     Events(EventLines),
@@ -27,7 +28,7 @@ enum Form {
 }
 
 impl Reader {
-    /// A reader of one answer in the shape of this API.
+    /// Returns a reader for one answer in the format of this API.
     #[must_use]
     pub fn new(api: ModelApi) -> Self {
         Self {
@@ -37,10 +38,10 @@ impl Reader {
         }
     }
 
-    /// Takes the bytes that come next, and adds the parts that they complete. What was added before an error counts.
+    /// Reads the next bytes, and adds the parts that they complete. Parts added before an error are valid.
     ///
     /// # Errors
-    /// What came is no answer, tells a failure, or is too large.
+    /// Returns an error if the bytes are not an answer, describe an error, or exceed the size limits.
     pub fn add(&mut self, bytes: &[u8], parts: &mut Vec<Part>) -> Result<(), ModelError> {
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > MAX_ANSWER_BYTES {
@@ -81,20 +82,20 @@ impl Reader {
         }
     }
 
-    /// Whether the answer is complete, so that nothing more has to be read.
+    /// Returns true if the answer is complete, so that nothing more has to be read.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.decoder.is_complete()
     }
 
-    /// No more bytes come.
+    /// Ends the answer, and adds the parts that are still missing.
     ///
     /// # Errors
-    /// The answer is not complete.
+    /// Returns an error if the answer is incomplete or invalid.
     pub fn end(&mut self, parts: &mut Vec<Part>) -> Result<(), ModelError> {
         if let Form::Whole(body) = &self.form {
             let json = serde_json::from_slice(body)
-                .map_err(|_| unreadable("its answer is no JSON", body))?;
+                .map_err(|_| unreadable("its answer is not valid JSON", body))?;
             let before = parts.len();
             self.decoder.whole(&json, parts)?;
             return check_calls(parts, before);
@@ -102,7 +103,7 @@ impl Reader {
         if self.decoder.is_complete() || self.decoder.end(parts) {
             return Ok(());
         }
-        let message = "its answer ended in the middle";
+        let message = "its answer ended prematurely";
         Err(ModelError::new(ErrorKind::Network, message))
     }
 }
@@ -112,7 +113,7 @@ fn too_large(what: &str, most: usize) -> ModelError {
     ModelError::new(ErrorKind::Protocol, message)
 }
 
-/// Refuses a call beyond the most that a turn can have, and takes it out.
+/// Rejects the first call beyond the maximum of a turn, and removes it and the parts after it.
 fn check_calls(parts: &mut Vec<Part>, from: usize) -> Result<(), ModelError> {
     let beyond = |part: &Part| match part {
         Part::Call { index, .. } => *index >= MAX_CALLS,

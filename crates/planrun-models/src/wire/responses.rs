@@ -1,4 +1,4 @@
-//! Responses, the newer API of `OpenAI`: items of input and output, and events with names. Nothing is stored at the server.
+//! The responses API of `OpenAI`: items of input and output, and named events. Nothing is stored on the server.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -37,7 +37,7 @@ pub(super) fn body(addressee: Addressee, request: &Request) -> Json {
     Json::Object(body)
 }
 
-/// The items of a message: one, but for what a model said.
+/// Returns the items of a message: one, or several for an answer of the model.
 fn items(message: &Message) -> Vec<Json> {
     match message {
         Message::System { text } => vec![json!({"role": "system", "content": text})],
@@ -79,10 +79,11 @@ fn tool(tool: &OfferedTool) -> Json {
     })
 }
 
-/// Reads the events of one answer.
+/// Decodes the events of one answer.
 #[derive(Default)]
 pub(super) struct ResponsesDecoder {
-    /// The calls in the order in which they began: the place of each in the output, and whether any of its arguments came.
+    /// The calls in the order in which they started: the output index of each, and whether any arguments have
+    /// arrived.
     calls: Vec<(u64, bool)>,
     refused: bool,
     done: bool,
@@ -95,7 +96,7 @@ impl Decoder for ResponsesDecoder {
             return Ok(());
         }
         let event: Json = serde_json::from_slice(data)
-            .map_err(|_| unreadable("an event of its answer is no JSON", data))?;
+            .map_err(|_| unreadable("an event of its answer is not valid JSON", data))?;
         let kind = event.get("type").and_then(Json::as_str).unwrap_or_default();
         let delta = || {
             event
@@ -118,7 +119,7 @@ impl Decoder for ResponsesDecoder {
                 parts.push(Part::Reasoning(delta().to_owned()));
             }
             "response.output_item.added" if is(item, "function_call") => {
-                // Of arguments that stand here already, the same come again.
+                // Arguments that are already present here are repeated by later events.
                 parts.push(self.begin(place, item, ""));
             }
             "response.function_call_arguments.delta" => {
@@ -130,7 +131,7 @@ impl Decoder for ResponsesDecoder {
             }
             "response.failed" => return Err(in_stream(event.get("response").unwrap_or(&event))),
             "error" => return Err(in_stream(&event)),
-            // What it says about events that other events say, and tools of the server's own.
+            // Events that repeat the content of others, and events of tools that the server runs.
             _ => {}
         }
         Ok(())
@@ -148,7 +149,7 @@ impl Decoder for ResponsesDecoder {
             for field in ["summary", "content"] {
                 let texts = item.get(field).and_then(Json::as_array);
                 for part in texts.into_iter().flatten() {
-                    self.said(part, parts);
+                    self.add_content(part, parts);
                 }
             }
             self.item_done(place as u64, item, parts);
@@ -167,8 +168,8 @@ impl Decoder for ResponsesDecoder {
 }
 
 impl ResponsesDecoder {
-    /// A part of an item of a whole answer.
-    fn said(&mut self, part: &Json, parts: &mut Vec<Part>) {
+    /// Adds a part of an item of an answer that is not streamed.
+    fn add_content(&mut self, part: &Json, parts: &mut Vec<Part>) {
         let text = |name: &str| part.get(name).and_then(Json::as_str).map(str::to_owned);
         match part.get("type").and_then(Json::as_str) {
             Some("output_text") => parts.extend(text("text").map(Part::Text)),
@@ -186,7 +187,7 @@ impl ResponsesDecoder {
     fn begin(&mut self, place: u64, item: &Json, arguments: &str) -> Part {
         let text = |name: &str| item.get(name).and_then(Json::as_str).map(str::to_owned);
         let index = self.calls.len();
-        // What is beyond the most calls is refused by whoever reads this.
+        // The reader rejects calls beyond the maximum.
         if index < MAX_CALLS {
             self.calls.push((place, !arguments.is_empty()));
         }
@@ -214,7 +215,8 @@ impl ResponsesDecoder {
         }
     }
 
-    /// An item is complete: its reasoning is kept for the next request, and a call that did not come in fragments has come now.
+    /// Ends an item: its reasoning is kept for the next request, and a call that did not arrive in fragments is
+    /// added.
     fn item_done(&mut self, place: u64, item: &Json, parts: &mut Vec<Part>) {
         let is_sealed = item.get("encrypted_content").is_some_and(Json::is_string);
         if is(item, "reasoning") && is_sealed {
@@ -255,8 +257,8 @@ fn is(item: &Json, kind: &str) -> bool {
     item.get("type").is_some_and(|own| own == kind)
 }
 
-fn usage(told: &Json) -> Option<Usage> {
-    let count = |path: &str| told.pointer(path).and_then(Json::as_u64);
+fn usage(json: &Json) -> Option<Usage> {
+    let count = |path: &str| json.pointer(path).and_then(Json::as_u64);
     Some(Usage {
         input: count("/input_tokens")?,
         output: count("/output_tokens").unwrap_or(0),

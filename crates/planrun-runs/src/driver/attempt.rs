@@ -1,4 +1,4 @@
-//! The conversation of one attempt with what it calls, driven to its end within its time.
+//! Drives one attempt at a call to its end, within its timeout.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,34 +16,35 @@ use tokio_util::sync::CancellationToken;
 
 use super::spans::ended;
 
-/// How long a transport gets to stop after a timeout, such as a program to die.
+/// Time for a transport to stop after a timeout, for example for a program to exit.
 pub(super) const CLEAN_UP: Duration = Duration::from_secs(2);
 
-/// What arrives from what was begun beside the run.
+/// A message to the driver from a task that it started.
 pub(super) enum DriverMessage {
     Input(Input),
-    /// The call of the step at this path goes on.
+    /// The call of the step at this path reports progress.
     Progress(Arc<str>, Progress),
-    /// The peer of an attempt wants to know something.
+    /// The peer of an attempt asks a question.
     Asked(CallId, Ask),
 }
 
-/// One attempt that goes on.
+/// One attempt in flight.
 pub(super) struct Attempt {
     pub call: CallId,
     pub path: Arc<str>,
     pub events: Events,
     pub cancel: CancellationToken,
-    /// How long it may take.
+    /// Maximum duration of the attempt.
     pub timeout: Duration,
     pub sender: mpsc::UnboundedSender<DriverMessage>,
 }
 
 impl Attempt {
-    /// Takes what the call tells, to its end. Time in which its peer waits for somebody's reply does not count.
+    /// Handles the events of the call until it ends. Time in which its peer waits for a reply does not count against
+    /// the timeout.
     pub(super) async fn drive(mut self) {
         let timeout = self.timeout;
-        // A bound that no clock reaches is none.
+        // A timeout beyond the range of the clock is no timeout.
         let mut deadline = runtime_now().checked_add(timeout);
         let mut asked: Option<Asked> = None;
         let outcome = loop {
@@ -64,7 +65,7 @@ impl Attempt {
                 biased;
                 event = self.events.next() => match event {
                     Some(CallEvent::Ask(ask)) if !waits => asked = Some(self.pass_on(ask)),
-                    // One question at a time: the peer hears that nobody answers this one.
+                    // Only one question at a time: this one stays unanswered.
                     Some(CallEvent::Ask(ask)) => drop(ask),
                     Some(CallEvent::Done(outcome)) => break Some(outcome),
                     Some(event) => self.report(event),
@@ -86,7 +87,7 @@ impl Attempt {
         self.send(DriverMessage::Input(Input::CallEnded { call, outcome }));
     }
 
-    /// Puts a question to whoever drives the run.
+    /// Passes a question to the driver.
     fn pass_on(&self, ask: Ask) -> Asked {
         let (passed, arrives) = Ask::new(ask.question().clone());
         self.send(DriverMessage::Asked(self.call, passed));
@@ -98,7 +99,8 @@ impl Attempt {
         }
     }
 
-    /// The time of the attempt is over. The transport cleans up; its end comes too late, and what it has used still counts.
+    /// Ends an attempt whose timeout has expired. The transport cleans up; its result comes too late, but its usage
+    /// still counts.
     async fn stop_late(&mut self, timeout: Duration) -> CallOutcome {
         self.cancel.cancel();
         let cleaned_up = async {
@@ -131,26 +133,26 @@ impl Attempt {
         }
     }
 
-    fn send(&self, news: DriverMessage) {
-        // The other end is gone only when the run is over.
-        let _ = self.sender.send(news);
+    fn send(&self, message: DriverMessage) {
+        // The receiver is gone only when the run has ended.
+        let _ = self.sender.send(message);
     }
 }
 
-/// A question of the peer, and where its reply arrives.
+/// A question of the peer, and the channel on which the reply arrives.
 struct Asked {
     ask: Ask,
     arrives: oneshot::Receiver<AskReply>,
     since: Instant,
 }
 
-/// The end of a call whose tool is nowhere.
+/// The error of a call whose tool has no known address.
 pub(super) fn unknown_place(tool: &str) -> CallError {
-    let message = format!("nothing tells where `{tool}` is; name its app file in `planrun.yaml`");
+    let message = format!("the address of `{tool}` is unknown; add its app file to `planrun.yaml`");
     CallError::new(ErrorClass::Internal, message, Sent::No)
 }
 
-/// The class of an attempt that took longer than its `timeout`.
+/// The error of an attempt that exceeded its timeout.
 fn timed_out(limit: Duration) -> CallError {
     CallError::new(
         ErrorClass::Transient(Transient::Timeout),

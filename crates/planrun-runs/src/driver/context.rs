@@ -1,4 +1,4 @@
-//! What a driver needs beside the plan and its inputs.
+//! What a driver needs in addition to the plan and its inputs.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -17,53 +17,53 @@ use super::early::Early;
 use super::observer::Observer;
 use crate::journal::{Log, ResultCache};
 
-/// What a run needs beside its plan.
+/// What a run needs in addition to its plan.
 pub struct Context<'a> {
     pub host: Arc<dyn Host>,
-    /// Every tool that the plan calls; the built-in ones get their permissions from the plan.
+    /// Every tool that the plan calls. The built-in ones get their permissions from the plan.
     pub tools: Arc<Catalog>,
-    /// The limit of what plans may reach: the project's; `None` where it sets none.
+    /// The project's limit on the permissions of plans; `None` if it sets none.
     pub limit: Option<Permissions>,
-    /// Where relative paths in permissions begin.
+    /// Folder that relative paths in permissions are resolved against.
     pub root: PathBuf,
-    /// Decides idempotency keys and jitter.
+    /// Seed of idempotency keys and jitter.
     pub run_id: String,
     pub defaults: Defaults,
     pub observer: &'a mut dyn Observer,
-    /// Fires when somebody stops the process: a run with a journal can go on later, any other ends.
+    /// Cancelled when the process is to stop: a run with a journal can be resumed later, any other ends.
     pub cancel: CancellationToken,
-    /// Where its events go; without one the run ends with its process.
+    /// Where events are written; without a log the run ends with its process.
     pub log: Option<Box<dyn Log>>,
-    /// Where results are kept that may be used again; without one every call is made.
+    /// Where results are cached; without a cache every call is made.
     pub cache: Option<Arc<dyn ResultCache>>,
-    /// What each statement of the plan means, by its name: what approvals are bound to. Without it they are bound to the
-    /// text of the whole plan.
+    /// The definition of each statement of the plan, by its name, to which approvals are bound. If it is empty, they
+    /// are bound to the text of the whole plan.
     pub definitions: BTreeMap<String, String>,
-    /// What somebody has to agree to before the run does anything.
+    /// What a person has to approve before the run does anything.
     pub approval: Option<Approval>,
-    /// What earlier processes of the run have written there.
-    pub past: Option<ReplayState>,
-    /// What another run has to give, so that it need not be done again.
+    /// The replay state, if earlier processes have driven the run.
+    pub replay: Option<ReplayState>,
+    /// Results of another run to copy.
     pub copies: Option<Copies>,
-    /// Somebody wants the run to go on, so what has failed is done again where the plan pauses for that.
+    /// Whether steps that are parked after a failure are retried.
     pub retries: bool,
-    /// Replays the recorded events and calls nothing.
+    /// Whether the recorded events are only replayed, without any calls.
     pub replay_only: bool,
-    /// Who answers what the plan asks people, while the process lives.
+    /// Answers, and who can be asked, while the process runs.
     pub answering: Answering,
-    /// In what order it takes what it may take in any.
+    /// The order in which the run takes what may be taken in any order.
     pub order: Order,
-    /// Who answers in place of the tools.
+    /// Answers in place of the tools.
     pub stand_in: Option<Arc<dyn StandIn>>,
-    /// Reads that begin before their plan is whole.
+    /// Reads that begin before their plan is complete.
     pub early: Option<Early>,
-    /// The step after which the process suspends the run; what that step does not need is not run.
+    /// The step after which the process suspends the run. Steps that it does not need are not run.
     pub until: Option<Until>,
 }
 
 impl<'a> Context<'a> {
-    /// What a run needs at least: it is not written down, nobody answers it, and relative paths begin in the current
-    /// folder.
+    /// Creates the minimal context: events are not recorded, nobody answers questions, and relative paths are resolved
+    /// against the current folder.
     pub fn new(
         host: Arc<dyn Host>,
         tools: Arc<Catalog>,
@@ -83,7 +83,7 @@ impl<'a> Context<'a> {
             cache: None,
             definitions: BTreeMap::new(),
             approval: None,
-            past: None,
+            replay: None,
             copies: None,
             retries: false,
             replay_only: false,
@@ -95,10 +95,10 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Takes out what decides how the run goes.
+    /// Takes the parts that configure the run itself.
     pub(super) fn take_setup(&mut self) -> Setup {
         let verifying = match (&self.early, self.stand_in.clone()) {
-            // Until the whole plan has ended, effects of another run that it goes on from are not verified.
+            // Until the whole plan has ended, the effects of the run that it is based on are not verified.
             (Some(Early::Begins(..)), _) => Verifying::Nothing,
             (_, Some(stand_in)) => Verifying::With(Box::new(move |tool| stand_in.verifies(tool))),
             (_, None) => Verifying::Everything,
@@ -108,7 +108,7 @@ impl<'a> Context<'a> {
             defaults: self.defaults.clone(),
             definitions: std::mem::take(&mut self.definitions),
             approval: self.approval.take(),
-            past: self.past.take(),
+            replay: self.replay.take(),
             copies: self.copies.take(),
             retries: self.retries,
             replay_only: self.replay_only,
@@ -124,17 +124,17 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Who answers what a plan asks, while the process lives.
+/// How the questions of a plan are answered while the process runs.
 #[derive(Default)]
 pub struct Answering {
-    /// Answers that were given before anything was asked.
+    /// Answers that were given in advance.
     pub answers: Vec<Given>,
-    /// Somebody who can be asked.
+    /// Passes questions to a person.
     pub asker: Option<Arc<dyn Asker>>,
 }
 
-/// Somebody who can be asked while the process lives.
+/// Passes questions to a person while the process runs.
 pub trait Asker: Send + Sync {
-    /// Asks. Without an answer this is not asked again in this process.
+    /// Asks a question. If there is no answer, it is not asked again in this process.
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>>;
 }

@@ -1,5 +1,5 @@
-//! Reads that begin before their plan is whole: a run of what is written so far begins them, and the run of the whole plan
-//! takes over their answers.
+//! Early reads: reads that begin before their plan is complete. A run of the incomplete plan begins them, and the run
+//! of the whole plan takes over their results.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -24,19 +24,20 @@ use tokio_util::task::TaskTracker;
 
 use super::attempt::CLEAN_UP;
 
-/// Reads that have begun and that nobody has taken over.
+/// Maximum number of early reads that have not been taken over.
 const MAX_READS: usize = 64;
-/// After so long, as where somebody thinks about an approval, an answer is too old to be taken over.
+/// Maximum age of a result that is taken over. Results become older, for example, while a person thinks about an
+/// approval.
 const MAX_AGE: Duration = Duration::from_mins(1);
 
-/// Reads that have begun early, by the paths of their steps.
+/// Early reads, by the paths of their steps.
 #[derive(Default)]
 pub struct EarlyReads {
     begun: Mutex<HashMap<Arc<str>, EarlyRead>>,
     tasks: TaskTracker,
 }
 
-/// One read that has begun early. It is stopped where this is dropped.
+/// One early read, which is stopped when this is dropped.
 struct EarlyRead {
     signature: Arc<Signature>,
     arguments: Value,
@@ -44,7 +45,8 @@ struct EarlyRead {
     _stops: DropGuard,
 }
 
-/// How an early read has ended, once it has. It never does where it asks something: then whoever needs it calls by itself.
+/// The result of an early read, when it has ended. A read that asks a question never has one; the step then makes its
+/// own call.
 type Arriving = watch::Receiver<Option<Arrived>>;
 
 #[derive(Clone)]
@@ -54,23 +56,23 @@ struct Arrived {
     at: Instant,
 }
 
-/// What early reads are for a run.
+/// The role of a run with respect to early reads.
 #[derive(Clone)]
 pub enum Early {
-    /// It begins them, and makes no other call: those never answer. All of them end with the token.
+    /// It begins early reads and makes no other calls, which never return. All of them end when the token is cancelled.
     Begins(Arc<EarlyReads>, CancellationToken),
-    /// It takes over those that its steps would make.
+    /// It takes over the reads that its steps would make.
     TakesOver(Arc<EarlyReads>),
 }
 
 impl Early {
-    /// What a run calls in place of a tool.
+    /// Returns the transport that a run calls in place of a tool.
     pub(super) fn over(
         &self,
         signature: &Signature,
         tool: Arc<dyn Transport>,
     ) -> Arc<dyn Transport> {
-        // What is said to a model costs tokens, and a plan that turns out wrong would have spent them in vain.
+        // Prompts cost tokens, which would be wasted if the plan turns out to be wrong.
         let is_early = matches!(signature.kind, CallKind::Tool | CallKind::Skill)
             && signature.effect.is_read_only();
         match self {
@@ -93,7 +95,7 @@ impl EarlyReads {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a read, unless it has begun; nothing where there are too many.
+    /// Begins a read, unless it has begun; `None` if there are too many.
     fn begin(&self, request: Request, tool: &dyn Transport) -> Option<Arriving> {
         let mut begun = self.begun();
         if let Some(known) = begun.get(&request.path).filter(|read| read.is_of(&request)) {
@@ -117,11 +119,11 @@ impl EarlyReads {
                 tokio::time::sleep(CLEAN_UP).await;
             };
             tokio::select! {
-                arrived = hear(conversation) => drop(sender.send(arrived)),
+                arrived = collect(conversation) => drop(sender.send(arrived)),
                 () = stopped => {}
             }
         });
-        // One of this step with other arguments is of no use any more.
+        // An earlier read of this step with other arguments is not needed any more.
         begun.insert(
             path,
             EarlyRead {
@@ -134,13 +136,13 @@ impl EarlyReads {
         Some(arriving)
     }
 
-    /// The read that a request would make, where it has begun and is not too old.
+    /// Takes the read for a request, if it has begun and is not too old.
     fn take_over(&self, request: &Request) -> Option<EarlyRead> {
         let read = self.begun().remove(&request.path)?;
         (read.is_of(request) && !read.is_old()).then_some(read)
     }
 
-    /// Stops what nobody has taken over, and waits for it.
+    /// Stops the reads that were not taken over, and waits for them.
     pub async fn close(&self) {
         self.begun().clear();
         self.tasks.close();
@@ -163,8 +165,8 @@ impl EarlyRead {
     }
 }
 
-/// How a conversation ends in which nobody can be asked; nothing where somebody is.
-async fn hear(conversation: Conversation) -> Option<Arrived> {
+/// Returns the result of a conversation that asks no question; `None` if it asks one.
+async fn collect(conversation: Conversation) -> Option<Arrived> {
     let mut used = Usage::default();
     let outcome = match conversation {
         Conversation::Now(outcome) => outcome,
@@ -181,13 +183,13 @@ async fn hear(conversation: Conversation) -> Option<Arrived> {
     Some(Arrived { outcome, used, at })
 }
 
-/// What has arrived; nothing where it never comes.
+/// Waits for the result of a read; `None` if there will be none.
 async fn arrival(mut arriving: Arriving) -> Option<Arrived> {
     let arrived = arriving.wait_for(Option::is_some).await.ok()?;
     arrived.clone()
 }
 
-/// A tool of a run that begins early reads; nothing where it is none that may be called.
+/// A tool of a run that begins early reads; `reads` is `None` if the tool must not be called.
 struct Begins {
     reads: Option<Arc<EarlyReads>>,
     end: CancellationToken,
@@ -207,7 +209,7 @@ impl Transport for Begins {
                 {
                     return arrived.outcome;
                 }
-                // What becomes of a failure is for the whole plan to say.
+                // Failures are left to the run of the whole plan.
                 pending().await
             };
             tokio::select! {
@@ -229,7 +231,7 @@ impl Transport for Begins {
 }
 
 fn stopped() -> CallError {
-    CallError::new(ErrorClass::Cancelled, "the call was stopped", Sent::Maybe)
+    CallError::new(ErrorClass::Cancelled, "the call was cancelled", Sent::Maybe)
 }
 
 /// A tool whose reads may have begun early.
@@ -245,7 +247,7 @@ impl Transport for TakesOver {
         };
         let cancel = request.cancel.clone();
         let arrives = async move {
-            // It is stopped where nobody waits for it any more.
+            // The read is stopped when nothing waits for it any more.
             let EarlyRead {
                 arriving, _stops, ..
             } = read;
@@ -270,11 +272,11 @@ impl Transport for TakesOver {
     }
 }
 
-/// The events of a read that has begun early; where that has come to nothing, of the call itself.
+/// The events of an early read; if it has no result, those of the call itself.
 enum TakenOver {
     Waits {
         arrives: BoxFuture<'static, Result<Option<Arrived>, CallError>>,
-        /// `None` once it is made.
+        /// `None` after the call was made.
         call: Option<(Arc<dyn Transport>, Request)>,
     },
     Calls(Events),

@@ -1,4 +1,4 @@
-//! Drives runs: a driver carries out what the state machine of a run wants done.
+//! Drives runs: a driver carries out the commands of the state machine of a run.
 
 mod attempt;
 mod context;

@@ -1,4 +1,4 @@
-//! Who listens to a run while it goes on.
+//! Observers of a run.
 
 use planrun_lang::sema::{BlockId, NodeId, Plan};
 
@@ -6,34 +6,34 @@ use planrun_core::journal::{AnswerError, Event};
 use planrun_core::run::Reached;
 use planrun_tools::tools::Progress;
 
-/// Who listens. Called while the run is driven, so it must not block.
+/// Observes a run. Called while the run is driven, so it must not block.
 pub trait Observer: Send {
     fn observe(&mut self, event: &Event);
 
-    /// A call says how far it has come. Its message is text from outside, and may hold secrets of the run.
+    /// A call reports progress. The message is text from outside, and may contain secrets of the run.
     fn progressed(&mut self, _path: &str, _progress: &Progress) {}
 
-    /// Somebody answered, and the answer cannot be taken.
+    /// An answer was refused.
     fn refused(&mut self, _error: &AnswerError) {}
 
-    /// Nothing more happens until something outside does: the moment to pass on what was kept back.
+    /// Nothing more happens before an input from outside. Buffered output can be flushed now.
     fn idle(&mut self) {}
 
-    /// Whether it wants events at all; asked once, before the run begins.
+    /// Returns true if the observer wants events. Called once, before the run begins.
     fn observes(&self) -> bool {
         true
     }
 
-    /// Whether it wants [`Self::reached`]; asked once, before the run begins.
+    /// Returns true if the observer wants [`Self::reached`]. Called once, before the run begins.
     fn watches(&self) -> bool {
         false
     }
 
-    /// A statement of the plan, or of one that it calls, has been decided in a way that no event records.
+    /// A statement of the plan, or of one that it calls, has reached a coverage point, which no event records.
     fn reached(&mut self, _plan: &Plan, _block: BlockId, _node: NodeId, _what: &Reached) {}
 }
 
-/// Nobody listens.
+/// An observer that ignores everything.
 pub struct Silence;
 
 impl Observer for Silence {

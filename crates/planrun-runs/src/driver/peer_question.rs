@@ -1,4 +1,5 @@
-//! What a peer asks in the middle of a call, as a form for people, and their answer as the peer wants it.
+//! Converts questions that a peer asks during a call to forms for people, and their answers to the JSON that the peer
+//! expects.
 
 use std::sync::Arc;
 
@@ -9,14 +10,14 @@ use planrun_lang::value::{Key, Map, Value};
 use planrun_tools::tools::Ask;
 use serde_json::{Value as Json, json};
 
-/// The name of the only field where the answer is no object.
+/// Name of the only field if the answer is not an object.
 const VALUE: &str = "value";
 
 /// A question of a peer that waits for its reply.
 pub(super) struct OpenAsk {
     ask: Ask,
     fields: Vec<Field>,
-    /// Whether the answer is an object with the fields, not the value of the only one.
+    /// Whether the answer is an object of the fields, instead of the value of the only field.
     is_object: bool,
 }
 
@@ -25,13 +26,13 @@ struct Field {
     form: FormField,
     ty: Type,
     required: bool,
-    /// What stands in it before anybody has answered.
+    /// The prefilled value.
     prefilled: Option<Value>,
 }
 
 impl OpenAsk {
-    /// A JSON Schema with `properties` is a form with a field for each of them; any other is a form with the field
-    /// `value`.
+    /// Creates a form from the question's JSON Schema: with a field for each of its `properties`, or with the single
+    /// field `value` if it has none.
     pub(super) fn new(ask: Ask) -> Self {
         let schema = ask.question().schema();
         let properties = schema.get("properties").and_then(Json::as_object);
@@ -78,12 +79,12 @@ impl OpenAsk {
                 self.ask.answer(content);
             }
             PeerReply::Declined => self.ask.decline(),
-            // A question that is dropped stays unanswered.
+            // Dropping the question leaves it unanswered.
             PeerReply::Unanswered => {}
         }
     }
 
-    /// What people gave, in JSON; fields that may be left out and were are not there.
+    /// Encodes the answer of a person as JSON. Optional fields without a value are left out.
     fn content(&self, given: &Value) -> Json {
         let value = |field: &Field| {
             let value = given.get(&field.form.name).unwrap_or(&Value::Null);
@@ -121,7 +122,7 @@ impl Field {
                 .map(Into::into),
             ty: from_schema(&asked).to_string(),
             schema: asked,
-            // A null is left out of the answer, and no contract speaks of it.
+            // A null is left out of the answer, so no contract applies to it.
             contracts: vec![schema.clone()],
             secret,
             ..FormField::plain(name, &ty)

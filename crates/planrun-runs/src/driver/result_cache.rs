@@ -1,4 +1,5 @@
-//! Results that may be used again: looked up and kept beside the run, since a store waits for its disk, and in the order of the run.
+//! The result cache of a run. Results are looked up and stored in the background, because a store waits for its disk,
+//! but in the order of the run.
 
 use std::sync::Arc;
 
@@ -12,14 +13,14 @@ use super::attempt::DriverMessage;
 use crate::journal::store::{Digest, JournalError};
 use crate::journal::{CachedResult, ResultCache};
 
-/// The cache of a run. A look-up waits for every result that the run has given before it, so it finds them.
+/// The cache of a run. A lookup waits for every result that the run has stored before it, and so finds them.
 pub(super) struct RunCache {
     cache: Option<Arc<dyn ResultCache>>,
     run: Arc<str>,
     worker: Option<Worker>,
 }
 
-/// Does one job after another, where it may wait for a disk.
+/// Performs one job after another; a job may wait for a disk.
 struct Worker {
     jobs: mpsc::UnboundedSender<Job>,
     task: JoinHandle<()>,
@@ -42,7 +43,7 @@ impl RunCache {
         }
     }
 
-    /// Looks for an earlier result. A cache that cannot be read has none: the call is made then.
+    /// Looks for a cached result. If the cache cannot be read, the call is made.
     pub(super) fn recall(
         &mut self,
         call: CallId,
@@ -52,7 +53,7 @@ impl RunCache {
     ) {
         let (cache, sender) = (self.cache.clone(), sender.clone());
         let answer = move |found| {
-            // The other end is gone only when the run is over.
+            // The receiver is gone only when the run has ended.
             let _ = sender.send(DriverMessage::Input(Input::Recalled { call, found }));
         };
         let (Some(cache), Some(cacheable)) = (cache, cacheable) else {
@@ -68,7 +69,7 @@ impl RunCache {
         });
     }
 
-    /// Keeps a result. One that cannot be written is not there the next time, and that is all.
+    /// Stores a result. A failure to store it is ignored.
     pub(super) fn remember(&mut self, cacheable: Cacheable, at: i128, value: Value) {
         let Some(cache) = self.cache.clone() else {
             return;
@@ -81,11 +82,11 @@ impl RunCache {
         });
     }
 
-    /// Waits until everything is kept.
+    /// Waits until every result is stored.
     pub(super) async fn close(&mut self) {
         if let Some(Worker { jobs, task }) = self.worker.take() {
             drop(jobs);
-            // It ends with its last job.
+            // The task ends with its last job.
             let _ = task.await;
         }
     }
@@ -101,7 +102,7 @@ impl Worker {
         let (jobs, mut given) = mpsc::unbounded_channel::<Job>();
         let task = tokio::spawn(async move {
             while let Some(job) = given.recv().await {
-                // A job that panicked has kept nothing.
+                // The result of a job that panicked is not stored.
                 let _ = spawn_blocking(job).await;
             }
         });
@@ -109,14 +110,14 @@ impl Worker {
     }
 
     fn give(&self, job: impl FnOnce() + Send + 'static) {
-        // The task runs for as long as there is somebody who gives it jobs.
+        // The task runs as long as the sender exists.
         let _ = self.jobs.send(Box::new(job));
     }
 }
 
 impl Cacheable {
-    /// The hash of all that decides the result: the tool, its contract, the arguments in whatever order they are written,
-    /// where it is called and with which credentials.
+    /// Returns the hash of everything that determines the result: the tool, its contract, the arguments in any order,
+    /// the address and the credentials.
     fn key(&self, cache: &dyn ResultCache) -> Result<Digest, JournalError> {
         let mut identity = Identity::new(&cache.secret()?);
         let signature = &self.of.signature;
@@ -129,7 +130,7 @@ impl Cacheable {
     }
 }
 
-/// A value whose maps have their keys in order.
+/// Returns a value whose maps are sorted by key.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Map(map) => {

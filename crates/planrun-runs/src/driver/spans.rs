@@ -1,5 +1,5 @@
-//! Spans of a run for `tracing`: the run, its steps, and the attempts of each. Fields are names, paths and numbers; what could be
-//! secret is redacted before it gets here.
+//! Spans of a run for `tracing`: the run, its steps, and their attempts. Fields are names, paths and numbers; what
+//! could be secret is redacted before it gets here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use planrun_lang::diag::render::visible_line;
 use planrun_lang::secrets::Redactor;
 use tracing::{Level, Span, debug, debug_span, info_span};
 
-/// The span of a run: everything that its driver does happens in it.
+/// Creates the span of a run, which covers everything that its driver does.
 pub(super) fn run(run: &str, plan: &str) -> Span {
     info_span!("run", run = %visible_line(run), %plan)
 }
 
-/// The spans of the steps of a run that are going on.
+/// The spans of the running steps.
 pub(super) struct StepSpans {
     open: HashMap<Arc<str>, Span>,
 }
 
 impl StepSpans {
-    /// Nothing where nobody subscribes to them when the run begins: then no step costs anything.
+    /// Returns `None` if no subscriber wants these spans when the run begins; steps then cost nothing.
     pub(super) fn new() -> Option<Self> {
         tracing::enabled!(Level::DEBUG).then(|| Self {
             open: HashMap::new(),
@@ -33,9 +33,9 @@ impl StepSpans {
         if let EventKind::StepRunning { path, tool, .. } = &event.kind
             && !self.open.contains_key(path)
         {
-            let shown = redactor.text(path);
+            let redacted = redactor.text(path);
             let parent = self.around(path);
-            let span = debug_span!(parent: &parent, "step", path = %visible_line(&shown), %tool);
+            let span = debug_span!(parent: &parent, "step", path = %visible_line(&redacted), %tool);
             self.open.insert(path.clone(), span);
         }
         if let EventKind::StepSettled {
@@ -50,14 +50,14 @@ impl StepSpans {
         }
     }
 
-    /// The span of an attempt at a call of the step at this path.
+    /// Creates the span of an attempt at the call of a step.
     pub(super) fn attempt(&self, path: &str, tool: &str) -> Span {
         let step = self.open.get(path).cloned();
         let parent = step.unwrap_or_else(Span::current);
         debug_span!(parent: &parent, "attempt", %tool)
     }
 
-    /// The span of the innermost step that holds the one at this path, or that of the run.
+    /// Returns the span of the innermost step around the step at this path, or that of the run.
     fn around(&self, path: &str) -> Span {
         let ends = path.char_indices().rev();
         let mut ends = ends.filter(|(_, character)| matches!(character, '.' | '['));
@@ -66,7 +66,7 @@ impl StepSpans {
     }
 }
 
-/// Tells how an attempt ended, without what it gave and without words of the other side.
+/// Logs how an attempt ended, without its result and without text from the peer.
 pub(super) fn ended(outcome: &CallOutcome) {
     match outcome {
         Ok(_) => debug!("answered"),

@@ -1,4 +1,4 @@
-//! Drives a run with tokio: makes its calls, keeps its clock, writes its events, asks its people.
+//! Drives a run with tokio: makes its calls, keeps its clock, writes its events, asks people.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use super::spans::{self, StepSpans};
 use super::toolbox::Toolbox;
 use crate::journal::Log;
 
-/// After so many turns in a row the driver reads its clocks and takes what has arrived.
+/// Number of turns in a row after which the driver reads its clocks and takes what has arrived.
 const TURNS: u32 = 64;
 
-/// What is left of a run with so many events takes milliseconds to free, and is freed beside whatever goes on.
+/// A run with at least this many events takes milliseconds to free, so it is freed in the background.
 const MANY_EVENTS: u64 = 10_000;
 
 /// Runs a plan to its end. The inputs have been checked against its parameters.
@@ -40,7 +40,7 @@ pub async fn run(
     context: Context<'_>,
 ) -> Outcome {
     let span = spans::run(&context.run_id, &program.plan.name);
-    // The state of a run is large, and callers hold it within futures of their own.
+    // The state of a run is large, and callers hold it within their own futures.
     let driving = Box::pin(Driver::new(program, inputs, context).drive());
     driving.instrument(span).await
 }
@@ -57,24 +57,24 @@ struct Driver<'a> {
     /// Inputs that the run has not handled yet.
     inputs: VecDeque<Input>,
     commands: Vec<Command>,
-    /// The number of the last event that was written, and of the last that the run knows to be durable.
+    /// Number of the last event that was written, and of the last event that the run knows to be durable.
     written: u64,
     durable: u64,
-    /// Stops attempts in flight.
+    /// Tokens that stop attempts in flight.
     attempts: HashMap<CallId, CancellationToken>,
-    /// What peers of attempts in flight wait to hear.
+    /// Open questions of peers of attempts in flight.
     asks: HashMap<CallId, OpenAsk>,
     cache: RunCache,
-    /// The token of an attempt that answered at once: nobody has kept it, so it serves the next one.
+    /// The token of an attempt that ended at once. Nothing has kept it, so it is used for the next one.
     spare_token: Option<CancellationToken>,
     sender: mpsc::UnboundedSender<DriverMessage>,
     receiver: mpsc::UnboundedReceiver<DriverMessage>,
-    /// The run has nothing to do before something happens, or before a moment.
+    /// Whether the run waits for an input, or until `wake`.
     waits: bool,
     wake: Option<Duration>,
     epoch: Instant,
     now: Moment,
-    /// The line of an event that is being written.
+    /// Buffer for the line of an event.
     line: Vec<u8>,
     spans: Option<StepSpans>,
     ended: bool,
@@ -91,11 +91,11 @@ impl<'a> Driver<'a> {
             wall: context.host.now(),
             monotonic: Duration::ZERO,
         };
-        // As many messages as attempts in flight and open questions can be under way, and both are bounded.
+        // The number of messages is bounded by that of attempts in flight and open questions, which is bounded.
         let (sender, receiver) = mpsc::unbounded_channel();
         let cache = RunCache::new(context.cache.take(), &context.run_id);
         let setup = context.take_setup();
-        let written = setup.past.as_ref().map_or(0, |past| past.last);
+        let written = setup.replay.as_ref().map_or(0, |replay| replay.last);
         Self {
             run: Run::new(program, inputs, setup, now),
             toolbox: Toolbox::new(
@@ -139,7 +139,7 @@ impl<'a> Driver<'a> {
             } else if self.run.has_work() {
                 self.give(Input::Continue);
                 turns += 1;
-                // What is replayed has nothing in flight whose answer could be there already.
+                // A replay has nothing in flight whose answer could have arrived.
                 let may_have_arrived = self.inputs.is_empty() && !self.run.is_catching_up();
                 if may_have_arrived || turns.is_multiple_of(TURNS) {
                     self.take_pending().await;
@@ -148,7 +148,7 @@ impl<'a> Driver<'a> {
                 self.flush();
                 let flushed = self.written;
                 self.give(Input::Idle);
-                // What it has written since is flushed before anything is waited for.
+                // Events that were written since are flushed before the driver waits.
                 let waits = std::mem::take(&mut self.waits);
                 if waits && self.inputs.is_empty() && flushed == self.written {
                     self.wait().await;
@@ -158,7 +158,7 @@ impl<'a> Driver<'a> {
         self.conclude().await
     }
 
-    /// Calls that answer at once share a reading of the clocks.
+    /// Reads the clocks. Calls that return at once share a reading.
     fn read_clocks(&mut self) {
         self.now = Moment {
             wall: self.host.now(),
@@ -166,7 +166,7 @@ impl<'a> Driver<'a> {
         };
     }
 
-    /// Tells the run what has happened, and does what it wants done.
+    /// Passes an input to the run, and carries out the resulting commands.
     fn give(&mut self, input: Input) {
         let mut commands = std::mem::take(&mut self.commands);
         self.run.handle(input, self.now, &mut commands);
@@ -249,7 +249,7 @@ impl<'a> Driver<'a> {
         if let Some(spans) = &mut self.spans {
             spans.note(&event, self.run.redactor());
         }
-        // The journal needs everything to go on with; whoever looks on does not.
+        // The journal needs the secrets to resume the run; observers do not.
         event.redact(self.run.redactor());
         self.observer.observe(&event);
     }
@@ -301,7 +301,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// A call with its transport, where it may be made at all.
+    /// Returns a call with its transport, if the call is permitted.
     fn cacheable(&mut self, of: CachedCall) -> Option<Cacheable> {
         let transport = self
             .toolbox
@@ -315,7 +315,7 @@ impl<'a> Driver<'a> {
                 let (answer, sender) = (asker.ask(asking.clone()), self.sender.clone());
                 tokio::spawn(async move {
                     let given = answer.await;
-                    // The other end is gone only when the run is over.
+                    // The receiver is gone only when the run has ended.
                     let _ = sender.send(DriverMessage::Input(Input::Asked { asking, given }));
                 });
             }
@@ -340,13 +340,13 @@ impl<'a> Driver<'a> {
     }
 
     fn take_arrived(&mut self) {
-        while let Ok(news) = self.receiver.try_recv() {
-            self.arrived(news);
+        while let Ok(message) = self.receiver.try_recv() {
+            self.arrived(message);
         }
     }
 
-    fn arrived(&mut self, news: DriverMessage) {
-        match news {
+    fn arrived(&mut self, message: DriverMessage) {
+        match message {
             DriverMessage::Progress(path, progress) => self.observer.progressed(&path, &progress),
             DriverMessage::Asked(call, ask) => {
                 let asked = OpenAsk::new(ask);
@@ -368,7 +368,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Hands the events so far to whoever writes, and tells the run how many of them are safe.
+    /// Flushes the log, and reports to the run which events are durable.
     fn flush(&mut self) {
         let Some(log) = &mut self.log else { return };
         log.flush();
@@ -379,7 +379,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Waits until something happens outside, or the moment comes that the run waits for.
+    /// Waits for an input, or until the time that the run waits for.
     async fn wait(&mut self) {
         self.observer.idle();
         let cancel = self.cancel.clone();
@@ -400,9 +400,9 @@ impl<'a> Driver<'a> {
         tokio::select! {
             biased;
             () = cancel.cancelled(), if !self.run.is_stopped() => self.inputs.push_back(Input::Stop),
-            news = receiver.recv() => {
-                if let Some(news) = news {
-                    self.arrived(news);
+            message = receiver.recv() => {
+                if let Some(message) = message {
+                    self.arrived(message);
                 }
                 self.take_arrived();
             }
@@ -412,7 +412,7 @@ impl<'a> Driver<'a> {
         self.read_clocks();
     }
 
-    /// Takes what the journal has for the run: a failure of its writer, and messages.
+    /// Takes the failure of the journal's writer, if any, and messages.
     fn read_journal(&mut self) {
         if let Some(why) = self.log.as_ref().and_then(|log| log.broken()) {
             self.inputs.push_back(Input::JournalBroken(why));
@@ -440,13 +440,13 @@ impl<'a> Driver<'a> {
         }
         if self.written >= MANY_EVENTS {
             let run = self.run;
-            // Nobody waits for it.
+            // Nothing waits for it.
             drop(spawn_blocking(move || drop(run)));
         }
         outcome
     }
 
-    /// Waits until every event is on disk; why that cannot be, where it cannot.
+    /// Waits until every event is durable. Returns why that is impossible, if it is.
     async fn all_durable(&mut self) -> Option<String> {
         let log = self.log.as_mut()?;
         log.flush();

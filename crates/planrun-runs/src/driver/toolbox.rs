@@ -1,9 +1,10 @@
-//! The tools of a run: one set for each plan instance, reaching what its plan allows.
+//! The tools of a run: one set for each plan instance, with the permissions of its plan.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::{CallKind, Signature};
@@ -20,23 +21,23 @@ use planrun_tools::tools::{
 pub(super) struct Toolbox {
     /// Every tool that the plan calls, without permissions.
     catalog: Arc<Catalog>,
-    /// The limit of what plans may reach; `None` where the project sets none.
+    /// The project's limit on the permissions of plans; `None` if it sets none.
     limit: Option<Permissions>,
-    /// Where relative paths in permissions begin.
+    /// Folder that relative paths in permissions are resolved against.
     root: PathBuf,
     stand_in: Option<Arc<dyn StandIn>>,
     early: Option<Early>,
     host: Arc<dyn Host>,
-    scopes: HashMap<ScopeId, Scope>,
+    scopes: HashMap<ScopeId, Scope, FixedState>,
 }
 
 /// The tools of one plan instance.
 struct Scope {
     catalog: Arc<Catalog>,
     permissions: Arc<Permissions>,
-    /// Those that were called, by the address of the signature that the plan holds; `None` where nothing tells where one
-    /// is.
-    called: HashMap<usize, Option<Arc<dyn Transport>>>,
+    /// The transports of the tools that were called, by the address of the signature in the plan; `None` if the tool
+    /// has no known address.
+    called: HashMap<usize, Option<Arc<dyn Transport>>, FixedState>,
 }
 
 impl Toolbox {
@@ -53,11 +54,11 @@ impl Toolbox {
             stand_in,
             early,
             host,
-            scopes: HashMap::new(),
+            scopes: HashMap::default(),
         }
     }
 
-    /// Lets go of every server that was called, where no other run goes on with it.
+    /// Closes the connections to all servers that were called, unless another run uses them.
     pub(super) async fn close(&self) {
         match &self.early {
             Some(Early::Begins(..)) => {}
@@ -69,10 +70,10 @@ impl Toolbox {
         }
     }
 
-    /// Opens the tools of a plan instance, within what its caller may reach.
+    /// Opens the tools of a plan instance, within the permissions of its caller.
     ///
     /// # Errors
-    /// Why what the plan allows cannot be resolved. Its tools then reach nothing.
+    /// Returns an error if the permissions of the plan cannot be resolved. Its tools then have none.
     pub(super) fn open_scope(
         &mut self,
         scope: ScopeId,
@@ -110,7 +111,7 @@ impl Toolbox {
     }
 
     fn insert(&mut self, scope: ScopeId, catalog: Arc<Catalog>, permissions: Arc<Permissions>) {
-        let called = HashMap::new();
+        let called = HashMap::default();
         self.scopes.insert(
             scope,
             Scope {
@@ -121,7 +122,7 @@ impl Toolbox {
         );
     }
 
-    /// The tool behind a signature, if a call of it with these arguments may be made.
+    /// Returns the transport of a tool, if a call with these arguments is permitted.
     pub(super) fn permitted(
         &mut self,
         scope: ScopeId,
@@ -138,19 +139,19 @@ impl Toolbox {
         Some(transport)
     }
 
-    /// The tool behind a signature, looked up once for each plan instance.
+    /// Returns the transport of a tool, which is looked up once per plan instance.
     pub(super) fn transport(
         &mut self,
         scope: ScopeId,
         signature: &Arc<Signature>,
     ) -> Option<Arc<dyn Transport>> {
         let scope = self.scopes.get_mut(&scope)?;
-        // The plan holds the signature as long as the run lives, so no other one gets its address.
+        // The plan keeps the signature alive as long as the run, so no other signature gets its address.
         let address = Arc::as_ptr(signature).addr();
         if let Some(known) = scope.called.get(&address) {
             return known.clone();
         }
-        let held = |inner: Arc<dyn Transport>, origin: Origin| -> Arc<dyn Transport> {
+        let guarded = |inner: Arc<dyn Transport>, origin: Origin| -> Arc<dyn Transport> {
             Arc::new(Allowed {
                 inner,
                 origin,
@@ -168,13 +169,13 @@ impl Toolbox {
             CallKind::Model => catalog.model(),
             CallKind::Agent | CallKind::ReadOnlyAgent => catalog.agent(namespace, |tool| {
                 may_call(&scope.permissions, &tool.signature).ok()?;
-                let only_looks = signature.kind == CallKind::ReadOnlyAgent;
-                if only_looks && !tool.signature.effect.is_read_only() {
+                let only_reads = signature.kind == CallKind::ReadOnlyAgent;
+                if only_reads && !tool.signature.effect.is_read_only() {
                     return None;
                 }
                 Some(Tool {
                     signature: tool.signature.clone(),
-                    transport: held(tool.transport.clone(), Origin::Project),
+                    transport: guarded(tool.transport.clone(), Origin::Project),
                 })
             }),
         };
@@ -184,9 +185,9 @@ impl Toolbox {
             .filter(|stand_in| stand_in.replaces(signature));
         let origin = origin(tool.is_some());
         let transport = match stand_in {
-            // What may not be reached is not, whoever answers.
-            Some(stand_in) => Some(held(stand_in.clone().over(tool), origin)),
-            None if narrows => tool.map(|tool| held(tool, origin)),
+            // Permissions apply no matter what answers.
+            Some(stand_in) => Some(guarded(stand_in.clone().wrap(tool), origin)),
+            None if narrows => tool.map(|tool| guarded(tool, origin)),
             None => tool,
         };
         let transport = transport.map(|transport| match &self.early {
@@ -198,7 +199,7 @@ impl Toolbox {
     }
 }
 
-/// Who says that a tool is there.
+/// Returns the origin of a tool: the project or the plan.
 fn origin(is_of_the_project: bool) -> Origin {
     if is_of_the_project {
         Origin::Project

@@ -1,8 +1,8 @@
-//! Evaluating with what is known: names without a value make an expression unknown, not wrong.
+//! Evaluates expressions with partial knowledge: names without a value make an expression unknown, not wrong.
 
 use std::sync::Arc;
 
-use planrun_lang::eval::{self, Came, Knowledge};
+use planrun_lang::eval::{self, Evaluated, Knowledge};
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::expr::Code;
 use planrun_lang::sema::{BlockId, Place, Plan};
@@ -17,21 +17,21 @@ pub(super) struct Frame {
     /// The frame whose names it can read.
     pub outer: Option<usize>,
     pub path: String,
-    /// None where the value is not known yet.
+    /// The values of slots; `None` if not known yet.
     pub slots: Vec<Option<Value>>,
-    /// By node: how conditions come out.
+    /// The results of conditions, by node.
     pub conditions: Vec<Condition>,
     pub permissions: Arc<Permissions>,
-    /// What `yield` or `reply` gives.
+    /// The value of `yield` or `reply`.
     pub value: Option<Value>,
 }
 
-/// How a condition comes out.
+/// The result of a condition.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
     True,
     False,
-    /// Its own guard is false: neither branch is taken.
+    /// Its own guard is false, so neither branch is taken.
     Untaken,
     Unknown,
 }
@@ -52,13 +52,13 @@ impl Frame {
     }
 }
 
-/// The names around an expression.
-struct Around<'a> {
+/// The names that an expression can read.
+struct Names<'a> {
     frames: &'a [Frame],
     frame: usize,
 }
 
-impl Around<'_> {
+impl Names<'_> {
     fn slot(&self, place: Place) -> Option<&Value> {
         let mut frame = self.frames.get(self.frame)?;
         for _ in 0..place.up {
@@ -68,38 +68,38 @@ impl Around<'_> {
     }
 }
 
-impl Knowledge for Around<'_> {
+impl Knowledge for Names<'_> {
     fn known(&self, place: Place) -> Option<Value> {
         self.slot(place).cloned()
     }
 }
 
-/// What an expression in a frame comes to.
-pub(super) fn come(frames: &[Frame], frame: usize, code: &Code) -> Came {
-    eval::come(code, &Around { frames, frame })
+/// Evaluates an expression in a frame, as far as possible.
+pub(super) fn evaluate(frames: &[Frame], frame: usize, code: &Code) -> Evaluated {
+    eval::evaluate_partially(code, &Names { frames, frame })
 }
 
-/// What stands for an expression that has no value.
+/// Returns the description of an expression whose value is unknown.
 pub(super) fn unknown(
     frames: &[Frame],
     frame: usize,
     code: &Code,
     text: Option<String>,
 ) -> Unknown {
-    let around = Around { frames, frame };
+    let names = Names { frames, frame };
     let missing = code
         .reads
         .iter()
-        .filter(|read| around.slot(read.place).is_none());
+        .filter(|read| names.slot(read.place).is_none());
     let mut after: Vec<Arc<str>> = Vec::new();
     for read in missing {
         if !after.contains(&read.name) {
             after.push(read.name.clone());
         }
     }
-    let fails = match come(frames, frame, code) {
-        Came::Fails(error) => Some(error.to_string()),
-        Came::Value(_) | Came::Unknown => None,
+    let fails = match evaluate(frames, frame, code) {
+        Evaluated::Fails(error) => Some(error.to_string()),
+        Evaluated::Value(_) | Evaluated::Unknown => None,
     };
     Unknown {
         expression: text,
@@ -109,7 +109,7 @@ pub(super) fn unknown(
 }
 
 impl Known {
-    /// The value, where there is one.
+    /// Returns the value, if it is known.
     #[must_use]
     pub fn value(&self) -> Option<&Value> {
         match self {

@@ -1,4 +1,4 @@
-//! What a run would do, as far as that is known before it does anything.
+//! Forecasts what a run would do, as far as that is known before it does anything.
 
 mod knowledge;
 mod step;
@@ -17,18 +17,18 @@ use planrun_tools::host::Host;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-/// What a forecast knows beside the plan.
-pub(crate) struct Surroundings<'a> {
+/// What a forecast needs in addition to the plan.
+pub(crate) struct ForecastContext<'a> {
     pub host: &'a dyn Host,
-    /// Where relative paths begin.
+    /// Folder that relative paths are resolved against.
     pub root: &'a Path,
-    /// What the project lets plans reach; `None` where it sets no limit.
+    /// The project's limit on the permissions of plans; `None` if it sets none.
     pub limit: Option<&'a Permissions>,
     /// The text of the plan's own file.
     pub source: &'a SourceFile,
-    /// The statements of the plan itself that are wanted; all where it says nothing.
-    pub wanted: Option<&'a BTreeSet<u32>>,
-    /// What the project asks people before a call of this tool.
+    /// Numbers of the plan's own statements that would run; `None` for all.
+    pub statements: Option<&'a BTreeSet<u32>>,
+    /// Returns the question that the project asks people before a call of this tool.
     pub question_before: &'a dyn Fn(&str) -> Option<String>,
 }
 
@@ -39,24 +39,24 @@ pub struct Forecast {
     pub plan: Arc<str>,
     pub dry_run: bool,
     pub steps: Vec<Item>,
-    /// How many of the steps that would run, or perhaps do, are calls of each class. How often each is made: `bounds`.
+    /// Number of steps that would or might run and are calls, by effect. `bounds` says how often each call is made.
     pub calls: BTreeMap<&'static str, usize>,
-    /// What the run does at most, whatever its inputs are.
+    /// Upper bounds for a run, whatever its inputs are.
     pub bounds: Bounds,
-    /// Why the run would fail, where that is known already.
+    /// Why the run would fail, if that is already known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fails: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply: Option<Known>,
-    /// There are more steps than are listed.
+    /// Whether there are more steps than are listed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
 }
 
-/// One step.
+/// A step.
 #[derive(Debug, Serialize)]
 pub struct Item {
-    /// `[*]` stands for elements, rounds and firings that are not known yet.
+    /// `[*]` denotes elements, rounds and firings that are not known yet.
     pub path: String,
     /// `call`, `plan`, or the word that the step begins with.
     pub kind: &'static str,
@@ -72,25 +72,25 @@ pub struct Item {
     /// Arguments that are not known yet.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unknown: BTreeMap<String, Unknown>,
-    /// Somebody is asked before it.
+    /// The question that people are asked before the step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<Gate>,
-    /// What it needs to be allowed.
+    /// The permission that the call requires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission: Option<Permission>,
 }
 
-/// Whether something happens.
+/// Whether a step runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Runs {
     Yes,
-    /// Something that is not known yet decides it.
+    /// Depends on something that is not known yet.
     Maybe,
     No,
 }
 
-/// A value, or what stands for it.
+/// A value, or its description if it is unknown.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Known {
@@ -98,15 +98,15 @@ pub enum Known {
     Unknown { unknown: Unknown },
 }
 
-/// Something that is not known yet.
+/// The description of a value that is not known yet.
 #[derive(Clone, Debug, Serialize)]
 pub struct Unknown {
-    /// As the plan says it; absent in other files than the plan's own.
+    /// The expression in the plan; absent for files other than the plan's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
-    /// What it waits for.
+    /// What the value waits for.
     pub after: Vec<Arc<str>>,
-    /// Why it will never be known.
+    /// Why the value will never be known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fails: Option<String>,
 }
@@ -121,7 +121,7 @@ pub struct Gate {
     pub expires: Option<Known>,
 }
 
-/// What a call needs to be allowed.
+/// The permission that a call requires.
 #[derive(Clone, Debug, Serialize)]
 pub struct Permission {
     /// The setting of `allow`.
@@ -130,18 +130,18 @@ pub struct Permission {
     pub granted: bool,
 }
 
-/// What a run of a plan with these inputs would do.
+/// Forecasts a run of a plan with these inputs.
 pub(crate) fn forecast(
     plan: &Arc<Plan>,
     inputs: &BTreeMap<Arc<str>, Value>,
     bounds: Bounds,
-    around: &Surroundings<'_>,
+    context: &ForecastContext<'_>,
 ) -> Forecast {
-    let mut forecast = walk::Walk::new(around).whole(plan, inputs, bounds);
+    let mut forecast = walk::Walk::new(context).forecast(plan, inputs, bounds);
     for item in &mut forecast.steps {
         if item.confirm.is_none() && item.kind == "call" {
             let tool = item.tool.as_deref();
-            item.confirm = tool.and_then(around.question_before).map(|text| Gate {
+            item.confirm = tool.and_then(context.question_before).map(|text| Gate {
                 text: Known::Value { value: text.into() },
                 by: None,
                 expires: None,

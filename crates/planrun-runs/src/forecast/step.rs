@@ -1,9 +1,9 @@
-//! One step: what it calls, with which arguments, and what stands before it.
+//! Forecasts one step: what it calls, with which arguments, and whether it needs an approval.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planrun_lang::secrets::hidden;
+use planrun_lang::secrets::redact_paths;
 use planrun_lang::sema::expr::Code;
 use planrun_lang::sema::expr::Matcher;
 use planrun_lang::sema::{BlockId, Call, Each, Input, Node, Repeat, Step, StepKind, Target, Wait};
@@ -16,21 +16,21 @@ use super::walk::Walk;
 use super::{Gate, Item, Known, Permission, Runs};
 
 /// Whether a step runs, and why not.
-type Fate = (Runs, Option<&'static str>);
+type Decision = (Runs, Option<&'static str>);
 
 impl Walk<'_> {
-    /// Lists a step and what it holds; its value, where that is known without calling anything.
+    /// Lists a step and what it holds. Returns its value, if it is known without calling anything.
     pub(super) fn step(
         &mut self,
         frame: usize,
         node: &Node,
         step: &Step,
-        fate: Fate,
+        decision: Decision,
     ) -> Option<Value> {
         let name = node.name.as_deref().unwrap_or_default();
         let path = self.path(frame, name);
-        let mut item = Item::new(path.clone(), step, fate);
-        if fate.0 == Runs::No {
+        let mut item = Item::new(path.clone(), step, decision);
+        if decision.0 == Runs::No {
             (item.tool, item.effect) = called(step);
             self.items.push(item);
             return None;
@@ -40,7 +40,7 @@ impl Walk<'_> {
             StepKind::Call(call) => self.call(frame, call, step, item),
             StepKind::Do(body) => {
                 self.items.push(item);
-                self.held(frame, *body, path, fate.0)
+                self.body(frame, *body, path, decision.0)
             }
             StepKind::Each(each) => self.each(frame, each, item),
             StepKind::Repeat(repeat) => {
@@ -50,14 +50,14 @@ impl Walk<'_> {
             StepKind::Race(branches) => {
                 self.items.push(item);
                 for (_, body) in branches {
-                    self.held(frame, *body, path.clone(), fate.0);
+                    self.body(frame, *body, path.clone(), decision.0);
                 }
                 None
             }
             StepKind::Match { subject, arms } => {
-                self.take(frame, "value", subject, &mut item);
+                self.list_value(frame, "value", subject, &mut item);
                 self.items.push(item);
-                self.arms(frame, (subject, arms), &path, fate.0)
+                self.arms(frame, (subject, arms), &path, decision.0)
             }
             StepKind::Input(input) => {
                 self.form(frame, input, step, item);
@@ -74,7 +74,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Walks through the arm that is taken, or through all where that is not known.
+    /// Walks through the arm that is taken, or through all arms if that is not known.
     fn arms(
         &mut self,
         frame: usize,
@@ -85,22 +85,22 @@ impl Walk<'_> {
         let value = self.value(frame, subject);
         let matching = |value: &Value| arms.iter().find(|(matcher, _)| matcher.matches(value));
         if let Some((_, body)) = value.as_ref().and_then(matching) {
-            return self.held(frame, *body, path.to_owned(), runs);
+            return self.body(frame, *body, path.to_owned(), runs);
         }
         for (_, body) in arms {
-            self.held(frame, *body, path.to_owned(), Runs::Maybe);
+            self.body(frame, *body, path.to_owned(), Runs::Maybe);
         }
         None
     }
 
-    /// Walks through a block that a step holds; what it gives, where that is known.
-    fn held(&mut self, frame: usize, body: BlockId, path: String, runs: Runs) -> Option<Value> {
+    /// Walks through a block that a step holds. Returns its value, if it is known.
+    fn body(&mut self, frame: usize, body: BlockId, path: String, runs: Runs) -> Option<Value> {
         let inner = self.open_block(frame, body, path);
         self.block(inner, runs);
         self.frames[inner].value.clone()
     }
 
-    /// What is known of a form, and what stands in its fields.
+    /// Lists a form with its known and prefilled fields.
     fn form(&mut self, frame: usize, input: &Input, step: &Step, mut item: Item) {
         for field in input
             .fields
@@ -108,7 +108,7 @@ impl Walk<'_> {
             .filter(|field| field.sensitive.is_empty())
         {
             if let Some(code) = field.known.as_ref().or(field.prefill.as_ref()) {
-                self.take(frame, &field.name, code, &mut item);
+                self.list_value(frame, &field.name, code, &mut item);
             }
         }
         item.confirm = Some(self.question(frame, &input.prompt, input.by.as_ref(), step.within()));
@@ -117,8 +117,8 @@ impl Walk<'_> {
 
     fn wait(&mut self, frame: usize, wait: &Wait, mut item: Item) {
         match wait {
-            Wait::For(code) => self.take(frame, "for", code, &mut item),
-            Wait::Until(code) => self.take(frame, "until", code, &mut item),
+            Wait::For(code) => self.list_value(frame, "for", code, &mut item),
+            Wait::Until(code) => self.list_value(frame, "until", code, &mut item),
             Wait::Event { .. } => {}
         }
         self.items.push(item);
@@ -160,7 +160,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is known of the arguments of a tool, and of its result.
+    /// Lists the known arguments of a tool. Returns its result, if it is known.
     fn tool(
         &mut self,
         frame: usize,
@@ -174,12 +174,12 @@ impl Walk<'_> {
         let arguments = Value::object(values);
         let labels = sensitive_arguments(signature, &arguments);
         self.note_secrets(&arguments, &labels);
-        let shown = hidden(&arguments, &labels);
-        let shown = self.redactor.value(&shown).unwrap_or(shown);
-        for (name, value) in shown.as_map().into_iter().flatten() {
+        let redacted = redact_paths(&arguments, &labels);
+        let redacted = self.redactor.value(&redacted).unwrap_or(redacted);
+        for (name, value) in redacted.as_map().into_iter().flatten() {
             item.arguments.insert(name.to_string(), value.to_json());
         }
-        let place = (self.around.host, self.around.root);
+        let place = (self.context.host, self.context.root);
         let required = RequiredPermission::of(signature, Origin::Plan, &arguments, place);
         item.permission = required.setting().map(|(allow, thing)| Permission {
             allow,
@@ -189,12 +189,12 @@ impl Walk<'_> {
         if signature.returns == Type::Null {
             return Some(Value::Null);
         }
-        let back = signature.gives_back.as_ref()?;
+        let back = signature.returned_argument.as_ref()?;
         known.iter().find(|(name, _)| name == back)?.1.clone()
     }
 
     fn each(&mut self, frame: usize, each: &Each, mut item: Item) -> Option<Value> {
-        self.take(frame, "list", &each.list, &mut item);
+        self.list_value(frame, "list", &each.list, &mut item);
         let (path, runs) = (item.path.clone(), item.runs);
         self.items.push(item);
         let Some(Value::List(elements)) = self.value(frame, &each.list) else {
@@ -221,9 +221,9 @@ impl Walk<'_> {
         values.filter(|_| !each.settle).map(Value::list)
     }
 
-    /// The first round; how many there are is not known.
+    /// Walks through the first round, and through one for all further rounds, whose number is not known.
     fn repeat(&mut self, frame: usize, repeat: &Repeat, mut item: Item) {
-        self.take(frame, "first", &repeat.initial, &mut item);
+        self.list_value(frame, "first", &repeat.initial, &mut item);
         let (path, runs) = (item.path.clone(), item.runs);
         self.items.push(item);
         let first = self.value(frame, &repeat.initial);
@@ -236,8 +236,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Shows what a step that holds others, or waits, begins with.
-    fn take(&mut self, frame: usize, name: &str, code: &Code, item: &mut Item) {
+    /// Lists the value that a step which holds others, or waits, begins with.
+    fn list_value(&mut self, frame: usize, name: &str, code: &Code, item: &mut Item) {
         match self.known(frame, code) {
             Known::Value { value } => drop(item.arguments.insert(name.to_owned(), value.to_json())),
             Known::Unknown { unknown } => drop(item.unknown.insert(name.to_owned(), unknown)),
@@ -282,7 +282,7 @@ impl Walk<'_> {
 }
 
 impl Item {
-    fn new(path: String, step: &Step, (runs, reason): Fate) -> Self {
+    fn new(path: String, step: &Step, (runs, reason): Decision) -> Self {
         Self {
             path,
             kind: kind(step),

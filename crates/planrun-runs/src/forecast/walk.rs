@@ -1,25 +1,25 @@
-//! Walking a plan in the order of its text, with what is known.
+//! Walks through a plan in the order of its text, with partial knowledge.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planrun_lang::bounds::Bounds;
-use planrun_lang::eval::Came;
+use planrun_lang::eval::Evaluated;
 use planrun_lang::permission::Permissions;
 use planrun_lang::secrets::Redactor;
 use planrun_lang::sema::expr::Code;
 use planrun_lang::sema::{BlockId, Listener, Node, NodeKind, Plan};
 use planrun_lang::value::Value;
 
-use super::knowledge::{Condition, Frame, come, unknown};
-use super::{Forecast, Item, Known, Runs, Surroundings};
+use super::knowledge::{Condition, Frame, evaluate, unknown};
+use super::{Forecast, ForecastContext, Item, Known, Runs};
 
-/// Steps beyond these are not listed.
+/// Maximum number of listed steps.
 const MAX_STEPS: usize = 10_000;
 
 /// A walk through a plan.
 pub(super) struct Walk<'a> {
-    pub around: &'a Surroundings<'a>,
+    pub context: &'a ForecastContext<'a>,
     pub frames: Vec<Frame>,
     pub items: Vec<Item>,
     pub redactor: Redactor,
@@ -29,10 +29,10 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(around: &'a Surroundings<'a>) -> Self {
+    pub(super) fn new(context: &'a ForecastContext<'a>) -> Self {
         let (frames, items, redactor) = (Vec::new(), Vec::new(), Redactor::default());
         Self {
-            around,
+            context,
             frames,
             items,
             redactor,
@@ -42,7 +42,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(super) fn whole(
+    pub(super) fn forecast(
         mut self,
         plan: &Arc<Plan>,
         inputs: &BTreeMap<Arc<str>, Value>,
@@ -52,7 +52,7 @@ impl<'a> Walk<'a> {
             .iter()
             .map(|(name, value)| (name.clone(), Some(value.clone())))
             .collect();
-        let root = self.open_plan(plan, &inputs, self.around.limit);
+        let root = self.open_plan(plan, &inputs, self.context.limit);
         self.block(root, Runs::Yes);
         let mut calls = BTreeMap::new();
         for effect in self
@@ -76,7 +76,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The frame of a plan with what is known of its inputs.
+    /// Creates the frame of a plan, with the known inputs.
     pub(super) fn open_plan(
         &mut self,
         plan: &Arc<Plan>,
@@ -86,7 +86,7 @@ impl<'a> Walk<'a> {
         let own = plan
             .allow
             .as_ref()
-            .and_then(|grant| Permissions::new(grant, self.around.root, self.around.host).ok());
+            .and_then(|grant| Permissions::new(grant, self.context.root, self.context.host).ok());
         let permissions = match (own, limit) {
             (Some(own), Some(limit)) => own.within(limit),
             (Some(only), None) => only,
@@ -99,9 +99,9 @@ impl<'a> Walk<'a> {
         for (slot, parameter) in plan.parameters.iter().enumerate() {
             let value = match (inputs.get(&parameter.name), &parameter.default) {
                 (Some(given), _) => given.clone(),
-                (None, Some(default)) => match come(&self.frames, frame, default) {
-                    Came::Value(value) => Some(value),
-                    Came::Unknown | Came::Fails(_) => None,
+                (None, Some(default)) => match evaluate(&self.frames, frame, default) {
+                    Evaluated::Value(value) => Some(value),
+                    Evaluated::Unknown | Evaluated::Fails(_) => None,
                 },
                 (None, None) => Some(Value::Null),
             };
@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
         frame
     }
 
-    /// What stands at these places is not shown.
+    /// Registers the values at these paths as secrets.
     pub(super) fn note_secrets(&mut self, value: &Value, paths: &[Arc<str>]) {
         let redactor = &mut self.redactor;
         for path in paths {
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Every statement of a frame, whose own turn comes surely or perhaps.
+    /// Walks through the statements of a frame that runs or might run.
     pub(super) fn block(&mut self, frame: usize, whole: Runs) {
         let plan = self.frames[frame].plan.clone();
         let mut whole = whole;
@@ -137,10 +137,10 @@ impl<'a> Walk<'a> {
                 self.truncated = true;
                 return;
             }
-            let wanted = self.around.wanted.filter(|_| frame == 0);
-            let (runs, reason) = match (wanted, self.guard(frame, node)) {
-                (Some(wanted), _)
-                    if u32::try_from(index).is_ok_and(|index| !wanted.contains(&index)) =>
+            let statements = self.context.statements.filter(|_| frame == 0);
+            let (runs, reason) = match (statements, self.guard(frame, node)) {
+                (Some(statements), _)
+                    if u32::try_from(index).is_ok_and(|index| !statements.contains(&index)) =>
                 {
                     (Runs::No, Some("not needed"))
                 }
@@ -153,7 +153,7 @@ impl<'a> Walk<'a> {
             if !self.is_untaken(frame, index, node) {
                 self.node(frame, index, node, (runs, reason));
             }
-            // A reply or a yield under a condition leaves out what stands below, surely or perhaps.
+            // A `reply` or `yield` under a condition skips, or might skip, the statements below.
             if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_))
                 && !node.guard.is_empty()
             {
@@ -195,7 +195,9 @@ impl<'a> Walk<'a> {
                 self.put(frame, node, value);
             }
             NodeKind::Ensure { condition, message } if runs == Runs::Yes => {
-                if let Came::Value(Value::Bool(false)) = come(&self.frames, frame, condition) {
+                if let Evaluated::Value(Value::Bool(false)) =
+                    evaluate(&self.frames, frame, condition)
+                {
                     let message = self.value(frame, message);
                     self.fail(format!("validation.ensure: {}", plain(message.as_ref())));
                 }
@@ -225,10 +227,10 @@ impl<'a> Walk<'a> {
     }
 
     fn condition(&self, frame: usize, code: &Code, runs: Runs) -> Condition {
-        match (runs, come(&self.frames, frame, code)) {
+        match (runs, evaluate(&self.frames, frame, code)) {
             (Runs::No, _) => Condition::Untaken,
-            (Runs::Yes, Came::Value(Value::Bool(true))) => Condition::True,
-            (Runs::Yes | Runs::Maybe, Came::Value(Value::Bool(false))) => Condition::False,
+            (Runs::Yes, Evaluated::Value(Value::Bool(true))) => Condition::True,
+            (Runs::Yes | Runs::Maybe, Evaluated::Value(Value::Bool(false))) => Condition::False,
             (Runs::Yes | Runs::Maybe, _) => Condition::Unknown,
         }
     }
@@ -256,7 +258,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What happens because of an event, each time one comes.
+    /// Walks through the body of a listener, which might run any number of times.
     fn listener(&mut self, frame: usize, node: &Node, listener: &Listener) {
         let name = node.name.as_deref().unwrap_or_default();
         let path = format!("{}[*]", self.path(frame, name));
@@ -264,7 +266,7 @@ impl<'a> Walk<'a> {
         self.block(inner, Runs::Maybe);
     }
 
-    /// A frame for a block that reads the names of another one.
+    /// Creates a frame for a block that can read the names of another frame.
     pub(super) fn open_block(&mut self, outer: usize, block: BlockId, path: String) -> usize {
         let (plan, permissions) = (
             self.frames[outer].plan.clone(),
@@ -295,15 +297,15 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// The value of an expression, where it is known.
+    /// Returns the value of an expression, if it is known.
     pub(super) fn value(&self, frame: usize, code: &Code) -> Option<Value> {
-        match come(&self.frames, frame, code) {
-            Came::Value(value) => Some(value),
-            Came::Unknown | Came::Fails(_) => None,
+        match evaluate(&self.frames, frame, code) {
+            Evaluated::Value(value) => Some(value),
+            Evaluated::Unknown | Evaluated::Fails(_) => None,
         }
     }
 
-    /// What stands for an expression that is not known.
+    /// Returns the description of an expression whose value is unknown.
     pub(super) fn unknown(&self, frame: usize, code: &Code) -> super::Unknown {
         let own = Arc::ptr_eq(&self.frames[frame].plan, &self.frames[0].plan);
         let text = own.then(|| {
@@ -323,7 +325,8 @@ impl<'a> Walk<'a> {
         )
     }
 
-    /// Whether a statement surely does not run, and another branch of its `if` gives the same name: that one is listed.
+    /// Returns true if a statement does not run and another branch of its `if` has the same name, so that the other one
+    /// is listed.
     fn is_untaken(&self, frame: usize, index: usize, node: &Node) -> bool {
         let block = self.frames[frame].plan.block(self.frames[frame].block);
         let Some(siblings) = block.siblings(node) else {
@@ -352,7 +355,7 @@ impl<'a> Walk<'a> {
         self.fails.get_or_insert(why);
     }
 
-    /// The path of a name in a frame.
+    /// Returns the path of a name in a frame.
     pub(super) fn path(&self, frame: usize, name: &str) -> String {
         let outer = &self.frames[frame].path;
         if outer.is_empty() {
@@ -363,7 +366,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What comes of both.
+/// Combines both: whether something happens that requires both.
 fn least(one: Runs, other: Runs) -> Runs {
     match (one, other) {
         (Runs::No, _) | (_, Runs::No) => Runs::No,

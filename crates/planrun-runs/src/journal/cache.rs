@@ -1,4 +1,4 @@
-//! Results of calls that change nothing, kept so that a step with `cache` need not call again.
+//! The cache of results of calls without effects, for steps with `cache`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,43 +7,44 @@ use planrun_lang::value::Value;
 
 use super::store::{Digest, JournalError};
 
-/// So many results are kept; the oldest go first.
+/// Maximum number of cached results; the oldest are removed first.
 pub const MAX_CACHED_RESULTS: usize = 10_000;
-/// A result whose typed JSON is longer than this, in bytes, is not kept.
+/// Maximum length of a cached result as typed JSON, in bytes.
 pub const MAX_CACHED_BYTES: usize = 1024 * 1024;
 
-/// A result that was given before.
+/// A cached result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CachedResult {
-    /// When, in nanoseconds since 1970.
+    /// Wall-clock time of the result, in nanoseconds since the Unix epoch.
     pub at: i128,
-    /// The run whose call gave it.
+    /// The run that made the call.
     pub run: Arc<str>,
     pub value: Value,
 }
 
-/// Where results are kept, by the hash of all that decides them. The conformance suite of stores holds every one to it.
+/// Stores results by the hash of everything that determines them. The conformance suite of stores tests every
+/// implementation.
 pub trait ResultCache: Send + Sync {
-    /// What hashes of credentials are keyed with, so that nobody who reads the cache can guess at them.
+    /// Returns the key for hashes of credentials, which prevents readers of the cache from guessing them.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns an error if the store fails.
     fn secret(&self) -> Result<[u8; 32], JournalError>;
 
-    /// The result under this key, if it was given at `not_before` or later (nanoseconds since 1970).
+    /// Returns the result under this key, if its time is `not_before` or later (nanoseconds since the Unix epoch).
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns an error if the store fails.
     fn recall(&self, key: Digest, not_before: i128) -> Result<Option<CachedResult>, JournalError>;
 
-    /// Keeps a result in place of the one before; one longer than [`MAX_CACHED_BYTES`] is left out.
+    /// Stores a result in place of the previous one. A result longer than [`MAX_CACHED_BYTES`] is not stored.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns an error if the store fails.
     fn remember(&self, key: Digest, result: &CachedResult) -> Result<(), JournalError>;
 }
 
-/// A cache that ends with its process; its clones share what it holds.
+/// A cache in the memory of the process; clones share their content.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryCache {
     results: Arc<Mutex<BTreeMap<Digest, CachedResult>>>,
@@ -57,7 +58,7 @@ impl MemoryCache {
 
 impl ResultCache for MemoryCache {
     fn secret(&self) -> Result<[u8; 32], JournalError> {
-        // Nobody else reads the memory of the process.
+        // No other process reads this memory.
         Ok([0; 32])
     }
 
@@ -83,7 +84,7 @@ impl ResultCache for MemoryCache {
     }
 }
 
-/// A value as a cache writes it.
+/// Returns the text of a value in a cache.
 pub(super) fn typed_text(value: &Value) -> String {
     value.to_typed_json().to_string()
 }

@@ -1,4 +1,4 @@
-//! A log in memory, which can die: what tests of resuming write to.
+//! A log in memory that can simulate the death of the process, for tests of resuming.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -10,11 +10,11 @@ use tokio::sync::Notify;
 use super::log::Log;
 use planrun_core::journal::{Event, EventError, Message, ReplayState, Summary};
 
-/// A log in memory; its clones share what was written.
+/// A log in memory; clones share their content.
 #[derive(Clone, Default)]
 pub struct MemoryLog {
     content: Arc<Mutex<Content>>,
-    news: Arc<Notify>,
+    notify: Arc<Notify>,
     death: Arc<Notify>,
 }
 
@@ -24,33 +24,34 @@ struct Content {
     kept: BTreeMap<String, Vec<u8>>,
     summary: Option<Summary>,
     messages: Vec<Message>,
-    said: u64,
-    /// Something was lost: whoever wrote it is as good as dead.
+    /// Id of the last message.
+    last_message: u64,
+    /// Whether something was lost, so that the process which wrote it counts as dead.
     dead: bool,
-    /// Nothing is written beyond so many events.
+    /// Number of events after which nothing more is written.
     end: Option<usize>,
-    /// Nothing is written beyond the event of which this is true.
+    /// Nothing is written after the first event for which this returns true.
     last: Option<Last>,
 }
 
-/// Whether an event is the last that is written.
+/// Returns true for the last event that is written.
 type Last = Box<dyn FnMut(&[u8]) -> bool + Send>;
 
 impl MemoryLog {
-    /// A log that takes so many events and loses the rest, as if the process had died.
+    /// Lets the log take this number of events and lose everything after them, as if the process had died.
     #[must_use]
     pub fn dying_after(self, events: usize) -> Self {
         self.content().end = Some(events);
         self
     }
 
-    /// Loses everything behind the event of which this is true: the process that writes it dies
-    /// with the next.
+    /// Lets the log lose everything after the first event for which `last` returns true: the process dies when it
+    /// writes the next one.
     pub fn dies_at(&self, last: impl FnMut(&[u8]) -> bool + Send + 'static) {
         self.content().last = Some(Box::new(last));
     }
 
-    /// Loses everything from here on: the process that writes it dies.
+    /// Lets the log lose everything from here on: the process that writes it dies.
     pub fn die(&self) {
         let mut content = self.content();
         content.end = Some(content.lines.len());
@@ -59,22 +60,22 @@ impl MemoryLog {
         self.death.notify_one();
     }
 
-    /// Whether something was lost, so that whoever writes it is as good as dead.
+    /// Returns true if something was lost, so that the process which wrote it counts as dead.
     #[must_use]
     pub fn is_dead(&self) -> bool {
         self.content().dead
     }
 
-    /// Returns when it is.
+    /// Waits until [`Self::is_dead`].
     pub async fn died(&self) {
         while !self.is_dead() {
             self.death.notified().await;
         }
     }
 
-    /// A log that goes on where this one ended.
+    /// Returns the log for another process, which continues where this one ended.
     #[must_use]
-    pub fn living(self) -> Self {
+    pub fn revived(self) -> Self {
         {
             let mut content = self.content();
             (content.end, content.last, content.dead) = (None, None, false);
@@ -82,7 +83,7 @@ impl MemoryLog {
         self
     }
 
-    /// The events so far, one JSON object each.
+    /// Returns the events so far, one JSON object each.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.content()
@@ -92,54 +93,54 @@ impl MemoryLog {
             .collect()
     }
 
-    /// What was kept of a value under a hash.
+    /// Returns the stored value with a hash.
     #[must_use]
     pub fn kept(&self, digest: &str) -> Option<Vec<u8>> {
         self.content().kept.get(digest).cloned()
     }
 
-    /// Whether nothing more is taken.
+    /// Returns true if nothing more is written.
     #[must_use]
     pub fn is_full(&self) -> bool {
         let content = self.content();
         content.end.is_some_and(|end| content.lines.len() >= end)
     }
 
-    /// Where the run stood at the last event.
+    /// Returns the last recorded summary.
     #[must_use]
     pub fn summary(&self) -> Option<Summary> {
         self.content().summary.clone()
     }
 
-    /// Says something to the run: one JSON object.
-    pub fn say(&self, text: &str) {
+    /// Sends a message to the run: one JSON object.
+    pub fn send(&self, text: &str) {
         self.post(text, None);
     }
 
-    /// The same, said at a moment in nanoseconds since 1970.
-    pub fn say_at(&self, text: &str, at: i128) {
+    /// Sends a message with a time, in nanoseconds since the Unix epoch.
+    pub fn send_at(&self, text: &str, at: i128) {
         self.post(text, Some(at));
     }
 
     fn post(&self, text: &str, at: Option<i128>) {
         let mut content = self.content();
-        content.said += 1;
+        content.last_message += 1;
         let message = Message {
-            id: content.said,
+            id: content.last_message,
             at,
             text: text.to_owned(),
         };
         content.messages.push(message);
-        self.news.notify_waiters();
-        self.news.notify_one();
+        self.notify.notify_waiters();
+        self.notify.notify_one();
     }
 
-    /// The fold of what was written.
+    /// Returns the replay state after all written events.
     ///
     /// # Errors
-    /// When an event cannot be read.
-    pub fn past(&self) -> Result<ReplayState, EventError> {
-        let mut past = ReplayState::default();
+    /// Returns an error if an event cannot be read.
+    pub fn replay_state(&self) -> Result<ReplayState, EventError> {
+        let mut state = ReplayState::default();
         let content = self.content();
         for line in &content.lines {
             let event = Event::read(line, &mut |digest| {
@@ -147,11 +148,11 @@ impl MemoryLog {
                     .kept
                     .get(digest)
                     .cloned()
-                    .ok_or_else(|| format!("nothing is kept under {digest}"))
+                    .ok_or_else(|| format!("no value is stored under {digest}"))
             });
-            past.take(event?)?;
+            state.take(event?)?;
         }
-        Ok(past)
+        Ok(state)
     }
 
     fn content(&self) -> MutexGuard<'_, Content> {
@@ -195,7 +196,7 @@ impl Log for MemoryLog {
     }
 
     fn changed(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(self.news.notified())
+        Box::pin(self.notify.notified())
     }
 
     fn messages(&mut self) -> Vec<Message> {

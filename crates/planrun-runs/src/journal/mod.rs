@@ -1,4 +1,4 @@
-//! Where the events of runs are kept: a log for each run that is driven, and one file per store.
+//! Storage of events: a log for each run that is driven, and one file per store.
 
 mod cache;
 mod log;

@@ -1,5 +1,5 @@
-//! Statements that a patch may not insert above a step that has started: those that the step would have waited for, and
-//! those that decide whether it runs.
+//! Finds statements that a patch may not insert above a step that has started: those that the step would have waited
+//! for, and those that decide whether it runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ pub struct Text<'a> {
     pub source: &'a SourceFile,
 }
 
-/// The first statement of the new text that a step below it would have waited for, or that decides whether that step
-/// runs, where the step has started and the statement did not stand above it before. Returned with the name of the step.
-pub fn intruder(
+/// Returns the first such statement of the new text that was not above the started step before, and the name of that
+/// step.
+pub fn inserted_statement(
     was: Text<'_>,
     is: Text<'_>,
     started: &BTreeSet<String>,
@@ -45,11 +45,11 @@ pub fn intruder(
         }
         let key = is.key(node);
         let name = below.name.as_deref().unwrap_or_default();
-        let stood_above = before
+        let was_above = before
             .iter()
             .take_while(|known| *known != name)
             .any(|known| *known == key);
-        (!stood_above).then(|| {
+        (!was_above).then(|| {
             (
                 visible_line(&key).into_owned(),
                 visible_line(name).into_owned(),
@@ -59,7 +59,7 @@ pub fn intruder(
 }
 
 impl Text<'_> {
-    /// What tells a statement from others: its name, else its text.
+    /// Returns what identifies a statement: its name, or its text if it has none.
     fn key(&self, node: &Node) -> String {
         let text = || {
             self.source
@@ -72,7 +72,7 @@ impl Text<'_> {
     }
 }
 
-/// The names of what has started.
+/// Returns the names of the plan's own statements in these paths.
 pub fn names<'a>(paths: impl Iterator<Item = &'a Arc<str>>) -> BTreeSet<String> {
     paths
         .map(|path| path.split(['.', '[']).next().unwrap_or_default().to_owned())

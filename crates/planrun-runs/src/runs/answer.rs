@@ -1,38 +1,38 @@
-//! Answers to what runs ask: all of them are checked against the questions before any is sent to a run.
+//! Answers to the questions of runs: all of them are checked against the questions before any is sent to a run.
 
 use std::sync::Arc;
 
-use super::answer_path::means;
+use super::answer_path::path_matches;
 use super::inbox::OpenRun;
 use super::list::open;
 use super::{Error, Journal, Planrun};
 use crate::journal::store::Seen;
 use planrun_core::journal::{Accepted, Given, InboxCommand};
 
-/// Whose questions are answered.
+/// The runs whose questions are answered.
 #[derive(Clone, Copy, Debug)]
 pub enum Addressee<'a> {
-    /// Those of one run, named by its id or the beginning of it.
+    /// One run, given by its id or a prefix of it.
     Run(&'a str),
-    /// Those of every run of the project that asks them.
+    /// Every run of the project that asks such a question.
     All,
 }
 
-/// An answer that a run has got.
+/// An answer that was sent to a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     pub run: String,
     pub path: Arc<str>,
-    /// Whether the run had this answer before.
+    /// Whether the run already had this answer.
     pub before: bool,
 }
 
 impl Planrun {
-    /// Answers questions. `[*]` in the path of an answer stands for every element of an `each`. Either all answers are taken
-    /// or none is.
+    /// Answers questions. `[*]` in the path of an answer stands for every element of an `each`. Either all answers are
+    /// accepted or none.
     ///
     /// # Errors
-    /// When there is no such run; [`Error::Answer`], [`Error::NothingAsked`], [`Error::Ended`].
+    /// Returns an error if there is no such run; [`Error::Answer`], [`Error::NothingAsked`], [`Error::Ended`].
     pub fn answer(&self, to: Addressee<'_>, answers: &[Given]) -> Result<Vec<Answered>, Error> {
         let journal = self.shared.journal()?;
         let (runs, all) = match to {
@@ -44,10 +44,11 @@ impl Planrun {
             let mut found = false;
             for (index, run) in runs.iter().enumerate() {
                 let asked = run.questions().into_iter().map(|(asked, _)| asked);
-                let meant: Vec<Arc<str>> =
-                    asked.filter(|asked| means(&given.path, asked)).collect();
+                let meant: Vec<Arc<str>> = asked
+                    .filter(|asked| path_matches(&given.path, asked))
+                    .collect();
                 found |= !meant.is_empty();
-                // What is not open is refused with the reason.
+                // Answering a question that is not open is refused with the reason.
                 let named = if meant.is_empty() && !all {
                     vec![given.path.clone()]
                 } else {
@@ -88,12 +89,12 @@ impl Planrun {
         Ok(answered)
     }
 
-    /// Holds answers against what a run asks, one after the other.
+    /// Checks answers against the questions of a run, one after the other.
     fn messages(&self, run: &mut OpenRun, given: &[Given]) -> Result<Messages, Error> {
         let now = self.host().now();
         let one = |given: &Given| match run.accept(given, now) {
-            Ok(Accepted::Now(_)) => Ok(Some(InboxCommand::Answer(given.clone()).to_text())),
-            Ok(Accepted::Before) => Ok(None),
+            Ok(Accepted::New(_)) => Ok(Some(InboxCommand::Answer(given.clone()).to_text())),
+            Ok(Accepted::Duplicate) => Ok(None),
             Err(error) => Err(Error::Answer {
                 run: run.row.run.clone(),
                 error,
@@ -102,7 +103,7 @@ impl Planrun {
         given.iter().map(one).collect()
     }
 
-    /// Tells a run the answers, unless somebody was faster: then they are held against what it asks now.
+    /// Sends the answers to a run. If another answer was sent in the meantime, they are checked again first.
     fn post(
         &self,
         journal: &Journal,
@@ -112,7 +113,7 @@ impl Planrun {
     ) -> Result<Vec<Answered>, Error> {
         let mut tries = 0;
         loop {
-            // A run that never rests judges by itself what it is told.
+            // A run that progresses all the time checks the answers itself.
             let seen = Seen {
                 events: run.seen.events.filter(|_| tries < MAX_TRIES),
                 ..run.seen
@@ -133,8 +134,8 @@ impl Planrun {
     }
 }
 
-/// How often an answer is held against a run again that gets further meanwhile.
+/// How often answers are checked again because the run has progressed in the meantime.
 const MAX_TRIES: u32 = 20;
 
-/// A message for each answer: nothing where the run has it already.
+/// A message for each answer; `None` if the run already has it.
 type Messages = Vec<Option<String>>;

@@ -1,11 +1,11 @@
-//! `PATH=JSON`: where a question is answered, and whether a path means it.
+//! `PATH=JSON` for answers, and matching of the paths of questions.
 
 use serde_json::Value as Json;
 
-/// Splits `PATH=JSON` at the first `=` that stands outside of brackets: keys of elements may hold any text.
+/// Splits `PATH=JSON` at the first `=` outside of brackets, because keys of elements may contain any text.
 ///
 /// # Errors
-/// What is wrong with it, and how it is written.
+/// Returns a sentence that says what is wrong and how it is written.
 pub fn split(text: &str) -> Result<(String, String), String> {
     let mut at = None;
     walk(text, |index, character, inside| {
@@ -20,8 +20,8 @@ pub fn split(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Whether a path that somebody wrote means this one: `[*]` stands for every element.
-pub(super) fn means(written: &str, path: &str) -> bool {
+/// Returns true if a path that a user wrote matches this one: `[*]` matches every element.
+pub(super) fn path_matches(written: &str, path: &str) -> bool {
     let (written, path) = (parts(written), parts(path));
     let same = |(written, path): (&&str, &&str)| {
         written == path || (*written == "[*]" && path.starts_with('['))
@@ -29,7 +29,7 @@ pub(super) fn means(written: &str, path: &str) -> bool {
     written.len() == path.len() && written.iter().zip(&path).all(same)
 }
 
-/// A path as the run itself writes it: escapes in its keys may differ, and mean the same.
+/// Returns a path as the run itself writes it: the escapes in its keys may differ, with the same meaning.
 fn canonical(path: &str) -> String {
     let part = |part: &str| {
         let key = part
@@ -43,7 +43,7 @@ fn canonical(path: &str) -> String {
     parts(path).into_iter().map(part).collect()
 }
 
-/// What stands in brackets, and what stands between.
+/// Splits a path into the parts in brackets and the parts between them.
 fn parts(path: &str) -> Vec<&str> {
     let mut cuts = vec![0];
     walk(path, |index, character, inside| match character {
@@ -58,7 +58,7 @@ fn parts(path: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Every character with its place, and whether it stands in brackets; the brackets themselves do not.
+/// Visits every character with its index, and whether it is inside of brackets; the brackets themselves are not.
 fn walk(text: &str, mut visit: impl FnMut(usize, char, bool)) {
     let (mut inside, mut quoted, mut escaped) = (false, false, false);
     for (index, character) in text.char_indices() {
@@ -95,15 +95,15 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_every_element_and_nothing_else() {
-        assert!(means(
+        assert!(path_matches(
             "mails[*].sent.confirm",
             r#"mails["a].sent"].sent.confirm"#
         ));
-        assert!(means("a[*].b[2].c", "a[0].b[2].c") && means("x", "x"));
+        assert!(path_matches("a[*].b[2].c", "a[0].b[2].c") && path_matches("x", "x"));
         assert!(
-            !means("mails[*].sent", "mails[1].told")
-                && !means("mails[*]", "mails")
-                && !means("*", "x")
+            !path_matches("mails[*].sent", "mails[1].told")
+                && !path_matches("mails[*]", "mails")
+                && !path_matches("*", "x")
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Beginning from another run: which of its results are taken over, and which effects would be done again.
+//! Runs based on another run: which of its results are copied, and which effects would be repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use planrun_lang::types::{Effect, Signature};
 use super::{Error, Inputs, Planrun};
 use planrun_core::run::{Copied, Copies, Program, RepeatReason, StepReport};
 
-/// Another run, from which a new one takes what it need not do again.
+/// Another run, whose results a new run can copy.
 pub struct Base {
     run: String,
     inputs: Inputs,
     steps: Vec<StepReport>,
-    /// The tools that its plan, and those that it calls, know, by their dotted names.
+    /// The tools of its plan, and of those that it calls, by their dotted names.
     tools: BTreeMap<String, Arc<Signature>>,
     definitions: BTreeMap<String, String>,
 }
 
 impl Planrun {
-    /// A run from which a new one can begin.
+    /// Returns a run on which a new one can be based.
     ///
     /// # Errors
-    /// When there is no such run, or what was written of it cannot be used.
+    /// Returns an error if there is no such run, or if its records cannot be used.
     pub async fn base(&self, run: &str) -> Result<Base, Error> {
         let recorded = self.recorded(run)?;
         let loaded = recorded.load()?;
@@ -46,16 +46,16 @@ impl Planrun {
 }
 
 impl Base {
-    /// Its inputs.
+    /// Returns its inputs.
     #[must_use]
     pub fn inputs(&self) -> &Inputs {
         &self.inputs
     }
 
-    /// What a new run takes over from it, and the effects that would be done again.
+    /// Returns the results that a new run copies, and the effects that would be repeated.
     ///
     /// # Errors
-    /// When the plan has no step of that name.
+    /// Returns an error if the plan has no step `from`.
     pub(super) fn copies(
         &self,
         (program, source): (&Program, &SourceFile),
@@ -112,7 +112,7 @@ impl Base {
         Ok((copies, repeated))
     }
 
-    /// The hash of the contract of a tool that the run has called, and its class.
+    /// Returns the hash of the contract of a tool that the run has called, and its effect.
     fn contract(&self, tool: &str) -> Option<(String, Effect)> {
         self.tools
             .get(tool)
@@ -128,7 +128,8 @@ fn called(plan: &Plan) -> BTreeMap<String, Arc<Signature>> {
         .collect()
 }
 
-/// Whether a step has a result of its own that still stands. What verified a step or undid it belongs to its own run.
+/// Returns true if a step has a result of its own that is still valid. Steps of `verify` and `undo` blocks belong to
+/// their run only.
 fn is_kept(step: &StepReport) -> bool {
     step.status == StepState::Completed
         && step.effect.is_some()
@@ -138,7 +139,7 @@ fn is_kept(step: &StepReport) -> bool {
             .any(|known| ["undone", "undo_failed", "recovered"].contains(known))
 }
 
-/// The names of a step and of all that comes after it, because of it.
+/// Returns the names of a step and of all statements that depend on it.
 fn downstream(program: &Program, from: &str) -> Result<BTreeSet<String>, Error> {
     let nodes = &program.plan.body().nodes;
     let graph = &program.graph.blocks[0];
@@ -155,7 +156,7 @@ fn downstream(program: &Program, from: &str) -> Result<BTreeSet<String>, Error> 
             .collect();
         let hint = match closest(from, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("it has {}", known.join(", ")),
+            None => format!("its steps are {}", known.join(", ")),
         };
         return Err(Error::UnknownStep {
             plan: program.plan.name.to_string(),

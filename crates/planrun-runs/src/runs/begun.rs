@@ -1,4 +1,4 @@
-//! What of a run has begun before it is written down.
+//! Work for a run that begins before the run is recorded.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,17 +7,17 @@ use planrun_tools::tools::Catalog;
 use super::Workspace;
 use crate::driver::EarlyReads;
 
-/// What a run goes on with that has begun before it.
+/// Connections and reads that a run takes over.
 #[derive(Clone, Default)]
 pub(super) struct Begun {
-    /// The tools that were called or asked for their contracts: their connections stay.
+    /// The tools that were called or asked for their contracts, whose connections stay open.
     tools: Arc<OnceLock<Arc<Catalog>>>,
-    /// Reads that have begun while the plan was written.
+    /// Reads that began while the plan was being written.
     pub(super) reads: Option<Arc<EarlyReads>>,
 }
 
 impl Begun {
-    /// Nothing but these reads.
+    /// Creates a value that only has these reads.
     pub(super) fn with(reads: Arc<EarlyReads>) -> Self {
         Self {
             tools: Arc::default(),
@@ -25,7 +25,7 @@ impl Begun {
         }
     }
 
-    /// The tools of a run.
+    /// Returns the tools of a run.
     pub(super) fn tools(&self, workspace: &Workspace) -> &Arc<Catalog> {
         self.tools.get_or_init(|| workspace.catalog(None))
     }

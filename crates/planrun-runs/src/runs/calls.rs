@@ -1,4 +1,5 @@
-//! What became of the calls of a run: how many there were, and which effects were taken back, stay, or are in doubt.
+//! Summary of the calls of a run: how many there were, and which effects were undone, remain, or have an unknown
+//! outcome.
 
 use std::sync::Arc;
 
@@ -7,23 +8,23 @@ use planrun_lang::protocol::StepState;
 use planrun_lang::types::{Effect, ErrorClass};
 use planrun_lang::value::Value;
 
-/// The calls of a run, without those that verified a step or undid it.
+/// The calls of a run, without those in `verify` and `undo` blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallSummary {
-    /// How many calls came to a result that change nothing.
+    /// Number of successful calls without effects.
     pub reads: usize,
-    /// How many did that change something.
+    /// Number of successful calls with effects.
     pub effects: usize,
-    /// The paths of the effects that were taken back, in source order.
+    /// Paths of the effects that were undone, in source order.
     pub undone: Vec<Arc<str>>,
-    /// Those of which nobody knows whether they happened.
+    /// Paths of the effects whose outcome is unknown.
     pub unknown: Vec<Arc<str>>,
-    /// Those that happened and were not taken back, also those that another run has done and this one took over.
+    /// Paths of the effects that happened and were not undone, including those that were copied from another run.
     pub stays: Vec<Arc<str>>,
 }
 
 impl CallSummary {
-    /// The summary of what [`Outcome::steps`](planrun_core::run::Outcome::steps) gives.
+    /// Summarizes the result of [`Outcome::steps`](planrun_core::run::Outcome::steps).
     #[must_use]
     pub fn of(steps: &[StepReport]) -> Self {
         let mut summary = Self::default();
@@ -51,7 +52,7 @@ impl CallSummary {
         }
         let in_doubt = match step.status {
             StepState::Unknown => true,
-            // Nobody has heard of its end.
+            // The end of the call is not recorded.
             StepState::Running | StepState::Cancelled => step.attempts > 0,
             StepState::Completed | StepState::Failed => [&step.error, &step.recovered]
                 .into_iter()
@@ -72,7 +73,7 @@ impl CallSummary {
     }
 }
 
-/// Whether an error says that a call may have happened.
+/// Returns true if an error says that a call may have taken effect.
 fn is_unknown(error: &Value) -> bool {
     let class = error.get("class").and_then(|class| class.as_str());
     class == Some(&ErrorClass::UnknownOutcome.to_string())

@@ -1,4 +1,4 @@
-//! Contracts of a plan's tools, compared with what their servers offer before a run begins.
+//! Compares the contracts of a plan's tools with what their servers offer, before a run begins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use planrun_tools::tools::{Catalog, Compared};
 use super::{CheckedPlan, Error};
 
 impl CheckedPlan {
-    /// What was read of the project and its plans; of the lock, what the plan relies on.
+    /// Returns the files that were read for the project and its plans. The lock file is reduced to what the plan relies
+    /// on.
     pub(super) fn pins(&self) -> Pins {
         let mut pins = self.workspace.pins();
         let path = self.workspace.location.folder.join(Lock::FILE);
@@ -30,16 +31,16 @@ impl CheckedPlan {
         pins
     }
 
-    /// Whether there is a model for each prompt, as far as the project itself tells.
+    /// Checks that there is a model for each prompt, as far as that is known from the project itself.
     fn prompts_have_answers(&self, tools: &Catalog) -> Result<(), Error> {
-        let (mut found, mut told) = (Vec::new(), BTreeSet::new());
+        let (mut found, mut reported) = (Vec::new(), BTreeSet::new());
         for plan in self.plan.with_called() {
             let is_here = plan.source.name() == self.source.name();
             for call in plan.steps().filter_map(Step::call) {
                 let Target::Tool(signature) = &call.target else {
                     continue;
                 };
-                // Which model a run asks for by a value is known then.
+                // If the model is computed, it is only known in the run.
                 let model = call.argument("model").map(|code| code.constant());
                 let model = match &model {
                     Some(None) => continue,
@@ -48,10 +49,10 @@ impl CheckedPlan {
                 };
                 if let Some(why) = tools.refuses_prompt(signature, model) {
                     let span = if is_here { call.span } else { self.plan.span };
-                    let message = format!("`{}` has no answer: {why}", signature.written());
+                    let message = format!("`{}` cannot be answered: {why}", signature.written());
                     let code = &codes::contracts::UNIMPLEMENTED_TOOL;
-                    // An agent is asked about one of several steps; that it cannot be is told once.
-                    if told.insert((span, message.clone())) {
+                    // An agent is asked to verify only one of several steps; that it is unavailable is reported once.
+                    if reported.insert((span, message.clone())) {
                         found.push(Diagnostic::new(code, span, message));
                     }
                 }
@@ -64,13 +65,13 @@ impl CheckedPlan {
         Err(Error::Obstacles(Box::new(report)))
     }
 
-    /// Asks the servers behind the plan whether the contracts of the tools that it calls still are what the plan was checked
-    /// against. A server that cannot be reached says nothing: the steps that call it fail. A run that is started
-    /// afterwards goes on with the same connections. Gives the servers that have not answered in time: their contracts are
+    /// Asks the servers of the plan whether the contracts of the tools that it calls are still those that the plan was
+    /// checked against. A server that cannot be reached is ignored: the steps that call it fail. A run that is started
+    /// afterwards uses the same connections. Returns the servers that have not answered in time: their contracts are
     /// compared when they are called.
     ///
     /// # Errors
-    /// [`Error::Obstacles`] with a `contract-broken` for each tool whose contract is another one now, or an
+    /// [`Error::Obstacles`] with a `contract-broken` for each tool whose contract has changed, or an
     /// `unimplemented-tool` for each prompt that no model answers.
     pub async fn verify_contracts(&self) -> Result<BTreeSet<Arc<str>>, Error> {
         let tools = self.begun.tools(&self.workspace);
@@ -102,7 +103,8 @@ impl CheckedPlan {
             let message =
                 format!("the contract of `{path}` has changed since it was pinned: {why}");
             Diagnostic::new(&codes::contracts::CONTRACT_BROKEN, span, message)
-                .help("`planrun tools diff` shows what has changed; `planrun tools lock` pins what the server offers now")
+                .help("see what has changed with `planrun tools diff`, and pin what the server offers now with \
+                       `planrun tools lock`")
         };
         let found = broken.into_iter().map(finding).collect();
         Err(Error::Obstacles(Box::new(FileReport::new(

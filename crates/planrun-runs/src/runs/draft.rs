@@ -1,9 +1,9 @@
-//! A plan while it is being written: what only reads begins before the rest is there.
+//! Drafts: plans that are being written, whose reads begin before the rest of the text is there.
 
 use std::sync::Arc;
 
 use planrun_lang::source::SourceFile;
-use planrun_lang::syntax::so_far;
+use planrun_lang::syntax::complete_prefix;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::base::Base;
@@ -13,31 +13,31 @@ use super::run::Job;
 use super::{CheckedPlan, Inputs, Workspace, new_run_id};
 use crate::driver::{self, Context, Early, Silence};
 
-/// How often what has been added to a plan may begin more of its reads.
+/// How often an addition to a plan may begin more reads.
 const MAX_GROWTHS: usize = 64;
-/// The longest text of which reads begin early.
+/// Maximum length of a text whose reads begin early, in bytes.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// A plan that somebody is writing. Each statement is checked when the next one begins, and pure and read steps that nothing
-/// above holds back begin at once, within what the project and the plan so far allow. Everything else waits for the whole.
-/// Over a base, what the base has completed and what is written as it was there is not called, and holds nothing back: each
-/// statement tells by itself whether it is the same.
-/// What has begun ends where this is dropped before [`Draft::finish`].
+/// A plan that is being written. Each statement is checked when the next one begins. Pure and read-only steps that do
+/// not depend on anything pending above begin at once, within the permissions of the project and of the plan so far;
+/// everything else waits for the whole plan. If the draft has a base, the results that the base has for unchanged
+/// statements are copied instead of called, statement by statement, and nothing waits for them. If the draft is dropped
+/// before [`Draft::finish`], its reads are stopped.
 pub struct Draft {
     workspace: Arc<Workspace>,
     max_steps: Option<u64>,
-    /// The run that the plan goes on from.
+    /// The run that the plan is based on.
     base: Option<Base>,
     begun: Begun,
-    /// As far as its reads have begun.
+    /// The text whose reads have begun.
     text: String,
     growths: usize,
-    /// Ends the run of what was written before.
+    /// Ends the run of the previous text.
     running: Option<DropGuard>,
 }
 
 impl Draft {
-    /// A plan of which nothing is written yet, and that is to go on from this run.
+    /// Creates an empty draft, optionally based on a run.
     #[must_use]
     pub fn new(workspace: Arc<Workspace>, max_steps: Option<u64>, base: Option<Base>) -> Self {
         Self {
@@ -51,8 +51,8 @@ impl Draft {
         }
     }
 
-    /// Reads the text so far, which may break off anywhere, and begins the reads that are new in it. Called within a tokio
-    /// runtime.
+    /// Parses the text so far, which may break off anywhere, and begins the reads that are new in it. Must be called
+    /// within a tokio runtime.
     pub fn read(&mut self, text: &str) {
         if self.growths == MAX_GROWTHS || text.len() > MAX_BYTES {
             return;
@@ -61,7 +61,8 @@ impl Draft {
         let PlanText::Text(source) = PlanText::handed_in(folder, text) else {
             return;
         };
-        let Some(source) = so_far(&source).filter(|source| source.text() != self.text) else {
+        let Some(source) = complete_prefix(&source).filter(|source| source.text() != self.text)
+        else {
             return;
         };
         source.text().clone_into(&mut self.text);
@@ -71,14 +72,14 @@ impl Draft {
         }
     }
 
-    /// The whole plan: a run of it takes over the reads that have begun and that its steps would make.
+    /// Attaches the reads that have begun to the whole plan. A run of it takes over those that its steps would make.
     #[must_use]
     pub fn finish(self, mut plan: CheckedPlan) -> CheckedPlan {
         plan.begun = self.begun;
         plan
     }
 
-    /// What is written, where it could be run as it is.
+    /// Returns the plan in the text, if it could be run as it is.
     fn plan(&self, source: SourceFile) -> Option<CheckedPlan> {
         let plan = self.workspace.clone().checked(source).plan(None).ok()?;
         let needs_inputs = plan.plan.parameters.iter().any(|input| input.required);
@@ -100,7 +101,7 @@ impl Draft {
             let copies = base.copies((&job.program, &plan.source), None);
             copies.ok().map(|(copies, _)| copies)
         });
-        // The run of what was written before ends here.
+        // The run of the previous text ends here.
         self.running = Some(end.clone().drop_guard());
         tokio::spawn(async move {
             let run = async {
@@ -113,7 +114,7 @@ impl Draft {
                     driver::run(&program, &Inputs::default().0, context).await;
                 }
             };
-            // What has ended begins nothing more.
+            // A run that has ended begins nothing more.
             tokio::select! {
                 biased;
                 () = end.cancelled() => {}

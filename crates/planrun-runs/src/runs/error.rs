@@ -1,41 +1,41 @@
-//! Why the service did not do what was asked: a kind for programs, a sentence for people.
+//! Errors of the service: a kind for programs, a sentence for people.
 
 use planrun_lang::diag::render::{FileReport, visible_line};
 
 use crate::journal::store::JournalError;
 use planrun_core::journal::AnswerError;
 
-/// Why the service did not do what was asked. Nothing has changed then, unless the variant says otherwise.
+/// An error of the service. Nothing has changed then, unless the variant says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The project, or what was written of a run, cannot be used.
+    /// The project, or the record of a run, cannot be used.
     #[error("{0}")]
     Unusable(String),
-    /// An event of a run cannot be read, or cannot follow those before it.
+    /// An event of a run cannot be parsed, or does not follow the one before.
     #[error("event {number} of the run `{run}` cannot be used: {why}")]
     Event {
         run: String,
         number: u64,
         why: String,
     },
-    /// What was asked for does not fit the plan or the run.
+    /// The request does not fit the plan or the run.
     #[error("{0}")]
     Invalid(String),
     /// The plan, or the project around it, has errors.
     #[error("the plan has errors")]
     Findings(Vec<FileReport>),
-    /// The plan is right, and a run of it could not be done as a whole. The report holds what no check has reported yet.
-    #[error("the plan could not be done as a whole")]
+    /// The plan has no errors, but a run of it could not complete. The report contains what no check has reported yet.
+    #[error("parts of the plan cannot be executed")]
     Obstacles(Box<FileReport>),
-    /// The file has no plan of the name that was asked for; without a name it has none at all, or several.
-    #[error("{}", plan_choice(wanted.as_deref(), plans))]
+    /// The file has no plan of the requested name; without a name, it has none at all, or several.
+    #[error("{}", plan_choice(requested.as_deref(), plans))]
     PlanChoice {
-        wanted: Option<String>,
+        requested: Option<String>,
         plans: Vec<String>,
     },
-    /// The plan has no such step of its own.
+    /// The plan itself has no such step.
     #[error("`{plan}` has no step `{step}`{purpose}; {hint}")]
     UnknownStep {
         plan: String,
@@ -43,61 +43,61 @@ pub enum Error {
         purpose: &'static str,
         hint: String,
     },
-    /// Required inputs that were not given.
+    /// Required inputs are missing.
     #[error("`{plan}` needs more inputs: {}", missing.iter().map(|input| &*input.name).collect::<Vec<_>>().join(", "))]
     MissingInputs {
         plan: String,
         missing: Vec<MissingInput>,
     },
-    /// A new run would repeat effects of the run that it begins from.
+    /// A new run would repeat effects of the run that it is based on.
     #[error(
-        "this would do again what the run {run} has done: {}",
+        "this would repeat what the run {run} has already done: {}",
         visible_list(steps)
     )]
     RepeatsEffects { run: String, steps: Vec<String> },
     #[error("the run `{run}` has ended: {state}")]
     Ended { run: String, state: String },
-    /// Processes died at the same event again and again; the run is paused now.
+    /// Processes died repeatedly at the same event; the run is now paused.
     #[error(
-        "the run {run} is paused: it died {deaths} times at event {event} without getting further"
+        "the run {run} is paused: its process died {deaths} times at event {event} without making progress"
     )]
     Stuck {
         run: String,
         deaths: u32,
         event: u64,
     },
-    /// An answer is not taken.
+    /// An answer is refused.
     #[error("{error}")]
     Answer { run: String, error: AnswerError },
-    /// No run asks anything at this path.
-    #[error("no run asks anything at `{path}`")]
+    /// No run asks a question at this path.
+    #[error("no run has an open question at `{path}`")]
     NothingAsked { path: String },
 }
 
-/// What kind of thing is in the way.
+/// The kind of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
     /// There is no such run, plan or step, or more than one.
     NotFound,
-    /// What was asked for does not fit.
+    /// The request does not fit.
     Invalid,
-    /// The run is not in a state for it.
+    /// The run is not in a state that allows it.
     Conflict,
-    /// Findings keep the plan from being run.
+    /// Findings prevent the plan from being run.
     Findings,
-    /// The run is paused and waits for somebody's decision.
+    /// The run is paused and waits for a person's decision.
     Paused,
     /// Another process drives the run, or holds the journal.
     Busy,
-    /// Files, the project or the journal are not as they must be.
+    /// Files, the project or the journal cannot be used.
     Environment,
 }
 
-/// An input that a plan wants.
+/// A required input of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingInput {
     pub name: String,
-    /// A value of its type, as somebody would type it; an ellipsis where none can be made up.
+    /// A value of its type, as a user would type it; an ellipsis if there is no example.
     pub example: String,
 }
 
@@ -141,15 +141,17 @@ fn journal_kind(error: &JournalError) -> ErrorKind {
     }
 }
 
-fn plan_choice(wanted: Option<&str>, plans: &[String]) -> String {
+fn plan_choice(requested: Option<&str>, plans: &[String]) -> String {
     let names = plans
         .iter()
         .map(|plan| format!("`{plan}`"))
         .collect::<Vec<_>>()
         .join(", ");
-    match (wanted, plans) {
-        (Some(wanted), []) => format!("there is no plan `{wanted}`, and no plan at all"),
-        (Some(wanted), _) => format!("there is no plan `{wanted}`; there are {names}"),
+    match (requested, plans) {
+        (Some(requested), []) => {
+            format!("there is no plan `{requested}`: the file contains no plans")
+        }
+        (Some(requested), _) => format!("there is no plan `{requested}`; available: {names}"),
         (None, []) => "there is no plan".to_owned(),
         (None, _) => format!("there are several plans: {names}; choose one"),
     }

@@ -1,4 +1,4 @@
-//! The events of a run as they may be seen: those that are there, and those that come while it goes on.
+//! The redacted events of a run: the recorded ones, and those that follow while it runs.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -8,18 +8,18 @@ use std::time::Duration;
 use futures_core::Stream;
 use tokio::time::{Sleep, sleep};
 
-use super::redaction::{learn, redaction};
+use super::redaction::{add_event, redaction};
 use super::{Error, Journal, Planrun};
 use crate::journal::store::RecordedEvents;
 use planrun_core::journal::EventRedactor;
 
-/// How often the journal is read again while a run goes on, in whichever process.
+/// How often the journal is read again while a run is driven, by any process.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Which events of a run are read.
+/// Selects the events of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EventOptions {
-    /// The number of the first; the first of all is 1.
+    /// Number of the first event; events are numbered from 1.
     pub from: u64,
 }
 
@@ -27,36 +27,36 @@ pub struct EventOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunEvent {
     pub number: u64,
-    /// One line of JSON, with marks in the place of what is secret.
+    /// One line of JSON, with secrets redacted.
     pub line: String,
 }
 
-/// The events of a run that are there, in order. The iterator ends with the last one, and may give more when it is asked
+/// The recorded events of a run, in order. The iterator ends with the last one, and may return more when it is polled
 /// again.
 pub struct RunEvents {
     journal: Journal,
     run: String,
     next: u64,
     redaction: EventRedactor,
-    /// Those that were there when the journal was last read.
-    there: Option<RecordedEvents>,
+    /// Events that were recorded when the journal was last read.
+    recorded: Option<RecordedEvents>,
     /// Whether the run had ended before that.
     ended: bool,
 }
 
-/// The events of a run to its end, in order: those that are there, and then each as it comes, whichever process drives the
-/// run. Polled within a tokio runtime, since it reads the journal again every 100 ms.
+/// The events of a run until it ends, in order: the recorded ones, and then each as it is recorded, whichever process
+/// drives the run. Must be polled within a tokio runtime, because it reads the journal again every 100 ms.
 pub struct FollowedEvents {
     events: RunEvents,
-    /// Until the journal is read again.
+    /// The wait until the journal is read again.
     pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl Planrun {
-    /// The events of a run, named by its id or the beginning of it.
+    /// Returns the events of a run, given by its id or a prefix of it.
     ///
     /// # Errors
-    /// When there is no such run, or it cannot be read.
+    /// Returns an error if there is no such run, or if it cannot be read.
     pub fn events(&self, run: &str, options: EventOptions) -> Result<RunEvents, Error> {
         let journal = self.shared.journal()?;
         let run = journal.run(run)?.info.run;
@@ -66,12 +66,12 @@ impl Planrun {
             run,
             next: options.from.max(1),
             redaction,
-            there: None,
+            recorded: None,
             ended: false,
         })
     }
 
-    /// The same as a stream that goes on until the run ends.
+    /// As [`Self::events`], as a stream that continues until the run ends.
     ///
     /// # Errors
     /// As for [`Self::events`].
@@ -84,10 +84,10 @@ impl Planrun {
 }
 
 impl FollowedEvents {
-    /// The next event, without a trait for streams in scope; nothing when the run has ended.
+    /// Returns the next event, without a stream trait in scope; `None` when the run has ended.
     ///
     /// # Errors
-    /// What the journal says, in the place of an event.
+    /// Returns an error of the journal in place of an event.
     pub async fn next(&mut self) -> Option<Result<RunEvent, Error>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -115,23 +115,23 @@ impl Stream for FollowedEvents {
 
 impl RunEvents {
     fn read_journal(&mut self) -> Result<RecordedEvents, Error> {
-        // The row first: events that come after it are found by the next reading.
+        // Read the row first: events that are recorded after it are found at the next reading.
         self.ended = self.journal.run(&self.run)?.ended;
         Ok(self.journal.events(&self.run, self.next)?)
     }
 
     fn read(&mut self) -> Result<Option<RunEvent>, Error> {
-        let mut there = match self.there.take() {
-            Some(there) => there,
+        let mut recorded = match self.recorded.take() {
+            Some(recorded) => recorded,
             None => self.read_journal()?,
         };
-        let Some(event) = there.next().transpose()? else {
+        let Some(event) = recorded.next().transpose()? else {
             return Ok(None);
         };
-        self.there = Some(there);
+        self.recorded = Some(recorded);
         self.next = event.number + 1;
-        if EventRedactor::labels(&event.line) {
-            learn(
+        if EventRedactor::has_labels(&event.line) {
+            add_event(
                 &self.journal,
                 &event.line,
                 event.number,

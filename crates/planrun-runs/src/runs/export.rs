@@ -1,4 +1,4 @@
-//! A run as a text of its own, which proves itself.
+//! Exports a run as text that can be verified.
 
 use std::io::Write;
 
@@ -11,11 +11,11 @@ use planrun_core::journal::EventRedactor;
 pub use crate::journal::store::{ExportFault, Exported, verify_export};
 
 impl Planrun {
-    /// Writes a run as lines of JSON that prove themselves: see [`verify_export`]. Without `with_secrets` marks stand for
-    /// what its plan and its tools call sensitive. Also tells whether there are such marks.
+    /// Writes a run as JSON lines that can be verified with [`verify_export`]. Without `with_secrets`, the values that
+    /// its plan and its tools declare sensitive are redacted. Also returns whether anything was redacted.
     ///
     /// # Errors
-    /// When there is no such run, it cannot be read, or the writer refuses.
+    /// Returns an error if there is no such run, if it cannot be read, or if the writer fails.
     pub fn export(
         &self,
         run: &str,
@@ -32,9 +32,9 @@ impl Planrun {
         if redaction.is_empty() {
             return Ok((store::export(&*journal, &run, writer)?, false));
         }
-        let pinned = Pinned::read(&journal.pinned(&run)?)?.shown();
+        let pinned = Pinned::read(&journal.pinned(&run)?)?.redacted();
         Ok((
-            store::export_shown(&*journal, &run, (&redaction, pinned), writer)?,
+            store::export_redacted(&*journal, &run, (&redaction, pinned), writer)?,
             true,
         ))
     }

@@ -1,4 +1,4 @@
-//! What a run of a plan has to be granted, and grants that people have given for later runs.
+//! The grants that runs of a plan require, and grants that people have given for later runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::replay::kept;
 use super::{CheckedPlan, Error, Journal, Planrun};
 use crate::journal::store::Filter;
 
-/// So many of the latest runs of a plan are looked through for a grant that still stands.
+/// Number of the latest runs of a plan that are searched for a valid grant.
 const MAX_RUNS: usize = 20;
-/// An approval is among so many events at the beginning of a run.
+/// Number of events at the beginning of a run that are searched for its grant.
 const MAX_EVENTS: usize = 8;
 
 impl CheckedPlan {
-    /// What somebody has to agree to before a run of it: every call that changes something, as often as it may be made.
-    /// Nothing where it only reads.
+    /// Returns the grant that a run of the plan requires: every call with effects, as often as it may be made. `None`
+    /// if the plan only reads.
     #[must_use]
     pub fn grant(&self, bounds: &Bounds) -> Option<Grant> {
         let plans = self.plan.with_called().into_iter();
@@ -66,16 +66,12 @@ impl CheckedPlan {
         })
     }
 
-    /// The grant that somebody has given for every run of this plan, where one of its latest runs has it, it covers all that
-    /// is needed and it is not out of date.
+    /// Returns a grant that a person has given for every run of this plan, if one of its latest runs has such a grant
+    /// which covers everything needed and has not expired.
     ///
     /// # Errors
-    /// When the journal cannot be read.
-    pub fn standing_grant(
-        &self,
-        planrun: &Planrun,
-        needed: &Grant,
-    ) -> Result<Option<Grant>, Error> {
+    /// Returns an error if the journal cannot be read.
+    pub fn valid_grant(&self, planrun: &Planrun, needed: &Grant) -> Result<Option<Grant>, Error> {
         let journal = planrun.shared.journal_for_new_runs()?;
         let filter = Filter {
             plan: Some(self.plan.name.to_string()),
@@ -83,13 +79,13 @@ impl CheckedPlan {
             ..Filter::default()
         };
         let now = planrun.host().now();
-        let stands = |grant: &Grant| {
+        let applies = |grant: &Grant| {
             let is_valid = grant.expires.is_some_and(|expires| expires > now);
             let covers = grant.plan == needed.plan && grant.calls == needed.calls;
             grant.scope == GrantScope::Plan && is_valid && covers
         };
         for row in journal.runs(&filter)? {
-            if let Some(grant) = granted(&journal, &row.run)?.filter(stands) {
+            if let Some(grant) = granted(&journal, &row.run)?.filter(applies) {
                 return Ok(Some(grant));
             }
         }
@@ -97,12 +93,12 @@ impl CheckedPlan {
     }
 }
 
-/// Whether a call is held against a grant: it changes something, and is not what verifies or undoes another one.
+/// Returns true if a use of a tool requires a grant: it has effects, and is not in a `verify` or `undo` block.
 fn is_granted(one: &Use) -> bool {
     !one.effect.is_read_only() && matches!(one.role, Role::Forward | Role::Recover)
 }
 
-/// An argument that has the same value in every call.
+/// Returns an argument that has the same value in every call.
 fn constant(argument: &Argument) -> Option<(Arc<str>, Json)> {
     match argument.from.as_slice() {
         [Source::Constant(value)] if !argument.computed && !argument.more => {
@@ -112,7 +108,7 @@ fn constant(argument: &Argument) -> Option<(Arc<str>, Json)> {
     }
 }
 
-/// What somebody has granted a run, as its first events tell.
+/// Returns the grant of a run, according to its first events.
 fn granted(journal: &Journal, run: &str) -> Result<Option<Grant>, Error> {
     for event in journal.events(run, 1)?.take(MAX_EVENTS) {
         let line = event?.line;
@@ -120,7 +116,7 @@ fn granted(journal: &Journal, run: &str) -> Result<Option<Grant>, Error> {
             continue;
         }
         let mut kept = |digest: &str| kept(journal, digest);
-        // One that cannot be read grants nothing.
+        // A grant that cannot be parsed grants nothing.
         let event = Event::read(line.as_bytes(), &mut kept);
         if let Ok(EventKind::RunGranted { grant }) = event.map(|event| event.kind) {
             return Ok(Some((*grant).clone()));

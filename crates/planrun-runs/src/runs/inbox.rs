@@ -1,4 +1,4 @@
-//! What runs ask people just now, as it may be seen, and whether an answer would be taken.
+//! The open questions of runs, redacted, and the validation of answers.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use planrun_core::journal::{
     Accepted, AnswerError, EventRedactor, Given, InboxCommand, Question, ReplayState,
 };
 
-/// What a run asks, with what has been said to it and is not journaled yet.
+/// A run that may ask questions, with the messages that are not part of its events yet.
 pub struct OpenRun {
     pub(super) row: RunRow,
-    past: ReplayState,
+    replay: ReplayState,
     redaction: EventRedactor,
-    /// How much of the run had been written when it was read.
+    /// How much of the run had been recorded when it was read.
     pub(super) seen: Seen,
 }
 
 impl Planrun {
-    /// The runs that may ask something, of this plan or of any, the oldest first.
+    /// Returns the runs that may ask questions, of one plan or of all plans, oldest first.
     ///
     /// # Errors
-    /// When what was written cannot be used.
+    /// Returns an error if the record of a run cannot be used.
     pub fn inbox(&self, plan: Option<&str>) -> Result<Vec<OpenRun>, Error> {
         let journal = self.shared.journal()?;
         let states = [RunState::Paused, RunState::Running]
@@ -43,10 +43,10 @@ impl Planrun {
             .collect()
     }
 
-    /// What one run asks, named by its id or the beginning of it.
+    /// Returns the questions of one run, given by its id or a prefix of it.
     ///
     /// # Errors
-    /// When there is no such run, or what was written cannot be used.
+    /// Returns an error if there is no such run, or if its record cannot be used.
     pub fn questions(&self, run: &str) -> Result<OpenRun, Error> {
         let journal = self.shared.journal()?;
         OpenRun::of(&journal, journal.run(run)?)
@@ -55,21 +55,21 @@ impl Planrun {
 
 impl OpenRun {
     pub(super) fn of(journal: &Journal, row: RunRow) -> Result<Self, Error> {
-        let said = journal.said(&row.run)?;
+        let messages = journal.inbox(&row.run)?;
         let seen = Seen {
             events: Some(row.events),
-            message: said.last().map_or(0, |message| message.id),
+            message: messages.last().map_or(0, |message| message.id),
         };
-        let past = replay(journal, &row.run)?;
+        let replay = replay(journal, &row.run)?;
         let mut open = Self {
             redaction: redaction(journal, &row.run)?,
             row,
-            past,
+            replay,
             seen,
         };
-        for message in said {
+        for message in messages {
             if let Ok(InboxCommand::Answer(given)) = InboxCommand::read(&message.text) {
-                // One that does not fit is refused again by whoever takes it.
+                // The run itself refuses invalid answers.
                 let _ = open.accept(&given, message.at);
             }
         }
@@ -86,30 +86,30 @@ impl OpenRun {
         &self.row.plan
     }
 
-    /// The questions by the paths under which they are answered, in the order in which they were asked.
+    /// Returns the open questions by the paths under which they are answered, in the order in which they were asked.
     #[must_use]
     pub fn questions(&self) -> Vec<(Arc<str>, Question)> {
         if self.row.ended {
             return Vec::new();
         }
         let place = |path: &str| {
-            let step = self.past.questions.step(path);
-            step.and_then(|step| self.past.steps.get_index_of(step))
+            let step = self.replay.questions.step(path);
+            step.and_then(|step| self.replay.steps.get_index_of(step))
         };
-        let mut open: Vec<_> = self.past.questions.open().collect();
+        let mut open: Vec<_> = self.replay.questions.open().collect();
         open.sort_by_key(|(path, question)| (question.asked_at, place(path)));
         open.into_iter()
             .map(|(path, question)| (path.clone(), self.redaction.question(question)))
             .collect()
     }
 
-    /// Holds an answer against what is asked; one that fits stands from then on. The error is redacted.
+    /// Checks an answer against the open questions and records it if it is accepted. The error is redacted.
     pub(super) fn accept(&mut self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
-        let accepted = self.past.accept(given, now);
+        let accepted = self.replay.accept(given, now);
         let accepted = accepted
             .map_err(|error| error.map_text(|text| self.redaction.text(text).into_owned()))?;
-        if let Accepted::Now(answer) = &accepted {
-            self.past.questions.answered(answer, now);
+        if let Accepted::New(answer) = &accepted {
+            self.replay.questions.answered(answer, now);
         }
         Ok(accepted)
     }

@@ -1,4 +1,4 @@
-//! The inputs of a run by their declared types.
+//! The inputs of a run, by their declared types.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 use super::Error;
 use super::error::MissingInput;
 
-/// The inputs of a run: every one that its plan requires, each of its declared type.
+/// The inputs of a run: every input that its plan requires, each of its declared type.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs(pub(super) BTreeMap<Arc<str>, Value>);
 
@@ -23,7 +23,7 @@ impl Inputs {
     }
 }
 
-/// Collects the inputs of a plan; what is given later stands over what was given before.
+/// Collects the inputs of a plan. Later values take precedence over earlier ones.
 pub struct InputReader<'p> {
     plan: &'p Plan,
     inputs: BTreeMap<Arc<str>, Value>,
@@ -38,7 +38,7 @@ impl<'p> InputReader<'p> {
         }
     }
 
-    /// Takes over the inputs of another run, as far as the plan has them.
+    /// Copies the inputs of another run that the plan has, too.
     pub fn take_over(&mut self, known: &Inputs) {
         let has = |name: &Arc<str>| {
             self.plan
@@ -55,10 +55,10 @@ impl<'p> InputReader<'p> {
         );
     }
 
-    /// Takes the fields of a JSON object.
+    /// Adds the fields of a JSON object.
     ///
     /// # Errors
-    /// When one is unknown or of another type.
+    /// Returns an error if a field is unknown or has the wrong type.
     pub fn take_object(&mut self, fields: Map<String, Json>) -> Result<(), Error> {
         for (name, json) in fields {
             let parameter = parameter(self.plan, &name)?;
@@ -69,17 +69,17 @@ impl<'p> InputReader<'p> {
         Ok(())
     }
 
-    /// Takes an input from text; see [`parse_input`].
+    /// Adds an input from text; see [`parse_input`].
     ///
     /// # Errors
-    /// When it is unknown or of another type.
+    /// Returns an error if the input is unknown or has the wrong type.
     pub fn take_text(&mut self, name: &str, text: &str) -> Result<(), Error> {
         let (parameter, value) = parse_input(self.plan, name, text)?;
         self.inputs.insert(parameter.name.clone(), value);
         Ok(())
     }
 
-    /// The inputs, where none is missing.
+    /// Returns the inputs, if none is missing.
     ///
     /// # Errors
     /// [`Error::MissingInputs`].
@@ -120,17 +120,18 @@ fn parameter<'p>(plan: &'p Plan, name: &str) -> Result<&'p PlanParameter, Error>
             .collect::<Vec<_>>();
         let hint = match closest(name, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None if names.is_empty() => "it has none".to_owned(),
-            None => format!("it has {}", names.join(", ")),
+            None if names.is_empty() => "it has no inputs".to_owned(),
+            None => format!("its inputs are {}", names.join(", ")),
         };
         Error::Invalid(format!("`{}` has no input `{name}`; {hint}", plan.name))
     })
 }
 
-/// An input from text, such as a command line has it: text stays text where text is wanted, and is JSON elsewhere.
+/// Parses an input from text, for example from a command line: text stays text if the type admits it, and is JSON
+/// otherwise.
 ///
 /// # Errors
-/// When the plan has no such input, or it is of another type.
+/// Returns an error if the plan has no such input, or if the type is wrong.
 pub fn parse_input<'p>(
     plan: &'p Plan,
     name: &str,
@@ -160,10 +161,12 @@ fn value_of(parameter: &PlanParameter, text: &str) -> Result<Value, Error> {
 }
 
 fn unfit(name: &str, ty: &Type, mismatch: &dyn std::fmt::Display) -> Error {
-    Error::Invalid(format!("the input `{name}` is of type {ty}: {mismatch}"))
+    Error::Invalid(format!(
+        "the input `{name}` must be of type {ty}: {mismatch}"
+    ))
 }
 
-/// What somebody would type for an input of this type.
+/// Returns an example that a user could type for an input of this type.
 fn placeholder(ty: &Type) -> String {
     match ty.members().first() {
         Some(Type::Literal(Literal::String(text))) => text.to_string(),

@@ -1,4 +1,4 @@
-//! Lists of runs, and how each stands.
+//! Lists of runs, with their states.
 
 use std::ops::Deref;
 
@@ -10,11 +10,11 @@ pub use crate::journal::store::RunInfo;
 use crate::journal::store::{Filter, RunRow};
 use planrun_core::journal::ReplayState;
 
-/// What is known of a run without reading its events, and whether it is driven. The fields of [`RunInfo`] are its own.
+/// What is known of a run without reading its events, and whether it is driven. It dereferences to [`RunInfo`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
     info: RunInfo,
-    /// Whether a process that lives drives it.
+    /// Whether a live process drives it.
     pub driven: bool,
 }
 
@@ -26,26 +26,26 @@ impl Deref for RunSummary {
     }
 }
 
-/// Which runs to list; without anything, all.
+/// Selects runs to list; by default all of them.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
     pub plan: Option<String>,
-    /// Any of these, as [`RunSummary::standing`] gives them; empty for all.
+    /// Any of these states, as returned by [`RunSummary::status`]; empty for all.
     pub states: Vec<String>,
-    /// At most so many, the newest.
+    /// Maximum number of runs; the newest are listed.
     pub limit: Option<usize>,
 }
 
-/// What happens at the moment at which a run wakes by itself.
+/// What happens at the time at which a run wakes by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wake {
-    GoesOn,
-    /// What it asks somebody expires.
+    Resumes,
+    /// A question of the run expires.
     QuestionExpires,
 }
 
 impl RunSummary {
-    /// The state of a run that is running and has lost its process.
+    /// The state of a run that is recorded as running and that no process drives.
     pub const INTERRUPTED: &str = "interrupted";
 
     pub(super) fn of(journal: &Journal, row: RunRow) -> Self {
@@ -55,9 +55,9 @@ impl RunSummary {
         }
     }
 
-    /// Its state; [`Self::INTERRUPTED`] where a process left it in the middle.
+    /// Returns its state; [`Self::INTERRUPTED`] if its process died.
     #[must_use]
-    pub fn standing(&self) -> &str {
+    pub fn status(&self) -> &str {
         if self.state == RunState::Running.name() && !self.driven {
             Self::INTERRUPTED
         } else {
@@ -67,16 +67,16 @@ impl RunSummary {
 }
 
 impl Planrun {
-    /// One run, named by its id or the beginning of it.
+    /// Returns one run, given by its id or a prefix of it.
     ///
     /// # Errors
-    /// When there is no such run, or more than one begins so.
+    /// Returns an error if there is no such run, or if more than one id has this prefix.
     pub fn run(&self, run: &str) -> Result<RunSummary, Error> {
         let journal = self.shared.journal()?;
         Ok(RunSummary::of(&journal, journal.run(run)?))
     }
 
-    /// One run that has not ended, named by its id or the beginning of it.
+    /// Returns one run that has not ended, given by its id or a prefix of it.
     ///
     /// # Errors
     /// As for [`Self::run`]; [`Error::Ended`].
@@ -85,13 +85,13 @@ impl Planrun {
         Ok(RunSummary::of(&journal, open(&journal, run)?))
     }
 
-    /// The runs that pass the filter, the newest first.
+    /// Returns the runs that pass the filter, newest first.
     ///
     /// # Errors
-    /// What the journal says.
+    /// Returns an error if the journal cannot be read.
     pub fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, Error> {
         let journal = self.shared.journal()?;
-        // The journal does not know who of those that are running has lost its process.
+        // The journal does not know which of the running runs have lost their process.
         let running = RunState::Running.name();
         let stored = filter.states.iter().map(|state| {
             if state == RunSummary::INTERRUPTED {
@@ -101,8 +101,8 @@ impl Planrun {
             }
         });
         let states: Vec<String> = stored.map(str::to_owned).collect();
-        let wants_running = states.iter().any(|state| state == running);
-        let limit = filter.limit.filter(|_| !wants_running);
+        let includes_running = states.iter().any(|state| state == running);
+        let limit = filter.limit.filter(|_| !includes_running);
         let rows = journal.runs(&Filter {
             plan: filter.plan.clone(),
             states,
@@ -113,17 +113,17 @@ impl Planrun {
             .into_iter()
             .map(|row| RunSummary::of(&journal, row))
             .collect();
-        if wants_running {
-            rows.retain(|row| filter.states.iter().any(|state| state == row.standing()));
+        if includes_running {
+            rows.retain(|row| filter.states.iter().any(|state| state == row.status()));
             rows.truncate(filter.limit.unwrap_or(usize::MAX));
         }
         Ok(rows)
     }
 
-    /// The runs whose time to go on has come, and those whose process has died.
+    /// Returns the runs whose time to resume has come, and those whose process has died.
     ///
     /// # Errors
-    /// What the journal says.
+    /// Returns an error if the journal cannot be read.
     pub fn due(&self) -> Result<Vec<RunSummary>, Error> {
         let journal = self.shared.journal()?;
         let due = Filter {
@@ -148,15 +148,15 @@ impl Planrun {
         Ok(rows.filter(|row| !row.driven).collect())
     }
 
-    /// What happens when a run wakes by itself. Of what cannot be read nothing is known.
+    /// Returns what happens when a run wakes by itself. A run that cannot be read is assumed to resume.
     #[must_use]
     pub fn wake(&self, run: &RunSummary) -> Wake {
-        let past = self
+        let replay = self
             .shared
             .journal()
             .and_then(|journal| replay(&journal, &run.run));
-        let expires = |past: &ReplayState| {
-            let mut asked = past
+        let expires = |replay: &ReplayState| {
+            let mut asked = replay
                 .steps
                 .values()
                 .flat_map(|step| &step.asked)
@@ -167,15 +167,15 @@ impl Planrun {
             };
             asked.any(|asked| asked.question.expires.is_some_and(at))
         };
-        if past.is_ok_and(|past| expires(&past)) {
+        if replay.is_ok_and(|replay| expires(&replay)) {
             Wake::QuestionExpires
         } else {
-            Wake::GoesOn
+            Wake::Resumes
         }
     }
 }
 
-/// The run, which must not have ended.
+/// Returns the run, which must not have ended.
 pub(super) fn open(journal: &Journal, run: &str) -> Result<RunRow, Error> {
     let row = journal.run(run)?;
     if row.ended {
@@ -188,5 +188,5 @@ pub(super) fn open(journal: &Journal, run: &str) -> Result<RunRow, Error> {
     }
 }
 
-/// In nanoseconds.
+/// One second in nanoseconds.
 const SECOND: i128 = 1_000_000_000;

@@ -1,8 +1,8 @@
-//! The service that everything else is a client of: checking plans, starting runs of them, and acting on runs.
+//! The service that checks plans, starts runs of them, and acts on runs. Everything else is a client of it.
 //!
-//! [`Planrun`] is one project with the journal of its runs. It never prints, never asks on a terminal and never ends the
-//! process: questions go through [`driver::Asker`](crate::driver::Asker), events to an
-//! [`driver::Observer`](crate::driver::Observer), and why something did not work is an [`Error`] with an [`ErrorKind`].
+//! [`Planrun`] is one project with the journal of its runs. It never prints, never reads from a terminal and never ends
+//! the process: questions go to a [`driver::Asker`](crate::driver::Asker), events to a
+//! [`driver::Observer`](crate::driver::Observer), and errors are [`Error`]s with an [`ErrorKind`].
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -51,7 +51,6 @@ mod base;
 mod begun;
 mod calls;
 mod contracts;
-mod double;
 mod draft;
 mod error;
 mod events;
@@ -62,6 +61,7 @@ mod inbox;
 mod inputs;
 mod learned;
 mod list;
+mod mock;
 mod patch;
 mod pinned;
 mod plan_text;
@@ -105,25 +105,25 @@ use planrun_tools::tools::{ServerPool, Tool};
 
 use crate::journal::store::{Journal as JournalFile, MemoryStore, Settings, Store};
 
-/// A project, and the journal of its runs. Clones share both, and any number of runs can go on at once.
+/// A project, and the journal of its runs. Clones share both, and any number of runs can be driven at once.
 #[derive(Clone)]
 pub struct Planrun {
     shared: Arc<Shared>,
     own_tools: Arc<[Tool]>,
-    /// What its plans reach at most, beside what the project allows, where a model writes them.
+    /// Grants that restrict its plans in addition to the project's `allow`, if a model writes them.
     confined: Option<Arc<[Grant]>>,
-    /// Where servers stay connected from one run to the next.
+    /// Keeps servers connected from one run to the next.
     pool: Option<Arc<ServerPool>>,
 }
 
 struct Shared {
     host: Arc<dyn Host>,
     location: Location,
-    /// Opened when somebody needs it.
+    /// Opened when it is first needed.
     journal: Mutex<Option<Open>>,
 }
 
-/// Where the runs of a project are written down.
+/// The store of a project's runs.
 type Journal = Arc<dyn Store>;
 
 struct Open {
@@ -133,21 +133,21 @@ struct Open {
 }
 
 impl Planrun {
-    /// The project at a folder, or the nearest one above it; without a `planrun.yaml`, the folder itself.
+    /// Opens the project at a folder, or the nearest one above it; without a `planrun.yaml`, the folder itself.
     ///
     /// # Errors
-    /// When the folder cannot be used.
+    /// Returns an error if the folder cannot be used.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let host = real_host();
-        // Plans of the folder stand directly in it.
+        // `locate` takes the path of a plan; any file directly in the folder will do.
         let location = Workspace::locate(&*host, &folder.join(Location::FILE), None)?;
         Ok(Self::at(host, location))
     }
 
-    /// The same, with runs that end with this process: nothing is written to the project's folder.
+    /// As [`Self::open`], with runs that end with this process: nothing is written to the project's folder.
     ///
     /// # Errors
-    /// When the folder cannot be used.
+    /// Returns an error if the folder cannot be used.
     pub fn in_memory(folder: &Path) -> Result<Self, Error> {
         let host = real_host();
         let location = Workspace::locate(&*host, &folder.join(Location::FILE), None)?;
@@ -155,7 +155,7 @@ impl Planrun {
         Ok(Self::with_store(host, location, store))
     }
 
-    /// The project at a place that has been found.
+    /// Opens the project at a location.
     #[must_use]
     pub fn at(host: Arc<dyn Host>, location: Location) -> Self {
         Self {
@@ -170,26 +170,28 @@ impl Planrun {
         }
     }
 
-    /// The same project and journal, with tools that are written in Rust over those of the project: one of the same name
-    /// takes its place. Plans are checked against their contracts, and runs that this value starts or resumes call them.
+    /// Adds tools that are written in Rust. A tool replaces one of the same name in the project. Plans are checked
+    /// against their contracts, and runs that this value starts or resumes call them.
     ///
-    /// A run is not bound to what these functions do. Whoever resumes it has to bring tools of these contracts along.
+    /// A run is not bound to the implementation of these tools. To resume it, tools with these contracts must be added
+    /// again.
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
         self.own_tools = self.own_tools.iter().cloned().chain(tools).collect();
         self
     }
 
-    /// The same with servers that stay connected from one run to the next, until the pool is closed.
+    /// Keeps servers connected from one run to the next, until the pool is closed.
     #[must_use]
     pub fn pooled(mut self, pool: Arc<ServerPool>) -> Self {
         self.pool = Some(pool);
         self
     }
 
-    /// The same for plans that a model writes: they reach no files, hosts or programs but those of the project's `allow`, and
-    /// of each of these grants and those of before; where the project sets no `limits`, a run makes at most 200 calls and
-    /// takes at most ten minutes. Runs that are started so stay so, whoever resumes them.
+    /// Restricts the project for plans that a model writes: they reach no files, hosts or programs but those of the
+    /// project's `allow` and of each of these grants and those of earlier calls. If the project sets no `limits`, a run
+    /// makes at most 200 calls and takes at most ten minutes. Runs that are started with these restrictions keep them
+    /// when they are resumed.
     #[must_use]
     pub fn confined(mut self, within: impl IntoIterator<Item = Grant>) -> Self {
         let known = self.confined.iter().flat_map(|known| known.iter().cloned());
@@ -197,7 +199,7 @@ impl Planrun {
         self
     }
 
-    /// The same with another store for its runs, such as one in memory.
+    /// Opens a project with another store for its runs, such as one in memory.
     #[must_use]
     pub fn with_store(host: Arc<dyn Host>, location: Location, store: Arc<dyn Store>) -> Self {
         let journal = Mutex::new(Some(Open {
@@ -216,10 +218,10 @@ impl Planrun {
         }
     }
 
-    /// The same, where runs have been written down before.
+    /// Opens a project whose runs are already recorded in a journal.
     ///
     /// # Errors
-    /// When there is no journal, or it cannot be used.
+    /// Returns an error if there is no journal, or if it cannot be used.
     pub fn with_journal(host: Arc<dyn Host>, location: Location) -> Result<Self, Error> {
         let planrun = Self::at(host, location);
         planrun.shared.journal()?;
@@ -236,10 +238,10 @@ impl Planrun {
         &self.shared.host
     }
 
-    /// The project as its files are now.
+    /// Reads the project from its files as they are now.
     ///
     /// # Errors
-    /// When the project's file cannot be used.
+    /// Returns an error if the project's file cannot be used.
     pub fn workspace(&self) -> Result<Workspace, Error> {
         let Shared { host, location, .. } = &*self.shared;
         let mut workspace = Workspace::with_tools(host.clone(), location, &self.own_tools)?;
@@ -250,10 +252,10 @@ impl Planrun {
         }
     }
 
-    /// Checks a plan text. Files that it uses are found beside it, by its name.
+    /// Checks a plan text. Files that it uses are resolved relative to its name.
     ///
     /// # Errors
-    /// When the project cannot be used; [`Error::Findings`] where the bytes are no text.
+    /// Returns an error if the project cannot be used; [`Error::Findings`] if the bytes are not text.
     pub fn check(&self, text: PlanText) -> Result<Checked, Error> {
         match text {
             PlanText::Text(source) => Ok(Arc::new(self.workspace()?).checked(source)),
@@ -263,7 +265,7 @@ impl Planrun {
 }
 
 impl Shared {
-    /// The journal that is there; where it can only be read, for that.
+    /// Returns the existing journal; if it cannot be written, for reading only.
     fn journal(&self) -> Result<Journal, Error> {
         let mut open = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = &*open {
@@ -288,7 +290,7 @@ impl Shared {
         checked.map_err(|problem| Error::Unusable(problem.to_string()))
     }
 
-    /// The journal for a new run, which is made where there is none.
+    /// Returns the journal for a new run, which is created if there is none.
     fn journal_for_new_runs(&self) -> Result<Journal, Error> {
         let mut open = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = open.as_ref().filter(|open| open.takes_runs) {
@@ -299,7 +301,7 @@ impl Shared {
         self.check_own_folder()?;
         let journal: Journal =
             Arc::new(JournalFile::open(&path, Settings::default(), host.clone())?);
-        // After the journal, which makes the folder for its user alone; where git is not used nobody misses what this adds.
+        // After the journal, which creates the folder for its user only. Without git, what this adds is not needed.
         let _ = make_own_folder(&**host, &location.folder);
         *open = Some(Open {
             journal: journal.clone(),

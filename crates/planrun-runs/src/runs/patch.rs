@@ -1,4 +1,4 @@
-//! Giving a run another text for what it has not started.
+//! Patches: replace the text of a run's plan, except for what has started.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::journal::store::Digest;
 use planrun_core::journal::{Event, EventKind, RecordedStep, ReplayState, StepError};
 use planrun_core::run::Program;
 
-/// What a patch has changed: the names of statements.
+/// The names of the statements that a patch has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patched {
     pub added: Vec<String>,
@@ -27,31 +27,32 @@ pub struct Patched {
 }
 
 impl RecordedRun {
-    /// A run that can be patched; the plan that stands in for its own has the same name.
+    /// Returns a run that can be patched. The plan of the patch must have the same name.
     ///
     /// # Errors
-    /// When there is no such run, or what was written of it cannot be used; [`Error::Ended`].
+    /// Returns an error if there is no such run, or if its record cannot be used; [`Error::Ended`].
     pub fn patchable(planrun: &Planrun, run: &str) -> Result<Self, Error> {
         let journal = planrun.shared.journal()?;
         super::list::open(&journal, run)?;
         planrun.recorded(run)
     }
 
-    /// Gives a run another text for what it has not started. What has started, and what that has read, stays as it is.
+    /// Replaces the text of the run's plan. Statements that have started, and everything that they have read, must stay
+    /// as they are.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where the text changes what cannot change any more; [`Error::Obstacles`] where the rest of it
-    /// could not be done as a whole; when another process drives the run.
+    /// [`Error::Invalid`] if the text changes what must not change; [`Error::Obstacles`] if the rest of it could not
+    /// complete; another error if another process drives the run.
     pub fn patch(&self, plan: &CheckedPlan) -> Result<Patched, Error> {
-        let (before, past) = (&self.pinned, &self.past);
+        let (before, replay) = (&self.pinned, &self.replay);
         let old = self.load()?;
         let now = Program::new(plan.plan.clone());
         let (was, is) = (
             before.definitions(),
             definitions(&parse(&plan.source).file, &before.plan),
         );
-        let started = started(&old.program, &now, past);
-        let frozen = frozen(&old.program, &started, past);
+        let started = started(&old.program, &now, replay);
+        let frozen = frozen(&old.program, &started, replay);
         refuse_changes(&frozen, &was, &is)?;
         let text = SourceFile::new(&*before.file, &*before.text);
         let was_text = above::Text {
@@ -66,7 +67,7 @@ impl RecordedRun {
             },
             &started,
         )?;
-        refuse_contracts(&old.program.plan, &now.plan, past)?;
+        refuse_contracts(&old.program.plan, &now.plan, replay)?;
         refuse_inputs(&now.plan, &old.inputs)?;
         let nodes = now.plan.body().nodes.iter();
         let over = nodes.filter(|node| {
@@ -84,7 +85,7 @@ impl RecordedRun {
         );
         (after.confined, after.approval) = (before.confined, before.approval.clone());
         after.within.clone_from(&before.within);
-        write_down(
+        append_patch(
             &self.journal,
             &self.row.run,
             (before, &after),
@@ -96,8 +97,8 @@ impl RecordedRun {
 
 impl Patched {
     fn between(was: &BTreeMap<String, String>, is: &BTreeMap<String, String>) -> Self {
-        let names = |all: &BTreeMap<String, String>, wanted: &dyn Fn(&String) -> bool| {
-            all.keys().filter(|name| wanted(name)).cloned().collect()
+        let names = |all: &BTreeMap<String, String>, selects: &dyn Fn(&String) -> bool| {
+            all.keys().filter(|name| selects(name)).cloned().collect()
         };
         Self {
             added: names(is, &|name| !was.contains_key(name)),
@@ -109,9 +110,9 @@ impl Patched {
     }
 }
 
-/// The names of what has started. A call that has failed, and for which the run has paused,
-/// may become another call, unless an attempt of it may have happened: then it goes on with the same execution.
-fn started(program: &Program, now: &Program, past: &ReplayState) -> BTreeSet<String> {
+/// Returns the names of the statements that have started. A call that has failed, with the run paused for that, may
+/// become another call, unless an attempt at it may have taken effect: then the same execution is continued.
+fn started(program: &Program, now: &Program, replay: &ReplayState) -> BTreeSet<String> {
     let called = |program: &Program, name: &str| {
         let nodes = &program.plan.body().nodes;
         let step = nodes
@@ -134,20 +135,22 @@ fn started(program: &Program, now: &Program, past: &ReplayState) -> BTreeSet<Str
             .is_some_and(|call| call.arrived.is_none());
         let is_over =
             |error: &StepError| error.ends_execution() || (error.sent == Sent::No && unseen);
-        let looked = called(program, path).is_some_and(|effect| effect <= Effect::Read);
-        let is_over = step.call.is_some() && (looked || step.error.as_deref().is_some_and(is_over));
+        let is_read_only = called(program, path).is_some_and(|effect| effect <= Effect::Read);
+        let is_over =
+            step.call.is_some() && (is_read_only || step.error.as_deref().is_some_and(is_over));
         let may_differ = called(program, path).is_some() && called(now, path).is_some();
         !(step.state == StepState::Failed && is_over && may_differ)
     };
-    above::names(past.steps.iter().filter(stands).map(|(path, _)| path))
+    above::names(replay.steps.iter().filter(stands).map(|(path, _)| path))
 }
 
-/// The names of what cannot change any more: what has started, what tasks hold, and all that this has read.
-fn frozen(program: &Program, started: &BTreeSet<String>, past: &ReplayState) -> BTreeSet<String> {
-    let mut names = above::names(past.tasks.keys());
+/// Returns the names of the statements that must not change: those that have started, the tasks, and everything that
+/// these have read.
+fn frozen(program: &Program, started: &BTreeSet<String>, replay: &ReplayState) -> BTreeSet<String> {
+    let mut names = above::names(replay.tasks.keys());
     names.extend(started.iter().cloned());
     let (nodes, graph) = (&program.plan.body().nodes, &program.graph.blocks[0]);
-    // Every edge leads downwards, so one way upwards finds them all.
+    // Every edge leads downwards, so one pass upwards is enough.
     for index in (0..nodes.len()).rev() {
         let reads =
             |edge: Edge| matches!(edge, Edge::Data | Edge::State | Edge::Guard | Edge::After);
@@ -184,32 +187,32 @@ fn refuse_changes(
         return Ok(());
     }
     Err(Error::Invalid(format!(
-        "{} cannot change any more: the run has started that, or has read it; write it as it was, and add what is new below",
+        "{} cannot be changed: the run has already started or read it; restore it, and add new statements below",
         changed.join(", ")
     )))
 }
 
-/// What has started cannot wait any more for something that is new above it.
+/// Refuses new statements for which a started step below would have had to wait.
 fn refuse_above(
     was: above::Text<'_>,
     is: above::Text<'_>,
     started: &BTreeSet<String>,
 ) -> Result<(), Error> {
-    match above::intruder(was, is, started) {
+    match above::inserted_statement(was, is, started) {
         Some((new, below)) => Err(Error::Invalid(format!(
-            "`{new}` stands above `{below}` now, and the run has started that; put it below what has started"
+            "`{new}` is now above `{below}`, which the run has already started; move it below the started steps"
         ))),
         None => Ok(()),
     }
 }
 
-fn refuse_contracts(old: &Plan, new: &Plan, past: &ReplayState) -> Result<(), Error> {
+fn refuse_contracts(old: &Plan, new: &Plan, replay: &ReplayState) -> Result<(), Error> {
     let (old, new) = (contracts(old), contracts(new));
     let refused = |step: &RecordedStep| {
         let error = step.error.as_deref();
         error.is_some_and(|error| error.class == ErrorClass::Denied(Denied::Contract))
     };
-    let called = past
+    let called = replay
         .steps
         .values()
         .filter(|step| !refused(step))
@@ -220,7 +223,7 @@ fn refuse_contracts(old: &Plan, new: &Plan, past: &ReplayState) -> Result<(), Er
         .find(|tool| old.contains_key(*tool) && old.get(*tool) != new.get(*tool))
     {
         Some(tool) => Err(Error::Invalid(format!(
-            "the run has called `{tool}`, and its contract differs now; a run stays with the contracts that it has used"
+            "the run has called `{tool}`, but its contract has changed; a run must keep the contracts that it has used"
         ))),
         None => Ok(()),
     }
@@ -234,7 +237,7 @@ fn contracts(plan: &Plan) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The inputs of the run are those that it began with.
+/// Checks that the inputs of the run fit the new text, because they cannot be changed.
 fn refuse_inputs(plan: &Plan, inputs: &Inputs) -> Result<(), Error> {
     for parameter in &plan.parameters {
         let fault = match inputs.0.get(&parameter.name) {
@@ -243,7 +246,7 @@ fn refuse_inputs(plan: &Plan, inputs: &Inputs) -> Result<(), Error> {
                 .map(|mismatch| mismatch.to_string()),
             None => parameter
                 .required
-                .then(|| "the run has none, and it cannot be added".to_owned()),
+                .then(|| "the run has no value for it, and none can be added".to_owned()),
         };
         if let Some(fault) = fault {
             return Err(Error::Invalid(format!(
@@ -255,8 +258,8 @@ fn refuse_inputs(plan: &Plan, inputs: &Inputs) -> Result<(), Error> {
     Ok(())
 }
 
-/// One event, which names the text before and the text after by their hashes.
-fn write_down(
+/// Appends the event of the patch, which contains the hashes of both pinned documents.
+fn append_patch(
     journal: &Journal,
     run: &str,
     (before, after): (&Pinned, &Pinned),

@@ -1,11 +1,11 @@
-//! What a run is bound to: the text of its plan, every file that was read to check it, and its inputs.
+//! The pinned document of a run: the text of its plan, every file that was read to check it, and its inputs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::permission::Grant;
-use planrun_lang::secrets::{at_path, hidden};
+use planrun_lang::secrets::{at_path, redact_paths};
 use planrun_lang::sema::{Plan, PlanParameter};
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::json::{self, definitions, meaning_of};
@@ -20,7 +20,7 @@ use crate::journal::store::{Digest, RunRow};
 use planrun_core::journal::{EventRedactor, ReplayState, labelled};
 use planrun_core::run::Approval;
 
-/// The document that a journal keeps of a run. Paths are relative to the folder of the project.
+/// The pinned document. Paths are relative to the folder of the project.
 #[derive(Debug, Serialize, Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -28,36 +28,36 @@ use planrun_core::run::Approval;
 )]
 pub(super) struct Pinned {
     version: u32,
-    /// The name of the plan's file, as the user wrote it.
+    /// Name of the plan's file, as the user wrote it.
     pub file: String,
     pub text: String,
     pub plan: String,
     /// Whether the project has a `planrun.yaml`.
     pub has_project_file: bool,
     pins: Pins,
-    /// Typed JSON by name.
+    /// Inputs by name, as typed JSON.
     inputs: BTreeMap<String, Json>,
-    /// App tools are answered by their `mock:` sections.
+    /// Whether app tools answer from their `mock:` sections.
     pub mock: bool,
     pub max_steps: Option<u64>,
-    /// No `recover` arm puts a value in the place of a result.
+    /// Whether `recover` arms that only replace a result by a placeholder are disabled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
-    /// Whether a model has written its plan.
+    /// Whether a model wrote the plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confined: bool,
-    /// What it reaches at most, beside what the project allows.
+    /// Grants that restrict it in addition to the project's `allow`.
     #[serde(default, skip_serializing_if = "<[Grant]>::is_empty")]
     pub within: Arc<[Grant]>,
-    /// What somebody has to agree to before it does anything.
+    /// What a person has to approve before the run does anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
-    /// The places in inputs that must not be shown; their first field is the name of the input.
+    /// Paths of sensitive values in the inputs; their first field is the name of the input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sensitive: Vec<Arc<str>>,
 }
 
-/// The version of this document.
+/// Version of this document.
 const VERSION: u32 = 1;
 
 impl Pinned {
@@ -72,7 +72,7 @@ impl Pinned {
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_typed_json()))
             .collect();
-        let pins = moved(pins, &|path| {
+        let pins = relocated(pins, &|path| {
             path.strip_prefix(folder).unwrap_or(path).to_owned()
         });
         let labels = |parameter: &PlanParameter| {
@@ -103,13 +103,15 @@ impl Pinned {
         }
     }
 
-    /// Reads the document.
+    /// Parses the document.
     ///
     /// # Errors
-    /// When another version wrote it.
+    /// Returns an error if the document cannot be parsed or has another version.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Error> {
         let unusable = |why: String| {
-            Error::Unusable(format!("what the run is bound to cannot be read: {why}"))
+            Error::Unusable(format!(
+                "the pinned document of the run cannot be read: {why}"
+            ))
         };
         let pinned: Self =
             serde_json::from_slice(bytes).map_err(|error| unusable(error.to_string()))?;
@@ -117,17 +119,17 @@ impl Pinned {
             return Ok(pinned);
         }
         Err(unusable(format!(
-            "it has version {}, and this planrun knows {VERSION}",
+            "it has version {}, but this planrun supports version {VERSION}",
             pinned.version
         )))
     }
 
-    /// What a run is bound to; after a patch, to what that has brought.
+    /// Returns the pinned document of a run, or that of its last patch.
     ///
     /// # Errors
-    /// When that cannot be read.
-    pub(super) fn of(journal: &Journal, row: &RunRow, past: &ReplayState) -> Result<Self, Error> {
-        match &past.patched {
+    /// Returns an error if the document cannot be read.
+    pub(super) fn of(journal: &Journal, row: &RunRow, replay: &ReplayState) -> Result<Self, Error> {
+        match &replay.patched {
             Some(digest) => {
                 let digest: Digest = digest
                     .parse()
@@ -138,7 +140,7 @@ impl Pinned {
         }
     }
 
-    /// What each statement of its plan means, by its name.
+    /// Returns the definition of each statement of the plan, by its name.
     pub(super) fn definitions(&self) -> BTreeMap<String, String> {
         let source = SourceFile::new(&*self.file, &*self.text);
         definitions(&parse(&source).file, &self.plan)
@@ -148,8 +150,8 @@ impl Pinned {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// The digest that two starts with the same id must share to be one run: of the meaning of their plans, whatever the
-    /// layout of the text, and of everything else byte for byte.
+    /// Returns the digest that two starts with the same id must share to be the same run. It covers the meaning of
+    /// their plans, independent of the layout of the text, and everything else byte by byte.
     pub(super) fn digest(&self) -> Digest {
         let meaning = |name: &str, text: &str| {
             let source = SourceFile::new(name, text);
@@ -182,9 +184,9 @@ impl Pinned {
         Digest::of(&bytes)
     }
 
-    /// What was read, at its place below this folder.
+    /// Returns the pinned files, at their paths below this folder.
     pub(super) fn pins(&self, folder: &Path) -> Pins {
-        moved(&self.pins, &|path| {
+        relocated(&self.pins, &|path| {
             if path.is_absolute() {
                 path.to_owned()
             } else {
@@ -193,36 +195,36 @@ impl Pinned {
         })
     }
 
-    /// Hides the inputs that must not be shown.
+    /// Registers the sensitive inputs as secrets.
     ///
     /// # Errors
-    /// When one of them is no typed value.
-    pub(super) fn hide(&self, shown: &mut EventRedactor) -> Result<(), Error> {
+    /// Returns an error if an input is not a typed value.
+    pub(super) fn add_secrets(&self, redactor: &mut EventRedactor) -> Result<(), Error> {
         let inputs = self.inputs()?;
         let inputs = Value::object(inputs.0);
         for path in &self.sensitive {
-            at_path(&inputs, path, &mut |secret| shown.hide(secret));
+            at_path(&inputs, path, &mut |secret| redactor.add_value(secret));
         }
         Ok(())
     }
 
-    /// The document with marks for the inputs that must not be shown.
-    pub(super) fn shown(mut self) -> Vec<u8> {
+    /// Returns the document with sensitive inputs redacted.
+    pub(super) fn redacted(mut self) -> Vec<u8> {
         for path in &self.sensitive {
             let (name, rest) = path.split_once('.').unwrap_or((path, ""));
             if let Some(input) = self.inputs.get_mut(name)
                 && let Ok(value) = Value::from_typed_json(input)
             {
-                *input = hidden(&value, &[rest.into()]).to_typed_json();
+                *input = redact_paths(&value, &[rest.into()]).to_typed_json();
             }
         }
         self.to_bytes()
     }
 
-    /// The inputs by name.
+    /// Returns the inputs by name.
     ///
     /// # Errors
-    /// When one of them is no typed value.
+    /// Returns an error if an input is not a typed value.
     pub(super) fn inputs(&self) -> Result<Inputs, Error> {
         let read = |(name, json): (&String, &Json)| match Value::from_typed_json(json) {
             Ok(value) => Ok((name.as_str().into(), value)),
@@ -238,7 +240,7 @@ impl Pinned {
     }
 }
 
-fn moved(pins: &Pins, place: &dyn Fn(&Path) -> PathBuf) -> Pins {
+fn relocated(pins: &Pins, place: &dyn Fn(&Path) -> PathBuf) -> Pins {
     Pins {
         files: pins
             .files

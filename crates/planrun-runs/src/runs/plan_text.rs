@@ -1,4 +1,4 @@
-//! The text of a plan: read from a file or taken from bytes, and held against what a plan text may be.
+//! Reads the text of a plan from a file, a stream or bytes, and checks its size and encoding.
 
 use std::fs;
 use std::io::{self, Read};
@@ -8,38 +8,38 @@ use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 
-/// A plan's text, or what is wrong with its bytes.
+/// The text of a plan, or the report of what is wrong with its bytes.
 pub enum PlanText {
     Text(SourceFile),
     Broken(FileReport),
 }
 
 impl PlanText {
-    /// A text that is at hand. Files that it uses are looked for beside its name, which is a path.
+    /// Creates a text. Files that it uses are resolved relative to its name, which is a path.
     #[must_use]
     pub fn new(name: &str, text: &str) -> Self {
         Self::from_bytes(name.to_owned(), text.as_bytes().to_vec())
     }
 
-    /// A text that is handed in to be run once, such as a model's: it has no file, and may be in short form. Files that it
-    /// uses are looked for in this folder.
+    /// Creates a text that is run once, such as one from a model: it has no file, and may be in short form. Files that
+    /// it uses are resolved relative to this folder.
     #[must_use]
     pub fn handed_in(folder: &Path, text: &str) -> Self {
         Self::new(&folder.join("<plan>").to_string_lossy(), text)
     }
 
-    /// Reads a file. Bytes that are no plan text are a finding, not a failure.
+    /// Reads a file. Bytes that are not a plan text are reported as a finding, not as an error.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn from_file(path: &Path) -> io::Result<Self> {
         Ok(Self::from_bytes(file_name(path), read_file(path)?))
     }
 
-    /// Reads a stream to its end, or as far as it may be a plan.
+    /// Reads a stream to its end, or up to the maximum size of a plan.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Returns an error if the stream cannot be read.
     pub fn from_reader(name: String, reader: impl Read) -> io::Result<Self> {
         Ok(Self::from_bytes(name, read_bounded(reader)?))
     }
@@ -63,7 +63,7 @@ impl PlanText {
     }
 }
 
-/// The name that reports show of a file: with `/` between folders, and without `./` at its front.
+/// Returns the name of a file in reports: with `/` between folders, and without a leading `./`.
 #[must_use]
 pub fn file_name(path: &Path) -> String {
     tidy(path)
@@ -71,20 +71,21 @@ pub fn file_name(path: &Path) -> String {
         .replace(std::path::MAIN_SEPARATOR, "/")
 }
 
-/// The path without `./` at its front, so that one file has one name.
+/// Returns the path without a leading `./`, so that one file has one name.
 #[must_use]
 pub fn tidy(path: &Path) -> &Path {
     path.strip_prefix(".").unwrap_or(path)
 }
 
-/// Where `path`, as a plan file writes it behind `use`, leads from that file.
+/// Resolves `path`, as written after `use` in a plan file, relative to that file.
 #[must_use]
 pub fn beside(from: &str, path: &str) -> PathBuf {
     let folder = Path::new(from).parent().unwrap_or_else(|| Path::new(""));
     normal(&folder.join(path))
 }
 
-/// The path without `.` and `..` where they can be resolved by name, so that one file has one name.
+/// Returns the path without `.` and `..` components, as far as they can be resolved by name, so that one file has one
+/// name.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
@@ -101,7 +102,7 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// The bytes of a file. A pipe would wait for a writer and a device may never end, so they are not opened.
+/// Reads a file. Pipes and devices are refused: a pipe would wait for a writer, and a device may never end.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let kind = fs::metadata(path)?;
     if kind.is_dir() {
@@ -113,20 +114,20 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
         ));
     }
     if kind.len() > MAX_FILE_BYTES as u64 {
-        // One byte too many is all that has to be known.
+        // One byte above the limit is enough for the error.
         return Ok(vec![0; MAX_FILE_BYTES + 1]);
     }
     fs::File::open(path).and_then(read_bounded)
 }
 
-/// Whether a shell made the path from a stream of this process, as for `<(…)`.
+/// Returns true if the path is a stream of this process, as created by a shell for `<(…)`.
 fn is_stream(path: &Path) -> bool {
     ["/dev/stdin", "/dev/fd", "/proc/self/fd"]
         .iter()
         .any(|streams| path.starts_with(streams))
 }
 
-/// Everything that a reader has, up to one byte more than a plan may have.
+/// Reads to the end, but at most one byte more than the maximum size of a plan.
 fn read_bounded(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(MAX_FILE_BYTES)
@@ -140,14 +141,14 @@ fn not_utf8(name: String, error: &std::string::FromUtf8Error) -> FileReport {
     let start = error.utf8_error().valid_up_to();
     let byte = error.as_bytes().get(start).copied().unwrap_or_default();
     let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-    // The text before the first bad byte is as it was, and the replacement character stands in its place.
+    // The text before the first invalid byte is unchanged, and the replacement character is at its position.
     let span = Span::new(start, start + char::REPLACEMENT_CHARACTER.len_utf8());
     let finding = Diagnostic::new(
         &codes::text::NOT_UTF8,
         span,
-        format!("the byte 0x{byte:02x} here is not UTF-8"),
+        format!("the byte 0x{byte:02x} is not valid UTF-8"),
     )
-    .note("not UTF-8 from here")
+    .note("invalid UTF-8 starts here")
     .help("save the file as UTF-8");
     FileReport::new(SourceFile::new(name, text), vec![finding])
 }

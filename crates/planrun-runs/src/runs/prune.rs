@@ -1,27 +1,27 @@
-//! Deleting runs that have ended.
+//! Deletes runs that have ended.
 
 use super::{Error, Planrun, RunSummary};
 use crate::journal::store::JournalError;
 
 pub use crate::journal::store::Prune;
 
-/// What was deleted.
+/// The result of pruning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// The ids of the runs, the newest first.
+    /// Ids of the deleted runs, newest first.
     pub runs: Vec<String>,
-    /// Large values that no run referred to any more.
+    /// Number of large values that no run referred to any more.
     pub values: usize,
-    /// Others use the journal just now: parts of what was deleted may stand beside its file until they end. What was deleted
-    /// is overwritten in the file already.
+    /// Whether other processes use the journal, so that parts of the deleted content may remain next to its file until
+    /// they end. In the file itself, it is already overwritten.
     pub lingers: bool,
 }
 
 impl Planrun {
-    /// The runs that [`Self::prune`] would delete, the newest first.
+    /// Returns the runs that [`Self::prune`] would delete, newest first.
     ///
     /// # Errors
-    /// What the journal says.
+    /// Returns an error if the journal cannot be read.
     pub fn prunable(&self, prune: Prune) -> Result<Vec<RunSummary>, Error> {
         let journal = self.shared.journal()?;
         let rows = journal.prunable(prune)?;
@@ -31,10 +31,10 @@ impl Planrun {
             .collect())
     }
 
-    /// Deletes runs that have ended, with the large values that only they refer to, and gives the room back to the disk.
+    /// Deletes runs that have ended, with the large values that only they refer to, and releases the space to the disk.
     ///
     /// # Errors
-    /// What the journal says; what was deleted before stays so.
+    /// Returns an error if the journal cannot be written. What was deleted before remains deleted.
     pub fn prune(&self, prune: Prune) -> Result<Pruned, Error> {
         let journal = self.shared.journal()?;
         let pruned = journal.prune(prune)?;

@@ -1,4 +1,4 @@
-//! A run as the journal has it: what it is bound to, how far it has come, and how it stands.
+//! Recorded runs: what a run is bound to, its replay state, and its outcome so far.
 
 use std::sync::Arc;
 
@@ -12,48 +12,48 @@ use crate::journal::store::RunRow;
 use planrun_core::journal::{Event, EventError, ReplayState};
 use planrun_core::run::{Outcome, Program};
 
-/// A run as the journal has it.
+/// A run as recorded in the journal.
 pub struct RecordedRun {
     pub(super) planrun: Planrun,
     pub(super) journal: Journal,
     pub(super) row: RunRow,
-    pub(super) past: ReplayState,
+    pub(super) replay: ReplayState,
     pub(super) pinned: Pinned,
 }
 
-/// What a run is bound to, checked again as it was when it began.
+/// The program and inputs that a run is bound to, checked again as when it began.
 pub struct Loaded {
     pub program: Arc<Program>,
     pub inputs: Inputs,
     pub max_steps: Option<u64>,
-    /// No `recover` arm puts a value in the place of a result.
+    /// Whether `recover` arms that only replace a result by a placeholder are disabled.
     pub strict: bool,
 }
 
 impl Planrun {
-    /// A run, named by its id or the beginning of it, with all that was written of it.
+    /// Returns a recorded run, given by its id or a prefix of it.
     ///
     /// # Errors
-    /// When there is no such run, or what was written cannot be used.
+    /// Returns an error if there is no such run, or if its record cannot be used.
     pub fn recorded(&self, run: &str) -> Result<RecordedRun, Error> {
         let journal = self.shared.journal()?;
         let row = journal.run(run)?;
-        let past = replay(&journal, &row.run)?;
-        self.recorded_as(journal, row, past)
+        let replay = replay(&journal, &row.run)?;
+        self.recorded_as(journal, row, replay)
     }
 
     pub(super) fn recorded_as(
         &self,
         journal: Journal,
         row: RunRow,
-        past: ReplayState,
+        replay: ReplayState,
     ) -> Result<RecordedRun, Error> {
-        let pinned = Pinned::of(&journal, &row, &past)?;
+        let pinned = Pinned::of(&journal, &row, &replay)?;
         Ok(RecordedRun {
             planrun: self.clone(),
             journal,
             row,
-            past,
+            replay,
             pinned,
         })
     }
@@ -65,28 +65,28 @@ impl RecordedRun {
         RunSummary::of(&self.journal, self.row.clone())
     }
 
-    /// The name of the plan's file, as it was given when the run began.
+    /// Returns the name of the plan's file, as given when the run began.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.pinned.file
     }
 
-    /// The text that it is bound to now.
+    /// Returns the text that the run is bound to now.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.pinned.text
     }
 
-    /// The name of the plan in its file.
+    /// Returns the name of the plan in its file.
     #[must_use]
     pub fn plan(&self) -> &str {
         &self.pinned.plan
     }
 
-    /// Its plan and its inputs of then.
+    /// Checks the pinned plan again, and returns it with its inputs.
     ///
     /// # Errors
-    /// When this version does not understand the plan, or the inputs cannot be read.
+    /// Returns an error if this version does not understand the plan, or if the inputs cannot be read.
     pub fn load(&self) -> Result<Loaded, Error> {
         let job = Job::pinned(self)?;
         Ok(Loaded {
@@ -97,12 +97,12 @@ impl RecordedRun {
         })
     }
 
-    /// The outcome of the run so far, from a replay of its recorded events that calls nothing.
+    /// Returns the outcome of the run so far, from a replay of its recorded events that calls nothing.
     ///
     /// # Errors
-    /// When what was written cannot be used.
+    /// Returns an error if the record cannot be used.
     pub async fn outcome(self) -> Result<Outcome, Error> {
-        let mut outcome = Job::pinned(&self)?.replay(self.past).await;
+        let mut outcome = Job::pinned(&self)?.replay(self.replay).await;
         (outcome.state, outcome.interruption) = (
             RunState::find(&self.row.state).unwrap_or(RunState::Running),
             None,
@@ -110,10 +110,10 @@ impl RecordedRun {
         Ok(outcome)
     }
 
-    /// Gives every event to a reader, in order.
+    /// Passes every event to `take`, in order.
     ///
     /// # Errors
-    /// When one cannot be read, or the reader refuses it.
+    /// Returns an error if an event cannot be read, or if `take` refuses it.
     pub fn read_events(
         &self,
         take: impl FnMut(Event) -> Result<(), EventError>,

@@ -1,36 +1,36 @@
-//! What of a run may be seen: everything but what its plan and its tools call sensitive.
+//! Collects the secrets of a run: everything that its plan and its tools declare sensitive.
 
 use super::pinned::Pinned;
 use super::replay::kept;
 use super::{Error, Journal};
 use planrun_core::journal::EventRedactor;
 
-/// What must not be seen of a run, as far as it has come.
+/// Returns the secrets of a run, up to its last recorded event.
 ///
 /// # Errors
-/// When what was written cannot be used.
+/// Returns an error if the record of the run cannot be used.
 pub(super) fn redaction(journal: &Journal, run: &str) -> Result<EventRedactor, Error> {
-    let mut shown = EventRedactor::default();
-    Pinned::read(&journal.pinned(run)?)?.hide(&mut shown)?;
+    let mut redactor = EventRedactor::default();
+    Pinned::read(&journal.pinned(run)?)?.add_secrets(&mut redactor)?;
     for event in journal.events(run, 1)? {
         let event = event?;
-        if EventRedactor::labels(&event.line) {
-            learn(journal, &event.line, event.number, &mut shown)?;
+        if EventRedactor::has_labels(&event.line) {
+            add_event(journal, &event.line, event.number, &mut redactor)?;
         }
     }
-    Ok(shown)
+    Ok(redactor)
 }
 
-/// Learns what one event labels.
+/// Adds the secrets that one event labels.
 ///
 /// # Errors
-/// When it cannot be read.
-pub(super) fn learn(
+/// Returns an error if the event cannot be read.
+pub(super) fn add_event(
     journal: &Journal,
     line: &str,
     number: u64,
-    shown: &mut EventRedactor,
+    redactor: &mut EventRedactor,
 ) -> Result<(), Error> {
-    let learned = shown.learn(line.as_bytes(), &mut |digest| kept(journal, digest));
-    learned.map_err(|error| Error::Unusable(format!("event {number}: {error}")))
+    let added = redactor.add_event(line.as_bytes(), &mut |digest| kept(journal, digest));
+    added.map_err(|error| Error::Unusable(format!("event {number}: {error}")))
 }

@@ -1,24 +1,24 @@
-//! Reads what was written of a run: its events, its state after all of them, and large values.
+//! Reads the record of a run: its events, its replay state, and large values.
 
 use super::{Error, Journal};
-use crate::journal::store::{Digest, ahead};
+use crate::journal::store::{Digest, read_ahead};
 use planrun_core::journal::{Event, EventError, ReplayState};
 
-/// The state of a run after all that was written of it.
+/// Returns the replay state of a run after all recorded events.
 pub(super) fn replay(journal: &Journal, run: &str) -> Result<ReplayState, Error> {
-    let mut past = ReplayState::default();
-    read_events(journal, run, |event| past.take(event))?;
-    Ok(past)
+    let mut state = ReplayState::default();
+    read_events(journal, run, |event| state.take(event))?;
+    Ok(state)
 }
 
-/// Gives every event of a run to a reader, in order.
+/// Passes every event of a run to `take`, in order.
 pub(super) fn read_events(
     journal: &Journal,
     run: &str,
     mut take: impl FnMut(Event) -> Result<(), EventError>,
 ) -> Result<(), Error> {
     let mut kept = |digest: &str| kept(journal, digest);
-    for event in ahead(journal.events(run, 1)?) {
+    for event in read_ahead(journal.events(run, 1)?) {
         let event = event?;
         let taken = Event::read(event.line.as_bytes(), &mut kept).and_then(&mut take);
         taken.map_err(|error| Error::Event {
@@ -30,7 +30,7 @@ pub(super) fn read_events(
     Ok(())
 }
 
-/// What was kept of a large value.
+/// Returns the stored large value with a hash.
 pub(super) fn kept(journal: &Journal, digest: &str) -> Result<Vec<u8>, String> {
     let digest: Digest = digest
         .parse()

@@ -1,4 +1,4 @@
-//! A run that this process drives: a new one, or one that another process has begun.
+//! Runs that this process drives: new ones, and those that another process has begun.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,44 +26,45 @@ use crate::journal::{Log, MemoryCache, ResultCache};
 use planrun_core::journal::{MAX_CRASHES, ReplayState, Summary};
 use planrun_core::run::{Approval, Copies, Defaults, Outcome, Program, Until};
 
-/// How a new run is begun.
+/// How a new run is started.
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub struct RunOptions {
-    /// Its id; made up where there is none. A run of this id with the same plan and inputs is resumed.
+    /// Id of the run; generated if there is none. If a run with this id and the same plan and inputs exists, it is
+    /// resumed.
     pub id: Option<String>,
-    /// It ends with its process, and nothing is written down.
+    /// Whether the run ends with its process, and nothing is recorded.
     pub ephemeral: bool,
-    /// App tools answer from their `mock:` sections, over loopback.
+    /// Whether app tools answer from their `mock:` sections, over loopback.
     pub mock: bool,
     pub max_steps: Option<u64>,
-    /// No `recover` arm puts a value in the place of a result.
+    /// Disables `recover` arms that only replace a result by a placeholder.
     pub strict: bool,
-    /// What somebody has to agree to before it does anything: until then it is paused.
+    /// What a person has to approve before the run does anything; until then it is paused.
     pub approval: Option<Approval>,
-    /// Another run, from which it takes over what need not be done again.
+    /// Another run, whose results are copied where possible.
     pub base: Option<Base>,
-    /// A step that is done again, with all that comes after it, though the base has done it.
+    /// A step that is executed again, with everything that depends on it, although the base has executed it.
     pub from: Option<String>,
-    /// Effects of the base may be done again.
+    /// Whether effects of the base may be repeated.
     pub repeats_effects: bool,
-    /// How this process drives it.
+    /// How this process drives the run.
     pub drive: ResumeOptions,
 }
 
 /// How a process drives a run.
 pub struct ResumeOptions {
-    /// Who answers what the plan asks people.
+    /// How the questions of the plan are answered.
     pub answering: Answering,
-    /// What has failed is done again, where the plan pauses for that.
+    /// Whether steps that are parked after a failure are retried.
     pub retries: bool,
-    /// Even where the run was paused because processes died at it.
+    /// Whether a run is resumed even if it was paused because processes died while driving it.
     pub again: bool,
-    /// The step of the plan that this process goes up to.
+    /// The step of the plan up to which this process drives the run.
     pub until: Option<String>,
-    /// Who answers in place of the tools.
+    /// Answers in place of the tools.
     pub stand_in: Option<Arc<dyn StandIn>>,
-    /// Fires when the process has to suspend the run.
+    /// Cancelled when the process has to suspend the run.
     pub cancel: CancellationToken,
 }
 
@@ -81,14 +82,14 @@ impl Default for ResumeOptions {
     }
 }
 
-/// A run, before this process drives it. It holds the lease of the run from now on.
+/// A run that this process has not driven yet, but whose lease it holds.
 pub struct Run {
     id: String,
     work: Work,
 }
 
 enum Work {
-    /// With the journal that it is written to; nothing where it ends with its process.
+    /// With the journal of the run; `None` if the run ends with its process.
     Job(Box<Job>, Option<Journal>),
     Ended(Box<RecordedRun>),
 }
@@ -96,15 +97,17 @@ enum Work {
 /// The outcome of a run that this process has driven.
 pub struct Driven {
     pub outcome: Outcome,
-    /// What the tools send and the run must not show.
+    /// Credentials of the tools and secrets of the run, for redaction.
     pub secrets: Redactor,
 }
 
 impl Planrun {
-    /// Begins a run: it is written down before anything of it happens. One of the same id, plan and inputs is resumed.
+    /// Starts a run, which is recorded before anything of it happens. If a run with the same id, plan and inputs
+    /// exists, it is resumed.
     ///
     /// # Errors
-    /// When the plan could not be done as a whole, effects would be repeated without consent, or the journal refuses.
+    /// Returns an error if the plan could not complete, if effects would be repeated without consent, or if the journal
+    /// cannot record the run.
     pub fn start(
         &self,
         plan: &CheckedPlan,
@@ -145,11 +148,11 @@ impl Planrun {
         })
     }
 
-    /// Goes on with a run where it was; of one that has ended, [`Run::drive`] tells how.
+    /// Resumes a run. If it has ended, [`Run::drive`] returns its outcome.
     ///
     /// # Errors
-    /// When there is no such run, another process drives it, or what was written cannot be used; [`Error::Stuck`] where
-    /// processes died at it and `again` does not ask for another.
+    /// Returns an error if there is no such run, if another process drives it, or if its record cannot be used;
+    /// [`Error::Stuck`] if processes died while driving it, unless `again` is set.
     pub fn resume(&self, run: &str, options: ResumeOptions) -> Result<Run, Error> {
         let journal = self.shared.journal()?;
         let row = journal.run(run)?;
@@ -157,11 +160,11 @@ impl Planrun {
         run.implemented(&journal)
     }
 
-    /// Does again what has failed, as a new execution. Of a run that has completed and was then found not to be as it
-    /// should be, that is what found it.
+    /// Retries the failed steps of a run as new executions. In a run that has completed and whose verification has
+    /// failed, the failed verifications are repeated.
     ///
     /// # Errors
-    /// As for [`Self::resume`]; [`Error::Ended`] where the run has ended in another way.
+    /// As for [`Self::resume`]; [`Error::Ended`] if the run has ended in another way.
     pub fn retry(&self, run: &str, options: ResumeOptions) -> Result<Run, Error> {
         let journal = self.shared.journal()?;
         let row = journal.run(run)?;
@@ -183,8 +186,8 @@ impl Planrun {
         options: ResumeOptions,
     ) -> Result<Run, Error> {
         if row.ended {
-            let past = replay(&journal, &row.run)?;
-            let recorded = self.recorded_as(journal, row, past)?;
+            let replay = replay(&journal, &row.run)?;
+            let recorded = self.recorded_as(journal, row, replay)?;
             return Ok(Run {
                 id: recorded.row.run.clone(),
                 work: Work::Ended(Box::new(recorded)),
@@ -195,11 +198,11 @@ impl Planrun {
 
     fn drive_row(&self, journal: Journal, row: RunRow, drive: ResumeOptions) -> Result<Run, Error> {
         let lease = journal.drive(&row.run)?;
-        let past = replay(&journal, &row.run)?;
-        if past.crashes() >= MAX_CRASHES && !drive.again {
-            return Err(pause(lease, row, &past)?);
+        let replay = replay(&journal, &row.run)?;
+        if replay.crashes() >= MAX_CRASHES && !drive.again {
+            return Err(pause(lease, row, &replay)?);
         }
-        let recorded = self.recorded_as(journal, row, past)?;
+        let recorded = self.recorded_as(journal, row, replay)?;
         let mut job = Job::pinned(&recorded)?;
         job.log = Some(lease);
         job.until = drive
@@ -207,7 +210,7 @@ impl Planrun {
             .as_deref()
             .map(|step| until_step(&job.program, step))
             .transpose()?;
-        job.past = Some(recorded.past).filter(|past| past.last > 0);
+        job.replay = Some(recorded.replay).filter(|replay| replay.last > 0);
         (job.retries, job.drive) = (drive.retries, drive);
         Ok(Run {
             id: job.run.clone(),
@@ -216,9 +219,9 @@ impl Planrun {
     }
 }
 
-/// Pauses a run whose processes keep dying. Its events record each death already, so only its row in lists changes.
-fn pause(mut lease: Box<dyn Lease>, row: RunRow, past: &ReplayState) -> Result<Error, Error> {
-    let (deaths, event) = (past.crashes(), past.last);
+/// Pauses a run whose processes keep dying. Its events already record each death, so only its row in lists changes.
+fn pause(mut lease: Box<dyn Lease>, row: RunRow, replay: &ReplayState) -> Result<Error, Error> {
+    let (deaths, event) = (replay.crashes(), replay.last);
     let note = Some(format!("died {deaths} times at event {event}"));
     let (steps_done, steps_all) = (row.steps_done, row.steps_all.unwrap_or(0));
     let summary = Summary {
@@ -238,7 +241,7 @@ fn pause(mut lease: Box<dyn Lease>, row: RunRow, past: &ReplayState) -> Result<E
     })
 }
 
-/// What a new run takes over from another one. Effects are not done again without somebody's consent.
+/// Returns the results that a new run copies from its base. Effects are not repeated without consent.
 fn copies(
     base: &Base,
     plan: (&Program, &SourceFile),
@@ -257,10 +260,10 @@ fn copies(
     })
 }
 
-/// The step of a plan that a run goes up to.
+/// Returns the step up to which a run is driven.
 ///
 /// # Errors
-/// When the plan itself has no such step.
+/// Returns an error if the plan itself has no such step.
 pub fn until_step(program: &Program, step: &str) -> Result<Until, Error> {
     Until::new(program, step).ok_or_else(|| {
         let hint = match closest(step, Until::steps(program)) {
@@ -274,7 +277,7 @@ pub fn until_step(program: &Program, step: &str) -> Result<Until, Error> {
         Error::UnknownStep {
             plan,
             step,
-            purpose: " to go up to",
+            purpose: " to run up to",
             hint,
         }
     })
@@ -286,18 +289,18 @@ impl Run {
         &self.id
     }
 
-    /// Refuses a run whose plan calls a tool that nothing here implements, such as one of another program: its call would
-    /// fail, and so would the run.
+    /// Refuses a run whose plan calls a tool that is not implemented here, such as one of another program, because the
+    /// run would fail at that call.
     fn implemented(self, journal: &Journal) -> Result<Self, Error> {
         let Some(why) = self.unimplemented() else {
             return Ok(self);
         };
         let id = self.id;
         drop(self.work);
-        // Whoever hears of this can expect that others may have the run at once.
-        journal.wait_given_back(&id);
+        // After this error, other processes can drive the run at once.
+        journal.wait_released(&id);
         Err(Error::Unusable(format!(
-            "the run `{id}` cannot go on here: {why}"
+            "the run `{id}` cannot continue here: {why}"
         )))
     }
 
@@ -311,28 +314,28 @@ impl Run {
         let missing = tools
             .find(|tool| !job.workspace.implements(tool))
             .filter(|_| !stands_in)
-            .map(|tool| format!("nothing implements `{}`", tool.path()));
+            .map(|tool| format!("`{}` is not implemented", tool.path()));
         job.broken.clone().or(missing)
     }
 
-    /// Gives the run back without driving it, and tells its id. Once this returns another process can go on with it.
+    /// Releases the run without driving it, and returns its id. Then another process can resume it.
     #[must_use]
-    pub fn leave(self) -> String {
+    pub fn release(self) -> String {
         let Self { id, work } = self;
         if let Work::Job(job, Some(journal)) = work {
             drop(job);
-            journal.wait_given_back(&id);
+            journal.wait_released(&id);
         }
         id
     }
 
-    /// Whether nothing of it is left to do.
+    /// Returns true if the run has ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         matches!(self.work, Work::Ended(_))
     }
 
-    /// Its plan; nothing where it has ended.
+    /// Returns its plan; `None` if it has ended.
     #[must_use]
     pub fn plan(&self) -> Option<&Plan> {
         match &self.work {
@@ -341,35 +344,35 @@ impl Run {
         }
     }
 
-    /// Whether it goes on from what another process has done of it.
+    /// Returns true if it resumes a run that another process has begun.
     #[must_use]
     pub fn continues(&self) -> bool {
-        matches!(&self.work, Work::Job(job, _) if job.past.is_some())
+        matches!(&self.work, Work::Job(job, _) if job.replay.is_some())
     }
 
-    /// Whether another process can go on with it after this one.
+    /// Returns true if another process can resume it after this one.
     #[must_use]
     pub fn is_durable(&self) -> bool {
         matches!(&self.work, Work::Job(_, Some(_)))
     }
 
-    /// Runs to the end, or to where somebody is needed, and gives the run back. Of a run that has ended, what the journal
-    /// tells of it.
+    /// Drives the run until it ends or is suspended, and releases it. If the run had already ended, returns its
+    /// recorded outcome.
     ///
     /// # Errors
-    /// When the tools cannot be had, or what was written cannot be used.
+    /// Returns an error if the mock server cannot be started, or if the record of the run cannot be used.
     pub async fn drive(self, observer: &mut dyn Observer) -> Result<Driven, Error> {
         match self.work {
             Work::Job(job, journal) => {
                 let cache: Arc<dyn ResultCache> = match &journal {
-                    Some(journal) if !job.is_rehearsal() => journal.cache(),
+                    Some(journal) if !job.is_simulated() => journal.cache(),
                     Some(_) | None => Arc::new(MemoryCache::default()),
                 };
                 let driven = job.execute(observer, cache).await;
                 if let Some(journal) = journal {
-                    // It waits for the disk. That it cannot be waited for changes nothing of what was written.
-                    let _ = tokio::task::spawn_blocking(move || journal.wait_given_back(&self.id))
-                        .await;
+                    // Waits for the disk. A failure to wait does not affect what was written.
+                    let _ =
+                        tokio::task::spawn_blocking(move || journal.wait_released(&self.id)).await;
                 }
                 driven
             }
@@ -381,25 +384,25 @@ impl Run {
     }
 }
 
-/// A run and everything that it needs.
+/// A run, and everything that is needed to drive it.
 pub(super) struct Job {
     workspace: Arc<Workspace>,
-    /// What of it has begun before it is written down.
+    /// Connections and reads that began before the run was recorded.
     begun: Begun,
     pub(super) program: Arc<Program>,
-    /// What keeps its plan from being run here, where it could be run when it began.
+    /// Why its plan cannot be run here, although it could be run when it began.
     broken: Option<String>,
-    /// What each statement of its plan means, by its name.
+    /// The definition of each statement of its plan, by its name.
     definitions: BTreeMap<String, String>,
     pub(super) inputs: Inputs,
     run: String,
     log: Option<Box<dyn Log>>,
-    past: Option<ReplayState>,
+    replay: Option<ReplayState>,
     mock: bool,
     pub(super) max_steps: Option<u64>,
     pub(super) strict: bool,
     approval: Option<Approval>,
-    /// What another run has to give.
+    /// Results of another run to copy.
     pub(super) copies: Option<Copies>,
     until: Option<Until>,
     retries: bool,
@@ -407,7 +410,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// A run of a plan that nobody writes down, with nothing but its inputs.
+    /// Creates a run of a plan that is not recorded, with nothing but its inputs.
     pub(super) fn new(plan: &CheckedPlan, inputs: Inputs, run: String) -> Self {
         Self {
             workspace: plan.workspace.clone(),
@@ -418,7 +421,7 @@ impl Job {
             inputs,
             run,
             log: None,
-            past: None,
+            replay: None,
             mock: false,
             max_steps: None,
             strict: false,
@@ -430,7 +433,7 @@ impl Job {
         }
     }
 
-    /// A run as it was written down: its plan, its project and its inputs of then.
+    /// Restores a recorded run: with its pinned plan, project and inputs.
     pub(super) fn pinned(recorded: &RecordedRun) -> Result<Self, Error> {
         let (pinned, location) = (&recorded.pinned, recorded.planrun.location());
         let host = recorded.planrun.host().clone();
@@ -456,7 +459,7 @@ impl Job {
             .cloned();
         let plan = plan.ok_or_else(|| {
             Error::Unusable(format!(
-                "the plan `{}` of the run is not understood by this planrun",
+                "this version of planrun cannot read the plan `{}` of the run",
                 pinned.plan
             ))
         })?;
@@ -479,7 +482,7 @@ impl Job {
             inputs: pinned.inputs()?,
             run: recorded.row.run.clone(),
             log: None,
-            past: None,
+            replay: None,
             mock: pinned.mock,
             max_steps: pinned.max_steps,
             strict: pinned.strict,
@@ -491,7 +494,7 @@ impl Job {
         })
     }
 
-    /// Writes down what the run is bound to, before anything of it happens.
+    /// Records what the run is bound to, before anything of it happens.
     fn create(
         &self,
         journal: &Journal,
@@ -521,8 +524,9 @@ impl Job {
         Ok(journal.create(&new)?)
     }
 
-    /// Whether somebody else answers in place of the tools, so that no other run may use what they give.
-    fn is_rehearsal(&self) -> bool {
+    /// Returns true if something else answers in place of the tools, so that the results must not be cached for other
+    /// runs.
+    fn is_simulated(&self) -> bool {
         self.mock || self.drive.stand_in.is_some()
     }
 
@@ -543,7 +547,7 @@ impl Job {
         };
         let mut secrets = tools.secrets();
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
-        let early = begun.reads.filter(|_| !self.is_rehearsal());
+        let early = begun.reads.filter(|_| !self.is_simulated());
         let context = Context {
             cache: Some(cache),
             early: early.map(Early::TakesOver),
@@ -557,9 +561,9 @@ impl Job {
         Ok(Driven { outcome, secrets })
     }
 
-    /// The outcome of the run so far, from a replay of its recorded events that calls nothing.
-    pub(super) async fn replay(mut self, past: ReplayState) -> Outcome {
-        self.past = Some(past);
+    /// Returns the outcome of the run so far, from a replay of its recorded events that calls nothing.
+    pub(super) async fn replay(mut self, replay: ReplayState) -> Outcome {
+        self.replay = Some(replay);
         let (tools, mut nobody) = (self.workspace.catalog(None), Silence);
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
         let context = Context {
@@ -581,7 +585,7 @@ impl Job {
             log: self.log,
             definitions: self.definitions,
             approval: self.approval,
-            past: self.past,
+            replay: self.replay,
             copies: self.copies,
             retries: self.retries,
             answering: self.drive.answering,

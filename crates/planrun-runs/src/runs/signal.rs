@@ -1,4 +1,4 @@
-//! Sends a run signals, moves of tasks and requests to end, each checked first against what the run waits for.
+//! Sends signals, moves of tasks and cancellations to runs, each checked first against what the run waits for.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use super::{Error, Planrun, ResumeOptions, Run};
 use planrun_core::journal::{Cancel, InboxCommand, Move, Signal};
 use planrun_core::run::{Program, accepts_move, accepts_signal};
 
-/// A run that takes signals and moves of tasks.
+/// Sends signals and moves of tasks to a run.
 pub struct Receiver {
     recorded: RecordedRun,
     program: Arc<Program>,
 }
 
-/// How a run is ended.
+/// How a run is cancelled.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CancelOptions {
-    /// Nothing of what it did is taken back.
+    /// Whether the effects of the run are kept instead of undone.
     pub keep: bool,
-    /// Even while it takes things back; what is left stays as it is.
+    /// Whether the run ends even while its effects are being undone; those that remain are kept.
     pub force: bool,
 }
 
 impl Planrun {
-    /// A run that has not ended, to send it signals and moves of tasks.
+    /// Opens a run that has not ended, to send it signals and moves of tasks.
     ///
     /// # Errors
-    /// When there is no such run, or what was written of it cannot be used; [`Error::Ended`].
+    /// Returns an error if there is no such run, or if its record cannot be used; [`Error::Ended`].
     pub fn receiver(&self, run: &str) -> Result<Receiver, Error> {
         let journal = self.shared.journal()?;
         open(&journal, run)?;
@@ -38,19 +38,19 @@ impl Planrun {
         Ok(Receiver { recorded, program })
     }
 
-    /// Sends a signal to a run. Tells whether a process that lives drives it; another one goes on with it when somebody
-    /// resumes it.
+    /// Sends a signal to a run. Returns true if a live process drives it; otherwise the signal is handled when the run
+    /// is resumed.
     ///
     /// # Errors
-    /// As for [`Self::receiver`]; [`Error::Invalid`] where the run waits for no such signal.
+    /// As for [`Self::receiver`]; [`Error::Invalid`] if the run waits for no such signal.
     pub fn signal(&self, run: &str, name: &str, payload: Json) -> Result<bool, Error> {
         self.receiver(run)?.signal(name, payload)
     }
 
-    /// Asks for the end of a run. One that no process drives is given back: to drive it is to end it.
+    /// Asks a run to end. If no process drives it, the run is returned and has to be driven to its end.
     ///
     /// # Errors
-    /// When there is no such run, or it cannot be driven; [`Error::Ended`].
+    /// Returns an error if there is no such run, or if it cannot be driven; [`Error::Ended`].
     pub fn cancel(
         &self,
         run: &str,
@@ -59,16 +59,16 @@ impl Planrun {
     ) -> Result<Option<Run>, Error> {
         let journal = self.shared.journal()?;
         let row = open(&journal, run)?;
-        let said = Cancel {
+        let command = Cancel {
             cancel: true,
             keep: options.keep,
             force: options.force,
         };
-        journal.post(&row.run, &InboxCommand::Cancel(said).to_text())?;
+        journal.post(&row.run, &InboxCommand::Cancel(command).to_text())?;
         if journal.is_driven(&row) {
             return Ok(None);
         }
-        // Whoever ends a run at which processes die wants no more of it done.
+        // A run that is cancelled is not retried, even if processes died while driving it.
         let drive = ResumeOptions {
             retries: false,
             again: true,
@@ -85,7 +85,7 @@ impl Receiver {
         &self.recorded.row.run
     }
 
-    /// Whether the plan has a task of this name.
+    /// Returns true if the plan has a task of this name.
     #[must_use]
     pub fn has_task(&self, name: &str) -> bool {
         self.program
@@ -95,10 +95,10 @@ impl Receiver {
             .any(|task| *task.name == *name)
     }
 
-    /// Sends a signal; tells whether a process that lives drives the run.
+    /// Sends a signal. Returns true if a live process drives the run.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where the run waits for no such signal.
+    /// [`Error::Invalid`] if the run waits for no such signal.
     pub fn signal(&self, name: &str, payload: Json) -> Result<bool, Error> {
         accepts_signal(&self.program, name, &payload).map_err(Error::Invalid)?;
         self.post(&InboxCommand::Signal(Signal {
@@ -107,10 +107,11 @@ impl Receiver {
         }))
     }
 
-    /// Moves a task that is `external`; `context` is merged into that of the task.
+    /// Moves an `external` task; `context` is merged into that of the task. Returns true if a live process drives the
+    /// run.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where there is no such task, or it cannot be moved so from outside.
+    /// [`Error::Invalid`] if there is no such task, or if it cannot be moved so from outside.
     pub fn move_task(&self, name: &str, status: &str, context: Json) -> Result<bool, Error> {
         let task = self
             .program
@@ -127,9 +128,9 @@ impl Receiver {
         }))
     }
 
-    fn post(&self, said: &InboxCommand) -> Result<bool, Error> {
+    fn post(&self, command: &InboxCommand) -> Result<bool, Error> {
         let RecordedRun { journal, row, .. } = &self.recorded;
-        journal.post(&row.run, &said.to_text())?;
+        journal.post(&row.run, &command.to_text())?;
         Ok(journal.is_driven(row))
     }
 }

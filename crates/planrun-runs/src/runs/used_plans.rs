@@ -8,17 +8,18 @@ use planrun_tools::host::Host;
 
 use super::plan_text::beside;
 
-/// Plan files on the disk.
+/// Plan files on disk.
 pub(super) struct UsedPlans<'a> {
     pub host: &'a dyn Host,
     pub root: &'a Path,
-    /// Whether a project file says that the root is one, and not just the folder of the plan.
+    /// Whether a project file defines the root as a project; otherwise it is just the folder of the plan.
     pub has_project_file: bool,
 }
 
 impl UsedPlans<'_> {
-    /// Whether a file may be used. Whoever writes a plan may name any file of whoever checks it, and findings show parts of files:
-    /// so it lies in the project, or where nothing says what the project is, is called as plans are.
+    /// Returns true if a file may be used. The author of a plan could name any file of the user who checks it, and
+    /// findings quote files. So the file must be in the project or, without a project file, have the extension of
+    /// plans.
     fn is_usable(&self, path: &Path) -> bool {
         match (self.host.canonical(path), self.host.canonical(self.root)) {
             (Ok(path), Ok(root)) => {
@@ -33,11 +34,11 @@ impl UsedPlans<'_> {
 impl Files for UsedPlans<'_> {
     fn read(&self, from: &str, path: &str) -> Result<SourceFile, String> {
         if Path::new(path).is_absolute() || path.contains('\\') {
-            return Err(format!("`{path}` is no path relative to this file"));
+            return Err(format!("`{path}` is not a path relative to this file"));
         }
         let joined = beside(from, path);
         if !self.is_usable(&joined) {
-            return Err(format!("`{path}` leads outside of the project"));
+            return Err(format!("`{path}` is outside of the project"));
         }
         match self.host.read_file(&joined) {
             Ok(text) => Ok(SourceFile::new(

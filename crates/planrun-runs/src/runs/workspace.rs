@@ -28,35 +28,35 @@ use planrun_core::run::{Defaults, ToolNames, ToolRetry};
 /// A project with its tools.
 pub struct Workspace {
     pub host: Arc<dyn Host>,
-    /// Where the files of the project are read: those of then, for a run of the journal.
+    /// Reads the files of the project; for a recorded run, the pinned ones.
     reading: Arc<PinnedHost>,
     pub location: Location,
     pub project: Project,
-    /// What the project lets plans reach.
+    /// The project's limit on the permissions of plans; `None` if it sets none.
     pub limit: Option<Permissions>,
-    /// What plans leave out.
+    /// Settings for what plans leave open.
     pub policy: Policy,
-    /// The most that a run may use.
+    /// Upper limits of what a run may use.
     pub limits: Budget,
     retries: Arc<[ToolRetry]>,
     confirm: Arc<[ToolNames]>,
-    /// What the project makes of severities, and the command line over it.
+    /// Severities of diagnostics, as configured by the project and overridden by the command line.
     pub severities: Severities,
-    /// About `planrun.yaml` and the app files.
+    /// Findings in `planrun.yaml` and the app files.
     findings: Vec<FileReport>,
     tools: Tools,
-    /// Tools that the program around planrun brings along, over those of the project.
+    /// Tools of the program that uses the service, which take precedence over those of the project.
     own_tools: Arc<[Tool]>,
-    /// What its plans reach at most, beside what the project allows, where a model writes them.
+    /// Grants that restrict its plans in addition to the project's `allow`, if a model writes them.
     pub confined: Option<Arc<[Grant]>>,
 }
 
-/// Calls of a run of a plan that a model has written, where the project says nothing.
+/// Default limit for the calls of a run whose plan a model has written.
 const MAX_CALLS_OF_A_MODEL: u64 = 200;
-/// The same for its time, without that in which it waits for people.
+/// Default limit for the duration of such a run, without the time in which it waits for people.
 const MAX_TIME_OF_A_MODEL: Duration = Duration::from_mins(10);
 
-/// A plan file that was read and checked, before one of its plans is chosen.
+/// A checked plan file, of which a plan has not been chosen yet.
 pub struct Checked {
     workspace: Arc<Workspace>,
     source: SourceFile,
@@ -66,47 +66,47 @@ pub struct Checked {
 
 /// One plan of a checked file.
 pub struct Choice {
-    /// Errors; where there are none, warnings about the plan and what it calls.
+    /// The errors; if there are none, warnings about the plan and what it calls.
     pub report: FileReport,
-    /// Nothing where the file or its project has errors: what those leave out would be missing in the run.
+    /// `None` if the file or its project has errors, because what these leave out would be missing in the run.
     pub plan: Option<CheckedPlan>,
 }
 
-/// A plan without errors, its text, and the project that it was checked in.
+/// A plan without errors, with its text and its project.
 #[derive(Clone)]
 pub struct CheckedPlan {
     pub workspace: Arc<Workspace>,
     pub source: Arc<SourceFile>,
     pub plan: Arc<Plan>,
-    /// What a run of it goes on with.
+    /// Connections and reads that a run of it takes over.
     pub(super) begun: Begun,
-    /// Why a run of it would fail in the middle, whatever the data.
+    /// Why a run of it would fail, whatever the data.
     obstacles: Vec<Obstacle>,
 }
 
-/// A finding that keeps a run from being done as a whole.
+/// A finding because of which a run could not complete.
 #[derive(Clone)]
 struct Obstacle {
     finding: Diagnostic,
-    /// Whether the report of the check has it already.
+    /// Whether the report of the check contains it already.
     reported: bool,
 }
 
 impl Workspace {
-    /// The project around a plan.
+    /// Opens the project of a plan.
     ///
     /// # Errors
-    /// When the project's file cannot be used.
+    /// Returns an error if the project's file cannot be used.
     pub fn open(plan: &Path, folder: Option<&Path>) -> Result<Self, Error> {
         let host = real_host();
         let location = Self::locate(&*host, plan, folder)?;
         Self::at(host, &location)
     }
 
-    /// A project as it was when a run began.
+    /// Opens a project as it was when a run began.
     ///
     /// # Errors
-    /// When the project's file cannot be used.
+    /// Returns an error if the project's file cannot be used.
     pub(super) fn pinned(
         host: Arc<dyn Host>,
         location: &Location,
@@ -123,43 +123,43 @@ impl Workspace {
         Self::of(host, reading, location, own_tools.clone())
     }
 
-    /// What was read of the project and its plans so far.
+    /// Returns the files that were read for the project and its plans so far.
     #[must_use]
     pub fn pins(&self) -> Pins {
         self.reading.pins()
     }
 
-    /// Where the project of a plan is; `-` is in the current folder.
+    /// Returns the location of a plan's project; for `-`, that of the current folder.
     ///
     /// # Errors
-    /// When the folder that the user named holds no project.
+    /// Returns an error if the folder that the user named contains no project.
     pub fn locate(host: &dyn Host, plan: &Path, folder: Option<&Path>) -> Result<Location, Error> {
         let plan = (plan.as_os_str() != "-").then_some(plan);
         Location::of(host, plan, folder).map_err(|error| Error::Unusable(error.to_string()))
     }
 
-    /// The project at a place.
+    /// Opens the project at a location.
     ///
     /// # Errors
-    /// When the project's file cannot be used.
+    /// Returns an error if the project's file cannot be used.
     pub fn at(host: Arc<dyn Host>, location: &Location) -> Result<Self, Error> {
         Self::with_tools(host, location, &Arc::default())
     }
 
-    /// The project at a place, with tools that the program brings along.
+    /// Opens the project at a location, with tools of the program.
     pub(super) fn with_tools(
         host: Arc<dyn Host>,
         location: &Location,
         own_tools: &Arc<[Tool]>,
     ) -> Result<Self, Error> {
-        let reading = Arc::new(PinnedHost::noting(host.clone()));
+        let reading = Arc::new(PinnedHost::recording(host.clone()));
         Self::of(host, reading, location.clone(), own_tools.clone())
     }
 
-    /// The same project with other contracts of its servers.
+    /// Returns the same project with another lock file.
     ///
     /// # Errors
-    /// When the project's file cannot be used any more.
+    /// Returns an error if the project's file can no longer be used.
     pub fn with_lock(&self, lock: Lock) -> Result<Self, Error> {
         let (host, reading) = (self.host.clone(), self.reading.clone());
         let mut other = Self::of(host, reading, self.location.clone(), self.own_tools.clone())?;
@@ -168,10 +168,10 @@ impl Workspace {
         Ok(other)
     }
 
-    /// The same for plans that a model has written: see [`Planrun::confined`](super::Planrun::confined).
+    /// Restricts the project for plans that a model has written: see [`Planrun::confined`](super::Planrun::confined).
     ///
     /// # Errors
-    /// [`Error::Invalid`] where a pattern of a grant cannot be understood.
+    /// [`Error::Invalid`] if a pattern of a grant is invalid.
     pub(super) fn confined(mut self, within: &Arc<[Grant]>) -> Result<Self, Error> {
         let mut limit = self.limit.unwrap_or_else(Permissions::none);
         for grant in &**within {
@@ -250,7 +250,7 @@ impl Workspace {
         })
     }
 
-    /// What the project says for what plans leave out.
+    /// Returns the project's settings for what plans leave open.
     #[must_use]
     pub fn defaults(&self) -> Defaults {
         let (policy, retries, confirm) = (
@@ -267,7 +267,7 @@ impl Workspace {
         }
     }
 
-    /// What is asked before each call of a tool, where the project wants a yes.
+    /// Returns the question that is asked before each call of a tool, if the project requires a confirmation.
     pub(super) fn question_before(&self, tool: &str) -> Option<String> {
         let (namespace, name) = tool.split_once('.')?;
         self.confirm
@@ -276,13 +276,13 @@ impl Workspace {
             .then(|| ToolNames::question(tool))
     }
 
-    /// Whether there is a tool behind a contract.
+    /// Returns true if a tool is implemented.
     pub(super) fn implements(&self, tool: &Signature) -> bool {
         self.tools.find(&tool.namespace, &tool.name).is_some()
     }
 
-    /// Every tool of the project, and over them those that the program brings along; `endpoint` gives the address that
-    /// stands in for those of an app.
+    /// Returns every tool of the project, with those of the program taking precedence. `endpoint` returns the address
+    /// that replaces that of an app.
     #[must_use]
     pub fn catalog(&self, endpoint: Option<&dyn Fn(&str) -> String>) -> Arc<Catalog> {
         let nothing = Arc::new(Permissions::none());
@@ -295,7 +295,7 @@ impl Workspace {
         Arc::new(catalog)
     }
 
-    /// The plan files that others can use.
+    /// Returns the plan files that plans can use.
     #[must_use]
     pub fn files(&self) -> impl Files + Sync + '_ {
         UsedPlans {
@@ -305,10 +305,10 @@ impl Workspace {
         }
     }
 
-    /// What is found in one file, before the project and the command line weigh it.
+    /// Checks one file, before severities are applied.
     #[must_use]
     pub fn find(&self, source: &SourceFile, files: &dyn Files) -> CheckedFile {
-        // Without a project and tools of its own, a plan may be meant for any project.
+        // Without a project and without tools of the program, a plan may be meant for any project.
         let knows_tools = self.location.file.is_some() || !self.own_tools.is_empty();
         let tools = knows_tools.then_some(&self.tools);
         lint::check_file(source, &self.tools, files, &self.rules(tools))
@@ -326,7 +326,7 @@ impl Workspace {
         }
     }
 
-    /// Checks one file; its findings weigh what the project and the command line say.
+    /// Checks one file, and applies the severities of the project and the command line.
     #[must_use]
     pub fn check(&self, source: &SourceFile) -> CheckedFile {
         let mut checked = self.find(source, &self.files());
@@ -334,7 +334,7 @@ impl Workspace {
         checked
     }
 
-    /// What is to say of `planrun.yaml` and the app files.
+    /// Returns the findings in `planrun.yaml` and the app files.
     #[must_use]
     pub fn findings(&self) -> Vec<FileReport> {
         let mut findings = self.findings.clone();
@@ -348,7 +348,7 @@ impl Workspace {
         findings
     }
 
-    /// Checks one file, so that a plan of it can be run.
+    /// Checks one file, so that one of its plans can be run.
     #[must_use]
     pub fn checked(self: Arc<Self>, source: SourceFile) -> Checked {
         let (file, project) = (self.check(&source), self.findings());
@@ -362,13 +362,13 @@ impl Workspace {
 }
 
 impl Checked {
-    /// What is to say of `planrun.yaml` and the app files.
+    /// Returns the findings in `planrun.yaml` and the app files.
     #[must_use]
     pub fn project_findings(&self) -> &[FileReport] {
         &self.project
     }
 
-    /// Everything that was found, whatever its severity: in the project's own files, and then in this one.
+    /// Returns all findings of any severity: those in the project's own files, then those in this file.
     #[must_use]
     pub fn reports(&self) -> Vec<FileReport> {
         let own = FileReport::new(self.source.clone(), self.file.diagnostics.clone());
@@ -378,7 +378,7 @@ impl Checked {
             .collect()
     }
 
-    /// The plan of this name, or the only one of the file. Where there are errors none is looked for.
+    /// Chooses the plan of this name, or the only one of the file. If there are errors, no plan is chosen.
     ///
     /// # Errors
     /// [`Error::PlanChoice`].
@@ -394,9 +394,9 @@ impl Checked {
         } else {
             Some(choose(&self.file.plans, name)?)
         };
-        // Notes are for `check`; here they would only stand in the way of what was asked for, and so would warnings about
-        // plans that have no part in it.
-        let wanted = if failed {
+        // Notes are for `check`. Here they would only distract, and so would warnings about plans that are not
+        // involved.
+        let threshold = if failed {
             Severity::Error
         } else {
             Severity::Warning
@@ -408,7 +408,7 @@ impl Checked {
         let elsewhere = |found: &Diagnostic| others.iter().any(|other| other.contains(found.span));
         let found = std::mem::take(&mut self.file.diagnostics).into_iter();
         let reported = found
-            .filter(|found| found.severity <= wanted && !elsewhere(found))
+            .filter(|found| found.severity <= threshold && !elsewhere(found))
             .collect::<Vec<_>>();
         let report = FileReport::new(self.source, reported);
         let Some(plan) = chosen else {
@@ -443,10 +443,10 @@ impl Checked {
         })
     }
 
-    /// The same for whoever wants nothing but a plan that can be run.
+    /// As [`Self::choose`], but returns only the plan.
     ///
     /// # Errors
-    /// [`Error::PlanChoice`]; [`Error::Findings`] where there are errors.
+    /// [`Error::PlanChoice`]; [`Error::Findings`] if there are errors.
     pub fn plan(self, name: Option<&str>) -> Result<CheckedPlan, Error> {
         let mut reports = self.project.clone();
         let Choice { report, plan } = self.choose(name)?;
@@ -458,17 +458,17 @@ impl Checked {
 }
 
 impl CheckedPlan {
-    /// The inputs of a run as a program gives them.
+    /// Converts inputs from JSON.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where one is unknown or does not fit; [`Error::MissingInputs`].
+    /// [`Error::Invalid`] if an input is unknown or does not fit; [`Error::MissingInputs`].
     pub fn inputs(&self, given: Map<String, Json>) -> Result<Inputs, Error> {
         let mut reader = super::InputReader::new(&self.plan);
         reader.take_object(given)?;
         reader.finish()
     }
 
-    /// Refuses a plan that could not be done as a whole, were it started now.
+    /// Refuses a plan of which a run started now could not complete.
     ///
     /// # Errors
     /// [`Error::Obstacles`].
@@ -476,7 +476,7 @@ impl CheckedPlan {
         self.unobstructed(&[])
     }
 
-    /// Refuses a plan that something outside of these places keeps from being done as a whole.
+    /// Refuses a plan that could not complete because of an obstacle outside of these spans.
     ///
     /// # Errors
     /// [`Error::Obstacles`].
@@ -498,7 +498,7 @@ impl CheckedPlan {
     }
 }
 
-/// What plans of a project are checked against.
+/// Returns the tools that plans of a project are checked against.
 fn tools(project: &Project, host: &Arc<dyn Host>, own: &[Tool]) -> Tools {
     let catalog = project.catalog(host, &Arc::new(Permissions::none()), None);
     let mut tools = catalog.tools();
@@ -509,7 +509,7 @@ fn tools(project: &Project, host: &Arc<dyn Host>, own: &[Tool]) -> Tools {
     tools
 }
 
-/// The machine itself.
+/// Returns the host that represents the real machine.
 #[must_use]
 pub fn real_host() -> Arc<dyn Host> {
     Arc::new(RealHost)
@@ -524,13 +524,13 @@ fn choose(plans: &[Arc<Plan>], name: Option<&str>) -> Result<Arc<Plan>, Error> {
     chosen.cloned().ok_or_else(|| {
         let plans = plans.iter().map(|plan| plan.name.to_string()).collect();
         Error::PlanChoice {
-            wanted: name.map(str::to_owned),
+            requested: name.map(str::to_owned),
             plans,
         }
     })
 }
 
-/// The items of a file that have no part in a plan: tests, and plans that neither it nor one of those calls.
+/// Returns the spans of the items of a file that are not involved in a plan: tests, and plans that it does not call.
 fn others(checked: &CheckedFile, plan: &Arc<Plan>) -> Vec<Span> {
     let part = plan.with_called();
     let is_other = |item: &&Item| match &item.kind {
@@ -549,7 +549,7 @@ fn others(checked: &CheckedFile, plan: &Arc<Plan>) -> Vec<Span> {
         .collect()
 }
 
-/// What `retry` of a project says, by tool.
+/// Parses the `retry` settings of a project, by tool.
 fn retries(written: &[(String, Map<String, Json>)]) -> Result<Arc<[ToolRetry]>, String> {
     let one = |(name, settings): &(String, Map<String, Json>)| {
         let policy = Map::from_iter([("retry".to_owned(), Json::Object(settings.clone()))]);
@@ -566,6 +566,6 @@ fn retries(written: &[(String, Map<String, Json>)]) -> Result<Arc<[ToolRetry]>, 
 
 fn tool_names(written: &str) -> Result<ToolNames, String> {
     ToolNames::find(written).ok_or_else(|| {
-        format!("`{written}` names no tool; write `namespace.tool`, or `namespace.*`")
+        format!("`{written}` is not the name of a tool; write `namespace.tool`, or `namespace.*`")
     })
 }

@@ -1,83 +1,83 @@
-//! Who a request comes from, and how that one can ask whoever sits there.
+//! The client that sent a request, and how it can ask its user.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value as Json;
 
-use super::PutQuestion;
+use super::PendingQuestion;
 
 /// The client of one request.
 #[async_trait]
 pub trait Client: Send + Sync {
-    /// Its name, as it gives it; text from outside.
+    /// The name that the client reports. Untrusted text.
     fn name(&self) -> String;
 
-    /// How it asks.
-    fn asks(&self) -> Asks;
+    /// Returns when the client can ask questions.
+    fn ask_mode(&self) -> AskMode;
 
-    /// Whether it has a form for a question.
-    fn has_form(&self, question: &PutQuestion) -> bool;
+    /// Returns true if the client can display a form for a question.
+    fn supports_form(&self, question: &PendingQuestion) -> bool;
 
-    /// Whether it shows addresses to whoever sits there, who then opens them.
-    fn opens_pages(&self) -> bool;
+    /// Returns true if the client offers addresses to its user, who can open them.
+    fn can_open_pages(&self) -> bool;
 
-    /// Puts a question to whoever sits there. Called only where it asks [`Asks::Now`].
-    async fn ask(&self, question: &PutQuestion, way: &Way) -> AskOutcome;
+    /// Asks the client's user a question. Called only if [`Self::ask_mode`] is [`AskMode::Now`].
+    async fn ask(&self, question: &PendingQuestion, channel: &AskChannel) -> AskOutcome;
 
-    /// Tells that the page has served on which a question was to be answered.
-    async fn page_is_done(&self, question: &PutQuestion);
+    /// Tells the client that a question has been answered on its page.
+    async fn page_done(&self, question: &PendingQuestion);
 
-    /// Tells how far a run has come.
+    /// Reports the progress of a run.
     async fn progress(&self, steps: u64, message: &str);
 
-    /// Comes back when nobody waits for the answer to the request any more.
+    /// Waits until the answer to the request is no longer needed.
     async fn cancelled(&self);
 }
 
-/// How a client asks whoever sits there.
+/// When a client can ask questions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Asks {
+pub enum AskMode {
     /// While the request is open.
     Now,
-    /// It ends the request with the question, and makes it again with the answer.
+    /// It ends the request with the question, and repeats the request with the answer.
     Again,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// The way in which a client puts a question.
+/// How a client asks a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Way {
-    /// As a form of its own.
+pub enum AskChannel {
+    /// In its own form.
     Form,
-    /// As the address of a page, on which the question is answered.
+    /// With the address of a page on which the question is answered.
     Page(String),
 }
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AskOutcome {
     /// The value of an answer.
     Answer(Json),
-    /// The page is open on which it is answered.
+    /// The person has opened the page on which the question is answered.
     Opened,
-    /// A no to the question as a whole, after so long.
+    /// The person declined the question as a whole, after this duration.
     Declined(Duration),
-    /// It was put away, or could not be put.
+    /// The question was dismissed, or could not be asked.
     Nothing,
 }
 
-/// A no that comes sooner than anybody can read is of no person: some clients decline by themselves.
-const SOONEST_ANSWER: Duration = Duration::from_secs(1);
+/// Some clients decline by themselves. A refusal that is faster than a person can read is not from a person.
+const MIN_HUMAN_DELAY: Duration = Duration::from_secs(1);
 
 impl AskOutcome {
-    /// Whether somebody has said it, so that nobody else is asked.
+    /// Returns true if the outcome is from a person, so that the question is not asked by other means.
     #[must_use]
-    pub fn is_of_a_person(&self) -> bool {
+    pub fn is_from_person(&self) -> bool {
         match self {
             Self::Answer(_) | Self::Opened => true,
-            Self::Declined(after) => *after >= SOONEST_ANSWER,
+            Self::Declined(after) => *after >= MIN_HUMAN_DELAY,
             Self::Nothing => false,
         }
     }

@@ -1,7 +1,7 @@
-//! Questions to the person behind a model: how they are worded, and who can put them.
+//! Questions to the person who uses a model: their wording, and the clients that can ask them.
 
 mod client;
 mod question;
 
-pub use client::{AskOutcome, Asks, Client, Way};
-pub use question::PutQuestion;
+pub use client::{AskChannel, AskMode, AskOutcome, Client};
+pub use question::PendingQuestion;

@@ -1,4 +1,4 @@
-//! A question to a person in words that text from outside cannot pass for.
+//! The wording of a question to a person, in which external text cannot pass for planrun's own.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use serde_json::Value as Json;
 use crate::report::shorten;
 use crate::tokens::cut;
 
-/// Characters of a question; its text may be of an author, its arguments are from outside.
+/// Maximum length of a question in characters, and maximum size of its own text and of its reason in bytes.
 const MAX_CHARACTERS: usize = 1_200;
 const TEXT_BYTES: usize = 900;
 const WHY_BYTES: usize = 160;
-/// What arguments have at most, in tokens.
+/// Maximum size of the displayed arguments, in tokens.
 const MAX_ARGUMENTS: usize = 90;
 
-/// A question as it is put to somebody.
+/// A question of a run that a person has to answer.
 #[derive(Clone, Debug)]
-pub struct PutQuestion {
+pub struct PendingQuestion {
     pub run: String,
     /// The path under which it is answered.
     pub path: Arc<str>,
-    /// All of it, in words: at most 1,200 characters.
+    /// The whole question as text, at most 1,200 characters.
     pub text: String,
     pub question: Arc<Question>,
 }
 
-impl PutQuestion {
-    /// The question of a run at a path.
+impl PendingQuestion {
+    /// Creates the question of a run at a path.
     #[must_use]
     pub fn new(run: &str, path: &Arc<str>, question: Arc<Question>) -> Self {
         let text = text(run, path, &question);
@@ -41,7 +41,7 @@ impl PutQuestion {
         }
     }
 
-    /// The value of a no; nothing where the question cannot be answered so.
+    /// Returns the value of a refusal; `None` if the question cannot be refused.
     #[must_use]
     pub fn refusal(&self) -> Option<Json> {
         match self.question.kind {
@@ -56,7 +56,8 @@ impl PutQuestion {
         }
     }
 
-    /// What a person types into a shell to answer. The path is part of it only where no shell reads it otherwise.
+    /// Returns the shell command that answers the question. The path is part of it only if a shell does not interpret
+    /// it.
     #[must_use]
     pub fn command(&self) -> String {
         let Self { run, path, .. } = self;
@@ -73,7 +74,7 @@ impl PutQuestion {
 fn text(run: &str, path: &str, question: &Question) -> String {
     let mut text = String::new();
     if question.kind == Waiting::Approval {
-        // It is planrun's own, and what is from outside in it was made visible when it was written.
+        // The text is planrun's own, and external text in it was escaped when it was written.
         text.push_str(&question.text);
     } else {
         let _ = writeln!(text, "Run {run} asks at {}:", visible_line(path));
@@ -95,7 +96,7 @@ fn text(run: &str, path: &str, question: &Question) -> String {
     text.chars().take(MAX_CHARACTERS).collect()
 }
 
-/// Text from outside, with a mark before each line, so that none of them passes for one of planrun's own.
+/// Adds external text with a mark before each line, so that no line can pass for one of planrun's own.
 fn quoted(text: &mut String, outside: &str) {
     for line in visible_text(outside).lines() {
         let _ = writeln!(text, "| {line}");

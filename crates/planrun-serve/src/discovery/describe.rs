@@ -1,4 +1,4 @@
-//! Describe: tools, namespaces, saved plans and pages of the language, by their names.
+//! Describes tools, namespaces, saved plans and pages of the language by name.
 
 use planrun_lang::diag::closest;
 use planrun_lang::diag::render::visible_line;
@@ -7,17 +7,17 @@ use super::contract::{Kind, contract};
 use super::language::page;
 use super::{Index, spelled};
 
-/// How many names are answered at once.
+/// Maximum number of names in one call.
 const MAX_NAMES: usize = 20;
-/// Lines of a namespace.
+/// Maximum number of lines of a namespace.
 const MAX_LINES: usize = 40;
-/// How many names are told in the place of one that is not there.
+/// Maximum number of similar names that are suggested for an unknown one.
 const MAX_NEAR: usize = 3;
 
 impl Index {
-    /// What stands behind each name, in the language of plans: the contract of a tool (`ns.tool`) or of a saved plan, the
-    /// lines of a namespace, or a page of the language (`language`, `language/TOPIC`). A contract has at most 400 tokens, and
-    /// says what was left out; all of it is there where it is wanted in full.
+    /// Returns a description of each name: the contract of a tool (`ns.tool`) or of a saved plan in the language of
+    /// plans, the lines of a namespace, or a page of the language (`language`, `language/TOPIC`). A contract has at
+    /// most 400 tokens and lists what was left out, unless it is requested in `full`.
     #[must_use]
     pub fn describe(&self, names: &[impl AsRef<str>], full: bool) -> String {
         let shown = names.iter().take(MAX_NAMES);
@@ -26,7 +26,7 @@ impl Index {
             .collect();
         if let Some(more) = names.len().checked_sub(MAX_NAMES).filter(|more| *more > 0) {
             parts.push(format!(
-                "{more} more names; {MAX_NAMES} are described at once\n"
+                "{more} more names; at most {MAX_NAMES} are described at once\n"
             ));
         }
         if parts.is_empty() {
@@ -39,7 +39,7 @@ impl Index {
         if let Some(page) = page(name) {
             return page;
         }
-        // As plans write it, or as the server does.
+        // Accepts the name as plans write it, and as the server does.
         let bare = name.replace('`', "");
         if let Some(tool) = self.by_path.get(&bare) {
             return contract(tool, Kind::Tool, full);
@@ -53,7 +53,7 @@ impl Index {
         }
     }
 
-    /// The nearest names: the one that is spelled nearly so, then what its words speak of.
+    /// Suggests similar names: the one with the most similar spelling, then the tools that match its words.
     fn unknown(&self, name: &str) -> String {
         let tools = self.by_path.keys().map(String::as_str);
         let others = self.plans.keys().chain(self.by_namespace.keys());

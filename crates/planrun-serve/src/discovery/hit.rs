@@ -1,4 +1,4 @@
-//! One tool or plan on one line: its name, what it takes, what it changes, and the first sentence that is said of it.
+//! Formats a tool or plan as one line: its name, arguments, effect class, and the first sentence of its description.
 
 use std::fmt::Write as _;
 
@@ -9,13 +9,14 @@ use planrun_lang::types::Signature;
 use super::{spelled, suspicion};
 use crate::tokens::{bytes, cut};
 
-/// What a line has at most, unless the name alone is longer.
+/// Maximum size of a line in tokens, unless the name alone is longer.
 const LINE_TOKENS: usize = 50;
-/// What each of several lines has on average.
+/// Average size of a line in tokens, if there are several.
 const MEAN_TOKENS: usize = 35;
-/// Characters of a first sentence.
+/// Maximum length of a first sentence, in characters.
 const SENTENCE_CHARACTERS: usize = 100;
-/// Bytes of a name with its arguments, and of a first sentence: the wider ones where all lines together have room for them.
+/// Maximum sizes in bytes of a name with its arguments, and of a first sentence. The first pair with which all lines
+/// fit is used.
 const WIDTHS: [(usize, usize); 14] = [
     (110, 300),
     (110, 130),
@@ -33,17 +34,17 @@ const WIDTHS: [(usize, usize); 14] = [
     (0, 0),
 ];
 
-/// A tool or a plan, before it is known how wide its line may be.
+/// A tool or a plan, before the width of its line is determined.
 pub(super) struct Hit<'t> {
     tool: &'t Signature,
     is_plan: bool,
-    said: String,
+    summary: String,
 }
 
 impl<'t> Hit<'t> {
     pub(super) fn new(tool: &'t Signature, is_plan: bool) -> Self {
         let description = tool.description.as_deref().unwrap_or_default();
-        let said = match suspicion(description) {
+        let summary = match suspicion(description) {
             Some(what) => format!("(description withheld: it {what})"),
             None => tool
                 .first_sentence()
@@ -54,16 +55,16 @@ impl<'t> Hit<'t> {
         Self {
             tool,
             is_plan,
-            said,
+            summary,
         }
     }
 
-    /// The line without its end.
-    fn line(&self, (head, said): (usize, usize)) -> String {
+    /// Returns the line without its line break.
+    fn line(&self, (head, summary): (usize, usize)) -> String {
         let (tool, mut line) = (self.tool, self.name());
         line.push('(');
         let count = tool.parameters.len();
-        // What a call must name comes first.
+        // Required arguments come first.
         let (required, optional): (Vec<_>, Vec<_>) =
             tool.parameters.iter().partition(|one| one.required);
         for (index, parameter) in required.iter().chain(&optional).enumerate() {
@@ -79,10 +80,10 @@ impl<'t> Hit<'t> {
         let kind = if self.is_plan { " plan" } else { "" };
         let _ = write!(line, "){kind} {}", tool.effect.name());
         let room = bytes(LINE_TOKENS).saturating_sub(line.len() + 2);
-        let said = cut(&self.said, said.min(room));
-        if !said.is_empty() {
+        let summary = cut(&self.summary, summary.min(room));
+        if !summary.is_empty() {
             line.push_str("  ");
-            line.push_str(&said);
+            line.push_str(&summary);
         }
         visible_line(&line).into_owned()
     }
@@ -96,7 +97,7 @@ impl<'t> Hit<'t> {
     }
 }
 
-/// A line for each, as wide as all of them together may be, with what stands below them.
+/// Returns a line for each hit, as wide as the total size allows, followed by `below`.
 pub(super) fn lines(hits: &[Hit<'_>], below: &str) -> String {
     let room = bytes(MEAN_TOKENS * hits.len()).saturating_sub(below.len());
     let print = |width: (usize, usize)| -> String {

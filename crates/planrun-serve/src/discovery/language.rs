@@ -1,4 +1,5 @@
-//! The language in pages: its guide and its reference, cut at their headings, and what each finding means.
+//! The language as pages: its guide and its reference, split at their headings, and the meaning of each diagnostic
+//! code.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -7,20 +8,20 @@ use planrun_lang::diag::{closest, code_named, codes};
 
 use crate::tokens::bytes;
 
-/// The guide, which is the whole language in few words: what `planrun explain --language` prints.
+/// The guide, a short description of the whole language, which `planrun explain --language` prints.
 pub(super) const GUIDE: &str = include_str!("guide.md");
-/// The reference, which is what users read.
+/// The reference for users.
 pub(super) const REFERENCE: &str = include_str!("reference.md");
-/// Before the topics of the reference.
+/// The prefix of the reference's topics.
 const REFERENCE_TOPICS: &str = "reference/";
-/// What a page has at most.
+/// Maximum size of a page, in tokens.
 const PAGE_TOKENS: usize = 600;
-/// What the line that names the next page takes.
+/// Maximum size of the line that names the next page, in bytes.
 const NEXT_BYTES: usize = 70;
 
-/// A part of a document, under one heading.
+/// A part of a document under one heading.
 pub(super) struct Page {
-    /// Such as `people`, and `people/2` where the section has several pages.
+    /// Such as `people`, or `people/2` if the section has several pages.
     pub(super) topic: String,
     pub(super) text: String,
 }
@@ -31,12 +32,12 @@ pub(super) static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
     pages
 });
 
-/// The topics of all pages, in the order of the documents.
+/// Returns the topics of all pages, in the order of the documents.
 pub fn language_topics() -> impl Iterator<Item = &'static str> {
     PAGES.iter().map(|page| page.topic.as_str())
 }
 
-/// One page, or what a finding means, by its code.
+/// Returns one page, or the meaning of a diagnostic code.
 #[must_use]
 pub fn language_page(topic: &str) -> Option<String> {
     if let Some(page) = PAGES.iter().find(|page| page.topic == topic) {
@@ -49,7 +50,7 @@ pub fn language_page(topic: &str) -> Option<String> {
     ))
 }
 
-/// The page behind `language/TOPIC`, or the list of topics behind `language`; nothing where the name is no such thing.
+/// Returns the page for `language/TOPIC`, or the list of topics for `language`; `None` if the name is neither.
 pub(super) fn page(name: &str) -> Option<String> {
     let Some(topic) = name.strip_prefix("language/") else {
         return (name == "language").then(topics);
@@ -61,18 +62,18 @@ pub(super) fn page(name: &str) -> Option<String> {
     let known = known.chain(codes::all().map(|code| code.name));
     let near = closest(topic, known).map_or_else(
         || "`language` lists them".to_owned(),
-        |near| format!("was `language/{near}` meant?"),
+        |near| format!("did you mean `language/{near}`?"),
     );
     let topic = planrun_lang::diag::render::visible_line(topic);
     Some(format!("there is no page `language/{topic}`; {near}\n"))
 }
 
-/// Every topic, with how many pages it has.
+/// Lists every topic with its number of pages.
 fn topics() -> String {
     let list = |is_reference: bool| {
-        let wanted = |page: &&Page| page.topic.starts_with(REFERENCE_TOPICS) == is_reference;
+        let is_listed = |page: &&Page| page.topic.starts_with(REFERENCE_TOPICS) == is_reference;
         let mut names: Vec<(&str, usize)> = Vec::new();
-        for page in PAGES.iter().filter(wanted) {
+        for page in PAGES.iter().filter(is_listed) {
             let topic = page.topic.trim_start_matches(REFERENCE_TOPICS);
             let name = topic.split('/').next().unwrap_or(topic);
             match names.last_mut() {
@@ -80,11 +81,11 @@ fn topics() -> String {
                 Some(_) | None => names.push((name, 1)),
             }
         }
-        let told = names.iter().map(|(name, count)| match count {
+        let listed = names.iter().map(|(name, count)| match count {
             1 => (*name).to_owned(),
             count => format!("{name} (…/2 to /{count})"),
         });
-        told.collect::<Vec<_>>().join(", ")
+        listed.collect::<Vec<_>>().join(", ")
     };
     format!(
         "The language in short, `describe` each as language/TOPIC: {}\n\
@@ -95,7 +96,7 @@ fn topics() -> String {
     )
 }
 
-/// The pages of a document: a section is one or, where it has more than a page holds, several.
+/// Splits a document into pages: one for each section, or several if the section is larger than a page.
 fn cut_into_pages(document: &str, prefix: &str) -> Vec<Page> {
     let mut pages = Vec::new();
     for section in sections(document) {
@@ -126,7 +127,7 @@ fn cut_into_pages(document: &str, prefix: &str) -> Vec<Page> {
     pages
 }
 
-/// A document, cut before its headings; those in code are none.
+/// Splits a document before its headings. Lines in code blocks are not headings.
 pub(super) fn sections(document: &str) -> Vec<String> {
     let (mut sections, mut in_code) = (Vec::<String>::new(), false);
     for line in document.lines() {
@@ -146,7 +147,7 @@ pub(super) fn sections(document: &str) -> Vec<String> {
     sections
 }
 
-/// A line of Markdown whose links lead nowhere: nobody can follow them from here.
+/// Replaces the links of a line of Markdown by their texts, because they cannot be followed here.
 fn without_targets(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut rest = line;
@@ -161,7 +162,7 @@ fn without_targets(line: &str) -> String {
     text + rest
 }
 
-/// `### What a failure leads to` as a topic: `what-a-failure-leads-to`.
+/// Converts a heading to a topic: `### What a failure leads to` becomes `what-a-failure-leads-to`.
 fn slug(title: &str) -> String {
     let words = title
         .split(|character: char| !character.is_alphanumeric())
@@ -169,7 +170,7 @@ fn slug(title: &str) -> String {
     words.collect::<Vec<_>>().join("-").to_lowercase()
 }
 
-/// A text in parts of at most so many bytes, cut between its paragraphs.
+/// Splits a text between its paragraphs into parts of at most `max` bytes.
 fn parts(text: &str, max: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     for block in blocks(text) {
@@ -187,7 +188,7 @@ fn parts(text: &str, max: usize) -> Vec<String> {
     parts
 }
 
-/// Paragraphs, lists, tables and code, each with its line breaks.
+/// Returns the paragraphs, lists, tables and code blocks of a text, each with its line breaks.
 fn blocks(text: &str) -> Vec<String> {
     let (mut blocks, mut block, mut in_code) = (Vec::new(), String::new(), false);
     for line in text.lines() {
@@ -204,7 +205,7 @@ fn blocks(text: &str) -> Vec<String> {
     blocks
 }
 
-/// A block that is too long, cut between its lines: code is fenced again, the head of a table stands over each part.
+/// Splits a block that is too long between its lines. Code is fenced again, and the head of a table is repeated.
 fn pieces(block: &str, max: usize) -> Vec<String> {
     if block.len() <= max {
         return vec![block.to_owned()];

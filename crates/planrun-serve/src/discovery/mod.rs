@@ -1,7 +1,8 @@
-//! What tools and plans there are, told in the few words that a model can afford.
+//! Describes tools and plans to models, as briefly as possible.
 //!
-//! What servers say of their tools is text from outside. It is shown as documentation, on lines that are marked as such and
-//! without characters that nobody sees; what speaks to its reader in place of describing a tool is withheld.
+//! The descriptions that servers provide are untrusted text. They are displayed as documentation, on lines that are
+//! marked as such and without invisible characters. A description that addresses its reader instead of describing a
+//! tool is withheld.
 
 mod contract;
 mod describe;
@@ -22,13 +23,13 @@ use planrun_tools::contract::ToolIndex;
 
 pub use language::{language_page, language_topics};
 
-/// What a model that writes plans has to know of the language, in at most 550 tokens.
+/// What a model that writes plans has to know about the language, in at most 550 tokens.
 pub const CARD: &str = include_str!("card.txt");
 
-/// The word for all saved plans where one names a namespace.
+/// The pseudo-namespace of all saved plans.
 const PLANS: &str = "plans";
 
-/// The tools and the saved plans of a project, by their words and by their names. Made once; asking it changes nothing.
+/// The tools and saved plans of a project, by their words and names. It is built once and immutable.
 pub struct Index {
     words: ToolIndex,
     by_namespace: BTreeMap<Arc<str>, Vec<Arc<Signature>>>,
@@ -37,8 +38,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// The index of these tools and saved plans. A plan is what [`planrun_lang::sema::Plan::contract`] makes of it, and goes
-    /// by its name alone.
+    /// Creates the index of these tools and saved plans. A plan is the signature that
+    /// [`planrun_lang::sema::Plan::contract`] returns, and is identified by its name only.
     #[must_use]
     pub fn new(
         tools: impl IntoIterator<Item = Arc<Signature>>,
@@ -64,13 +65,13 @@ impl Index {
         }
     }
 
-    /// Whether it is one of the saved plans.
+    /// Returns true if the signature is one of the saved plans.
     fn is_plan(&self, tool: &Arc<Signature>) -> bool {
         let plan = self.plans.get(&tool.name);
         plan.is_some_and(|plan| Arc::ptr_eq(plan, tool))
     }
 
-    /// The tools of a namespace, or all saved plans where no namespace bears their word.
+    /// Returns the tools of a namespace, or all saved plans for [`PLANS`] if no namespace has that name.
     fn members(&self, namespace: &str) -> Option<Vec<&Arc<Signature>>> {
         match self.by_namespace.get(namespace) {
             Some(tools) => Some(tools.iter().collect()),
@@ -79,14 +80,14 @@ impl Index {
     }
 }
 
-/// A name as plans write it.
+/// Returns a name as plans write it.
 fn spelled(name: &str) -> String {
     let mut text = String::new();
     write_word(&mut text, name);
     text
 }
 
-/// Why a text from outside is not shown: what it does, several things joined; nothing where it only describes.
+/// Returns why an external text is withheld; `None` if it only describes. Several reasons are joined.
 fn suspicion(text: &str) -> Option<String> {
     let found = suspicions(text);
     (!found.is_empty()).then(|| found.join(" and "))

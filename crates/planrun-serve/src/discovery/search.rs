@@ -1,4 +1,4 @@
-//! Search: a line for each tool or plan that some words speak of, and never nothing.
+//! Searches tools and plans by words. The result is one line for each, and is never empty.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use planrun_lang::types::Signature;
 use super::hit::{Hit, lines};
 use super::{Index, PLANS, spelled};
 
-/// How many are listed at most, whatever is asked for.
+/// Maximum number of results, whatever is requested.
 const MAX_LIMIT: usize = 50;
-/// How many namespaces are named where nothing was found.
+/// Maximum number of namespaces that are listed if nothing was found.
 const MAX_NAMESPACES: usize = 20;
 
 impl Index {
-    /// The tools and saved plans that some words speak of, the best first: a line each, at most `limit`, within a namespace
-    /// where one is named. Where nothing is found, what there is: never nothing.
+    /// Returns the tools and saved plans that match the words, best first: one line each, at most `limit`, within
+    /// `namespace` if it is given. If nothing matches, lists what exists.
     #[must_use]
     pub fn search(&self, query: &str, namespace: Option<&str>, limit: usize) -> String {
         let limit = limit.clamp(1, MAX_LIMIT);
@@ -32,45 +32,45 @@ impl Index {
         if let Some(own) = &own {
             found.retain(|tool| own.iter().any(|one| Arc::ptr_eq(one, tool)));
         }
-        let asked = visible_line(query.trim()).into_owned();
+        let visible_query = visible_line(query.trim()).into_owned();
         match own {
             _ if !found.is_empty() => self.listed(&found, limit),
-            Some(own) if asked.is_empty() => self.listed(&own, limit),
+            Some(own) if visible_query.is_empty() => self.listed(&own, limit),
             Some(own) => {
                 let namespace = namespace.unwrap_or_default();
-                let nothing = format!("nothing in {} speaks of that; it has\n", spelled(namespace));
+                let nothing = format!("nothing in {} matches; it has\n", spelled(namespace));
                 nothing + &self.listed(&own, limit)
             }
-            None if asked.is_empty() => self.namespaces(query),
-            None => format!(
-                "nothing speaks of that; there is\n{}",
-                self.namespaces(query)
-            ),
+            None if visible_query.is_empty() => self.namespaces(query),
+            None => format!("nothing matches; there are\n{}", self.namespaces(query)),
         }
     }
 
-    /// A line each, at most `limit`, and how many more there are.
+    /// Returns one line for each tool, at most `limit`, and the number of further ones.
     pub(super) fn listed(&self, tools: &[&Arc<Signature>], limit: usize) -> String {
-        let shown = tools.iter().take(limit);
-        let hits: Vec<Hit<'_>> = shown
+        let listed = tools.iter().take(limit);
+        let hits: Vec<Hit<'_>> = listed
             .map(|tool| Hit::new(tool, self.is_plan(tool)))
             .collect();
         let below = match tools.len() - hits.len() {
             0 => String::new(),
-            more => format!("… {more} more; narrow it or raise limit\n"),
+            more => format!("… {more} more; narrow the query or raise limit\n"),
         };
         lines(&hits, &below)
     }
 
-    fn unknown_namespace(&self, wanted: &str) -> String {
-        let near = closest(wanted, self.by_namespace.keys().map(AsRef::as_ref));
-        let near = near.map(|near| format!("; was {} meant?", spelled(near)));
+    fn unknown_namespace(&self, requested: &str) -> String {
+        let near = closest(requested, self.by_namespace.keys().map(AsRef::as_ref));
+        let near = near.map(|near| format!(" (did you mean {}?)", spelled(near)));
         let near = near.unwrap_or_default();
-        let text = format!("there is no namespace {}{near}; there is", spelled(wanted));
-        format!("{}\n{}", visible_line(&text), self.namespaces(wanted))
+        let text = format!(
+            "there is no namespace {}{near}; there are",
+            spelled(requested)
+        );
+        format!("{}\n{}", visible_line(&text), self.namespaces(requested))
     }
 
-    /// The namespaces with how much is in each: those whose name is near to a word first, then the largest.
+    /// Lists the namespaces with their sizes: those whose names are similar to a word first, then the largest.
     fn namespaces(&self, words: &str) -> String {
         let is_near = |name: &str| {
             words
@@ -100,7 +100,7 @@ impl Index {
             let _ = writeln!(text, "{PLANS}: {}", counted(self.plans.len(), "saved plan"));
         }
         if text.is_empty() {
-            text.push_str("no tool and no saved plan: planrun.yaml names where tools come from\n");
+            text.push_str("no tools and no saved plans: configure tools in planrun.yaml\n");
         }
         text
     }

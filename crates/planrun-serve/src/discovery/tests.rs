@@ -1,4 +1,4 @@
-//! What the card and the pages say is true, and what outsiders say of their tools does no harm.
+//! Tests that the card and the pages are correct, and that hostile descriptions of tools are withheld.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,15 +43,15 @@ fn check(text: &str) -> Vec<Diagnostic> {
     check_file(&source, &Tools::default(), &Nothing, &project).diagnostics
 }
 
-/// What the programs of the card call.
-const DESK: &str = "
+/// The tools that the programs on the card call.
+const DESK_TOOLS: &str = "
 tool desk.get(id: int) -> { state: string } read
 tool desk.page(n: int) -> { items: string[], next: int | null } read
 tool desk.find(customer: string) -> { tickets: { id: int, state: string, owner: string | null }[] } read
 tool desk.close(id: int) -> { at: string } effect fails locked
 tool desk.reopen(id: int) -> { ok: bool } idempotent
 ";
-const MAIL: &str = "tool mail.send(to: string, body: string) -> { id: string } effect\n";
+const MAIL_TOOLS: &str = "tool mail.send(to: string, body: string) -> { id: string } effect\n";
 
 #[test]
 fn the_card_is_small_and_its_programs_are_without_a_finding() {
@@ -64,16 +64,20 @@ fn the_card_is_small_and_its_programs_are_without_a_finding() {
     assert_eq!(programs.len(), 2);
     assert!(programs[0].len() < programs[1].len());
     for program in programs {
-        let mail = if program.contains("mail") { MAIL } else { "" };
-        let found = check(&format!("{program}\n{DESK}{mail}"));
+        let mail = if program.contains("mail") {
+            MAIL_TOOLS
+        } else {
+            ""
+        };
+        let found = check(&format!("{program}\n{DESK_TOOLS}{mail}"));
         assert!(found.is_empty(), "{found:?}");
-        // What the checker is asked is what a model reads.
+        // The checker sees the program as a model reads it, so a mistake in it is reported.
         let wrong = program.replacen("id: ", "idd: ", 2);
-        assert!(!check(&format!("{wrong}\n{DESK}{mail}")).is_empty());
+        assert!(!check(&format!("{wrong}\n{DESK_TOOLS}{mail}")).is_empty());
     }
 }
 
-/// The forms that the card lists behind a word.
+/// Returns the forms that the card lists after a word.
 fn forms(word: &str) -> Vec<&'static str> {
     let line = CARD
         .lines()
@@ -88,7 +92,7 @@ fn every_form_that_the_card_names_exists() {
     let plan = |statements: &str, types: &str| {
         format!(
             "use desk\n{types}\nplan p(s: string, xs: string[], c: bool, n: int, k: string, after: int) -> any {{\n\
-             step a = desk.get(id: n)\nstep b = desk.get(id: 2)\n{statements}\nreply [a.state, b.state]\n}}\n{DESK}"
+             step a = desk.get(id: n)\nstep b = desk.get(id: 2)\n{statements}\nreply [a.state, b.state]\n}}\n{DESK_TOOLS}"
         )
     };
     let sound = |text: &str| {
@@ -113,7 +117,7 @@ fn every_form_that_the_card_names_exists() {
     for form in forms("classes")[0].split(' ') {
         assert!(Effect::find(form).is_some(), "{form}");
     }
-    // Those of the sentences.
+    // The forms in the sentences of the card.
     for form in [
         "parallel { step f = desk.close(id: 1) step g = desk.close(id: 2) }",
         "step f = each x in xs max 9 parallel 4 { step g = desk.close(id: 1) yield g.at }",
@@ -134,8 +138,8 @@ fn the_language_is_told_in_pages_and_nothing_of_it_is_lost() {
             one.topic,
             tokens(&one.text)
         );
-        let told = page(&format!("language/{}", one.topic)).unwrap();
-        assert_eq!(told, one.text);
+        let text = page(&format!("language/{}", one.topic)).unwrap();
+        assert_eq!(text, one.text);
     }
     let words = |text: &str| {
         let words = text
@@ -143,18 +147,18 @@ fn the_language_is_told_in_pages_and_nothing_of_it_is_lost() {
             .filter(|word| !word.starts_with("```") && !word.starts_with("|--"));
         words.map(str::to_owned).collect::<Vec<_>>()
     };
-    let told: String = PAGES.iter().map(|page| page.text.as_str()).collect();
+    let all_pages: String = PAGES.iter().map(|page| page.text.as_str()).collect();
     for document in [GUIDE, REFERENCE] {
         for section in sections(document) {
-            // Tables and code that are cut have their heads again.
+            // Tables and code blocks that are split repeat their heads.
             for line in section
                 .lines()
                 .filter(|line| !line.starts_with(['#', '`', '|']))
             {
-                assert!(told.contains(line), "{line}");
+                assert!(all_pages.contains(line), "{line}");
             }
         }
-        // What tests check of the documents is what pages show: a plan is on one page.
+        // A plan, which other tests check in the documents, is never split between pages.
         for plan in document.split("```plan").skip(1) {
             let plan = plan
                 .split_once('\n')
@@ -166,7 +170,7 @@ fn the_language_is_told_in_pages_and_nothing_of_it_is_lost() {
             assert!(PAGES.iter().any(|page| page.text.contains(plan)), "{plan}");
         }
     }
-    assert!(words(&told).len() >= words(GUIDE).len() + words(REFERENCE).len());
+    assert!(words(&all_pages).len() >= words(GUIDE).len() + words(REFERENCE).len());
 }
 
 #[test]
@@ -184,13 +188,13 @@ fn topics_are_listed_and_those_that_are_not_there_have_a_neighbour() {
     );
     assert_eq!(
         page("language/peopel").unwrap(),
-        "there is no page `language/peopel`; was `language/people` meant?\n"
+        "there is no page `language/peopel`; did you mean `language/people`?\n"
     );
     assert!(page("language/order").unwrap().starts_with("## Order\n"));
     assert_eq!(page("desk"), None);
     for code in planrun_lang::diag::codes::all() {
-        let told = page(&format!("language/{}", code.name)).unwrap();
-        assert!(tokens(&told) <= 600, "{}", code.name);
+        let text = page(&format!("language/{}", code.name)).unwrap();
+        assert!(tokens(&text) <= 600, "{}", code.name);
     }
 }
 
@@ -256,17 +260,17 @@ fn a_hit_is_a_line_and_there_is_always_something() {
     );
     assert_eq!(
         index.search("ticket", None, 1).lines().last(),
-        Some("… 2 more; narrow it or raise limit")
+        Some("… 2 more; narrow the query or raise limit")
     );
     assert_eq!(
         index.search("banana", None, 10),
-        "nothing speaks of that; there is\ndesk: 2 tools\nmail: 1 tool\nplans: 1 saved plan\n"
+        "nothing matches; there are\ndesk: 2 tools\nmail: 1 tool\nplans: 1 saved plan\n"
     );
     assert_eq!(
         index.search("send", Some("desk"), 1),
-        "nothing in desk speaks of that; it has\n\
+        "nothing in desk matches; it has\n\
          desk.`close-ticket`(`ticket-id`, note?) effect  Closes a ticket.\n\
-         … 1 more; narrow it or raise limit\n"
+         … 1 more; narrow the query or raise limit\n"
     );
     assert_eq!(
         index.search("", Some("plans"), 9),
@@ -275,7 +279,7 @@ fn a_hit_is_a_line_and_there_is_always_something() {
     assert!(
         index
             .search("x", Some("dsk"), 9)
-            .starts_with("there is no namespace dsk; was desk meant?; there is\ndesk:")
+            .starts_with("there is no namespace dsk (did you mean desk?); there are\ndesk:")
     );
     assert!(
         Index::new([], [])
@@ -287,11 +291,11 @@ fn a_hit_is_a_line_and_there_is_always_something() {
 #[test]
 fn what_speaks_to_its_reader_is_withheld() {
     let index = desk();
-    let withheld = "mail.send() effect  (description withheld: it speaks as the system and speaks of secrets that no tool needs)\n";
+    let withheld = "mail.send() effect  (description withheld: it poses as a system message and mentions secrets that no tool needs)\n";
     assert_eq!(index.search("letter", None, 10), withheld);
     let described = index.describe(&["mail.send"], true);
     assert!(
-        described.starts_with("/// (Its description is withheld: it speaks as the system"),
+        described.starts_with("/// (Its description is withheld: it poses as a system message"),
         "{described}"
     );
     assert!(
@@ -315,9 +319,7 @@ fn names_are_described_in_the_language() {
     );
     assert_eq!(
         index.describe(&["tidy", "mail"], false),
-        "/// Closes every ticket of a customer.\nplan tidy() -> any\n\
-         // a saved plan; what it does is at most of class effect\n\n\
-         mail.send() effect  (description withheld: it speaks as the system and speaks of secrets that no tool needs)\n"
+        "/// Closes every ticket of a customer.\nplan tidy() -> any\n// a saved plan; its effects are at most of class effect\n\nmail.send() effect  (description withheld: it poses as a system message and mentions secrets that no tool needs)\n"
     );
     assert_eq!(
         index.describe(&["desk.close"], false),
@@ -325,7 +327,7 @@ fn names_are_described_in_the_language() {
     );
 }
 
-/// A tool with a type that comes twice, fifty values of an argument, and long documentation.
+/// Returns an index of a tool with a repeated type, an argument with fifty values, and long documentation.
 fn maps() -> Index {
     let value = |index: usize| {
         Type::Literal(planrun_lang::types::Literal::String(
@@ -367,24 +369,24 @@ fn maps() -> Index {
 #[test]
 fn what_is_too_much_is_left_out_and_told() {
     let index = maps();
-    let told = index.describe(&["maps.route"], false);
-    assert!(tokens(&told) <= 400, "{told}");
+    let text = index.describe(&["maps.route"], false);
+    assert!(tokens(&text) <= 400, "{text}");
     assert!(
-        told.contains("\ntype StartPoint = { latitude: double, longitude: double }\n"),
-        "{told}"
+        text.contains("\ntype StartPoint = { latitude: double, longitude: double }\n"),
+        "{text}"
     );
     assert!(
-        told.contains("\n  start_point: StartPoint,\n") && told.contains("\n) -> StartPoint[]\n"),
-        "{told}"
+        text.contains("\n  start_point: StartPoint,\n") && text.contains("\n) -> StartPoint[]\n"),
+        "{text}"
     );
     assert!(
-        told.contains("\n// left out: 30 more values in kind, "),
-        "{told}"
+        text.contains("\n// left out: 30 more values in kind, "),
+        "{text}"
     );
-    assert!(told.contains("number_0?: int, // What number 0"), "{told}");
+    assert!(text.contains("number_0?: int, // What number 0"), "{text}");
     assert!(
-        told.contains("parameter docs; full shows it\n") && told.contains("number_11?: int,\n"),
-        "{told}"
+        text.contains("parameter docs; full shows it\n") && text.contains("number_11?: int,\n"),
+        "{text}"
     );
     let full = index.describe(&["maps.route"], true);
     assert!(

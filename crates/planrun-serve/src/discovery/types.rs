@@ -1,24 +1,24 @@
-//! Types as far as they are shown: long lists of values cut, deep objects left out, and names for what comes twice.
+//! Shortens types for display: truncates long unions, leaves out deeply nested objects, and names repeated types.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use planrun_lang::types::{Field, MapType, ObjectType, Rest, Signature, Type};
 
-/// A type that is shorter needs no name.
+/// Types whose text is shorter than this number of bytes get no name.
 const NAMED_BYTES: usize = 24;
 
-/// How much of a type is shown.
+/// How much of a type is displayed.
 #[derive(Clone, Copy)]
 pub(super) struct Pruning {
-    /// Values of a union.
+    /// Maximum number of literal values of a union.
     pub(super) values: usize,
-    /// Levels of objects in each other.
+    /// Maximum nesting depth of objects.
     pub(super) depth: usize,
 }
 
 impl Pruning {
-    /// All of it.
+    /// No limit.
     pub(super) const NONE: Self = Self {
         values: usize::MAX,
         depth: usize::MAX,
@@ -29,14 +29,14 @@ impl Pruning {
         depth: usize::MAX,
     };
 
-    /// The type as far as it is shown, and what was left out.
+    /// Returns the displayed part of a type, and descriptions of what was left out.
     pub(super) fn of(self, ty: &Type) -> (Type, Vec<String>) {
-        let mut left = Left::default();
+        let mut left = LeftOut::default();
         let ty = self.part(ty, 0, &mut left);
-        (ty, left.told())
+        (ty, left.describe())
     }
 
-    fn part(self, ty: &Type, depth: usize, left: &mut Left) -> Type {
+    fn part(self, ty: &Type, depth: usize, left: &mut LeftOut) -> Type {
         match ty {
             Type::Object(object) if depth >= self.depth && !object.fields.is_empty() => {
                 left.objects += 1;
@@ -48,7 +48,7 @@ impl Pruning {
                     ..field.clone()
                 });
                 let fields = fields.collect();
-                // No plan can write it beside fields.
+                // Plans cannot declare the type of additional fields next to fields.
                 left.rests += usize::from(matches!(object.rest, Rest::Typed(_)));
                 let rest = Rest::Open;
                 Type::Object(Arc::new(ObjectType { fields, rest }))
@@ -90,14 +90,14 @@ impl Pruning {
 
 /// What was left out of a type.
 #[derive(Default)]
-struct Left {
+struct LeftOut {
     values: usize,
     objects: usize,
     rests: usize,
 }
 
-impl Left {
-    fn told(&self) -> Vec<String> {
+impl LeftOut {
+    fn describe(&self) -> Vec<String> {
         let parts = [
             (self.values, "more values"),
             (self.objects, "objects"),
@@ -110,7 +110,7 @@ impl Left {
     }
 }
 
-/// The objects and unions that come more than once in a contract, with a name each, in the order in which they come.
+/// Returns the objects and unions that occur more than once in a contract, each with a name, in order of appearance.
 pub(super) fn shared(tool: &Signature) -> Vec<(Type, String)> {
     let mut known = Known::default();
     for parameter in &tool.parameters {
@@ -132,7 +132,7 @@ pub(super) fn shared(tool: &Signature) -> Vec<(Type, String)> {
     named.collect()
 }
 
-/// What was seen of the types of a contract.
+/// The types that a contract contains.
 #[derive(Default)]
 struct Known<'t> {
     types: Vec<Found<'t>>,
@@ -146,7 +146,7 @@ struct Found<'t> {
 }
 
 impl<'t> Known<'t> {
-    /// Takes a type into account; what is in one that was seen before counts once.
+    /// Counts a type. The parts of a type that was seen before are not counted again.
     fn visit(&mut self, ty: &'t Type, place: &str) {
         let is_large =
             matches!(ty, Type::Object(_) | Type::Union(_)) && ty.to_string().len() >= NAMED_BYTES;
@@ -192,7 +192,7 @@ impl<'t> Known<'t> {
     }
 }
 
-/// `open_tickets` as the name of a type: `OpenTickets`.
+/// Converts a name to a type name: `open_tickets` becomes `OpenTickets`.
 fn capitalized(name: &str) -> String {
     let words = name.split(|character: char| !character.is_ascii_alphanumeric());
     let name: String = words

@@ -1,6 +1,6 @@
-//! The MCP App: a panel that a client shows beside the result of a run, with the question that the run asks.
+//! The MCP App: a panel that a client displays next to the result of a run, with the run's question.
 //!
-//! The panel opens the page of the question and answers nothing itself: a tool that answers could be called by a model.
+//! The panel opens the page of the question and does not answer itself, because a model could call a tool that answers.
 //! It follows the extension `io.modelcontextprotocol/ui` as of 2026-01-26.
 
 use rmcp::RoleServer;
@@ -8,24 +8,24 @@ use rmcp::model::{JsonObject, MetaObject, ResourceContents};
 use rmcp::service::RequestContext;
 use serde_json::{Value as Json, json};
 
-use crate::asking::PutQuestion;
+use crate::asking::PendingQuestion;
 
 const EXTENSION: &str = "io.modelcontextprotocol/ui";
 const MIME: &str = "text/html;profile=mcp-app";
 pub(super) const URI: &str = "ui://planrun/question";
 const HTML: &str = include_str!("app.html");
-/// Where a result has the question for the panel.
+/// The key of the question in the metadata of a result.
 const QUESTION: &str = "planrun/question";
 
-/// Whether the client of a request declares that it shows panels of HTML.
-pub(super) fn is_shown(context: &RequestContext<RoleServer>) -> bool {
+/// Returns true if the client declares support for HTML panels.
+pub(super) fn is_supported(context: &RequestContext<RoleServer>) -> bool {
     let extensions = context
         .client_capabilities()
         .and_then(|declared| declared.extensions);
     extensions.is_some_and(|declared| declared.get(EXTENSION).is_some_and(takes_html))
 }
 
-/// A client that declares no types takes the only one that there is.
+/// A client that declares no types accepts the only existing one.
 fn takes_html(declared: &JsonObject) -> bool {
     declared
         .get("mimeTypes")
@@ -33,18 +33,19 @@ fn takes_html(declared: &JsonObject) -> bool {
         .is_none_or(|types| types.iter().any(|one| one == MIME))
 }
 
-/// What a tool says whose results are shown in the panel. Only models call it: the panel has no need to.
+/// Returns the metadata of a tool whose results are displayed in the panel. Only models may call it, because the panel
+/// does not have to.
 pub(super) fn of_tool() -> MetaObject {
     meta("ui", json!({ "resourceUri": URI, "visibility": ["model"] }))
 }
 
-/// What a result says of the question that its run asks; `page` is its address.
-pub(super) fn of_result(question: &PutQuestion, page: Option<&str>) -> MetaObject {
-    let asked = json!({ "text": question.text, "command": question.command(), "page": page });
-    meta(QUESTION, asked)
+/// Returns the metadata of a result whose run asks a question; `page` is the address of the question.
+pub(super) fn of_result(question: &PendingQuestion, page: Option<&str>) -> MetaObject {
+    let content = json!({ "text": question.text, "command": question.command(), "page": page });
+    meta(QUESTION, content)
 }
 
-/// The panel itself. It loads nothing and connects to nothing.
+/// Returns the panel. It loads nothing and connects to nothing.
 pub(super) fn contents() -> ResourceContents {
     ResourceContents::text(HTML, URI)
         .with_mime_type(MIME)

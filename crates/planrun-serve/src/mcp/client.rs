@@ -1,4 +1,4 @@
-//! The client of one request, as the protocol shows it.
+//! The client of one request, implemented with the protocol.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,25 +12,25 @@ use rmcp::service::RequestContext;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::elicitation::{can_be_elicited, elicitation_id, request, said};
-use crate::asking::{AskOutcome, Asks, Client, PutQuestion, Way};
+use super::elicitation::{can_be_elicited, elicitation_id, outcome_of, request};
+use crate::asking::{AskChannel, AskMode, AskOutcome, Client, PendingQuestion};
 
-/// What the protocol calls the notification, for which rmcp has no type.
-const PAGE_IS_DONE: &str = "notifications/elicitation/complete";
+/// The name of the notification, for which rmcp has no type.
+const PAGE_DONE: &str = "notifications/elicitation/complete";
 
 /// The client of one request.
 pub(super) struct McpClient {
     context: RequestContext<RoleServer>,
-    /// Fires when the connection ends.
-    over: CancellationToken,
+    /// Cancelled when the connection ends.
+    closed: CancellationToken,
     progress: Progress,
 }
 
 impl McpClient {
-    pub(super) fn new(context: RequestContext<RoleServer>, over: CancellationToken) -> Self {
+    pub(super) fn new(context: RequestContext<RoleServer>, closed: CancellationToken) -> Self {
         Self {
             context,
-            over,
+            closed,
             progress: Progress::default(),
         }
     }
@@ -39,11 +39,11 @@ impl McpClient {
         self.context.client_capabilities()?.elicitation
     }
 
-    /// Whether it declares that it shows forms; one that declares elicitation without a mode does.
-    fn shows_forms(&self) -> bool {
-        let shows =
+    /// Returns true if the client declares support for forms. A client that declares elicitation without a mode does.
+    fn supports_forms(&self) -> bool {
+        let supports =
             |declared: ElicitationCapability| declared.form.is_some() || declared.url.is_none();
-        self.elicitation().is_some_and(shows)
+        self.elicitation().is_some_and(supports)
     }
 }
 
@@ -55,42 +55,46 @@ impl Client for McpClient {
             .map_or("client".to_owned(), |client| client.name)
     }
 
-    fn asks(&self) -> Asks {
+    fn ask_mode(&self) -> AskMode {
         let version = self.context.protocol_version();
         if self.elicitation().is_none() {
-            Asks::Never
+            AskMode::Never
         } else if version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28) {
-            Asks::Again
+            AskMode::Again
         } else {
-            Asks::Now
+            AskMode::Now
         }
     }
 
-    fn has_form(&self, question: &PutQuestion) -> bool {
-        self.shows_forms() && can_be_elicited(question)
+    fn supports_form(&self, question: &PendingQuestion) -> bool {
+        self.supports_forms() && can_be_elicited(question)
     }
 
-    fn opens_pages(&self) -> bool {
+    fn can_open_pages(&self) -> bool {
         let declared = self.elicitation();
         declared.is_some_and(|declared| declared.url.is_some())
     }
 
-    async fn ask(&self, question: &PutQuestion, way: &Way) -> AskOutcome {
-        let Some(request) = request(question, way) else {
+    async fn ask(&self, question: &PendingQuestion, channel: &AskChannel) -> AskOutcome {
+        let Some(request) = request(question, channel) else {
             return AskOutcome::Nothing;
         };
-        let (by_page, asked_at) = (matches!(way, Way::Page(_)), runtime_now());
+        let (by_page, asked_at) = (matches!(channel, AskChannel::Page(_)), runtime_now());
         match self.context.peer.create_elicitation(request).await {
-            Ok(answer) => said(question, by_page, answer, asked_at.elapsed()),
+            Ok(answer) => outcome_of(question, by_page, answer, asked_at.elapsed()),
             Err(_) => AskOutcome::Nothing,
         }
     }
 
-    async fn page_is_done(&self, question: &PutQuestion) {
+    async fn page_done(&self, question: &PendingQuestion) {
         let params = json!({ "elicitationId": elicitation_id(question) });
-        let told = CustomNotification::new(PAGE_IS_DONE, Some(params));
-        // Who does not listen any more misses nothing.
-        let _ = self.context.peer.send_notification(told.into()).await;
+        let notification = CustomNotification::new(PAGE_DONE, Some(params));
+        // If the client does not listen any more, it does not need the notification.
+        let _ = self
+            .context
+            .peer
+            .send_notification(notification.into())
+            .await;
     }
 
     async fn progress(&self, steps: u64, message: &str) {
@@ -99,25 +103,25 @@ impl Client for McpClient {
         };
         let steps = self.progress.after(steps);
         let progress = ProgressNotificationParam::new(token, steps).with_message(message);
-        // Who does not listen any more misses nothing.
+        // If the client does not listen any more, it does not need the notification.
         let _ = self.context.peer.notify_progress(progress).await;
     }
 
     async fn cancelled(&self) {
         tokio::select! {
             () = self.context.ct.cancelled() => {}
-            () = self.over.cancelled() => {}
+            () = self.closed.cancelled() => {}
         }
     }
 }
 
-/// How far a request has come, in thousandths of a step. The protocol wants it to grow with each notification, also where one
-/// step takes its time.
+/// The progress of a request, in thousandths of a step. By the protocol it must increase with each notification, even
+/// while one step is in progress.
 #[derive(Default)]
 struct Progress(AtomicU64);
 
 impl Progress {
-    /// What is told after so many steps.
+    /// Returns the next progress value after this number of steps.
     fn after(&self, steps: u64) -> f64 {
         let last = self.0.load(Ordering::Relaxed);
         let progress = (steps * 1_000).max(last + 1);
@@ -135,11 +139,11 @@ mod tests {
     #[test]
     fn progress_grows_while_a_step_takes_its_time() {
         let progress = Progress::default();
-        let told = [3, 3, 3, 4].map(|steps| progress.after(steps));
-        assert!(told.is_sorted_by(|one, next| one < next), "{told:?}");
+        let values = [3, 3, 3, 4].map(|steps| progress.after(steps));
+        assert!(values.is_sorted_by(|one, next| one < next), "{values:?}");
         assert!(
-            told.iter().all(|told| (3.0..=4.0).contains(told)),
-            "{told:?}"
+            values.iter().all(|value| (3.0..=4.0).contains(value)),
+            "{values:?}"
         );
     }
 }

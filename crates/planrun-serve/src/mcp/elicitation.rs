@@ -1,4 +1,4 @@
-//! Questions as forms of the protocol, and what comes back.
+//! Converts questions to forms of the protocol, and the results to outcomes.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use rmcp::model::{
 use serde::Deserialize as _;
 use serde_json::{Map, Value as Json, json};
 
-use crate::asking::{AskOutcome, PutQuestion, Way};
+use crate::asking::{AskChannel, AskOutcome, PendingQuestion};
 
-/// What a person reads in place of the names of scopes.
+/// The displayed names of the scopes.
 const ONCE: &str = "once";
 const FOR_A_DAY: &str = "this plan for 24h";
 
-/// Whether every field of a question is one that forms of the protocol have.
-pub(super) fn can_be_elicited(question: &PutQuestion) -> bool {
+/// Returns true if a form of the protocol can express every field of a question.
+pub(super) fn can_be_elicited(question: &PendingQuestion) -> bool {
     let own = &question.question;
     match own.kind {
         Waiting::Confirm | Waiting::Approval => true,
@@ -31,14 +31,17 @@ pub(super) fn can_be_elicited(question: &PutQuestion) -> bool {
     }
 }
 
-/// What a client is sent that puts a question in a way; nothing where no form has it.
-pub(super) fn request(question: &PutQuestion, way: &Way) -> Option<ElicitRequestParams> {
-    match way {
-        Way::Form => form(question),
-        Way::Page(address) => Some(ElicitRequestParams::UrlElicitationParams {
+/// Returns the request that asks a question through a channel; `None` if no form can express it.
+pub(super) fn request(
+    question: &PendingQuestion,
+    channel: &AskChannel,
+) -> Option<ElicitRequestParams> {
+    match channel {
+        AskChannel::Form => form(question),
+        AskChannel::Page(address) => Some(ElicitRequestParams::UrlElicitationParams {
             meta: None,
             message: format!(
-                "{}\nA page of planrun on this machine takes the answer.",
+                "{}\nAnswer on a page of planrun on this machine.",
                 question.text
             ),
             url: address.clone(),
@@ -47,12 +50,12 @@ pub(super) fn request(question: &PutQuestion, way: &Way) -> Option<ElicitRequest
     }
 }
 
-/// Under which name a client is told later that the page of a question has served.
-pub(super) fn elicitation_id(question: &PutQuestion) -> String {
+/// Returns the id by which the client is notified that the page of a question is done.
+pub(super) fn elicitation_id(question: &PendingQuestion) -> String {
     format!("{}/{}", question.run, question.path)
 }
 
-fn form(question: &PutQuestion) -> Option<ElicitRequestParams> {
+fn form(question: &PendingQuestion) -> Option<ElicitRequestParams> {
     let own = &question.question;
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -70,8 +73,8 @@ fn form(question: &PutQuestion) -> Option<ElicitRequestParams> {
         _ => {
             for field in &own.form {
                 let mut property = property(own.kind, field)?;
-                if let Some(stands) = own.prefill(field) {
-                    property.insert("default".to_owned(), field.written(stands));
+                if let Some(current) = own.prefill(field) {
+                    property.insert("default".to_owned(), field.written(current));
                 } else if !from_schema(&field.schema).admits_null() {
                     required.push(field.name.to_string());
                 }
@@ -91,9 +94,10 @@ fn yes_or_no() -> Json {
     json!({ "type": "boolean", "title": "Approve", "default": false })
 }
 
-/// A field as the protocol has it: a text, a number, a yes or no, or one or several of a list of texts.
+/// Returns a field of the protocol: a text, a number, a boolean, or a choice from a list of texts; `None` if it is
+/// anything else.
 fn property(kind: Waiting, field: &FormField) -> Option<Map<String, Json>> {
-    // What a peer asks for is passed on in its own words.
+    // The schema of a peer's question is passed on unchanged.
     if let (Waiting::Peer, Some(Json::Object(own))) = (kind, field.contracts.first()) {
         let is_known = PrimitiveSchemaDefinition::deserialize(own).is_ok();
         return is_known.then(|| own.clone());
@@ -121,22 +125,22 @@ fn property(kind: Waiting, field: &FormField) -> Option<Map<String, Json>> {
     Some(property)
 }
 
-/// What somebody has said to a question, after so long.
-pub(super) fn said(
-    question: &PutQuestion,
+/// Returns the outcome of a question that was answered after this duration.
+pub(super) fn outcome_of(
+    question: &PendingQuestion,
     by_page: bool,
     answer: ElicitResult,
     after: Duration,
 ) -> AskOutcome {
     match answer.action {
-        // Somebody agrees to open the page; the answer is given there.
+        // The person agrees to open the page; the answer is given there.
         ElicitationAction::Accept if by_page => AskOutcome::Opened,
         ElicitationAction::Accept => {
             let Json::Object(mut content) = answer.content.unwrap_or_default() else {
                 return AskOutcome::Nothing;
             };
             match question.question.kind {
-                // A form that nobody has ticked is a no.
+                // A form in which nothing was selected is a refusal.
                 Waiting::Confirm => {
                     AskOutcome::Answer(content.remove(APPROVE).unwrap_or(Json::Bool(false)))
                 }
@@ -164,15 +168,15 @@ mod tests {
 
     use super::*;
 
-    fn asked(kind: Waiting, form: Vec<FormField>) -> PutQuestion {
+    fn asked(kind: Waiting, form: Vec<FormField>) -> PendingQuestion {
         let question = Question {
             form,
             ..Question::plain(kind, "Which?")
         };
-        PutQuestion::new("r", &"given.asked".into(), question.into())
+        PendingQuestion::new("r", &"given.asked".into(), question.into())
     }
 
-    fn schema(question: &PutQuestion) -> Json {
+    fn schema(question: &PendingQuestion) -> Json {
         assert!(can_be_elicited(question));
         let form = serde_json::to_value(form(question).unwrap()).unwrap();
         form["requestedSchema"].clone()

@@ -1,4 +1,4 @@
-//! When a connection over streams ends: its client has closed its end, or the server shall stop.
+//! Detects the end of a connection over streams: the client has closed its end, or the server has to stop.
 
 use std::io;
 use std::pin::Pin;
@@ -9,11 +9,11 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// How long calls may still answer that are open when the client closes its end: some write all their requests at once, and
-/// others end the process if it takes longer than two seconds.
+/// How long open calls may still answer after the client has closed its end. Some clients write all their requests at
+/// once, and others kill the process if it takes longer than two seconds.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// A stream that tells when it has ended.
+/// A stream that signals when it has ended.
 pub(super) struct Ending<R> {
     pub stream: R,
     pub ended: CancellationToken,
@@ -35,8 +35,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for Ending<R> {
     }
 }
 
-/// Comes back when calls shall not wait for their runs any more.
-pub(super) async fn over(ended: CancellationToken, cancel: CancellationToken) {
+/// Waits until calls have to stop waiting for their runs.
+pub(super) async fn wait_for_end(ended: CancellationToken, cancel: CancellationToken) {
     let last_answers = async {
         ended.cancelled().await;
         sleep(LAST_ANSWERS).await;

@@ -1,4 +1,4 @@
-//! Runs whose journals a client follows, which is told when one has grown.
+//! The runs that a client follows. The client is notified when their journals have grown.
 
 use std::collections::BTreeMap;
 
@@ -6,32 +6,32 @@ use planrun_runs::runs::Planrun;
 
 use super::resources::run_of;
 
-/// Runs that one client follows at most.
+/// Maximum number of runs that one client follows.
 const MAX_FOLLOWED: usize = 50;
 
-/// The runs that are followed, by their addresses, with how many events each had when its client was last told.
+/// The followed runs by address, with the number of events at the client's last notification.
 #[derive(Default)]
 pub(super) struct Followed(BTreeMap<String, u64>);
 
 impl Followed {
-    /// Follows what stands behind an address from now on. Pages of the language never change.
+    /// Starts to follow the resource at an address. Pages of the language never change.
     ///
     /// # Errors
-    /// Why it cannot be followed.
+    /// Returns the reason why it cannot be followed.
     pub(super) fn follow(&mut self, planrun: &Planrun, uri: &str) -> Result<(), String> {
         let events = events(planrun, uri).ok_or_else(|| format!("there is no run at {uri}"))?;
         if self.0.len() >= MAX_FOLLOWED && !self.0.contains_key(uri) {
-            return Err(format!("a client follows {MAX_FOLLOWED} runs at most"));
+            return Err(format!("a client can follow at most {MAX_FOLLOWED} runs"));
         }
         self.0.insert(uri.to_owned(), events);
         Ok(())
     }
 
-    pub(super) fn leave(&mut self, uri: &str) {
+    pub(super) fn unfollow(&mut self, uri: &str) {
         self.0.remove(uri);
     }
 
-    /// The addresses of those that have grown since this was last asked.
+    /// Returns the addresses of the runs that have grown since the last call.
     pub(super) fn grown(&mut self, planrun: &Planrun) -> Vec<String> {
         let mut grown = Vec::new();
         for (uri, known) in &mut self.0 {
@@ -44,7 +44,7 @@ impl Followed {
     }
 }
 
-/// How many events the run at an address has.
+/// Returns the number of events of the run at an address.
 fn events(planrun: &Planrun, uri: &str) -> Option<u64> {
     let run = planrun.run(run_of(uri)?).ok()?;
     Some(run.events)

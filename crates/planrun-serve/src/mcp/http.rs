@@ -1,4 +1,4 @@
-//! Streamable HTTP, on the loopback interface: one address, a token, and no requests of other pages.
+//! Streamable HTTP on the loopback interface: one address, a required token, and no requests from other origins.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use tokio_util::sync::CancellationToken;
 use super::Server;
 use crate::mode::PlanMode;
 
-/// Where the protocol is spoken.
+/// The path of the protocol's endpoint.
 const PATH: &str = "/mcp";
-/// Bytes of one request.
+/// Maximum size of a request, in bytes.
 const MAX_REQUEST: usize = 4 * 1024 * 1024;
-/// How long connections may take to end.
+/// Timeout for ending connections.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// A server that listens.
+/// A listening server.
 pub struct HttpServer {
     address: SocketAddr,
     listener: TcpListener,
@@ -38,17 +38,17 @@ pub struct HttpServer {
 /// Why a server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpServerError {
-    #[error("{0} is no address of this machine itself; planrun serves 127.0.0.1 and [::1] only")]
+    #[error("{0} is not a loopback address; planrun serves only 127.0.0.1 and [::1]")]
     NotLoopback(IpAddr),
-    #[error("cannot listen at {0}: {1}")]
+    #[error("cannot listen on {0}: {1}")]
     Unusable(SocketAddr, std::io::Error),
 }
 
 impl HttpServer {
-    /// Listens at an address of the loopback interface; port 0 takes a free one. Requests must bring the token.
+    /// Listens on an address of the loopback interface. Port 0 selects a free port. Requests must contain the token.
     ///
     /// # Errors
-    /// [`HttpServerError`].
+    /// Returns a [`HttpServerError`] if the address is not a loopback address or cannot be used.
     pub async fn bind(
         server: Server,
         address: SocketAddr,
@@ -60,7 +60,7 @@ impl HttpServer {
         let unusable = |error| HttpServerError::Unusable(address, error);
         let listener = TcpListener::bind(address).await.map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
-        let cancel = server.over.clone();
+        let cancel = server.closed.clone();
         let port = address.port();
         let names = ["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{port}"));
         let config = StreamableHttpServerConfig::default()
@@ -72,7 +72,7 @@ impl HttpServer {
         let mode = server.mode.clone();
         let sessions = Arc::new(LocalSessionManager::default());
         let service =
-            StreamableHttpService::new(move || Ok(server.for_another()), sessions, config);
+            StreamableHttpService::new(move || Ok(server.for_connection()), sessions, config);
         let token: Arc<str> = format!("Bearer {token}").into();
         let routes = Router::new()
             .route_service(PATH, service)
@@ -86,22 +86,23 @@ impl HttpServer {
         })
     }
 
-    /// Where clients reach it.
+    /// The URL for clients.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}{PATH}", self.address)
     }
 
-    /// Fires when it shall end.
+    /// Returns the token that stops the server.
     #[must_use]
     pub fn cancellation(&self) -> CancellationToken {
         self.cancel.clone()
     }
 
-    /// Serves until it is cancelled. Calls that wait for their runs then are not answered any more; the runs are suspended.
+    /// Serves until it is cancelled. Calls that wait for their runs then get no answer any more, and the runs are
+    /// suspended.
     ///
     /// # Errors
-    /// When the listener fails.
+    /// Returns an error if the listener fails.
     pub async fn serve(self) -> std::io::Result<()> {
         let ended = self.cancel.clone();
         let serving = axum::serve(self.listener, self.routes)
@@ -129,11 +130,11 @@ async fn authorized(State(token): State<Arc<str>>, request: Request, next: Next)
     }
 }
 
-/// Compares without telling by the time it takes how much of it was right.
-fn is_same(given: &[u8], wanted: &[u8]) -> bool {
+/// Compares in constant time, so that the duration does not reveal how much of the token was correct.
+fn is_same(given: &[u8], expected: &[u8]) -> bool {
     let differs = given
         .iter()
-        .zip(wanted)
+        .zip(expected)
         .fold(0, |differs, (one, other)| differs | (one ^ other));
-    given.len() == wanted.len() && differs == 0
+    given.len() == expected.len() && differs == 0
 }

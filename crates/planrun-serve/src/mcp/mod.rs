@@ -1,4 +1,4 @@
-//! The server of the Model Context Protocol: revisions 2024-11-05 to 2026-07-28, over pipes and over HTTP.
+//! The server of the Model Context Protocol: versions 2024-11-05 to 2026-07-28, over pipes and over HTTP.
 
 mod app;
 mod client;
@@ -38,43 +38,43 @@ use self::ending::Ending;
 use self::followed::Followed;
 use self::results::response;
 use self::state::Seal;
-use crate::asking::PutQuestion;
-use crate::mode::{Asked, Call, Definition, INSTRUCTIONS, PlanMode};
+use crate::asking::PendingQuestion;
+use crate::mode::{AskedQuestion, Call, Definition, INSTRUCTIONS, PlanMode};
 
 pub use self::http::{HttpServer, HttpServerError};
 
-/// How often it is looked whether something has changed of which a client wants to hear.
-const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+/// Interval at which followed runs and the list of tools are checked for changes.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// One server over plan mode, for one connection.
+/// A server for plan mode, for one connection.
 pub struct Server {
     mode: Arc<PlanMode>,
     seal: Arc<Seal>,
-    /// What the client of this connection follows.
+    /// The runs that the client of this connection follows.
     followed: Arc<Mutex<Followed>>,
-    /// Fires when no call shall wait for its run any more.
-    over: CancellationToken,
+    /// Cancelled when calls have to stop waiting for their runs.
+    closed: CancellationToken,
 }
 
 impl Server {
-    /// A server over plan mode.
+    /// Creates a server for plan mode.
     #[must_use]
     pub fn new(mode: Arc<PlanMode>) -> Self {
         Self {
             seal: Arc::new(Seal::of(mode.planrun())),
             mode,
             followed: Arc::default(),
-            over: CancellationToken::new(),
+            closed: CancellationToken::new(),
         }
     }
 
-    /// The same server for another connection.
-    fn for_another(&self) -> Self {
+    /// Returns the same server for another connection.
+    fn for_connection(&self) -> Self {
         Self {
             mode: self.mode.clone(),
             seal: self.seal.clone(),
             followed: Arc::default(),
-            over: self.over.clone(),
+            closed: self.closed.clone(),
         }
     }
 
@@ -82,19 +82,19 @@ impl Server {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Serves standard input and output until the client closes them, or it is cancelled. Runs that go on then are suspended,
-    /// and go on with whoever resumes them.
+    /// Serves standard input and output until the client closes them or the server is cancelled. Running runs are then
+    /// suspended and can be resumed later.
     ///
     /// # Errors
-    /// When the client says nothing that the protocol begins with.
+    /// Returns an error if the client does not start the protocol correctly, or if the serving task fails.
     pub async fn serve_stdio(self, cancel: CancellationToken) -> io::Result<()> {
         Box::pin(self.serve_until(stdio(), cancel)).await
     }
 
-    /// The same over any pair of streams.
+    /// Like [`Self::serve_stdio`], over any pair of streams.
     ///
     /// # Errors
-    /// As for [`Self::serve_stdio`].
+    /// See [`Self::serve_stdio`].
     pub async fn serve_over<R, W>(self, streams: (R, W)) -> io::Result<()>
     where
         R: AsyncRead + Send + Unpin + 'static,
@@ -108,10 +108,10 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let (mode, over) = (self.mode.clone(), self.over.clone());
+        let (mode, closed) = (self.mode.clone(), self.closed.clone());
         let (stream, writer) = streams;
         let ended = CancellationToken::new();
-        let is_over = ending::over(ended.clone(), cancel.clone());
+        let ended_or_cancelled = ending::wait_for_end(ended.clone(), cancel.clone());
         let reader = Ending { stream, ended };
         let serving = async {
             let running = self.serve_with_ct((reader, writer), cancel).await;
@@ -121,8 +121,8 @@ impl Server {
         let mut serving = pin!(serving);
         let served = tokio::select! {
             served = &mut serving => served,
-            () = is_over => {
-                over.cancel();
+            () = ended_or_cancelled => {
+                closed.cancel();
                 serving.await
             }
         };
@@ -153,8 +153,8 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.mode.look();
-        let has_panel = app::is_shown(&context);
+        self.mode.check_for_changes();
+        let has_panel = app::is_supported(&context);
         let tools = self.mode.tools().into_iter();
         let tools = tools.map(|definition| tool(definition, has_panel));
         Ok(ListToolsResult::with_all_items(tools.collect()))
@@ -169,26 +169,28 @@ impl ServerHandler for Server {
         let call = Call {
             tool,
             arguments: request.arguments.unwrap_or_default(),
-            client: Arc::new(McpClient::new(context, self.over.clone())),
+            client: Arc::new(McpClient::new(context, self.closed.clone())),
         };
         let now = || self.mode.planrun().host().now();
         let reply = match &request.request_state {
             Some(state) => {
-                let carried = self.seal.open(tool, state);
-                let carried = carried.map_err(|why| ErrorData::invalid_params(why, None))?;
+                let request_state = self.seal.open(tool, state);
+                let request_state =
+                    request_state.map_err(|why| ErrorData::invalid_params(why, None))?;
                 let answers = request.input_responses.as_ref();
-                let said = |question: &PutQuestion| carried.said(question, answers, now());
-                let asked = Asked {
-                    run: &carried.run,
-                    path: &carried.path,
-                    by_page: carried.by_page,
+                let outcome_of =
+                    |question: &PendingQuestion| request_state.outcome(question, answers, now());
+                let asked = AskedQuestion {
+                    run: &request_state.run,
+                    path: &request_state.path,
+                    by_page: request_state.by_page,
                 };
-                self.mode.answered(call, asked, &said).await
+                self.mode.resume_call(call, asked, &outcome_of).await
             }
             None => self.mode.call(call).await,
         };
-        response(reply, |question, way| {
-            self.seal.seal(tool, (question, way), now())
+        response(reply, |question, channel| {
+            self.seal.seal(tool, (question, channel), now())
         })
     }
 
@@ -254,23 +256,23 @@ impl ServerHandler for Server {
         request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.followed().leave(&request.uri);
+        self.followed().unfollow(&request.uri);
         Ok(())
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let (mode, followed, peer) = (self.mode.clone(), self.followed.clone(), context.peer);
-        mode.look();
+        mode.check_for_changes();
         let mut changes = mode.changes();
         tokio::spawn(async move {
-            while let Some(news) = news(&mode, &mut changes, &followed).await {
+            while let Some(update) = next_changes(&mode, &mut changes, &followed).await {
                 if peer.is_transport_closed() {
                     return;
                 }
-                if news.tools && peer.notify_tool_list_changed().await.is_err() {
+                if update.tools && peer.notify_tool_list_changed().await.is_err() {
                     return;
                 }
-                for uri in news.runs {
+                for uri in update.runs {
                     let updated = ResourceUpdatedNotificationParam::new(uri);
                     if peer.notify_resource_updated(updated).await.is_err() {
                         return;
@@ -295,66 +297,66 @@ impl ServerHandler for Server {
         let (accepted, sink) = (subscription.accepted(), subscription.sink());
         let mut followed = Followed::default();
         for uri in accepted.resource_subscriptions.iter().flatten() {
-            // One that has gone meanwhile will not grow.
+            // A run that no longer exists cannot grow.
             let _ = followed.follow(self.mode.planrun(), uri);
         }
         let followed = Arc::new(Mutex::new(followed));
-        self.mode.look();
+        self.mode.check_for_changes();
         let mut changes = self.mode.changes();
         loop {
-            let news = tokio::select! {
+            let update = tokio::select! {
                 () = subscription.cancelled() => return Ok(()),
-                news = news(&self.mode, &mut changes, &followed) => news,
+                update = next_changes(&self.mode, &mut changes, &followed) => update,
             };
-            let Some(news) = news else { return Ok(()) };
-            let mut told = Ok(());
-            if news.tools && accepted.tools_list_changed == Some(true) {
-                told = sink.notify_tool_list_changed().await;
+            let Some(update) = update else { return Ok(()) };
+            let mut sent = Ok(());
+            if update.tools && accepted.tools_list_changed == Some(true) {
+                sent = sink.notify_tool_list_changed().await;
             }
-            for uri in news.runs {
-                told = told.and(sink.notify_resource_updated(uri).await);
+            for uri in update.runs {
+                sent = sent.and(sink.notify_resource_updated(uri).await);
             }
-            if told.is_err() {
+            if sent.is_err() {
                 return Ok(());
             }
         }
     }
 }
 
-/// What has changed.
-struct News {
-    /// Whether it is the list of tools.
+/// The changes since the last notification.
+struct Changes {
+    /// Whether the list of tools has changed.
     tools: bool,
     /// The addresses of the runs whose journals have grown.
     runs: Vec<String>,
 }
 
-/// Waits until something may have changed, at most [`LOOK_INTERVAL`]; nothing where plan mode is gone.
-async fn news(
+/// Waits until something may have changed, at most [`POLL_INTERVAL`]. Returns `None` if plan mode is gone.
+async fn next_changes(
     mode: &Arc<PlanMode>,
     changes: &mut watch::Receiver<()>,
     followed: &Arc<Mutex<Followed>>,
-) -> Option<News> {
+) -> Option<Changes> {
     tokio::select! {
         fired = changes.changed() => {
             let runs = Vec::new();
-            return fired.is_ok().then_some(News { tools: true, runs });
+            return fired.is_ok().then_some(Changes { tools: true, runs });
         }
-        () = sleep(LOOK_INTERVAL) => {}
+        () = sleep(POLL_INTERVAL) => {}
     }
     let (mode, followed) = (mode.clone(), followed.clone());
-    // Plans may be many, and are read and checked.
-    let looked = spawn_blocking(move || {
-        mode.look();
+    // There may be many plans, and all of them are read and checked.
+    let checked = spawn_blocking(move || {
+        mode.check_for_changes();
         let mut followed = followed.lock().unwrap_or_else(PoisonError::into_inner);
         followed.grown(mode.planrun())
     });
-    let runs = looked.await.ok()?;
-    // That of the tools fires when this is next waited for.
-    Some(News { tools: false, runs })
+    let runs = checked.await.ok()?;
+    // A change of the tools is signalled by the next wait.
+    Some(Changes { tools: false, runs })
 }
 
-/// A definition as the protocol has it; `has_panel` where the client shows the panel.
+/// Converts a definition to the protocol; `has_panel` states whether the client displays the panel.
 fn tool(definition: Definition, has_panel: bool) -> Tool {
     let Definition {
         name,

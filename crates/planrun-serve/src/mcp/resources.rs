@@ -1,4 +1,4 @@
-//! Resources: the language in pages, the journals of runs, and the panel.
+//! Resources: the pages of the language, the journals of runs, and the panel.
 
 use planrun_runs::runs::{EventOptions, Planrun};
 use rmcp::ErrorData;
@@ -11,16 +11,16 @@ use serde_json::json;
 use super::app;
 use crate::discovery::{language_page, language_topics};
 
-/// Before the topic of a page.
+/// The prefix of a page's address, before its topic.
 pub(super) const LANGUAGE: &str = "planrun://language/";
 pub(super) const LANGUAGE_TEMPLATE: &str = "planrun://language/{+topic}";
-/// Before the id of a run.
+/// The prefix of a run's address, before its id.
 const RUNS: &str = "planrun://runs/";
 pub(super) const RUN_TEMPLATE: &str = "planrun://runs/{id}";
-/// Bytes of a journal; the rest is read with `planrun runs events`.
+/// Maximum size of a journal resource, in bytes. The rest can be read with `planrun runs events`.
 const MAX_JOURNAL: usize = 256 * 1024;
 
-/// The pages of the language. The panel is found by the tools that name it.
+/// Lists the pages of the language. The panel is not listed, because the tools refer to it.
 pub(super) fn list() -> ListResourcesResult {
     let page = |topic: &str| {
         Resource::new(format!("{LANGUAGE}{topic}"), format!("language/{topic}"))
@@ -34,20 +34,20 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
         .with_description("A page of the language, or what a finding means, by its code.")
         .with_mime_type("text/markdown");
     let runs = ResourceTemplate::new(RUN_TEMPLATE, "run")
-        .with_description("The events of a run, a line of JSON each.")
+        .with_description("The events of a run, one JSON object per line.")
         .with_mime_type("application/x-ndjson");
     ListResourceTemplatesResult::with_all_items(vec![language, runs])
 }
 
-/// The id of the run behind an address.
+/// Returns the id of the run at an address; `None` if it is not the address of a run.
 pub(super) fn run_of(uri: &str) -> Option<&str> {
     uri.strip_prefix(RUNS)
 }
 
-/// What stands behind an address.
+/// Reads the resource at an address.
 ///
 /// # Errors
-/// When there is nothing.
+/// Returns an error if there is no such resource.
 pub(super) fn read(planrun: &Planrun, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let nothing = || {
         let place = json!({ "uri": uri });
@@ -71,7 +71,7 @@ pub(super) fn read(planrun: &Planrun, uri: &str) -> Result<ReadResourceResult, E
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-/// The events of a run, from the first one on, as far as there is room for them.
+/// Returns the first events of a run, as many as fit.
 fn journal(planrun: &Planrun, run: &str) -> Option<String> {
     let mut text = String::new();
     for event in planrun.events(run, EventOptions::default()).ok()? {

@@ -1,4 +1,4 @@
-//! Replies of plan mode as results of the protocol.
+//! Converts replies of plan mode to results of the protocol.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,23 @@ use rmcp::model::{
 
 use super::app;
 use super::elicitation::request;
-use crate::asking::{PutQuestion, Way};
+use crate::asking::{AskChannel, PendingQuestion};
 use crate::mode::Reply;
 use crate::report::Block;
 
-/// The result of a call. `seal` makes what the client carries of a question.
+/// Returns the result of a call. `seal` creates the request state of a question, which the client returns with the
+/// answer.
 ///
-/// What is wrong is told as text within a result, since clients show a model nothing of protocol errors.
+/// Failures are reported as text within a result, because clients do not pass protocol errors on to the model.
 ///
 /// # Errors
-/// When there is no such tool.
+/// Returns an error if there is no such tool.
 pub(super) fn response(
     reply: Reply,
-    seal: impl Fn(&PutQuestion, &Way) -> Option<String>,
+    seal: impl Fn(&PendingQuestion, &AskChannel) -> Option<String>,
 ) -> Result<CallToolResponse, ErrorData> {
     Ok(match reply {
-        Reply::Told {
+        Reply::Success {
             text,
             value,
             blocks,
@@ -47,19 +48,21 @@ pub(super) fn response(
         }
         Reply::Failed(text) => CallToolResult::error(vec![ContentBlock::text(text)]).into(),
         Reply::Unknown(why) => return Err(ErrorData::invalid_params(why, None)),
-        Reply::Asks(question, way) => match request(&question, &way).zip(seal(&question, &way)) {
-            Some((request, state)) => {
-                let request = InputRequest::Elicitation(ElicitRequest::new(request));
-                let requests = BTreeMap::from([(question.path.to_string(), request)]);
-                InputRequiredResult::new(Some(requests), Some(state)).into()
+        Reply::Asks(question, channel) => {
+            match request(&question, &channel).zip(seal(&question, &channel)) {
+                Some((request, state)) => {
+                    let request = InputRequest::Elicitation(ElicitRequest::new(request));
+                    let requests = BTreeMap::from([(question.path.to_string(), request)]);
+                    InputRequiredResult::new(Some(requests), Some(state)).into()
+                }
+                None => CallToolResult::error(vec![ContentBlock::text(format!(
+                    "run {} waits for the person, but this client cannot ask: `{}`",
+                    question.run,
+                    question.command()
+                ))])
+                .into(),
             }
-            None => CallToolResult::error(vec![ContentBlock::text(format!(
-                "run {} waits for the person, whom this client cannot ask: `{}`",
-                question.run,
-                question.command()
-            ))])
-            .into(),
-        },
+        }
     })
 }
 
@@ -91,7 +94,7 @@ mod tests {
         let data = || "AQI=".to_owned();
         let mime = || "image/png".to_owned();
         let uri = || "note://one".to_owned();
-        let reply = Reply::Told {
+        let reply = Reply::Success {
             text: "{}".to_owned(),
             value: None,
             blocks: vec![

@@ -1,5 +1,6 @@
-//! What a client carries from a question to the request that brings the answer: sealed, so that only this project's servers
-//! can have made it. That it is used once is the journal's to see to: a question is answered once.
+//! The request state that a client returns with the answer to a question. It is sealed, so that only servers of this
+//! project can have created it. The journal ensures that it is used only once, because a question can be answered only
+//! once.
 
 use std::time::Duration;
 
@@ -9,32 +10,33 @@ use planrun_tools::project::{check_own_folder, journal_file, make_own_folder};
 use rmcp::model::{ElicitResult, InputResponses, RequestStateCodec, SealOptions};
 use serde::{Deserialize, Serialize};
 
-use super::elicitation::said;
-use crate::asking::{AskOutcome, PutQuestion, Way};
+use super::elicitation::outcome_of;
+use crate::asking::{AskChannel, AskOutcome, PendingQuestion};
 
-/// The file of the key, beside the journal, readable by its user only.
+/// The file of the key, next to the journal and readable only by the user.
 const KEY_FILE: &str = "serve.key";
 /// How long an answer may take.
 const VALID_FOR: Duration = Duration::from_hours(24);
 
-/// Seals what clients carry.
+/// Seals request states.
 pub(super) struct Seal {
     codec: Option<RequestStateCodec>,
 }
 
-/// A question that a client brings back.
+/// The state of a question that a client returns.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Carried {
+pub(super) struct RequestState {
     pub run: String,
     pub path: String,
-    /// Whether it was put as the address of a page.
+    /// Whether the question was asked with the address of a page.
     pub by_page: bool,
-    /// When it was asked, in milliseconds since 1970.
+    /// When the question was asked, in milliseconds since the Unix epoch.
     asked_at: u64,
 }
 
 impl Seal {
-    /// The seal of a project: all its servers have the same, so that an answer finds the run after a restart.
+    /// Creates the seal of a project. All servers of a project use the same key, so that an answer reaches its run
+    /// after a restart.
     pub(super) fn of(planrun: &Planrun) -> Self {
         let key = key(planrun);
         Self {
@@ -42,46 +44,46 @@ impl Seal {
         }
     }
 
-    /// What a client carries of a question to the same call of a tool.
+    /// Returns the sealed state of a question, which the client returns with the same call of a tool.
     pub(super) fn seal(
         &self,
         tool: &str,
-        (question, way): (&PutQuestion, &Way),
+        (question, channel): (&PendingQuestion, &AskChannel),
         now: i128,
     ) -> Option<String> {
-        let carried = Carried {
+        let request_state = RequestState {
             run: question.run.clone(),
             path: question.path.to_string(),
-            by_page: matches!(way, Way::Page(_)),
+            by_page: matches!(channel, AskChannel::Page(_)),
             asked_at: milliseconds(now),
         };
-        let bytes = serde_json::to_vec(&carried).ok()?;
+        let bytes = serde_json::to_vec(&request_state).ok()?;
         let options = SealOptions::new()
             .associated_data(tool.as_bytes())
             .ttl(VALID_FOR);
         Some(self.codec.as_ref()?.seal_with(&bytes, &options))
     }
 
-    /// What a client has carried.
+    /// Opens a sealed state.
     ///
     /// # Errors
-    /// When it was not sealed here for this tool, or too long ago.
-    pub(super) fn open(&self, tool: &str, sealed: &str) -> Result<Carried, String> {
-        let refused = "this requestState was not given for this call, or too long ago";
+    /// Returns an error if it was not sealed here for this tool, or too long ago.
+    pub(super) fn open(&self, tool: &str, sealed: &str) -> Result<RequestState, String> {
+        let refused = "this requestState was not issued for this call, or has expired";
         let opened = self
             .codec
             .as_ref()
             .and_then(|codec| codec.open_with(sealed, tool.as_bytes()).ok());
-        let carried = opened.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        carried.ok_or_else(|| refused.to_owned())
+        let request_state = opened.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        request_state.ok_or_else(|| refused.to_owned())
     }
 }
 
-impl Carried {
-    /// What somebody has said to the question meanwhile; nothing where what came back is no answer to it.
-    pub(super) fn said(
+impl RequestState {
+    /// Returns the outcome of the question; `None` if the client did not return an answer to it.
+    pub(super) fn outcome(
         &self,
-        question: &PutQuestion,
+        question: &PendingQuestion,
         answers: Option<&InputResponses>,
         now: i128,
     ) -> Option<AskOutcome> {
@@ -89,7 +91,7 @@ impl Carried {
         let answer = ElicitResult::deserialize(answer).ok()?;
         let after = milliseconds(now).saturating_sub(self.asked_at);
         let after = Duration::from_millis(after);
-        Some(said(question, self.by_page, answer, after))
+        Some(outcome_of(question, self.by_page, answer, after))
     }
 }
 
@@ -97,7 +99,8 @@ fn milliseconds(nanoseconds: i128) -> u64 {
     u64::try_from(nanoseconds / 1_000_000).unwrap_or(0)
 }
 
-/// The key of a project, which is made where there is none; where it cannot be kept, one of this process.
+/// Returns the key of a project, which is created if it does not exist. If it cannot be stored, the key is valid for
+/// this process only.
 fn key(planrun: &Planrun) -> String {
     let (host, folder) = (planrun.host(), &planrun.location().folder);
     let file = journal_file(folder).with_file_name(KEY_FILE);
@@ -108,7 +111,7 @@ fn key(planrun: &Planrun) -> String {
     }
     let key = random_hex(&**host, 4);
     if check_own_folder(&**host, folder).is_ok() && make_own_folder(&**host, folder).is_ok() {
-        // One of this process is as good until it ends.
+        // If the key cannot be stored, it is used until this process exits.
         let _ = host.write_private_file(&file, key.as_bytes());
     }
     key

@@ -1,4 +1,4 @@
-//! The one question before a plan that changes something: what it may do at most, in words.
+//! The approval of a plan that changes something: a question that describes the most that the plan may do.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use planrun_lang::types::Effect;
 
 use crate::tokens::cut;
 
-/// How long the question is open.
+/// How long the question can be answered.
 const OPEN_FOR: Duration = Duration::from_hours(24);
-/// How long a yes is valid.
+/// How long an approval is valid.
 const VALID_FOR: Duration = Duration::from_hours(24);
-/// Characters of the question.
+/// Maximum length of the question, in characters.
 const MAX_CHARACTERS: usize = 1_200;
-/// Of these, those that the lines of tools may take.
+/// Maximum length of the text up to the end of the lines of tools, in characters.
 const MAX_OF_TOOLS: usize = 850;
-/// Bytes of a name, and of a constant.
+/// Maximum size of a name, and of a constant, in bytes.
 const NAME_BYTES: usize = 60;
 const CONSTANT_BYTES: usize = 40;
 
-/// The approval that a run of a plan needs for a grant.
+/// Returns the approval that a run of a plan needs for a grant.
 #[must_use]
 pub fn approval(run: &str, plan: &Plan, bounds: &Bounds, grant: Grant) -> Approval {
     Approval {
@@ -46,7 +46,7 @@ fn text(run: &str, plan: &Plan, bounds: &Bounds) -> String {
         .iter()
         .filter(works)
         .partition(|one| !one.effect.is_read_only());
-    // What cannot be taken back is what somebody has to see.
+    // Effects that cannot be undone come first, because the person must see them.
     changes.sort_by_key(|one| std::cmp::Reverse(one.effect));
     let _ = writeln!(text, "It may change, at most:");
     let mut left = changes.len();
@@ -75,7 +75,7 @@ fn text(run: &str, plan: &Plan, bounds: &Bounds) -> String {
     text.chars().take(MAX_CHARACTERS).collect()
 }
 
-/// `- desk.close: 20 times (effect), id from desk.find; undone by desk.reopen if the plan fails`
+/// Formats one tool: `- desk.close: 20 times (effect), id from desk.find; undone by desk.reopen if the plan fails`.
 fn line(one: &Use) -> String {
     let times = match one.max {
         None => "any number of times".to_owned(),
@@ -84,7 +84,7 @@ fn line(one: &Use) -> String {
     };
     let mut line = format!("- {}: {times} ({})", name(&one.tool), one.effect.name());
     for argument in &one.arguments {
-        let _ = write!(line, ", {}", told(argument));
+        let _ = write!(line, ", {}", describe(argument));
     }
     let strangers: Vec<String> = one
         .arguments
@@ -93,11 +93,7 @@ fn line(one: &Use) -> String {
         .map(|argument| name(&argument.name))
         .collect();
     if !strangers.is_empty() {
-        let _ = write!(
-            line,
-            "; strangers' text flows into {}",
-            strangers.join(", ")
-        );
+        let _ = write!(line, "; untrusted text flows into {}", strangers.join(", "));
     }
     if let Some(undoing) = undoing(one) {
         let _ = write!(line, "; {undoing}");
@@ -106,29 +102,31 @@ fn line(one: &Use) -> String {
     line
 }
 
-/// What becomes of it where the plan fails.
+/// Describes what happens to the effect if the plan fails.
 fn undoing(one: &Use) -> Option<String> {
     let tools = |tools: &[Arc<str>]| {
         let names: Vec<String> = tools.iter().map(|tool| name(tool)).collect();
         names.join(", ")
     };
     if one.effect == Effect::Irreversible {
-        return Some("CANNOT BE TAKEN BACK".to_owned());
+        return Some("CANNOT BE UNDONE".to_owned());
     }
     Some(match one.undo.as_ref()? {
         Undoing::With(by) if by.is_empty() => "undone if the plan fails".to_owned(),
         Undoing::With(by) | Undoing::Whole(by) => {
             format!("undone by {} if the plan fails", tools(by))
         }
-        Undoing::Policy(OnFailure::Pause) => "stays if the plan fails, which then waits".to_owned(),
+        Undoing::Policy(OnFailure::Pause) => {
+            "not undone if the plan fails; the run is then paused".to_owned()
+        }
         Undoing::Policy(_) | Undoing::Inverse(_) | Undoing::Stays | Undoing::AfterEnd => {
-            "stays if the plan fails".to_owned()
+            "not undone if the plan fails".to_owned()
         }
     })
 }
 
-/// An argument with where its values come from.
-fn told(argument: &Argument) -> String {
+/// Formats an argument with the sources of its values.
+fn describe(argument: &Argument) -> String {
     let (own, more) = (name(&argument.name), argument.more);
     let constants: Option<Vec<String>> = argument.from.iter().map(constant).collect();
     match constants.as_deref() {
@@ -138,7 +136,7 @@ fn told(argument: &Argument) -> String {
         None => {
             let sources: Vec<String> = argument.from.iter().map(source).collect();
             if argument.computed {
-                format!("{own} made {}", all_of(&sources, more))
+                format!("{own} computed {}", all_of(&sources, more))
             } else {
                 format!("{own} {}", one_of(&sources, more))
             }
@@ -146,32 +144,33 @@ fn told(argument: &Argument) -> String {
     }
 }
 
-/// `a, b or c`, and `a, b or one of 3 more`; where nobody knows how many more there are, `a, b or another`.
+/// Formats alternatives: `a, b or c`, `a, b or one of 3 more`, or `a, b or another` if the number of further ones is
+/// unknown.
 fn one_of(choices: &[String], more: bool) -> String {
-    let (mut told, left) = first_of(choices);
+    let (mut listed, left) = first_of(choices);
     match left {
-        _ if more => told.push("another".to_owned()),
+        _ if more => listed.push("another".to_owned()),
         0 => {}
-        left => told.push(format!("one of {left} more")),
+        left => listed.push(format!("one of {left} more")),
     }
-    joined(&told, "or")
+    joined(&listed, "or")
 }
 
-/// `a, b and c`, and `a, b and 3 more`; where nobody knows how many more there are, `a, b and others`.
+/// Formats parts: `a, b and c`, `a, b and 3 more`, or `a, b and others` if the number of further ones is unknown.
 fn all_of(parts: &[String], more: bool) -> String {
-    let (mut told, left) = first_of(parts);
+    let (mut listed, left) = first_of(parts);
     match left {
-        _ if more => told.push("others".to_owned()),
+        _ if more => listed.push("others".to_owned()),
         0 => {}
-        left => told.push(format!("{left} more")),
+        left => listed.push(format!("{left} more")),
     }
-    joined(&told, "and")
+    joined(&listed, "and")
 }
 
-/// At most three, or the first two and how many are left.
+/// Returns all if there are at most three, otherwise the first two and the number of the others.
 fn first_of(all: &[String]) -> (Vec<String>, usize) {
-    let shown = if all.len() > 3 { 2 } else { all.len() };
-    let (first, left) = all.split_at(shown);
+    let count = if all.len() > 3 { 2 } else { all.len() };
+    let (first, left) = all.split_at(count);
     (first.to_vec(), left.len())
 }
 
@@ -182,7 +181,7 @@ fn joined(parts: &[String], word: &str) -> String {
     }
 }
 
-/// What a constant is shown as; nothing where a source is none.
+/// Formats a constant; returns `None` if the source is not one.
 fn constant(source: &Source) -> Option<String> {
     match source {
         Source::Constant(value) => {
@@ -232,10 +231,13 @@ fn limits(bounds: &Bounds) -> String {
     } else {
         format!("Within {}. ", parts.join(", "))
     };
-    format!("{within}A yes is valid for {}.", short_duration(VALID_FOR))
+    format!(
+        "{within}An approval is valid for {}.",
+        short_duration(VALID_FOR)
+    )
 }
 
-/// A name from outside, short and visible.
+/// Shortens an external name and makes it visible.
 fn name(text: &str) -> String {
     cut(&visible_line(text), NAME_BYTES).into_owned()
 }
@@ -245,7 +247,7 @@ mod tests {
     use super::*;
 
     fn argument(from: Vec<Source>, computed: bool, more: bool) -> String {
-        told(&Argument {
+        describe(&Argument {
             name: "id".into(),
             from,
             computed,
@@ -290,12 +292,12 @@ mod tests {
         );
         assert_eq!(
             argument(two(), true, true),
-            "id made from desk.list, from the input n and others"
+            "id computed from desk.list, from the input n and others"
         );
         let four = two().into_iter().chain(constants(2)).collect();
         assert_eq!(
             argument(four, true, false),
-            "id made from desk.list, from the input n and 2 more"
+            "id computed from desk.list, from the input n and 2 more"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The arguments of a call, read one by one; what is wrong with them is told with what would be right.
+//! Reads the arguments of a call one by one. Error messages describe what is expected.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
@@ -13,7 +13,7 @@ impl Arguments {
         Self(arguments)
     }
 
-    /// All of them, unread.
+    /// Returns all unread arguments.
     pub(super) fn take_all(self) -> Map<String, Json> {
         self.0
     }
@@ -23,7 +23,7 @@ impl Arguments {
             .ok_or_else(|| Reply::Failed(format!("Nothing was called: `{name}` is missing.")))
     }
 
-    /// An argument that may be absent; null is absent.
+    /// Reads an optional argument. Null counts as absent.
     pub(super) fn optional<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, Reply> {
         match self.0.remove(name) {
             None | Some(Json::Null) => Ok(None),
@@ -33,7 +33,7 @@ impl Arguments {
         }
     }
 
-    /// Refuses what is left.
+    /// Refuses arguments that have not been read.
     pub(super) fn done(&self) -> Result<(), Reply> {
         match self.0.keys().next() {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! The tools that a model sees, as they are defined to it: six of them, always the same, and those of saved plans.
+//! The definitions of the tools for a model: six fixed tools and those of saved plans.
 
 use planrun_lang::types::{Effect, Signature, to_schema};
 use serde_json::{Map, Value as Json, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::discovery::CARD;
 use crate::tokens::cut;
 
-/// What a server says of itself to a model, in at most 2,000 characters.
+/// The description of the server for a model, in at most 2,000 characters.
 pub const INSTRUCTIONS: &str = "planrun runs plans: short programs over all tools of this project. A plan is checked before \
     anything runs, asks the person once for all that it may change, goes on after a crash, and takes back what it did when it \
     fails.\nOne or two calls: call the server's own tool if you have it. Plans are for more than two calls, for loops, for big \
@@ -15,21 +15,21 @@ pub const INSTRUCTIONS: &str = "planrun runs plans: short programs over all tool
     the plan and send it again; nothing was called. A run that failed is repaired with `run(plan, base: RUN)`. Nobody but the \
     person answers questions: there is no tool for that.";
 
-/// A tool as a model sees it.
+/// The definition of a tool for a model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Definition {
     pub name: String,
     pub title: String,
     pub description: String,
     pub input: Map<String, Json>,
-    /// What its result conforms to, where that is known.
+    /// The schema of its result, if it is known.
     pub output: Option<Map<String, Json>>,
     pub hints: Hints,
-    /// Whether a run may stand behind it that asks the person something.
+    /// Whether the tool may start or wait for a run that asks the person something.
     pub may_ask: bool,
 }
 
-/// What a tool does, for clients that decide by it whether they ask first.
+/// The hints by which clients decide whether to ask the person before a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "the protocol has four hints")]
 pub struct Hints {
@@ -41,11 +41,11 @@ pub struct Hints {
 
 /// The tools that run plans, or wait for a run.
 const RUNS: [&str; 3] = ["read", "run", "runs"];
-/// Bytes of what is said of a saved plan.
+/// Maximum size of a saved plan's description, in bytes.
 const PLAN_BYTES: usize = 400;
 
 impl Hints {
-    /// Reads only what planrun knows.
+    /// Reads only planrun's own data.
     const KNOWN: Self = Self {
         read_only: true,
         destructive: false,
@@ -80,7 +80,7 @@ impl Hints {
     }
 }
 
-/// The six tools, in their order.
+/// Returns the six tools, in their order.
 #[must_use]
 pub fn definitions() -> [Definition; 6] {
     let number = || json!({ "type": "integer" });
@@ -170,14 +170,14 @@ fn define(
     }
 }
 
-/// The tool of a saved plan.
+/// Returns the definition of a saved plan's tool.
 #[must_use]
 pub fn of_plan(plan: &Signature) -> Definition {
-    let said = plan.description.as_deref().unwrap_or_default();
-    let said = cut(said.trim(), PLAN_BYTES);
-    let space = if said.is_empty() { "" } else { " " };
+    let text = plan.description.as_deref().unwrap_or_default();
+    let text = cut(text.trim(), PLAN_BYTES);
+    let space = if text.is_empty() { "" } else { " " };
     let description = format!(
-        "{said}{space}A saved plan ({}); read it with `describe`.",
+        "{text}{space}A saved plan ({}); read it with `describe`.",
         plan.effect.name()
     );
     let object = |schema: Json| match schema {
@@ -185,9 +185,9 @@ pub fn of_plan(plan: &Signature) -> Definition {
         _ => None,
     };
     let output = to_schema(&plan.returns);
-    // Bytes of parts are shown beside the value, which then has them not.
+    // The bytes of parts are sent as content blocks and removed from the value, which then does not match the schema.
     let has_bytes = output.to_string().contains("\"contentEncoding\":");
-    // Clients before 2026-07-28 take objects only.
+    // Clients with protocol versions before 2026-07-28 accept only objects.
     let is_object = |fields: &Map<_, _>| fields.get("type") == Some(&"object".into());
     let output = object(output).filter(|fields| !has_bytes && is_object(fields));
     Definition {
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use crate::tokens::tokens;
 
-    /// What a model reads of a tool.
+    /// Returns the definition as a model reads it.
     fn text_of(one: &Definition) -> String {
         json!({ "name": one.name, "description": one.description, "inputSchema": one.input })
             .to_string()

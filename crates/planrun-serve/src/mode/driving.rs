@@ -1,4 +1,4 @@
-//! Runs that this process drives, each in a task of its own, and how far they have come.
+//! The runs that this process drives, each in its own task, and their progress.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,32 +12,32 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// How long calls in flight are awaited when the process ends.
+/// How long calls in flight are awaited when the process exits.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The runs that are being driven. Clones share them.
 #[derive(Clone)]
-pub(super) struct Drives {
+pub(super) struct DrivenRuns {
     planrun: Planrun,
-    runs: Arc<Mutex<BTreeMap<String, watch::Receiver<Standing>>>>,
-    /// Fires when the runs that go on have to let go of this process.
+    runs: Arc<Mutex<BTreeMap<String, watch::Receiver<RunStatus>>>>,
+    /// Cancelled when the runs have to be suspended.
     cancel: Arc<Mutex<CancellationToken>>,
 }
 
-/// How a run stands that is, or was, driven here.
+/// The status of a run that is, or was, driven here.
 #[derive(Clone)]
-pub(super) enum Standing {
-    Goes {
-        /// The events so far.
+pub(super) enum RunStatus {
+    Running {
+        /// Number of events so far.
         steps: u64,
-        /// The step that began last.
+        /// The step that started last.
         path: Arc<str>,
     },
-    /// It has ended, or waits for something; else why it could not be driven.
-    Rests(Arc<Result<Outcome, String>>),
+    /// The run has ended or waits for something, or the reason why it cannot be driven.
+    Stopped(Arc<Result<Outcome, String>>),
 }
 
-impl Drives {
+impl DrivenRuns {
     pub(super) fn new(planrun: Planrun) -> Self {
         Self {
             planrun,
@@ -46,13 +46,13 @@ impl Drives {
         }
     }
 
-    /// How a run stands, while it is driven here.
-    pub(super) fn standing(&self, run: &str) -> Option<watch::Receiver<Standing>> {
+    /// Returns the status of a run while it is driven here.
+    pub(super) fn status(&self, run: &str) -> Option<watch::Receiver<RunStatus>> {
         let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.get(run).cloned()
     }
 
-    /// How runs are driven here.
+    /// Returns the options for driving runs here.
     pub(super) fn options(&self) -> ResumeOptions {
         let cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner);
         ResumeOptions {
@@ -61,70 +61,71 @@ impl Drives {
         }
     }
 
-    /// Suspends all runs. What they have called and changes something is awaited, so that nobody has to find out whether it
-    /// happened.
+    /// Suspends all runs. Calls in flight that change something are awaited, so that their outcome is known.
     pub(super) async fn close(&self) {
-        let standings = self.let_go();
-        let rest = async {
-            for mut standing in standings {
-                let is_rest = |standing: &Standing| matches!(standing, Standing::Rests(_));
-                let _ = standing.wait_for(is_rest).await;
+        let statuses = self.suspend_all();
+        let stopped = async {
+            for mut status in statuses {
+                let is_stopped = |status: &RunStatus| matches!(status, RunStatus::Stopped(_));
+                let _ = status.wait_for(is_stopped).await;
             }
         };
-        // Whatever takes longer is as after a crash.
-        let _ = timeout(GRACE, rest).await;
+        // Calls that take longer are treated as after a crash.
+        let _ = timeout(GRACE, stopped).await;
     }
 
-    /// Tells all runs to let go of this process, and gives how they stand.
-    fn let_go(&self) -> Vec<watch::Receiver<Standing>> {
+    /// Suspends all runs and returns their statuses.
+    fn suspend_all(&self) -> Vec<watch::Receiver<RunStatus>> {
         let mut cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *cancel).cancel();
         let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.values().cloned().collect()
     }
 
-    /// Drives a run until it rests.
-    pub(super) fn begin(&self, run: Run) -> watch::Receiver<Standing> {
+    /// Drives a run until it stops.
+    pub(super) fn begin(&self, run: Run) -> watch::Receiver<RunStatus> {
         let id = run.id().to_owned();
-        let (sender, receiver) = watch::channel(Standing::Goes {
+        let (sender, receiver) = watch::channel(RunStatus::Running {
             steps: 0,
             path: Arc::default(),
         });
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.insert(id.clone(), receiver.clone());
         drop(runs);
-        let drives = self.clone();
+        let driven = self.clone();
         tokio::spawn(async move {
             let mut watcher = Watcher { sender };
-            let rest = run.drive(&mut watcher).await;
-            let rest = rest
+            let result = run.drive(&mut watcher).await;
+            let result = result
                 .map(|driven| driven.outcome)
                 .map_err(|error| error.to_string());
-            // Who asks from now on reads the journal.
-            let mut runs = drives.runs.lock().unwrap_or_else(PoisonError::into_inner);
+            // From now on, the status is read from the journal.
+            let mut runs = driven.runs.lock().unwrap_or_else(PoisonError::into_inner);
             runs.remove(&id);
             drop(runs);
-            watcher.sender.send_replace(Standing::Rests(Arc::new(rest)));
+            watcher
+                .sender
+                .send_replace(RunStatus::Stopped(Arc::new(result)));
         });
         receiver
     }
 
-    /// Goes on with a run, unless it is driven here already.
+    /// Resumes a run, unless it is driven here already.
     ///
     /// # Errors
-    /// When it cannot be, such as when another process drives it.
-    pub(super) fn resume(&self, run: &str) -> Result<watch::Receiver<Standing>, Error> {
-        if let Some(standing) = self.standing(run) {
-            return Ok(standing);
+    /// Returns an error if the run cannot be resumed, for instance because another process drives it.
+    pub(super) fn resume(&self, run: &str) -> Result<watch::Receiver<RunStatus>, Error> {
+        if let Some(status) = self.status(run) {
+            return Ok(status);
         }
         let run = self.planrun.resume(run, self.options())?;
         Ok(self.begin(run))
     }
 }
 
-/// Passes on how far a run has come.
+/// Publishes the progress of a run.
 struct Watcher {
-    sender: watch::Sender<Standing>,
+    sender: watch::Sender<RunStatus>,
 }
 
 impl Observer for Watcher {
@@ -132,7 +133,7 @@ impl Observer for Watcher {
         let EventKind::StepRunning { path, .. } = &event.kind else {
             return;
         };
-        self.sender.send_replace(Standing::Goes {
+        self.sender.send_replace(RunStatus::Running {
             steps: event.number,
             path: path.clone(),
         });

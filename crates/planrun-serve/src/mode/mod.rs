@@ -1,7 +1,7 @@
-//! Plan mode: what a model can do with plans, without the protocol by which it asks.
+//! Plan mode: what a model can do with plans, independent of a protocol.
 //!
-//! [`PlanMode::call`] answers a call of one of the six tools, or of a saved plan. A run belongs to the journal and not to
-//! the call that began it: a call waits for a run up to [`MAX_WAIT`], and the run goes on when nobody waits any more.
+//! [`PlanMode::call`] answers a call of one of the six tools, or of a saved plan. A run belongs to the journal and not
+//! to the call that started it: a call waits for a run for at most [`MAX_WAIT`], and the run continues after that.
 
 mod approval;
 mod arguments;
@@ -29,31 +29,31 @@ pub use approval::approval;
 pub use definitions::{Definition, Hints, INSTRUCTIONS, definitions};
 
 use self::arguments::Arguments;
-use self::driving::Drives;
-pub use self::questions::Asked;
+use self::driving::DrivenRuns;
+pub use self::questions::AskedQuestion;
 pub use self::reply::Reply;
-pub use self::save::NotKept;
+pub use self::save::SaveError;
 use self::saved::is_tool_name;
 use self::snapshot::Snapshot;
-use crate::asking::{AskOutcome, Client, PutQuestion};
+use crate::asking::{AskOutcome, Client, PendingQuestion};
 use crate::page::{Answers, Pages};
 use crate::tokens::cut;
 
-/// How long a call waits for a run.
+/// Maximum time that a call waits for a run.
 pub const MAX_WAIT: Duration = Duration::from_secs(45);
-/// Saved plans that are tools of their own; the others are found by `search` and run by their names.
+/// Maximum number of saved plans that are tools. The others are found by `search` and run by their names.
 const MAX_PLAN_TOOLS: usize = 40;
 
 /// What models can do with the plans of one project.
 pub struct PlanMode {
     planrun: Planrun,
-    drives: Drives,
+    driven: DrivenRuns,
     pages: Arc<Pages>,
     /// The servers that runs call.
     pool: Arc<ServerPool>,
-    /// What the project offered when that was last looked at.
+    /// The project's tools and plans as they were last read.
     snapshot: Mutex<Option<Arc<Snapshot>>>,
-    /// The tools as they were when that was last looked at, and what fires when they have changed.
+    /// The list of tools as it was last checked, and the sender that signals changes of it.
     listed: Mutex<Option<Vec<Definition>>>,
     changed: watch::Sender<()>,
 }
@@ -66,13 +66,13 @@ pub struct Call<'a> {
 }
 
 impl PlanMode {
-    /// Plan mode over a project. Plans of models are confined, whatever the value that is handed in says.
+    /// Creates plan mode for a project. Plans of models are always confined, whatever the settings of `planrun`.
     #[must_use]
     pub fn new(planrun: Planrun) -> Arc<Self> {
         let pool = Arc::new(ServerPool::default());
         let planrun = planrun.confined([]).pooled(pool.clone());
         Arc::new_cyclic(|mode: &Weak<Self>| Self {
-            drives: Drives::new(planrun.clone()),
+            driven: DrivenRuns::new(planrun.clone()),
             pages: Pages::new(mode.clone(), planrun.host().clone()),
             planrun,
             pool,
@@ -87,20 +87,20 @@ impl PlanMode {
         &self.planrun
     }
 
-    /// Suspends the runs that go on, and lets go of the servers that they have called. Whoever resumes a run goes on with it.
+    /// Suspends running runs and disconnects from the servers that they have called. The runs can be resumed later.
     pub async fn close(&self) {
-        self.drives.close().await;
+        self.driven.close().await;
         self.pool.close().await;
     }
 
-    /// Fires whenever the list of tools has changed.
+    /// Returns a receiver that signals each change of the list of tools.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
-    /// Looks whether the list of tools has changed, such as by a plan that somebody has written or deleted.
-    pub fn look(&self) {
+    /// Checks whether the list of tools has changed, for instance because a plan file was written or deleted.
+    pub fn check_for_changes(&self) {
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         let before = listed.replace(self.tools());
         if before.is_some() && before != *listed {
@@ -108,7 +108,7 @@ impl PlanMode {
         }
     }
 
-    /// The tools that a model sees: the six, and then the saved plans by their names.
+    /// Returns the tools for a model: the six fixed ones, followed by the saved plans by name.
     #[must_use]
     pub fn tools(&self) -> Vec<Definition> {
         let own = definitions();
@@ -132,7 +132,7 @@ impl PlanMode {
             arguments,
             client,
         } = call;
-        self.look();
+        self.check_for_changes();
         let mut arguments = Arguments::new(arguments);
         let reply = match tool {
             "search" => self.search(&mut arguments),
@@ -166,7 +166,7 @@ impl PlanMode {
         Ok(Reply::text(text))
     }
 
-    /// What the project offers, as its files are now.
+    /// Returns the project's tools and plans according to its current files.
     fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
         let mut known = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         let is_current = |known: &&Arc<Snapshot>| known.is_current(&self.planrun);
@@ -178,12 +178,12 @@ impl PlanMode {
         Ok(snapshot)
     }
 
-    /// The project is read again when somebody next asks.
+    /// Discards the snapshot, so that the project is read again on the next use.
     fn forget(&self) {
         *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// A call of something that is none of the six: a saved plan, or a tool that only plans can call.
+    /// Answers a call of a tool that is not one of the six: a saved plan, or a tool that only plans can call.
     async fn saved_plan(
         self: &Arc<Self>,
         name: &str,
@@ -192,12 +192,12 @@ impl PlanMode {
     ) -> Result<Reply, Reply> {
         if self.snapshot()?.saved.text(name).is_some() {
             let plan = format!("{}{name}", saved::PREFIX);
-            let how = run::How {
+            let run_mode = run::RunMode {
                 only_reads: false,
                 base: None,
-                told: run::Told::Reply,
+                format: run::ReplyFormat::Reply,
             };
-            return self.run_text(&plan, inputs, how, client).await;
+            return self.run_text(&plan, inputs, run_mode, client).await;
         }
         let index = self.planrun.workspace()?.catalog(None);
         let mut paths = index.signatures().map(|tool| tool.path());
@@ -213,7 +213,7 @@ impl PlanMode {
         }
         let own = definitions();
         let near = closest(name, own.iter().map(|one| one.name.as_str()));
-        let near = near.map_or(String::new(), |near| format!(" Was `{near}` meant?"));
+        let near = near.map_or(String::new(), |near| format!(" Did you mean `{near}`?"));
         let name = visible_line(name);
         Err(Reply::Unknown(format!(
             "There is no tool `{}`.{near} `search` finds what plans can call.",
@@ -223,8 +223,13 @@ impl PlanMode {
 }
 
 impl Answers for PlanMode {
-    fn take(&self, question: &PutQuestion, said: AskOutcome, channel: &str) -> Result<(), String> {
-        let taken = PlanMode::take(self, question, said, channel);
+    fn accept(
+        &self,
+        question: &PendingQuestion,
+        outcome: AskOutcome,
+        channel: &str,
+    ) -> Result<(), String> {
+        let taken = PlanMode::accept(self, question, outcome, channel);
         taken.map_err(|error| error.to_string())
     }
 

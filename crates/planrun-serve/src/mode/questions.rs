@@ -1,4 +1,4 @@
-//! Questions of runs: they are put to the person at a client by one way after the other, and what was said is taken.
+//! Questions of runs: asks the person through the client by one channel after the other, and records the answer.
 
 use std::sync::Arc;
 
@@ -9,93 +9,103 @@ use planrun_tools::host::runtime_now;
 use serde_json::Value as Json;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::run::{Attendance, POLL_INTERVAL, Told};
+use super::run::{POLL_INTERVAL, ReplyFormat, WaitOptions};
 use super::{Call, PlanMode, Reply, definitions};
-use crate::asking::{AskOutcome, Asks, Client, PutQuestion, Way};
+use crate::asking::{AskChannel, AskMode, AskOutcome, Client, PendingQuestion};
 use crate::tokens::cut;
 
-/// Bytes of the name of a client.
+/// Maximum size of a client's name, in bytes.
 const CLIENT_BYTES: usize = 40;
 
-/// A question with which a client comes back that asks by making its call again.
-pub struct Asked<'a> {
+/// A question that a client answers by repeating its call.
+pub struct AskedQuestion<'a> {
     pub run: &'a str,
     pub path: &'a str,
-    /// Whether it was put as the address of a page, and not as a form.
+    /// Whether the client got the address of a page instead of a form.
     pub by_page: bool,
 }
 
 impl PlanMode {
-    /// The first way in which a client puts a question: as a form of its own, or else as the address of a page.
-    async fn first_way(&self, question: &PutQuestion, client: &dyn Client) -> Option<Way> {
-        if client.has_form(question) {
-            return Some(Way::Form);
+    /// Returns the first channel for a question at a client: its own form, otherwise the address of a page.
+    async fn first_channel(
+        &self,
+        question: &PendingQuestion,
+        client: &dyn Client,
+    ) -> Option<AskChannel> {
+        if client.supports_form(question) {
+            return Some(AskChannel::Form);
         }
-        self.page_way(question, client).await
+        self.page_channel(question, client).await
     }
 
-    /// The address of a page, where the client opens such.
-    async fn page_way(&self, question: &PutQuestion, client: &dyn Client) -> Option<Way> {
-        if client.opens_pages() {
-            self.pages.of(question).await.map(Way::Page)
+    /// Returns the address of a page, if the client can open pages.
+    async fn page_channel(
+        &self,
+        question: &PendingQuestion,
+        client: &dyn Client,
+    ) -> Option<AskChannel> {
+        if client.can_open_pages() {
+            self.pages.address_of(question).await.map(AskChannel::Page)
         } else {
             None
         }
     }
 
-    /// What a client is answered that asks by making its call again.
-    async fn asked(&self, question: PutQuestion, way: Option<Way>) -> Reply {
-        match way {
-            Some(way) => Reply::Asks(Box::new(question), way),
+    /// Returns the reply to a client that asks by repeating its call.
+    async fn ask_again(&self, question: PendingQuestion, channel: Option<AskChannel>) -> Reply {
+        match channel {
+            Some(channel) => Reply::Asks(Box::new(question), channel),
             None => self.unanswered(&question).await,
         }
     }
 
-    /// Puts a question that this call has not put yet, or waits a moment for the answer; what the call is answered with
-    /// where it does not wait any more.
-    pub(super) async fn put(
+    /// Asks a question that this call has not asked yet, or waits a moment for the answer. Returns the reply if the
+    /// call does not wait any longer.
+    pub(super) async fn ask_or_wait(
         self: &Arc<Self>,
-        question: PutQuestion,
+        question: PendingQuestion,
         client: &Arc<dyn Client>,
-        how: Attendance,
-        put: &mut Vec<Arc<str>>,
+        options: WaitOptions,
+        asked: &mut Vec<Arc<str>>,
     ) -> Option<Reply> {
         let (run, path) = (&question.run, &question.path);
         let is_read = self.pages.is_open(run, path);
-        let is_new = !is_read && !put.contains(path);
-        match client.asks() {
-            Asks::Again if is_new => {
-                let way = self.first_way(&question, &**client).await;
-                Some(self.asked(question, way).await)
+        let is_new = !is_read && !asked.contains(path);
+        match client.ask_mode() {
+            AskMode::Again if is_new => {
+                let channel = self.first_channel(&question, &**client).await;
+                Some(self.ask_again(question, channel).await)
             }
-            Asks::Now if is_new && self.pages.puts(run, path) => {
-                put.push(path.clone());
-                self.put_now(&question, client, how.until).await;
+            AskMode::Now if is_new && self.pages.begin_asking(run, path) => {
+                asked.push(path.clone());
+                self.ask_now(&question, client, options.until).await;
                 None
             }
-            _ if (how.is_patient || is_read) && runtime_now() < how.until => {
+            _ if (options.is_patient || is_read) && runtime_now() < options.until => {
                 sleep(POLL_INTERVAL).await;
                 None
             }
-            Asks::Now | Asks::Again | Asks::Never => Some(self.unanswered(&question).await),
+            AskMode::Now | AskMode::Again | AskMode::Never => {
+                Some(self.unanswered(&question).await)
+            }
         }
     }
 
-    /// Puts a question to whoever sits at a client, until the time is over; an answer that comes later is taken, too.
-    async fn put_now(
+    /// Asks the client's user until the time is over. A later answer is accepted too.
+    async fn ask_now(
         self: &Arc<Self>,
-        question: &PutQuestion,
+        question: &PendingQuestion,
         client: &Arc<dyn Client>,
         until: Instant,
     ) {
         let (mode, client, question) = (self.clone(), client.clone(), question.clone());
         let asking = tokio::spawn(async move {
             let is_open = mode.ask(&question, &*client).await;
-            mode.pages.put_back(&question.run, &question.path);
+            mode.pages.end_asking(&question.run, &question.path);
             if is_open {
                 tokio::spawn(async move {
-                    mode.pages.gone(&question.run, &question.path).await;
-                    client.page_is_done(&question).await;
+                    mode.pages.closed(&question.run, &question.path).await;
+                    client.page_done(&question).await;
                 });
             }
         });
@@ -105,40 +115,40 @@ impl PlanMode {
         }
     }
 
-    /// Asks by one way after the other until a person has said something; whether that one has opened the page.
-    async fn ask(&self, question: &PutQuestion, client: &dyn Client) -> bool {
-        let mut way = self.first_way(question, client).await;
-        while let Some(by) = way {
-            let said = client.ask(question, &by).await;
-            if said == AskOutcome::Opened {
-                self.pages.opened(&question.run, &question.path);
+    /// Asks by one channel after the other until a person reacts. Returns true if the person has opened the page.
+    async fn ask(&self, question: &PendingQuestion, client: &dyn Client) -> bool {
+        let mut next = self.first_channel(question, client).await;
+        while let Some(current) = next {
+            let outcome = client.ask(question, &current).await;
+            if outcome == AskOutcome::Opened {
+                self.pages.mark_opened(&question.run, &question.path);
                 return true;
             }
-            if said.is_of_a_person() {
-                // One that is not taken leaves the question open.
-                let _ = self.take(question, said, &channel(client));
+            if outcome.is_from_person() {
+                // If the answer is refused, the question stays open.
+                let _ = self.accept(question, outcome, &channel(client));
                 return false;
             }
-            way = match by {
-                Way::Form => self.page_way(question, client).await,
-                Way::Page(_) => None,
+            next = match current {
+                AskChannel::Form => self.page_channel(question, client).await,
+                AskChannel::Page(_) => None,
             };
         }
         false
     }
 
-    /// Takes what somebody has said to a question, and lets the run go on.
-    pub(super) fn take(
+    /// Accepts the outcome of a question and resumes the run.
+    pub(super) fn accept(
         &self,
-        question: &PutQuestion,
-        said: AskOutcome,
+        question: &PendingQuestion,
+        outcome: AskOutcome,
         channel: &str,
     ) -> Result<(), Error> {
-        let value = match said {
+        let value = match outcome {
             AskOutcome::Answer(value) => value,
             AskOutcome::Declined(_) => match question.refusal() {
                 Some(refusal) => refusal,
-                // A form that nobody wants to fill in stays open.
+                // A declined form stays open.
                 None => return Ok(()),
             },
             AskOutcome::Opened | AskOutcome::Nothing => return Ok(()),
@@ -155,72 +165,74 @@ impl PlanMode {
         };
         self.planrun
             .answer(Addressee::Run(&question.run), &[given])?;
-        // Where another process drives it, that one hears of the answer.
-        let _ = self.drives.resume(&question.run);
+        // If another process drives the run, that process receives the answer.
+        let _ = self.driven.resume(&question.run);
         Ok(())
     }
 
-    /// Goes on with a call whose client has asked somebody; `said` reads what came of the question, which is put once more
-    /// where nothing came.
-    pub async fn answered(
+    /// Continues a call whose client has asked a person. `outcome_of` returns the outcome of the question; if there is
+    /// none, the question is asked again.
+    pub async fn resume_call(
         self: &Arc<Self>,
         call: Call<'_>,
-        asked: Asked<'_>,
-        said: &(dyn Fn(&PutQuestion) -> Option<AskOutcome> + Sync),
+        asked: AskedQuestion<'_>,
+        outcome_of: &(dyn Fn(&PendingQuestion) -> Option<AskOutcome> + Sync),
     ) -> Reply {
-        let Asked { run, path, by_page } = asked;
+        let AskedQuestion { run, path, by_page } = asked;
         let client = call.client;
         let is_own = definitions().iter().any(|one| one.name == call.tool);
         let max_tokens = call.arguments.get("max_tokens").and_then(Json::as_u64);
-        let told = if is_own {
-            Told::Report(max_tokens.and_then(|max| usize::try_from(max).ok()))
+        let format = if is_own {
+            ReplyFormat::Report(max_tokens.and_then(|max| usize::try_from(max).ok()))
         } else {
-            Told::Reply
+            ReplyFormat::Reply
         };
         let open = match self.planrun.questions(run) {
             Ok(open) => open.questions().into_iter().find(|(own, _)| **own == *path),
             Err(error) => return error.into(),
         };
         if let Some((path, question)) = open {
-            let question = PutQuestion::new(run, &path, Arc::new(question));
-            match said(&question) {
+            let question = PendingQuestion::new(run, &path, Arc::new(question));
+            match outcome_of(&question) {
                 None if by_page => {
-                    let way = self.page_way(&question, &*client).await;
-                    return self.asked(question, way).await;
+                    let channel = self.page_channel(&question, &*client).await;
+                    return self.ask_again(question, channel).await;
                 }
                 None => {
-                    let way = self.first_way(&question, &*client).await;
-                    return self.asked(question, way).await;
+                    let channel = self.first_channel(&question, &*client).await;
+                    return self.ask_again(question, channel).await;
                 }
-                // What comes of it is waited for with the run.
-                Some(AskOutcome::Opened) => self.pages.opened(run, &path),
-                Some(said) if said.is_of_a_person() => {
-                    if let Err(error) = self.take(&question, said, &channel(&*client)) {
+                // The answer on the page is waited for together with the run.
+                Some(AskOutcome::Opened) => self.pages.mark_opened(run, &path),
+                Some(outcome) if outcome.is_from_person() => {
+                    if let Err(error) = self.accept(&question, outcome, &channel(&*client)) {
                         return Reply::Failed(format!(
-                            "The answer was not taken: {error}. `planrun runs cancel {run}` stops the run."
+                            "The answer was rejected: {error}. `planrun runs cancel {run}` cancels the run."
                         ));
                     }
                 }
                 Some(_) if by_page => return self.unanswered(&question).await,
                 Some(_) => {
-                    let way = self.page_way(&question, &*client).await;
-                    return self.asked(question, way).await;
+                    let channel = self.page_channel(&question, &*client).await;
+                    return self.ask_again(question, channel).await;
                 }
             }
         }
-        let reply = self.attend(run, client, Attendance::of_call(told)).await;
+        let reply = self
+            .wait_for_run(run, client, WaitOptions::of_call(format))
+            .await;
         reply.unwrap_or_else(|failed| failed)
     }
 
-    /// What a model is told of a question that its client cannot put to anybody, or that somebody reads just now. The
-    /// address of a page that a client has shown is the person's business.
-    async fn unanswered(&self, question: &PutQuestion) -> Reply {
+    /// Returns the reply for a question that the client cannot ask, or that the person is reading now. In the latter
+    /// case the address of the page is left out, because the person already has it.
+    async fn unanswered(&self, question: &PendingQuestion) -> Reply {
         let run = &question.run;
         let is_open = self.pages.is_open(run, &question.path);
         let page = if is_open {
             None
         } else {
-            self.pages.of(question).await
+            self.pages.address_of(question).await
         };
         let place = match &page {
             Some(address) => format!(" at {address} or"),
@@ -228,8 +240,8 @@ impl PlanMode {
             None => String::new(),
         };
         let text = format!(
-            "run {run} waits for the person, and goes on by itself after the answer. Tell the person to answer{place} with `{}`. \
-             Then runs(id: \"{run}\", wait_s: 45). The question:\n{}",
+            "run {run} waits for the person, and resumes by itself after the answer. Tell the person to answer{place} with \
+             `{}`. Then runs(id: \"{run}\", wait_s: 45). The question:\n{}",
             question.command(),
             question.text
         );
@@ -241,7 +253,7 @@ impl PlanMode {
     }
 }
 
-/// By which way an answer came.
+/// Returns the channel of an answer for the journal.
 fn channel(client: &dyn Client) -> String {
     let name = client.name();
     format!("elicitation:{}", cut(&visible_line(&name), CLIENT_BYTES))

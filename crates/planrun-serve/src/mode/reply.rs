@@ -1,38 +1,38 @@
-//! What a call is answered with.
+//! The reply to a call.
 
 use planrun_runs::runs::Error;
 use serde_json::Value as Json;
 
-use crate::asking::{PutQuestion, Way};
+use crate::asking::{AskChannel, PendingQuestion};
 use crate::report::Block;
 
-/// The answer to a call.
+/// The reply to a call.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// A text for the model, the same as a value where there is one, and what of it is shown.
-    Told {
+    /// A text for the model, the same as a value if there is one, and the blocks that are displayed.
+    Success {
         text: String,
         value: Option<Json>,
         blocks: Vec<Block>,
     },
-    /// Why nothing came of it, in words that say what to do.
+    /// Why the call has failed, with what to do about it.
     Failed(String),
-    /// There is no such tool, so nothing could be called.
+    /// There is no such tool, so nothing was called.
     Unknown(String),
-    /// A run waits for a person whom the client has not asked: a text for the model, the question, and the address of its
-    /// page where the person is not there yet.
+    /// A run waits for a person whom the client has not asked: a text for the model, the question, and the address of
+    /// its page if the person has not opened it yet.
     Waits {
         text: String,
-        question: Box<PutQuestion>,
+        question: Box<PendingQuestion>,
         page: Option<String>,
     },
-    /// Somebody has to be asked, by a client that makes the call again with the answer.
-    Asks(Box<PutQuestion>, Way),
+    /// A person has to be asked by a client that repeats the call with the answer.
+    Asks(Box<PendingQuestion>, AskChannel),
 }
 
 impl Reply {
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self::Told {
+        Self::Success {
             text: text.into(),
             value: None,
             blocks: Vec::new(),
@@ -47,7 +47,7 @@ impl From<Error> for Reply {
             Error::Obstacles(report) => crate::report::findings(std::slice::from_ref(&*report)),
             Error::RepeatsEffects { run, steps } => format!(
                 "Nothing was called. Steps above those that you have changed read something else now, so effects of {run} \
-                 would be done again: {}. Keep these steps as they were.",
+                 would be repeated: {}. Keep these steps as they were.",
                 steps.join(", ")
             ),
             other => format!("Nothing was called: {other}"),

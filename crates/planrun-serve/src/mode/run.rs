@@ -1,4 +1,4 @@
-//! `read` and `run`: a plan is checked, approved where it changes something, started, and waited for.
+//! `read` and `run`: checks a plan, asks for approval if it changes something, starts it and waits for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,50 +14,50 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::approval::approval;
 use super::arguments::Arguments;
-use super::driving::Standing;
+use super::driving::RunStatus;
 use super::saved::PREFIX;
 use super::{MAX_WAIT, PlanMode, Reply};
-use crate::asking::{Client, PutQuestion};
+use crate::asking::{Client, PendingQuestion};
 use crate::report;
 
-/// How often a run is looked at that this process does not drive.
+/// Polling interval of a run that another process drives.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// How often a client is told how far a run has come.
+/// Interval of progress notifications to a client.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How a plan is run.
 #[derive(Clone, Debug)]
-pub(super) struct How {
+pub(super) struct RunMode {
     pub only_reads: bool,
     /// The run that it repairs.
     pub base: Option<String>,
-    pub told: Told,
+    pub format: ReplyFormat,
 }
 
-/// What is told of a run that has completed.
+/// The format of the reply for a completed run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Told {
-    /// A report, with so many tokens of the reply at most.
+pub(super) enum ReplyFormat {
+    /// A report with at most this number of tokens of the run's reply.
     Report(Option<usize>),
-    /// The reply alone, as the plan's own tool declares it.
+    /// Only the run's reply, as the plan's own tool declares it.
     Reply,
 }
 
 /// How a call waits for a run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Attendance {
+pub(super) struct WaitOptions {
     pub until: Instant,
-    pub told: Told,
-    /// Whether it waits, too, for a person whom the client cannot ask.
+    pub format: ReplyFormat,
+    /// Whether it also waits for a person whom the client cannot ask.
     pub is_patient: bool,
 }
 
-impl Attendance {
-    /// That of a call that began the run, or answers what it asks.
-    pub(super) fn of_call(told: Told) -> Self {
+impl WaitOptions {
+    /// Returns the options of a call that started the run, or that answers its question.
+    pub(super) fn of_call(format: ReplyFormat) -> Self {
         Self {
             until: runtime_now() + MAX_WAIT,
-            told,
+            format,
             is_patient: false,
         }
     }
@@ -90,20 +90,20 @@ impl PlanMode {
     ) -> Result<Reply, Reply> {
         let text: String = arguments.required("plan")?;
         let inputs: Option<Map<String, Json>> = arguments.optional("inputs")?;
-        let how = How {
+        let run_mode = RunMode {
             only_reads,
             base,
-            told: Told::Report(arguments.optional("max_tokens")?),
+            format: ReplyFormat::Report(arguments.optional("max_tokens")?),
         };
         arguments.done()?;
-        self.run_text(&text, inputs.unwrap_or_default(), how, client)
+        self.run_text(&text, inputs.unwrap_or_default(), run_mode, client)
             .await
     }
 
-    /// The only plan of a text, or of the saved one that `plan:NAME` names, without errors.
+    /// Returns the only plan of a text, or the saved plan of `plan:NAME`, if it has no errors.
     ///
     /// # Errors
-    /// What is wrong with it, for a model.
+    /// Returns a reply for the model that describes what is wrong.
     pub fn checked(&self, text: &str) -> Result<CheckedPlan, Reply> {
         let text = match text.trim().strip_prefix(PREFIX) {
             Some(name) => self.snapshot()?.saved.text(name.trim()).ok_or_else(|| {
@@ -121,13 +121,13 @@ impl PlanMode {
         self: &Arc<Self>,
         text: &str,
         inputs: Map<String, Json>,
-        how: How,
+        run_mode: RunMode,
         client: Arc<dyn Client>,
     ) -> Result<Reply, Reply> {
         let plan = self.checked(text)?;
         let bounds = plan.bounds(None);
         let grant = plan.grant(&bounds);
-        if let Some(grant) = grant.as_ref().filter(|_| how.only_reads) {
+        if let Some(grant) = grant.as_ref().filter(|_| run_mode.only_reads) {
             let tools: Vec<&str> = grant.calls.iter().map(|calls| &*calls.tool).collect();
             return Err(Reply::Failed(format!(
                 "Nothing was called. `read` takes plans that change nothing, and this one may call {}: use `run`, which asks \
@@ -135,7 +135,7 @@ impl PlanMode {
                 visible_line(&tools.join(", "))
             )));
         }
-        let base = match &how.base {
+        let base = match &run_mode.base {
             Some(run) => Some(self.planrun.base(run).await?),
             None => None,
         };
@@ -149,7 +149,7 @@ impl PlanMode {
         let run = new_run_id(&**self.planrun.host());
         let approval = match grant {
             Some(grant) => {
-                let standing = plan.standing_grant(&self.planrun, &grant)?;
+                let standing = plan.valid_grant(&self.planrun, &grant)?;
                 let grant = standing.unwrap_or(grant);
                 Some(approval(&run, &plan.plan, &bounds, grant))
             }
@@ -159,43 +159,45 @@ impl PlanMode {
             id: Some(run.clone()),
             approval,
             base,
-            drive: self.drives.options(),
+            drive: self.driven.options(),
             ..RunOptions::default()
         };
         let started = self.planrun.start(&plan, inputs, options)?;
-        self.drives.begin(started);
-        let attendance = Attendance::of_call(how.told);
-        self.attend(&run, client, attendance).await
+        self.driven.begin(started);
+        let options = WaitOptions::of_call(run_mode.format);
+        self.wait_for_run(&run, client, options).await
     }
 
-    /// Waits for a run, and puts its questions to whoever sits at the client, as long as somebody waits for the answer.
-    pub(super) async fn attend(
+    /// Waits for a run and asks its questions through the client, as long as the answer to the call is needed.
+    pub(super) async fn wait_for_run(
         self: &Arc<Self>,
         run: &str,
         client: Arc<dyn Client>,
-        how: Attendance,
+        options: WaitOptions,
     ) -> Result<Reply, Reply> {
         tokio::select! {
-            reply = self.attended(run, &client, how) => reply,
-            () = client.cancelled() => Ok(Reply::text(self.goes_on(run))),
+            reply = self.wait_and_ask(run, &client, options) => reply,
+            () = client.cancelled() => Ok(Reply::text(self.still_running(run))),
         }
     }
 
-    async fn attended(
+    async fn wait_and_ask(
         self: &Arc<Self>,
         run: &str,
         client: &Arc<dyn Client>,
-        how: Attendance,
+        options: WaitOptions,
     ) -> Result<Reply, Reply> {
-        // Questions that this client has put, and nobody has answered.
-        let mut put: Vec<Arc<str>> = Vec::new();
+        // Questions that this call has asked and that have not been answered.
+        let mut asked: Vec<Arc<str>> = Vec::new();
         loop {
-            if let Some(standing) = self.drives.standing(run) {
-                let rest = self.rest(standing, &**client, how.until).await;
-                if rest.is_none() {
-                    return Ok(Reply::text(self.goes_on(run)));
+            if let Some(status) = self.driven.status(run) {
+                let stopped = self
+                    .wait_until_stopped(status, &**client, options.until)
+                    .await;
+                if stopped.is_none() {
+                    return Ok(Reply::text(self.still_running(run)));
                 }
-                if let Some(Err(why)) = rest.as_deref() {
+                if let Some(Err(why)) = stopped.as_deref() {
                     return Err(Reply::Failed(format!("run {run}: {why}")));
                 }
             }
@@ -204,129 +206,132 @@ impl PlanMode {
             if is_ended {
                 self.pages.keep(run, |_| false);
                 let outcome = self.planrun.recorded(run)?.outcome().await?;
-                return Ok(told(&outcome, how.told));
+                return Ok(reply_for(&outcome, options.format));
             }
             let open = self.planrun.questions(run)?.questions();
             self.pages
-                .keep(run, |path| open.iter().any(|(asked, _)| **asked == *path));
+                .keep(run, |path| open.iter().any(|(own, _)| **own == *path));
             let open = open.into_iter().next();
             let Some((path, question)) = open else {
-                if runtime_now() >= how.until {
-                    return Ok(Reply::text(self.goes_on(run)));
+                if runtime_now() >= options.until {
+                    return Ok(Reply::text(self.still_running(run)));
                 }
                 if summary.driven {
                     sleep(POLL_INTERVAL).await;
-                } else if let Some(reply) = self.go_on(run, how).await? {
+                } else if let Some(reply) = self.resume_idle(run, options).await? {
                     return Ok(reply);
                 }
                 continue;
             };
-            let question = PutQuestion::new(run, &path, Arc::new(question));
-            if let Some(reply) = self.put(question, client, how, &mut put).await {
+            let question = PendingQuestion::new(run, &path, Arc::new(question));
+            if let Some(reply) = self
+                .ask_or_wait(question, client, options, &mut asked)
+                .await
+            {
                 return Ok(reply);
             }
         }
     }
 
-    /// Goes on with a run that nobody drives and that asks nothing. What it waits for is told where it rests at once.
-    async fn go_on(&self, run: &str, how: Attendance) -> Result<Option<Reply>, Reply> {
-        let standing = match self.drives.resume(run) {
-            Ok(standing) => standing,
-            // Somebody else was faster.
+    /// Resumes a run that no process drives and that has no open question. Returns a reply if the run stops again
+    /// immediately.
+    async fn resume_idle(&self, run: &str, options: WaitOptions) -> Result<Option<Reply>, Reply> {
+        let status = match self.driven.resume(run) {
+            Ok(status) => status,
+            // Another process was faster.
             Err(error) if error.kind() == ErrorKind::Busy => {
                 sleep(POLL_INTERVAL).await;
                 return Ok(None);
             }
             Err(error) => return Err(error.into()),
         };
-        let mut standing = standing;
-        let is_rest = |standing: &Standing| matches!(standing, Standing::Rests(_));
-        let rested = tokio::time::timeout(POLL_INTERVAL, standing.wait_for(is_rest)).await;
-        let Ok(Ok(rest)) = rested else {
+        let mut status = status;
+        let is_stopped = |status: &RunStatus| matches!(status, RunStatus::Stopped(_));
+        let rested = tokio::time::timeout(POLL_INTERVAL, status.wait_for(is_stopped)).await;
+        let Ok(Ok(stopped)) = rested else {
             return Ok(None);
         };
-        let Standing::Rests(rest) = &*rest else {
+        let RunStatus::Stopped(stopped) = &*stopped else {
             return Ok(None);
         };
-        let told = match &**rest {
-            Ok(outcome) if outcome.questions.is_empty() => Some(told(outcome, how.told)),
+        let reply = match &**stopped {
+            Ok(outcome) if outcome.questions.is_empty() => Some(reply_for(outcome, options.format)),
             Ok(_) => None,
             Err(why) => return Err(Reply::Failed(format!("run {run}: {why}"))),
         };
-        Ok(told)
+        Ok(reply)
     }
 
-    /// Waits until a run rests, and tells the client how far it has come; nothing where the time is over first.
-    async fn rest(
+    /// Waits until a run stops, and reports its progress to the client. Returns `None` if the time is over first.
+    async fn wait_until_stopped(
         &self,
-        mut standing: tokio::sync::watch::Receiver<Standing>,
+        mut status: tokio::sync::watch::Receiver<RunStatus>,
         client: &dyn Client,
         until: Instant,
     ) -> Option<Arc<Result<Outcome, String>>> {
-        let mut told_at = runtime_now();
+        let mut reported_at = runtime_now();
         loop {
-            let (goes, path) = match &*standing.borrow_and_update() {
-                Standing::Rests(rest) => return Some(rest.clone()),
-                Standing::Goes { steps, path } => (*steps, path.clone()),
+            let (steps_done, path) = match &*status.borrow_and_update() {
+                RunStatus::Stopped(rest) => return Some(rest.clone()),
+                RunStatus::Running { steps, path } => (*steps, path.clone()),
             };
-            if told_at.elapsed() >= PROGRESS_INTERVAL && goes > 0 {
-                told_at = runtime_now();
-                client.progress(goes, &visible_line(&path)).await;
+            if reported_at.elapsed() >= PROGRESS_INTERVAL && steps_done > 0 {
+                reported_at = runtime_now();
+                client.progress(steps_done, &visible_line(&path)).await;
             }
             tokio::select! {
                 () = sleep_until(until) => return None,
-                // Told again at least every ten seconds, so that nobody takes it for dead.
+                // Progress is reported at least every second, even without a change, so that the client does not time
+                // out.
                 () = sleep(PROGRESS_INTERVAL) => {}
-                changed = standing.changed() => if changed.is_err() {
-                    return match &*standing.borrow() {
-                        Standing::Rests(rest) => Some(rest.clone()),
-                        Standing::Goes { .. } => None,
+                changed = status.changed() => if changed.is_err() {
+                    return match &*status.borrow() {
+                        RunStatus::Stopped(rest) => Some(rest.clone()),
+                        RunStatus::Running { .. } => None,
                     };
                 },
             }
         }
     }
 
-    /// What is told of a run for which the time of a call is too short.
-    fn goes_on(&self, run: &str) -> String {
+    /// Returns the text for a run that continues after the time of a call is over.
+    fn still_running(&self, run: &str) -> String {
         let path = self
-            .drives
-            .standing(run)
-            .and_then(|standing| match &*standing.borrow() {
-                Standing::Goes { path, .. } => Some(path.clone()),
-                Standing::Rests(_) => None,
+            .driven
+            .status(run)
+            .and_then(|status| match &*status.borrow() {
+                RunStatus::Running { path, .. } => Some(path.clone()),
+                RunStatus::Stopped(_) => None,
             });
         let at = path.map_or(String::new(), |path| format!(" at {}", visible_line(&path)));
-        format!(
-            "run {run} goes on{at}, also without anybody waiting: runs(id: \"{run}\", wait_s: 45)"
-        )
+        format!("run {run} continues{at} in the background: runs(id: \"{run}\", wait_s: 45)")
     }
 }
 
-/// What is told of a run that has ended, or waits for what no person answers.
-fn told(outcome: &Outcome, told: Told) -> Reply {
+/// Returns the reply for a run that has ended, or that waits for something other than a person.
+fn reply_for(outcome: &Outcome, format: ReplyFormat) -> Reply {
     if outcome.state != RunState::Completed {
         return Reply::Failed(report::failure(outcome));
     }
-    let Told::Report(max_tokens) = told else {
+    let ReplyFormat::Report(max_tokens) = format else {
         return result_of_tool(outcome);
     };
     let (text, blocks) = report::success(outcome, max_tokens);
     let value = serde_json::from_str(&text).ok();
-    Reply::Told {
+    Reply::Success {
         text,
         value,
         blocks,
     }
 }
 
-/// The reply of a saved plan, as its tool declares it: whole or not at all.
+/// Returns the reply of a saved plan as its tool declares it: whole, or an error.
 fn result_of_tool(outcome: &Outcome) -> Reply {
-    let reply = outcome.shown_reply().unwrap_or(Value::Null);
+    let reply = outcome.redacted_reply().unwrap_or(Value::Null);
     let (reply, blocks) = report::separated(&reply);
     let shortened = report::shorten(&reply, Some(report::MAX_RESULT_TOKENS));
     if shortened.cuts.is_empty() {
-        return Reply::Told {
+        return Reply::Success {
             text: report::text(&reply),
             value: Some(reply),
             blocks,
@@ -335,8 +340,8 @@ fn result_of_tool(outcome: &Outcome) -> Reply {
     let (run, pages) = (&outcome.run, shortened.cuts);
     let places: Vec<&str> = pages.iter().take(5).map(|cut| &*cut.path).collect();
     Reply::Failed(format!(
-        "run {run} completed, and its reply is too large for one result: runs(id: \"{run}\", path: \"…\") gives it in parts, \
-         such as of {}",
+        "run {run} completed, and its reply is too large for one result: runs(id: \"{run}\", path: \"…\") returns it in parts, \
+         such as {}",
         places.join(", ")
     ))
 }

@@ -1,4 +1,4 @@
-//! `runs`: the latest runs, how one stands, and more of what one has replied.
+//! `runs`: lists the latest runs, reports the state of one, and returns further parts of its reply.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use planrun_runs::runs::{Error, RunFilter};
 use planrun_tools::host::runtime_now;
 
 use super::arguments::Arguments;
-use super::run::{Attendance, Told};
+use super::run::{ReplyFormat, WaitOptions};
 use super::{MAX_WAIT, PlanMode, Reply};
 use crate::asking::Client;
 use crate::report;
 
-/// How many runs are listed.
+/// Maximum number of listed runs.
 const MAX_RUNS: usize = 10;
 
 impl PlanMode {
@@ -37,15 +37,15 @@ impl PlanMode {
             return self.part(&run, &path, from.unwrap_or_default()).await;
         }
         let wait = Duration::from_secs(seconds.unwrap_or_default()).min(MAX_WAIT);
-        let attendance = Attendance {
+        let options = WaitOptions {
             until: runtime_now() + wait,
-            told: Told::Report(None),
+            format: ReplyFormat::Report(None),
             is_patient: true,
         };
-        self.attend(&run, client, attendance).await
+        self.wait_for_run(&run, client, options).await
     }
 
-    /// The latest runs, a line each.
+    /// Lists the latest runs, one per line.
     fn latest(&self) -> Result<String, Reply> {
         let filter = RunFilter {
             limit: Some(MAX_RUNS),
@@ -53,7 +53,7 @@ impl PlanMode {
         };
         let mut text = String::new();
         let runs = match self.planrun.list(&filter) {
-            // Nothing was run here yet.
+            // No run has been started here yet.
             Err(Error::Journal(JournalError::Absent { .. })) => Vec::new(),
             runs => runs?,
         };
@@ -62,7 +62,7 @@ impl PlanMode {
                 text,
                 "{} {} {}",
                 run.run,
-                run.standing(),
+                run.status(),
                 visible_line(&run.plan)
             );
         }
@@ -73,19 +73,19 @@ impl PlanMode {
         })
     }
 
-    /// A part of what a run has replied.
+    /// Returns a part of a run's reply.
     async fn part(&self, run: &str, path: &str, from: usize) -> Result<Reply, Reply> {
         let outcome = self.planrun.recorded(run)?.outcome().await?;
-        let Some(reply) = outcome.shown_reply() else {
+        let Some(reply) = outcome.redacted_reply() else {
             return Err(Reply::Failed(format!(
-                "run {run} has replied nothing: it is {}",
+                "run {run} has no reply: it is {}",
                 outcome.state.name()
             )));
         };
         let reply = reply.to_json();
         let part = report::at(&reply, path, from, None)
             .map_err(|place| Reply::Failed(place.to_string()))?;
-        Ok(Reply::Told {
+        Ok(Reply::Success {
             text: part.to_string(),
             value: serde_json::to_value(part).ok(),
             blocks: Vec::new(),

@@ -1,50 +1,52 @@
-//! `save`: a plan that passes the check becomes a file of the project.
+//! `save`: writes a plan that passes the check to a file of the project.
 
 use planrun_lang::format::format;
 use planrun_lang::source::SourceFile;
 
 use super::arguments::Arguments;
-use super::saved::{ENDING, FOLDER, PREFIX, is_tool_name};
+use super::saved::{EXTENSION, FOLDER, PREFIX, is_tool_name};
 use super::{PlanMode, Reply, definitions};
 
-/// Why a plan was not kept, in words that say what to do.
+/// Why a plan was not saved, with what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct NotKept(String);
+pub struct SaveError(String);
 
 impl PlanMode {
     pub(super) fn save(&self, arguments: &mut Arguments) -> Result<Reply, Reply> {
         let name: String = arguments.required("name")?;
         let text: String = arguments.required("plan")?;
         arguments.done()?;
-        let file = self.kept(&name, &text)?;
+        let file = self.write_plan(&name, &text)?;
         Ok(Reply::text(format!(
-            "Saved as {file}: it is the tool `{name}` from now on, and run(plan: \"{PREFIX}{name}\") runs it."
+            "Saved as {file}: it is now the tool `{name}`, and run(plan: \"{PREFIX}{name}\") runs it."
         )))
     }
 
-    /// Keeps a plan that passes the check, as a file that people can read, review and change; the name of that file in the
-    /// project.
+    /// Saves a plan that passes the check as a file that people can read, review and change. Returns the path of that
+    /// file in the project.
     ///
     /// # Errors
-    /// The plan has errors, the name is taken or none for a plan, or the file cannot be written.
-    pub fn keep(&self, name: &str, text: &str) -> Result<String, NotKept> {
-        self.kept(name, text).map_err(|reply| match reply {
-            Reply::Failed(why) | Reply::Unknown(why) | Reply::Told { text: why, .. } => {
-                NotKept(why)
+    /// Returns an error if the plan has errors, the name is taken or not valid for a plan, or the file cannot be
+    /// written.
+    pub fn keep(&self, name: &str, text: &str) -> Result<String, SaveError> {
+        self.write_plan(name, text).map_err(|reply| match reply {
+            Reply::Failed(why) | Reply::Unknown(why) | Reply::Success { text: why, .. } => {
+                SaveError(why)
             }
             Reply::Waits { .. } | Reply::Asks(..) => {
-                NotKept("a question stands in its way".to_owned())
+                SaveError("saving it requires an answer".to_owned())
             }
         })
     }
 
-    fn kept(&self, name: &str, text: &str) -> Result<String, Reply> {
+    fn write_plan(&self, name: &str, text: &str) -> Result<String, Reply> {
         let taken = definitions().iter().any(|own| own.name == name);
         let is_name = name.starts_with(|first: char| first.is_ascii_lowercase());
         if taken || !is_name || !is_tool_name(name) || name.contains('-') {
             return Err(Reply::Failed(format!(
-                "Nothing was saved: `{name}` is no name for a plan. Small letters, digits and `_`, at most 64, and none of {}.",
+                "Nothing was saved: `{name}` is not a valid plan name. Use lower-case letters, digits and `_`, at most 64, and \
+                 none of {}.",
                 definitions().map(|own| own.name).join(", ")
             )));
         }
@@ -58,7 +60,7 @@ impl PlanMode {
             ))
         })?;
         let folder = self.planrun.location().folder.join(FOLDER);
-        let file = folder.join(format!("{name}.{ENDING}"));
+        let file = folder.join(format!("{name}.{EXTENSION}"));
         let host = self.planrun.host();
         let failed = |error: std::io::Error| {
             Reply::Failed(format!("Nothing was saved: {}: {error}", file.display()))
@@ -77,12 +79,13 @@ impl PlanMode {
             }
         }
         self.forget();
-        self.look();
-        Ok(format!("{FOLDER}/{name}.{ENDING}"))
+        self.check_for_changes();
+        Ok(format!("{FOLDER}/{name}.{EXTENSION}"))
     }
 }
 
-/// The text of a plan with another name in its head; nothing where its head is not found.
+/// Returns the text of a plan with another name in its declaration; `None` if the declaration is not found exactly
+/// once.
 fn named(text: &str, own: &str, name: &str) -> Option<String> {
     if own == name {
         return Some(text.to_owned());

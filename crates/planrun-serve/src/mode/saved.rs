@@ -1,4 +1,4 @@
-//! Saved plans: files of the project's folder `plans`, which are found, described and run by their names.
+//! Saved plans: the files in the project's folder `plans`, which are found, described and run by name.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,25 +7,25 @@ use planrun_lang::sema::Plan;
 use planrun_lang::types::Signature;
 use planrun_runs::runs::{PlanText, Planrun};
 
-/// What stands before the name of a saved plan where a text of a plan is wanted.
+/// The prefix of a saved plan's name in place of the text of a plan.
 pub(super) const PREFIX: &str = "plan:";
-/// The folder of saved plans, in that of the project.
+/// The folder of saved plans, in the project's folder.
 pub(super) const FOLDER: &str = "plans";
-pub(super) const ENDING: &str = "plan";
-/// Files that are looked at.
+pub(super) const EXTENSION: &str = "plan";
+/// Maximum number of files that are read.
 const MAX_FILES: usize = 500;
 
-/// The plans of the folder that pass the check.
+/// The plans in the folder that pass the check.
 pub(super) struct SavedPlans {
     plans: Vec<(PathBuf, Arc<Plan>)>,
     contracts: Vec<Arc<Signature>>,
 }
 
-/// The folder of saved plans, and the files in it.
+/// Returns the files of saved plans, and their folder.
 pub(super) fn files(planrun: &Planrun) -> Vec<PathBuf> {
     let folder = planrun.location().folder.join(FOLDER);
     let mut files = planrun.host().list_folder(&folder).unwrap_or_default();
-    files.retain(|file| file.extension().is_some_and(|ending| ending == ENDING));
+    files.retain(|file| file.extension().is_some_and(|ending| ending == EXTENSION));
     files.sort();
     files.truncate(MAX_FILES);
     files.push(folder);
@@ -33,8 +33,8 @@ pub(super) fn files(planrun: &Planrun) -> Vec<PathBuf> {
 }
 
 impl SavedPlans {
-    /// The saved plans as their files are now, by name. A file that cannot be read or has errors has none: `planrun check`
-    /// tells why.
+    /// Reads the saved plans from their current files, sorted by name. Files that cannot be read or have errors are
+    /// left out; `planrun check` reports why.
     pub(super) fn of(planrun: &Planrun) -> Self {
         let mut plans: Vec<(PathBuf, Arc<Plan>)> = Vec::new();
         for file in files(planrun) {
@@ -44,7 +44,7 @@ impl SavedPlans {
             let Ok(checked) = planrun.check(text) else {
                 continue;
             };
-            // A file with several plans is a library: its own plans call each other.
+            // A file with several plans is a library whose plans call each other, and is left out.
             if let Ok(plan) = checked.plan(None) {
                 plans.push((file, plan.plan));
             }
@@ -63,14 +63,14 @@ impl SavedPlans {
         self.contracts.iter()
     }
 
-    /// The file of a plan, as the text of a plan.
+    /// Returns the file of a plan as the text of a plan.
     pub(super) fn text(&self, name: &str) -> Option<PlanText> {
         let (file, _) = self.plans.iter().find(|(_, plan)| *plan.name == *name)?;
         PlanText::from_file(file).ok()
     }
 }
 
-/// Whether clients take it as the name of a tool.
+/// Returns true if clients accept it as the name of a tool.
 pub(super) fn is_tool_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     (1..=64).contains(&name.len()) && name.bytes().all(is_plain)

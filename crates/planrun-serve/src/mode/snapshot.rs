@@ -12,21 +12,22 @@ use planrun_tools::project::Location;
 use super::saved::{SavedPlans, files};
 use crate::discovery::Index;
 
-/// The tools and the saved plans of a project, as its files were.
+/// The tools and saved plans of a project, as read from its files.
 pub(super) struct Snapshot {
-    /// Every file and folder that was read, with its version; nothing where it was not there.
+    /// Every file and folder that was read, with its version; `None` if it did not exist.
     read: Vec<(PathBuf, Option<u64>)>,
-    /// The files of saved plans before any was read: a folder may get one more without another time of change.
+    /// The files of saved plans before they were read. A folder may get a new file without a change of its modification
+    /// time.
     plans: Vec<PathBuf>,
     pub saved: SavedPlans,
     pub index: Index,
 }
 
 impl Snapshot {
-    /// The project as its files are now.
+    /// Reads the project from its current files.
     ///
     /// # Errors
-    /// When the project cannot be used.
+    /// Returns an error if the project cannot be used.
     pub(super) fn of(planrun: &Planrun) -> Result<Self, Error> {
         let workspace = planrun.workspace()?;
         let tools: Vec<Arc<Signature>> = workspace.catalog(None).signatures().cloned().collect();
@@ -38,7 +39,7 @@ impl Snapshot {
         let mut paths: Vec<PathBuf> = paths.chain(own).chain(plans.clone()).collect();
         paths.sort();
         paths.dedup();
-        // The versions first: what changes while it is read is read once more.
+        // The versions are read first, so that a file that changes while it is read is read again later.
         let read = versions(&**planrun.host(), paths);
         let saved = SavedPlans::of(planrun);
         let index = Index::new(tools, saved.contracts().cloned());
@@ -50,7 +51,7 @@ impl Snapshot {
         })
     }
 
-    /// Whether the files are as they were.
+    /// Returns true if the files have not changed.
     pub(super) fn is_current(&self, planrun: &Planrun) -> bool {
         let is_same = |(path, version): &(PathBuf, Option<u64>)| {
             self::version(&**planrun.host(), path) == *version

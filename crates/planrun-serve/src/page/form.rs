@@ -1,24 +1,24 @@
-//! What a form on a page has sent, as the value of an answer.
+//! Parses a submitted form into the value of an answer.
 
 use planrun_core::journal::{APPROVE, FormField, GrantScope, SCOPE, Waiting};
 use serde_json::{Map, Value as Json, json};
 use url::form_urlencoded;
 
-use crate::asking::PutQuestion;
+use crate::asking::PendingQuestion;
 
 /// The name of the buttons.
 pub(super) const DECISION: &str = "decision";
 pub(super) const YES: &str = "yes";
 pub(super) const YES_FOR_THE_PLAN: &str = "plan";
 pub(super) const NO: &str = "no";
-/// What stands before the name of a field of the plan's own.
+/// The prefix of the names of the plan's own fields.
 pub(super) const FIELD: &str = "field.";
 
-/// The answer that a form says.
+/// Returns the answer in a submitted form.
 ///
 /// # Errors
-/// What is wrong with it, in words.
-pub(super) fn read(question: &PutQuestion, body: &[u8]) -> Result<Json, String> {
+/// Returns a message that describes what is wrong.
+pub(super) fn read(question: &PendingQuestion, body: &[u8]) -> Result<Json, String> {
     let sent: Vec<(String, String)> = form_urlencoded::parse(body).into_owned().collect();
     let value = |name: &str| {
         let found = sent.iter().find(|(own, _)| own == name);
@@ -58,9 +58,9 @@ pub(super) fn read(question: &PutQuestion, body: &[u8]) -> Result<Json, String> 
     }
 }
 
-/// What stands in a field: a text as it is, anything else as JSON; nothing where it is empty and no text.
+/// Parses a field: a text as it is, any other type as JSON. Returns `None` if the field is empty and not a text.
 fn read_field(field: &FormField, text: &str) -> Result<Option<Json>, String> {
-    let option = |options: &Vec<Json>| options.iter().find(|one| shown(one) == text).cloned();
+    let option = |options: &Vec<Json>| options.iter().find(|one| field_text(one) == text).cloned();
     if let Some(options) = &field.options {
         return Ok(option(options));
     }
@@ -73,11 +73,11 @@ fn read_field(field: &FormField, text: &str) -> Result<Option<Json>, String> {
     }
     serde_json::from_str(text)
         .map(Some)
-        .map_err(|error| format!("{} is no {}: {error}", field.name, field.ty))
+        .map_err(|error| format!("{} is not a valid {}: {error}", field.name, field.ty))
 }
 
-/// A value as it stands in a field: texts as they are, anything else as JSON.
-pub(super) fn shown(value: &Json) -> String {
+/// Formats a value for a field: a text as it is, any other value as JSON.
+pub(super) fn field_text(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
         other => other.to_string(),

@@ -1,16 +1,17 @@
-//! The pages: plain HTML without scripts, in which everything from outside is text.
+//! The pages: plain HTML without scripts, in which everything external is escaped text.
 
 use std::fmt::Write as _;
 
 use planrun_core::journal::{FormField, Waiting};
 use planrun_lang::diag::render::visible_text;
 
-use super::form::{DECISION, FIELD, NO, YES, YES_FOR_THE_PLAN, shown};
-use crate::asking::PutQuestion;
+use super::form::{DECISION, FIELD, NO, YES, YES_FOR_THE_PLAN, field_text};
+use crate::asking::PendingQuestion;
 
-pub(super) const GONE: &str = "This question has been answered, or is not asked any more. `planrun runs inbox` lists what is.";
+pub(super) const GONE: &str = "This question has been answered, or is no longer open. `planrun runs inbox` lists the open \
+                               questions.";
 pub(super) const TAKEN: &str =
-    "The answer was taken, and the run goes on. You can close this page.";
+    "The answer was recorded, and the run continues. You can close this page.";
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:3rem auto;padding:0 1rem;color:#1c2530;\
     background:#fff}pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f3f5f8;border-radius:6px;padding:1rem;font:14px/1.5 \
@@ -20,26 +21,26 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;mar
     color:#a3201c}@media(prefers-color-scheme:dark){body{background:#14181d;color:#e3e8ee}pre{background:#1e242b}button{background:\
     #1e242b}button.no{color:#ff8a80;border-color:#ff8a80}.fault{color:#ff8a80}}";
 
-/// A page with one sentence.
+/// Returns a page with one sentence.
 pub(super) fn notice(text: &str) -> String {
     page(&format!("<p>{}</p>", escaped(text)))
 }
 
-/// A question with its form; `plan` is the text of the run's plan.
-pub(super) fn question(question: &PutQuestion, plan: &str) -> String {
-    page(&(body(question) + &whole(plan)))
+/// Returns the page of a question with its form; `plan` is the text of the run's plan.
+pub(super) fn question(question: &PendingQuestion, plan: &str) -> String {
+    page(&(body(question) + &plan_details(plan)))
 }
 
-/// The same once more, with why an answer was not taken.
-pub(super) fn refusal(question: &PutQuestion, why: &str) -> String {
+/// Returns the page of the question again, with the reason why an answer was refused.
+pub(super) fn refusal(question: &PendingQuestion, why: &str) -> String {
     page(&format!(
-        "<p class=\"fault\">The answer was not taken: {}</p>{}",
+        "<p class=\"fault\">The answer was rejected: {}</p>{}",
         escaped(why),
         body(question)
     ))
 }
 
-fn body(question: &PutQuestion) -> String {
+fn body(question: &PendingQuestion) -> String {
     let mut html = format!(
         "<pre>{}</pre><form method=\"post\">",
         escaped(&question.text)
@@ -72,19 +73,19 @@ fn body(question: &PutQuestion) -> String {
     html + "</form>"
 }
 
-/// One field of a form.
-fn entry(question: &PutQuestion, field: &FormField) -> String {
+/// Returns one field of a form.
+fn entry(question: &PendingQuestion, field: &FormField) -> String {
     let name = escaped(&format!("{FIELD}{}", field.name));
     let label = field.label.as_deref().unwrap_or(&field.name);
-    let stands = question
+    let current = question
         .question
         .prefill(field)
-        .map(|value| shown(&field.written(value)));
-    let stands = stands.unwrap_or_default();
+        .map(|value| field_text(&field.written(value)));
+    let current = current.unwrap_or_default();
     let control = if let Some(options) = &field.options {
         let options = options.iter().map(|option| {
-            let text = shown(option);
-            let selected = if text == stands { " selected" } else { "" };
+            let text = field_text(option);
+            let selected = if text == current { " selected" } else { "" };
             let text = escaped(&text);
             format!("<option value=\"{text}\"{selected}>{text}</option>")
         });
@@ -92,8 +93,8 @@ fn entry(question: &PutQuestion, field: &FormField) -> String {
         format!("<select name=\"{name}\">{}</select>", options.join(""))
     } else {
         let kind = if field.secret { "password" } else { "text" };
-        let stands = escaped(&stands);
-        format!("<input type=\"{kind}\" name=\"{name}\" value=\"{stands}\" autocomplete=\"off\">")
+        let current = escaped(&current);
+        format!("<input type=\"{kind}\" name=\"{name}\" value=\"{current}\" autocomplete=\"off\">")
     };
     format!(
         "<label>{} <small>{}</small>{control}</label>",
@@ -102,8 +103,8 @@ fn entry(question: &PutQuestion, field: &FormField) -> String {
     )
 }
 
-/// The whole plan, folded.
-fn whole(plan: &str) -> String {
+/// Returns the whole plan, collapsed.
+fn plan_details(plan: &str) -> String {
     if plan.is_empty() {
         return String::new();
     }
@@ -120,7 +121,7 @@ fn page(body: &str) -> String {
     )
 }
 
-/// Text as HTML shows it, with marks in the place of characters that nobody sees.
+/// Escapes text for HTML, and makes invisible characters visible.
 fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for character in visible_text(text).chars() {

@@ -1,7 +1,7 @@
-//! Questions on a page of the loopback interface, for people whose client cannot ask them.
+//! Questions on web pages of the loopback interface, for people whose client cannot ask them.
 //!
-//! Each question has an address of its own, made of 128 random bits, that answers once. The server listens from the first
-//! question on, takes requests for its own name only, and no form that another page has sent.
+//! Each question has its own address with 128 random bits, which accepts one answer. The server starts with the first
+//! question. It accepts only requests for its own host name, and no forms that were submitted by another origin.
 
 mod form;
 mod html;
@@ -23,24 +23,29 @@ use planrun_tools::host::{Host, random_hex};
 use tokio::net::TcpListener;
 use tokio::sync::{OnceCell, watch};
 
-use crate::asking::{AskOutcome, PutQuestion};
+use crate::asking::{AskOutcome, PendingQuestion};
 
-/// Questions that have an address at most; the oldest loses its own.
+/// Maximum number of questions with an address; after that, the oldest loses its address.
 const MAX_QUESTIONS: usize = 200;
-/// Bytes of an answer.
+/// Maximum size of an answer, in bytes.
 const MAX_ANSWER: usize = 64 * 1024;
-/// What a browser may do on a page: send its form back, and nothing else.
+/// The content security policy of a page: the browser may only submit its form.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Who takes what people say on a page.
+/// Receives the answers that people give on a page.
 pub trait Answers: Send + Sync {
-    /// Takes what somebody has said to a question.
+    /// Accepts the answer to a question.
     ///
     /// # Errors
-    /// Why it is not taken.
-    fn take(&self, question: &PutQuestion, said: AskOutcome, channel: &str) -> Result<(), String>;
+    /// Returns the reason why it is refused.
+    fn accept(
+        &self,
+        question: &PendingQuestion,
+        outcome: AskOutcome,
+        channel: &str,
+    ) -> Result<(), String>;
 
-    /// The text of a run's plan.
+    /// Returns the text of a run's plan, if the run is known.
     fn plan(&self, run: &str) -> Option<String>;
 }
 
@@ -48,28 +53,28 @@ pub trait Answers: Send + Sync {
 pub struct Pages {
     answers: Weak<dyn Answers>,
     host: Arc<dyn Host>,
-    /// `127.0.0.1:PORT`, once the server listens; nothing where it cannot.
+    /// `127.0.0.1:PORT` once the server listens; `None` inside if it cannot.
     authority: OnceCell<Option<String>>,
-    open: Mutex<Open>,
+    open: Mutex<OpenQuestions>,
 }
 
 #[derive(Default)]
-struct Open {
-    /// In the order in which they were asked.
+struct OpenQuestions {
+    /// By number, in the order in which they were asked.
     questions: BTreeMap<u64, Entry>,
     last: u64,
-    /// What clients are asking just now, by runs and paths.
-    put: BTreeSet<(String, Arc<str>)>,
+    /// The questions that clients are asking now, by run and path.
+    asking: BTreeSet<(String, Arc<str>)>,
 }
 
 /// A question that has an address.
 struct Entry {
     token: String,
-    question: PutQuestion,
-    /// Whether somebody at a client has opened the page.
+    question: PendingQuestion,
+    /// Whether the person has opened the page through the client.
     is_open: bool,
-    /// Goes with the address.
-    gone: watch::Sender<()>,
+    /// Dropped when the address is removed.
+    closed: watch::Sender<()>,
 }
 
 impl Entry {
@@ -88,18 +93,18 @@ impl Pages {
         })
     }
 
-    /// Notes that a client puts a question; false where one does so already.
-    pub(crate) fn puts(&self, run: &str, path: &Arc<str>) -> bool {
-        self.open().put.insert((run.to_owned(), path.clone()))
+    /// Records that a client asks a question. Returns false if a client does so already.
+    pub(crate) fn begin_asking(&self, run: &str, path: &Arc<str>) -> bool {
+        self.open().asking.insert((run.to_owned(), path.clone()))
     }
 
-    /// The client has come back.
-    pub(crate) fn put_back(&self, run: &str, path: &Arc<str>) {
-        self.open().put.remove(&(run.to_owned(), path.clone()));
+    /// Records that the client has finished asking.
+    pub(crate) fn end_asking(&self, run: &str, path: &Arc<str>) {
+        self.open().asking.remove(&(run.to_owned(), path.clone()));
     }
 
-    /// The address of a question; nothing where nothing can listen.
-    pub(crate) async fn of(self: &Arc<Self>, question: &PutQuestion) -> Option<String> {
+    /// Returns the address of a question; `None` if the server cannot listen.
+    pub(crate) async fn address_of(self: &Arc<Self>, question: &PendingQuestion) -> Option<String> {
         let authority = self.authority.get_or_init(|| self.listen()).await;
         let authority = authority.as_ref()?;
         let mut open = self.open();
@@ -112,7 +117,7 @@ impl Pages {
             token: token.clone(),
             question: question.clone(),
             is_open: false,
-            gone: watch::Sender::new(()),
+            closed: watch::Sender::new(()),
         };
         open.last += 1;
         let last = open.last;
@@ -123,8 +128,8 @@ impl Pages {
         Some(address(authority, &token))
     }
 
-    /// Notes that somebody at a client has opened the page of a question.
-    pub(crate) fn opened(&self, run: &str, path: &str) {
+    /// Records that the person has opened the page of a question through the client.
+    pub(crate) fn mark_opened(&self, run: &str, path: &str) {
         let mut open = self.open();
         let mut entries = open.questions.values_mut();
         if let Some(entry) = entries.find(|entry| entry.is_of(run, path)) {
@@ -132,39 +137,39 @@ impl Pages {
         }
     }
 
-    /// Comes back when the page of a question is gone.
-    pub(crate) async fn gone(&self, run: &str, path: &str) {
-        let gone = {
+    /// Waits until the page of a question is removed.
+    pub(crate) async fn closed(&self, run: &str, path: &str) {
+        let closed = {
             let open = self.open();
             let mut entries = open.questions.values();
             let entry = entries.find(|entry| entry.is_of(run, path));
-            entry.map(|entry| entry.gone.subscribe())
+            entry.map(|entry| entry.closed.subscribe())
         };
-        if let Some(mut gone) = gone {
-            // Nothing is ever sent: it fails when the sender goes.
-            let _ = gone.changed().await;
+        if let Some(mut closed) = closed {
+            // Nothing is ever sent: this fails when the sender is dropped.
+            let _ = closed.changed().await;
         }
     }
 
-    /// Whether somebody at a client has opened the page of a question.
+    /// Returns true if the person has opened the page of a question through the client.
     pub(crate) fn is_open(&self, run: &str, path: &str) -> bool {
         let open = self.open();
         let mut entries = open.questions.values();
         entries.any(|entry| entry.is_open && entry.is_of(run, path))
     }
 
-    /// Takes the addresses of a run's questions that are not asked any more.
+    /// Removes the addresses of a run's questions that are not asked any more.
     pub(crate) fn keep(&self, run: &str, is_asked: impl Fn(&str) -> bool) {
         let mut open = self.open();
         let is_kept = |entry: &Entry| entry.question.run != run || is_asked(&entry.question.path);
         open.questions.retain(|_, entry| is_kept(entry));
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+    fn open(&self) -> std::sync::MutexGuard<'_, OpenQuestions> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn question(&self, token: &str) -> Option<PutQuestion> {
+    fn question(&self, token: &str) -> Option<PendingQuestion> {
         let open = self.open();
         let mut questions = open.questions.values();
         let found = questions.find(|entry| entry.token == token);
@@ -179,13 +184,13 @@ impl Pages {
             .layer(DefaultBodyLimit::max(MAX_ANSWER))
             .with_state(self.clone());
         tokio::spawn(async move {
-            // It ends with the process.
+            // The server ends with the process.
             let _ = axum::serve(listener, pages).await;
         });
         Some(authority)
     }
 
-    /// Whether a request is for this server, and was not sent by the page of another one.
+    /// Returns true if a request is for this server and was not sent by another origin.
     fn is_own(&self, headers: &HeaderMap) -> bool {
         let Some(Some(authority)) = self.authority.get() else {
             return false;
@@ -224,7 +229,7 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    // A form that no page has sent names no origin; a browser always does.
+    // A form that no page has submitted has no origin; a browser always sends one.
     if !pages.is_own(&headers) {
         return page(
             StatusCode::FORBIDDEN,
@@ -235,7 +240,7 @@ async fn answer(
         return page(StatusCode::NOT_FOUND, &html::notice(html::GONE));
     };
     let answered = form::read(&question, &body)
-        .and_then(|value| answers.take(&question, AskOutcome::Answer(value), "page"));
+        .and_then(|value| answers.accept(&question, AskOutcome::Answer(value), "page"));
     match answered {
         Ok(()) => {
             pages.keep(&question.run, |path| *path != *question.path);

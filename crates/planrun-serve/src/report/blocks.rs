@@ -1,16 +1,16 @@
-//! What of a reply is shown to people and models, and not read: images, sounds and resources that a server has given.
+//! Extracts the parts of a reply that are displayed instead of read as text: images, audio and resources of servers.
 //!
-//! A plan has them as parts (`{ kind, mime, bytes }`), wherever in its reply it puts them.
+//! Plans contain them as parts (`{ kind, mime, bytes }`) at any position of the reply.
 
 use planrun_lang::value::{Map as Entries, Value};
 use serde_json::{Map, Value as Json};
 
-/// Blocks of one reply.
+/// Maximum number of blocks of one reply.
 const MAX_BLOCKS: usize = 32;
-/// Bytes of all blocks of a reply, as they are sent; a part for which there is no room stays in the reply as it is.
+/// Maximum size of all blocks of a reply as they are sent, in bytes. A part that does not fit stays in the reply.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// A part of a reply that is shown. `data` is base64.
+/// A displayed part of a reply. `data` is base64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
     Image {
@@ -25,13 +25,13 @@ pub enum Block {
         uri: String,
         name: String,
     },
-    /// A resource that is text. It stays in the reply, too, for clients that show no resources.
+    /// A text resource. It also stays in the reply, for clients that do not display resources.
     Text {
         uri: String,
         mime: Option<String>,
         text: String,
     },
-    /// A resource that is no text.
+    /// A binary resource.
     Blob {
         uri: String,
         mime: Option<String>,
@@ -39,8 +39,7 @@ pub enum Block {
     },
 }
 
-/// The blocks of a reply in their order, and the reply as JSON with `block: N`, counted from 1, in the place of the bytes
-/// that block N has.
+/// Returns the reply as JSON and its blocks in order. The bytes of block N are replaced by `block: N`, counted from 1.
 #[must_use]
 pub fn separated(reply: &Value) -> (Json, Vec<Block>) {
     let mut taken = Taken {
@@ -52,7 +51,7 @@ pub fn separated(reply: &Value) -> (Json, Vec<Block>) {
 
 struct Taken {
     blocks: Vec<Block>,
-    /// The bytes for which there is room.
+    /// Number of bytes that still fit.
     left: usize,
 }
 
@@ -90,7 +89,7 @@ impl Taken {
     }
 }
 
-/// A part as a block; nothing where a value is no part, or one that is text.
+/// Converts a part to a block; `None` if the value is not a part or is a text part.
 fn block(part: &Value) -> Option<Block> {
     let text = |name: &str| Some(part.get(name)?.as_str()?.to_owned());
     let data = || match part.get("bytes")? {
@@ -133,7 +132,7 @@ impl Block {
         }
     }
 
-    /// Bytes of what it holds.
+    /// Returns the size of the content, in bytes.
     fn len(&self) -> usize {
         match self {
             Self::Image { data, .. } | Self::Audio { data, .. } | Self::Blob { data, .. } => {

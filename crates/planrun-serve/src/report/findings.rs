@@ -1,4 +1,4 @@
-//! What was found in a plan: a line each, and the corrected line where there is only one way to correct it.
+//! Formats the diagnostics of a plan: one line each, with the corrected line if there is a safe fix.
 
 use std::fmt::Write as _;
 
@@ -8,20 +8,20 @@ use planrun_lang::source::SourceFile;
 
 use crate::tokens::{bytes, cut};
 
-/// How many findings are told.
+/// Maximum number of reported diagnostics.
 const MAX_FINDINGS: usize = 20;
-/// What all of them have at most.
+/// Maximum size of the whole report, in tokens.
 const MAX_TOKENS: usize = 600;
-/// Bytes of one finding, and of a corrected line.
+/// Maximum size of one diagnostic, and of a corrected line, in bytes.
 const FINDING_BYTES: usize = 420;
 const LINE_BYTES: usize = 160;
-/// Bytes of the line that says how many more there are.
+/// Size of the line with the number of further diagnostics, in bytes.
 const MORE_BYTES: usize = 60;
-/// Names that are told of those that would have been right.
+/// Maximum number of listed names that would be valid.
 const MAX_NAMES: usize = 8;
 
-/// What was found in plans that were not run for it, in at most 600 tokens: errors first, 20 findings at most, and how many more
-/// there are.
+/// Reports the diagnostics that prevented plans from running, in at most 600 tokens: errors first, at most 20
+/// diagnostics, and the number of further ones.
 #[must_use]
 pub fn findings(reports: &[FileReport]) -> String {
     let Summary {
@@ -50,22 +50,22 @@ pub fn findings(reports: &[FileReport]) -> String {
         .filter(|report| !report.diagnostics.is_empty())
         .count()
         > 1;
-    let mut told = 0;
+    let mut printed = 0;
     for (report, found) in found.iter().take(MAX_FINDINGS) {
         let line = line(&report.source, found, several);
         if text.len() + line.len() + MORE_BYTES > bytes(MAX_TOKENS) {
             break;
         }
         text.push_str(&line);
-        told += 1;
+        printed += 1;
     }
-    if let Some(more) = found.len().checked_sub(told).filter(|more| *more > 0) {
+    if let Some(more) = found.len().checked_sub(printed).filter(|more| *more > 0) {
         let _ = writeln!(text, "… {more} more; correct these first");
     }
     text
 }
 
-/// `line:col error[code] message; expected …; actual …; fix: …`, and the line as it has to be.
+/// Formats `line:col error[code] message; expected …; actual …; fix: …`, followed by the corrected line.
 fn line(source: &SourceFile, found: &Diagnostic, has_file: bool) -> String {
     let at = source.position(found.span.start);
     let file = if has_file {
@@ -105,14 +105,14 @@ fn line(source: &SourceFile, found: &Diagnostic, has_file: bool) -> String {
     line
 }
 
-/// The first line that a certain fix changes, as it is then.
+/// Returns the first line that a safe fix changes, after the change.
 fn corrected(source: &SourceFile, found: &Diagnostic) -> Option<String> {
     let fix = found.fix.as_ref().filter(|fix| fix.safe)?;
     let first = fix.edits.iter().map(|edit| edit.span.start).min()?;
     let text = fix::apply(source.text(), &fix.edits)?;
-    let mended = SourceFile::new(source.name(), text);
-    let line = mended.line(mended.position(first).line)?;
-    Some(mended.slice(line).to_owned()).filter(|line| !line.trim().is_empty())
+    let fixed = SourceFile::new(source.name(), text);
+    let line = fixed.line(fixed.position(first).line)?;
+    Some(fixed.slice(line).to_owned()).filter(|line| !line.trim().is_empty())
 }
 
 #[cfg(test)]
@@ -136,9 +136,9 @@ mod tests {
                 .available(["food", "bar"])
                 .fix("write `food`", Span::new(14, 17), "food")
         };
-        let told = findings(&[report("plan p() {\nx\n foo }\n", found, 1)]);
+        let text = findings(&[report("plan p() {\nx\n foo }\n", found, 1)]);
         assert_eq!(
-            told,
+            text,
             "Nothing was called. The plan has 1 error:\n\
              3:2 error[unknown-name] there is no `foo`; expected int; actual string; available food, bar; fix: write `food`\n  \
              food }\n"
@@ -159,18 +159,21 @@ mod tests {
             found
         };
         for count in [1, 5, 19, 60, 3000] {
-            let told = findings(&[report(&"y".repeat(5000), found, count)]);
-            assert!(tokens(&told) <= MAX_TOKENS, "{told}");
-            let lines = told.lines().count();
-            assert!(lines > 1 && lines <= MAX_FINDINGS + 2, "{told}");
-            assert!(!told.contains('\u{202e}'));
+            let text = findings(&[report(&"y".repeat(5000), found, count)]);
+            assert!(tokens(&text) <= MAX_TOKENS, "{text}");
+            let lines = text.lines().count();
+            assert!(lines > 1 && lines <= MAX_FINDINGS + 2, "{text}");
+            assert!(!text.contains('\u{202e}'));
             if count > MAX_FINDINGS {
-                let shown = lines - 2;
+                let printed = lines - 2;
                 assert!(
-                    told.ends_with(&format!("… {} more; correct these first\n", count - shown)),
-                    "{told}"
+                    text.ends_with(&format!(
+                        "… {} more; correct these first\n",
+                        count - printed
+                    )),
+                    "{text}"
                 );
-                assert!(!told.contains("note["), "{told}");
+                assert!(!text.contains("note["), "{text}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! JSON without spaces and without characters that nobody sees, and how long it is.
+//! Writes JSON without spaces and invisible characters, and computes its length.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::ser::Formatter;
 use serde_json::{Serializer, Value as Json};
 
-/// Writes hidden characters as escapes, which mean the same.
+/// Writes invisible characters as escapes, which are equivalent.
 struct Visible;
 
 impl Formatter for Visible {
@@ -31,17 +31,17 @@ impl Formatter for Visible {
     }
 }
 
-/// The JSON of a value.
+/// Returns the JSON of a value.
 pub(crate) fn text(value: &impl Serialize) -> String {
     let mut bytes = Vec::new();
-    // A vector takes everything, and what is written here has only texts as keys.
+    // Writing to a vector cannot fail, and only maps with text keys are written here.
     let _ = value.serialize(&mut Serializer::with_formatter(&mut bytes, Visible));
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// How many bytes the JSON of a value has; nothing where these are more than `limit`, which takes no longer the more there are.
+/// Returns the length of a value's JSON in bytes; `None` if it is more than `limit`. The time is bounded by the limit.
 pub(super) fn length(value: &Json, limit: usize) -> Option<usize> {
-    // Brackets, and a comma or colon behind each part but the last one.
+    // Brackets, and a comma or colon after each part except the last.
     let around = |parts: usize| 2 + parts.saturating_sub(1);
     let bytes = match value {
         Json::Null => 4,
@@ -67,9 +67,9 @@ pub(super) fn length(value: &Json, limit: usize) -> Option<usize> {
     at_most(bytes, limit)
 }
 
-/// The same of a text, with its quotes.
+/// Returns the length of a text's JSON with its quotes.
 pub(super) fn text_length(text: &str, limit: usize) -> Option<usize> {
-    // No character is shorter than in the text.
+    // The JSON of a character is never shorter than its UTF-8.
     at_most(text.len() + 2, limit)?;
     at_most(text.chars().map(width).sum::<usize>() + 2, limit)
 }
@@ -78,7 +78,7 @@ fn at_most(bytes: usize, limit: usize) -> Option<usize> {
     (bytes <= limit).then_some(bytes)
 }
 
-/// How many bytes a character has within a text.
+/// Returns the number of bytes of a character within a JSON text.
 pub(super) fn width(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,

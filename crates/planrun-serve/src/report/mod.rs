@@ -1,4 +1,4 @@
-//! What was found in a plan and what became of its run, told in the few words that a model can afford.
+//! Reports diagnostics and outcomes of runs to models, as briefly as possible.
 
 mod blocks;
 mod findings;
@@ -10,9 +10,9 @@ pub use blocks::{Block, separated};
 pub use findings::findings;
 pub(crate) use json::text;
 pub use outcome::{facts, failure, success};
-pub use shorten::{Cut, NoSuchPlace, Part, Shortened, at, shorten};
+pub use shorten::{Cut, Part, PathNotFound, Shortened, at, shorten};
 
-/// What a result has at most where nobody says otherwise, in tokens.
+/// Default maximum size of a result, in tokens.
 pub const DEFAULT_RESULT_TOKENS: usize = 4_000;
-/// What it has at most whatever is asked for.
+/// Maximum size of a result, in tokens, whatever is requested.
 pub const MAX_RESULT_TOKENS: usize = 10_000;

@@ -1,4 +1,4 @@
-//! What a run came to: its reply and how many calls there were, or where it failed and what is left of it in the world.
+//! Formats the outcome of a run: its reply and the number of calls, or the failure and the effects that remain.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -16,17 +16,19 @@ use super::json::text;
 use super::shorten;
 use crate::tokens::cut;
 
-/// Bytes of the message of a failure, of its place, and of each list of steps; all of it has 300 tokens at most.
+/// Maximum size in bytes of a failure's message, of its position, and of each list of steps. The whole report has at
+/// most 300 tokens.
 const MESSAGE_BYTES: usize = 220;
 const PLACE_BYTES: usize = 60;
 const LIST_BYTES: usize = 75;
 
-/// The report of a run that has completed, as JSON: `{run, state, reply, calls: {read, effect}}`, and `cut` where the reply
-/// has more than so many tokens; and what of the reply is shown. Beside the reply and its cuts it has 60 tokens at most.
+/// Returns the report of a completed run as JSON, and the blocks of its reply. The JSON is `{run, state, reply, calls:
+/// {read, effect}}`, with `cut` if the reply was shortened to `max_tokens`. Without the reply and its cuts it has at
+/// most 60 tokens.
 #[must_use]
 pub fn success(outcome: &Outcome, max_tokens: Option<usize>) -> (String, Vec<Block>) {
     let calls = CallSummary::of(&outcome.steps());
-    let reply = outcome.shown_reply().unwrap_or(Value::Null);
+    let reply = outcome.redacted_reply().unwrap_or(Value::Null);
     let (reply, blocks) = separated(&reply);
     let mut fields = Map::new();
     fields.insert("run".to_owned(), outcome.run.as_str().into());
@@ -37,26 +39,29 @@ pub fn success(outcome: &Outcome, max_tokens: Option<usize>) -> (String, Vec<Blo
     (text(&fields), blocks)
 }
 
-/// The report of a run that has ended otherwise, in at most 300 tokens: the facts, and how to go on.
+/// Returns the report of a run that has not completed, in at most 300 tokens: the facts, and how to continue.
 #[must_use]
 pub fn failure(outcome: &Outcome) -> String {
     let (mut report, run) = (facts(outcome), &outcome.run);
     let _ = match outcome.state {
         RunState::Running | RunState::Paused => {
-            writeln!(report, "It goes on once it can: runs(id: \"{run}\") tells.")
+            writeln!(
+                report,
+                "It resumes once it can: runs(id: \"{run}\") shows its state."
+            )
         }
         RunState::Failed | RunState::Cancelled | RunState::Stalled | RunState::Completed => {
             writeln!(
                 report,
-                "Correct the plan and run(plan, base: \"{run}\"): what stays is taken over and not done again."
+                "Correct the plan and run(plan, base: \"{run}\"): what stays is kept and not repeated."
             )
         }
     };
     report
 }
 
-/// Of a run that has ended otherwise: where and why, what was done, what of it was taken back, what is in doubt, and what
-/// stays.
+/// Describes a run that has not completed: the failed step and the reason, what was done, what was undone, what has an
+/// unknown outcome, and what stays.
 #[must_use]
 pub fn facts(outcome: &Outcome) -> String {
     let CallSummary {
@@ -85,25 +90,25 @@ pub fn facts(outcome: &Outcome) -> String {
     }
     if !unknown.is_empty() {
         report.push_str(
-            "First look whether what is unknown has happened: nothing repeats it by itself.\n",
+            "First check whether the unknown effects have happened: they are not repeated automatically.\n",
         );
     }
     report
 }
 
-/// The step that failed, the class and the message of its error, and where that comes from in the plan.
+/// Returns the failed step, the class and message of its error, and the position in the plan.
 fn why(outcome: &Outcome) -> String {
     let Some(error) = outcome.error.as_deref().map(StepError::innermost) else {
         return String::new();
     };
-    let shown = |text: &str, limit: usize| cut(&visible_line(text), limit).into_owned();
+    let visible = |text: &str, limit: usize| cut(&visible_line(text), limit).into_owned();
     let step = match &*error.step {
         "" => String::new(),
-        step => format!(" at {}", shown(step, PLACE_BYTES)),
+        step => format!(" at {}", visible(step, PLACE_BYTES)),
     };
     let place = error.place.as_deref();
-    let place = place.map(|place| format!(" ({})", shown(place, PLACE_BYTES)));
-    let message = shown(&error.message, MESSAGE_BYTES);
+    let place = place.map(|place| format!(" ({})", visible(place, PLACE_BYTES)));
+    let message = visible(&error.message, MESSAGE_BYTES);
     format!(
         "{step}: {}: {message}{}",
         error.class,
@@ -111,7 +116,7 @@ fn why(outcome: &Outcome) -> String {
     )
 }
 
-/// The paths of steps as far as there is room for them, and how many more there are.
+/// Lists the paths of steps that fit, and the number of further ones.
 fn list(paths: &[Arc<str>]) -> String {
     let mut text = String::new();
     for (index, path) in paths.iter().enumerate() {

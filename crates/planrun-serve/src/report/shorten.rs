@@ -1,8 +1,8 @@
-//! Values within a bound: JSON stays JSON, and every place that is shortened is listed.
+//! Shortens values to a size limit. The result is valid JSON, and every shortened position is listed.
 //!
-//! Lists lose their last elements and objects their last fields, texts their middle. What stands beside each other shares
-//! the room: what is small stays whole, and what is large has as much as any other large one. A list is shortened to what
-//! fits, and of its first four elements each has its share, so that one large element does not hide the others.
+//! Lists lose their last elements, objects their last fields, and texts their middle. Siblings share the available
+//! room: small ones stay whole, and large ones get equal shares. A list is shortened to what fits, and its first four
+//! elements share the room, so that one large element does not hide the others.
 
 use std::fmt;
 
@@ -14,50 +14,52 @@ use super::json::{length, text, text_length, width};
 use super::{DEFAULT_RESULT_TOKENS, MAX_RESULT_TOKENS};
 use crate::tokens::bytes;
 
-/// In less, no shortened value can be told.
+/// Minimum limit, in tokens. With less, a shortened value cannot be expressed.
 const MIN_TOKENS: usize = 100;
-/// The elements of a list that share the room for it.
+/// Number of elements of a list that share its room.
 const SHARING: usize = 4;
-/// What stands for the middle of a text.
+/// Replaces the middle of a text.
 const GAP: &str = "…";
-/// What stands around the list of cuts: `,"cut":[]`.
+/// Size in bytes of the text around the list of cuts: `,"cut":[]`.
 const LIST_BYTES: usize = 9;
-/// What stands around the value of a part: `{"value":,"next":,"of":}`, and two numbers.
+/// Size in bytes of the text around the value of a part: `{"value":,"next":,"of":}`, and two numbers.
 const PART_BYTES: usize = 26 + 2 * 20;
-/// What stands around a cut, with the comma in front: `,{"path":"","kept":,"of":}`, and `,"from":` in that of a text.
+/// Size in bytes of the text around a cut with a preceding comma: `,{"path":"","kept":,"of":}`; and of `,"from":` for a
+/// text.
 const CUT_BYTES: usize = 26;
 const FROM_BYTES: usize = 8;
 
-/// A value within a bound.
+/// A value within a size limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shortened {
     pub value: Json,
-    /// Where something was left out, in the order of the value; nothing where it is whole.
+    /// The positions at which something was left out, in the order of the value; empty if the value is whole.
     pub cuts: Vec<Cut>,
 }
 
-/// A place at which something was left out.
+/// A position at which something was left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cut {
     /// A JSON Pointer into the whole value.
     pub path: String,
-    /// How many elements, fields or characters are shown.
+    /// Number of elements, fields or characters that are kept.
     pub kept: usize,
-    /// How many there are.
+    /// Total number of elements, fields or characters.
     pub of: usize,
-    /// The first that is not shown, of a text that has lost its middle; of a part the one that was passed over.
+    /// The index of the first character that is left out, for a text that has lost its middle; in a part, the index of
+    /// a skipped element.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<usize>,
 }
 
-/// A part of a value, and where to go on.
+/// A part of a value, and where to continue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
     pub value: Json,
-    /// Where to go on from; nothing where this is the end.
+    /// The index to continue from; `None` at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<usize>,
-    /// How many elements, fields or characters there are.
+    /// Total number of elements, fields or characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<usize>,
     /// What was left out within the part.
@@ -65,16 +67,17 @@ pub struct Part {
     pub cuts: Vec<Cut>,
 }
 
-/// There is nothing at a path.
+/// The error for a path that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is nothing at `{path}`; {known}")]
-pub struct NoSuchPlace {
+pub struct PathNotFound {
     path: String,
     known: String,
 }
 
-/// The value in at most so many tokens, the list of cuts included: 4,000 where nothing is said, and never more than 10,000 or
-/// less than 100. The same value is shortened in the same way each time, in a time that is linear in its size.
+/// Shortens a value to at most `max_tokens` tokens, including the list of cuts. The default is 4,000; the limit is
+/// clamped to the range from 100 to 10,000. The result is deterministic, and the time is linear in the size of the
+/// value.
 #[must_use]
 pub fn shorten(value: &Json, max_tokens: Option<usize>) -> Shortened {
     let room = bytes(limit(max_tokens));
@@ -86,7 +89,7 @@ pub fn shorten(value: &Json, max_tokens: Option<usize>) -> Shortened {
     }
     let mut cuts = Vec::new();
     let Some(value) = fit(value, "", room - LIST_BYTES, &mut cuts) else {
-        // One number of thousands of digits.
+        // The value is a single number with thousands of digits.
         let of = length(value, usize::MAX).unwrap_or_default();
         cuts.push(Cut::nothing_of("", of));
         return Shortened {
@@ -109,7 +112,7 @@ impl Cut {
 }
 
 impl Shortened {
-    /// The value under a name and, where something was left out, the list of cuts, as fields of a report.
+    /// Adds the value under a name and, if something was left out, the list of cuts to the fields of a report.
     pub(super) fn into_fields(self, name: &str, fields: &mut Map<String, Json>) {
         fields.insert(name.to_owned(), self.value);
         if !self.cuts.is_empty() {
@@ -122,20 +125,21 @@ impl Shortened {
     }
 }
 
-/// What stands at a JSON Pointer, from its element, field or character `from` on, as much as fits into so many tokens, and
-/// where to go on. Elements and fields beyond the first are whole; texts go on without a gap.
+/// Returns the part of a value at a JSON Pointer, starting at its element, field or character `from`, that fits into
+/// `max_tokens` tokens, and where to continue. Elements and fields after the first are whole; texts continue without a
+/// gap.
 ///
 /// # Errors
-/// [`NoSuchPlace`] where nothing stands there.
+/// Returns [`PathNotFound`] if the path does not exist.
 pub fn at(
     value: &Json,
     path: &str,
     from: usize,
     max_tokens: Option<usize>,
-) -> Result<Part, NoSuchPlace> {
+) -> Result<Part, PathNotFound> {
     let found = value
         .pointer(path)
-        .ok_or_else(|| NoSuchPlace::at(value, path))?;
+        .ok_or_else(|| PathNotFound::at(value, path))?;
     let mut part = Part {
         value: Json::Null,
         next: None,
@@ -171,7 +175,7 @@ pub fn at(
     };
     part.of = Some(of);
     if kept == 0 && from < of {
-        // One that cannot be shown at all, such as a number of thousands of digits, is passed over.
+        // An element that does not fit at all, such as a number with thousands of digits, is skipped.
         let from = Some(from);
         part.cuts = vec![Cut {
             from,
@@ -183,15 +187,15 @@ pub fn at(
     Ok(part)
 }
 
-/// The JSON of the part, without characters that nobody sees.
+/// The JSON of the part, with invisible characters escaped.
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text(self))
     }
 }
 
-impl NoSuchPlace {
-    /// The nearest place around that is there, and what it has.
+impl PathNotFound {
+    /// Creates the error with a description of the nearest existing parent of the path.
     fn at(value: &Json, path: &str) -> Self {
         let (mut around, mut found) = (path, None);
         while let (None, Some((outer, _))) = (found, around.rsplit_once('/')) {
@@ -214,11 +218,11 @@ impl NoSuchPlace {
 }
 
 fn limit(max_tokens: Option<usize>) -> usize {
-    let wanted = max_tokens.unwrap_or(DEFAULT_RESULT_TOKENS);
-    wanted.clamp(MIN_TOKENS, MAX_RESULT_TOKENS)
+    let requested = max_tokens.unwrap_or(DEFAULT_RESULT_TOKENS);
+    requested.clamp(MIN_TOKENS, MAX_RESULT_TOKENS)
 }
 
-/// What a cut of a value takes in the list, at most.
+/// Returns the maximum size in bytes of the entry for a cut of this value in the list of cuts.
 fn listed(value: &Json, path: &str) -> usize {
     let path: usize = path.chars().map(width).sum();
     let digits = |count: usize| {
@@ -236,7 +240,7 @@ fn listed(value: &Json, path: &str) -> usize {
         }
 }
 
-/// A value in at most so many bytes, the cuts in it included; nothing where that cannot be.
+/// Shortens a value to at most `room` bytes, including its cuts; returns `None` if that is not possible.
 fn fit(value: &Json, path: &str, room: usize, cuts: &mut Vec<Cut>) -> Option<Json> {
     if length(value, room).is_some() {
         return Some(value.clone());
@@ -250,7 +254,7 @@ fn fit(value: &Json, path: &str, room: usize, cuts: &mut Vec<Cut>) -> Option<Jso
             Some(kept.into())
         }
         Json::Object(fields) => {
-            // Each takes five bytes at least, so that no more of them can be shown.
+            // Each field takes at least five bytes, so no more of them can fit.
             let all: Vec<(&String, &Json)> = fields.iter().take(room).collect();
             let kept = fit_fields(&all, path, room, cuts)?;
             insert(cuts, place, path, (kept.len(), fields.len()));
@@ -260,7 +264,7 @@ fn fit(value: &Json, path: &str, room: usize, cuts: &mut Vec<Cut>) -> Option<Jso
     }
 }
 
-/// Lists a cut before those within it, where something was left out.
+/// Inserts the cut of a value before those within it, if something was left out.
 fn insert(cuts: &mut Vec<Cut>, place: usize, path: &str, (kept, of): (usize, usize)) {
     if kept < of {
         let path = path.to_owned();
@@ -277,7 +281,7 @@ fn insert(cuts: &mut Vec<Cut>, place: usize, path: &str, (kept, of): (usize, usi
     }
 }
 
-/// A text without its middle, beside its cut.
+/// Returns a text without its middle, and adds its cut.
 fn fit_text(text: &str, path: &str, room: usize, cuts: &mut Vec<Cut>) -> Option<Json> {
     let room = room.checked_sub(GAP.len() + 2)?;
     let begin = head(text.chars(), room.div_ceil(2) + 2);
@@ -286,17 +290,17 @@ fn fit_text(text: &str, path: &str, room: usize, cuts: &mut Vec<Cut>) -> Option<
         .chars()
         .rev()
         .collect();
-    let shown = begin.chars().count();
+    let kept = begin.chars().count();
     cuts.push(Cut {
         path: path.to_owned(),
-        kept: shown + end.chars().count(),
+        kept: kept + end.chars().count(),
         of: text.chars().count(),
-        from: Some(shown),
+        from: Some(kept),
     });
     Some(format!("{begin}{GAP}{end}").into())
 }
 
-/// The first characters that fit into so many bytes, with the quotes around them.
+/// Returns the first characters that fit into `room` bytes with quotes around them.
 fn head(characters: impl Iterator<Item = char>, room: usize) -> String {
     let mut used = 2;
     let fits = |character: &char| {
@@ -306,13 +310,13 @@ fn head(characters: impl Iterator<Item = char>, room: usize) -> String {
     characters.take_while(fits).collect()
 }
 
-/// One of those that share room.
+/// A value that shares room with its siblings.
 struct Share {
-    /// What stands around it: its name, its comma.
+    /// Size in bytes of the text around it: its name and a comma.
     around: usize,
-    /// What it takes at least.
+    /// Its minimum size, in bytes.
     least: usize,
-    /// What it takes when it is whole, as far as that matters.
+    /// Its whole size in bytes, or more than the room if it is larger than that.
     whole: usize,
 }
 
@@ -320,7 +324,7 @@ impl Share {
     fn new(value: &Json, path: &str, around: usize, room: usize) -> Self {
         let whole = length(value, room).unwrap_or(room + 1);
         let least = match value {
-            // What is empty is whole.
+            // An empty value is whole.
             Json::String(_) => listed(value, path) + 2 + GAP.len(),
             Json::Array(_) | Json::Object(_) => listed(value, path) + 2,
             Json::Null | Json::Bool(_) | Json::Number(_) => whole,
@@ -333,7 +337,7 @@ impl Share {
     }
 }
 
-/// How many of them can be shown, the first ones, and up to which size: what is smaller is whole.
+/// Returns the number of values that fit, counted from the first, and the level up to which values stay whole.
 fn level(shares: &[Share], room: usize) -> (usize, usize) {
     let mut left = room;
     let fits = |share: &&Share| match left.checked_sub(share.around + share.least) {
@@ -344,9 +348,9 @@ fn level(shares: &[Share], room: usize) -> (usize, usize) {
         None => false,
     };
     let count = shares.iter().take_while(fits).count();
-    let shown = shares.get(..count).unwrap_or_default();
+    let displayed = shares.get(..count).unwrap_or_default();
     let taken = |level: usize| -> usize {
-        let each = shown
+        let each = displayed
             .iter()
             .map(|share| share.around + level.clamp(share.least, share.whole));
         each.sum()
@@ -363,7 +367,7 @@ fn level(shares: &[Share], room: usize) -> (usize, usize) {
     (count, low)
 }
 
-/// The fields that fit, the first ones.
+/// Returns the first fields that fit.
 fn fit_fields(
     fields: &[(&String, &Json)],
     path: &str,
@@ -391,7 +395,7 @@ fn fit_fields(
     Some(kept)
 }
 
-/// The elements that fit, the first ones; the number of the first is told with the path.
+/// Returns the first elements that fit. The path comes with the index of the first element.
 fn fit_list(
     elements: &[Json],
     (path, first): (&str, usize),
@@ -427,7 +431,7 @@ fn fit_list(
     Some(kept)
 }
 
-/// A name as a part of a JSON Pointer.
+/// Escapes a name for a JSON Pointer.
 fn pointed(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
@@ -441,7 +445,7 @@ mod tests {
     use super::*;
     use crate::tokens::tokens;
 
-    /// Values of every kind, some of them large, deep, or with characters that are written as escapes.
+    /// Values of every kind, some of them large, deeply nested, or with characters that are escaped.
     fn values() -> impl Strategy<Value = Json> {
         let words = prop_oneof![
             "[a-z]{0,12}",
@@ -466,8 +470,8 @@ mod tests {
         })
     }
 
-    /// What a report of the value takes beside its name.
-    fn told(shortened: &Shortened) -> String {
+    /// Returns the JSON of the value in a report, without its name.
+    fn rendered(shortened: &Shortened) -> String {
         let mut fields = Map::new();
         shortened.clone().into_fields("", &mut fields);
         let text = text(&fields);
@@ -478,51 +482,58 @@ mod tests {
             .to_owned()
     }
 
-    /// Holds a value against the one that it was made of, and gives how many cuts it has met.
-    fn compare(whole: &Json, shown: &Json, path: &str, cuts: &[Cut]) -> usize {
+    /// Compares a shortened value with the whole one, and returns the number of cuts that it has met.
+    fn compare(whole: &Json, kept_value: &Json, path: &str, cuts: &[Cut]) -> usize {
         let listed: Vec<&Cut> = cuts.iter().filter(|cut| cut.path == path).collect();
         assert!(listed.len() <= 1, "{path} is listed twice");
         let of = listed.first().map(|cut| (cut.kept, cut.of, cut.from));
-        let inner = |name: &str, whole: &Json, shown: &Json| {
-            compare(whole, shown, &format!("{path}/{}", pointed(name)), cuts)
+        let inner = |name: &str, whole: &Json, kept_value: &Json| {
+            compare(
+                whole,
+                kept_value,
+                &format!("{path}/{}", pointed(name)),
+                cuts,
+            )
         };
-        let inside: usize = match (whole, shown) {
-            (Json::Array(whole), Json::Array(shown)) => {
+        let inside: usize = match (whole, kept_value) {
+            (Json::Array(whole), Json::Array(kept_value)) => {
                 assert_eq!(
                     of.map_or((whole.len(), whole.len()), |of| (of.0, of.1)),
-                    (shown.len(), whole.len())
+                    (kept_value.len(), whole.len())
                 );
-                let pairs = whole.iter().zip(shown).enumerate();
+                let pairs = whole.iter().zip(kept_value).enumerate();
                 pairs
-                    .map(|(index, (whole, shown))| inner(&index.to_string(), whole, shown))
+                    .map(|(index, (whole, kept_value))| {
+                        inner(&index.to_string(), whole, kept_value)
+                    })
                     .sum()
             }
-            (Json::Object(whole), Json::Object(shown)) => {
+            (Json::Object(whole), Json::Object(kept_value)) => {
                 assert_eq!(
                     of.map_or((whole.len(), whole.len()), |of| (of.0, of.1)),
-                    (shown.len(), whole.len())
+                    (kept_value.len(), whole.len())
                 );
-                let pairs = whole.iter().zip(shown);
+                let pairs = whole.iter().zip(kept_value);
                 let same =
-                    |((name, whole), (other, shown)): ((&String, &Json), (&String, &Json))| {
+                    |((name, whole), (other, kept_value)): ((&String, &Json), (&String, &Json))| {
                         assert_eq!(name, other);
-                        inner(name, whole, shown)
+                        inner(name, whole, kept_value)
                     };
                 pairs.map(same).sum()
             }
-            (Json::String(whole), Json::String(shown)) if of.is_some() => {
+            (Json::String(whole), Json::String(kept_value)) if of.is_some() => {
                 let (kept, all, from) = of.unwrap();
                 let from = from.unwrap();
-                let (whole, shown): (Vec<char>, Vec<char>) =
-                    (whole.chars().collect(), shown.chars().collect());
-                assert_eq!((all, kept + 1), (whole.len(), shown.len()));
+                let (whole, kept_value): (Vec<char>, Vec<char>) =
+                    (whole.chars().collect(), kept_value.chars().collect());
+                assert_eq!((all, kept + 1), (whole.len(), kept_value.len()));
                 assert!(kept < all);
-                assert_eq!(shown[..from], whole[..from]);
-                assert_eq!(shown[from + 1..], whole[all - (kept - from)..]);
+                assert_eq!(kept_value[..from], whole[..from]);
+                assert_eq!(kept_value[from + 1..], whole[all - (kept - from)..]);
                 0
             }
-            (whole, shown) => {
-                assert_eq!((whole, of), (shown, None), "{path}");
+            (whole, kept_value) => {
+                assert_eq!((whole, of), (kept_value, None), "{path}");
                 0
             }
         };
@@ -534,9 +545,9 @@ mod tests {
         fn what_is_shown_is_within_the_bound_and_every_cut_is_listed(value in values(), max in 0..3000_usize) {
             let shortened = shorten(&value, Some(max));
             prop_assert_eq!(&shortened, &shorten(&value, Some(max)));
-            let told = told(&shortened);
-            prop_assert!(tokens(&told) <= max.max(MIN_TOKENS), "{} of {max}: {told}", tokens(&told));
-            let reply = format!("{{\"\":{told}}}");
+            let rendered = rendered(&shortened);
+            prop_assert!(tokens(&rendered) <= max.max(MIN_TOKENS), "{} of {max}: {rendered}", tokens(&rendered));
+            let reply = format!("{{\"\":{rendered}}}");
             let read: Json = serde_json::from_str(&reply).unwrap();
             prop_assert_eq!(&read[""], &shortened.value);
             if length(&value, bytes(limit(Some(max)))).is_some() {
@@ -567,8 +578,8 @@ mod tests {
                 }
             }
             if let Json::String(whole) = &value {
-                let shown: String = parts.iter().map(|part| part.value.as_str().unwrap()).collect();
-                prop_assert_eq!(&shown, whole);
+                let joined: String = parts.iter().map(|part| part.value.as_str().unwrap()).collect();
+                prop_assert_eq!(&joined, whole);
             }
         }
     }
@@ -578,17 +589,17 @@ mod tests {
         let ticket =
             |id: usize| json!({ "id": id, "title": "A printer", "body": "x".repeat(id * 900) });
         let value = json!({ "total": 40, "tickets": (0..40).map(ticket).collect::<Vec<_>>(), "next": null });
-        let shown = shorten(&value, Some(500));
+        let shortened = shorten(&value, Some(500));
         assert_eq!(
-            (&shown.value["total"], &shown.value["next"]),
+            (&shortened.value["total"], &shortened.value["next"]),
             (&json!(40), &Json::Null)
         );
-        let tickets = shown.value["tickets"].as_array().unwrap();
+        let tickets = shortened.value["tickets"].as_array().unwrap();
         assert_eq!(
             (tickets.len(), &tickets[3]["title"]),
             (4, &json!("A printer"))
         );
-        let paths: Vec<&str> = shown.cuts.iter().map(|cut| cut.path.as_str()).collect();
+        let paths: Vec<&str> = shortened.cuts.iter().map(|cut| cut.path.as_str()).collect();
         assert_eq!(
             paths,
             [
@@ -598,8 +609,8 @@ mod tests {
                 "/tickets/3/body"
             ]
         );
-        assert_eq!((shown.cuts[0].kept, shown.cuts[0].of), (4, 40));
-        let used = tokens(&told(&shown));
+        assert_eq!((shortened.cuts[0].kept, shortened.cuts[0].of), (4, 40));
+        let used = tokens(&rendered(&shortened));
         assert!((350..=500).contains(&used), "{used} tokens");
     }
 

@@ -1,4 +1,4 @@
-//! Permissions: what `allow` lists that nothing in it allowed before, and the other way round.
+//! Permissions: patterns that `allow` gained or lost between the two versions.
 
 use std::path::Path;
 
@@ -10,19 +10,19 @@ use reqwest::Url;
 
 use super::{Finding, Pair, Side, kind};
 
-/// What stands for a pattern of files: what it names, and what may lie below that.
+/// Paths that are tested for a file pattern, relative to it: the path itself and paths below it.
 const BELOW: [&str; 3] = ["", "/one", "/one/more"];
 
 pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     let grant = |side: Side<'_>| side.plan.allow.clone().unwrap_or_default();
     let (was, is) = (grant(pair.then), grant(pair.now));
-    for (setting, pattern) in beyond(&is, &was) {
+    for (setting, pattern) in patterns_not_in(&is, &was) {
         let places = (
             allow(pair.then),
             entry(pair.now, pattern).or_else(|| allow(pair.now)),
         );
         let message =
-            format!("`allow` lists {setting}: \"{pattern}\", which nothing in it allowed");
+            format!("`allow` now lists {setting}: \"{pattern}\", which was not allowed before");
         found.push(pair.finding(
             &kind::PERMISSION_ADDED,
             format!("{setting}: {pattern}"),
@@ -30,12 +30,12 @@ pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
             places,
         ));
     }
-    for (setting, pattern) in beyond(&was, &is) {
+    for (setting, pattern) in patterns_not_in(&was, &is) {
         let places = (
             entry(pair.then, pattern).or_else(|| allow(pair.then)),
             allow(pair.now),
         );
-        let message = format!("`allow` does not allow {setting}: \"{pattern}\" any more");
+        let message = format!("`allow` no longer allows {setting}: \"{pattern}\"");
         found.push(pair.finding(
             &kind::PERMISSION_REMOVED,
             format!("{setting}: {pattern}"),
@@ -45,8 +45,8 @@ pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     }
 }
 
-/// What a grant lists that the other one does not allow.
-fn beyond<'a>(grant: &'a Grant, other: &'a Grant) -> Vec<(&'static str, &'a str)> {
+/// Returns the patterns of a grant that the other grant does not allow, each with its setting.
+fn patterns_not_in<'a>(grant: &'a Grant, other: &'a Grant) -> Vec<(&'static str, &'a str)> {
     let mut found = Vec::new();
     for (setting, own, others) in [
         ("tools", &grant.tools, &other.tools),
@@ -73,7 +73,7 @@ fn beyond<'a>(grant: &'a Grant, other: &'a Grant) -> Vec<(&'static str, &'a str)
     found
 }
 
-/// The tools or the agents that a grant lets be called: all where it has no list.
+/// Returns the tools or agents that a grant allows to be called; all of them if it has no list.
 fn listed(list: Option<&Vec<String>>) -> Vec<&str> {
     match list {
         Some(list) => list.iter().map(String::as_str).collect(),
@@ -88,16 +88,16 @@ fn covers_calls(outer: &str, inner: &str) -> bool {
         || namespace.is_some_and(|name| inner.split_once('.').is_some_and(|(own, _)| own == name))
 }
 
-/// Whether one pattern is known to allow all that another one does. A pattern with wild cards is covered by an equal one,
-/// by one that allows everything, and by the folder that it stays in.
+/// Returns true if everything that `inner` allows is known to be allowed by `outer`. A pattern with wildcards is
+/// covered by an equal pattern, by one that allows everything, and by the folder that contains all its matches.
 fn covers(setting: &'static str, outer: &str, inner: &str) -> bool {
-    let outer_only = only(setting, outer);
+    let outer_only = grant_of(setting, outer);
     let (root, host) = (Path::new("/"), MemoryHost::default());
     let Ok(permissions) = Permissions::new(&outer_only, root, &host) else {
         return false;
     };
     if setting == "net" {
-        // Addresses of a network need naming: no pattern of names covers them.
+        // IP addresses must be listed explicitly: no pattern of host names covers them.
         let names = inner.contains(|one: char| one.is_ascii_alphabetic()) || inner == "*";
         return (outer == "*" && names && !inner.starts_with('['))
             || addresses(inner)
@@ -116,7 +116,7 @@ fn covers(setting: &'static str, outer: &str, inner: &str) -> bool {
                 .take_while(|part| !is_wild(part))
                 .collect::<Vec<_>>()
                 .join("/");
-            // A folder with wild cards in it stands for itself only where the outer one has none.
+            // The folder before the first wildcard represents `inner` only if `outer` has no wildcards itself.
             let known = plain == inner || !is_wild(outer) || outer == "**";
             let paths = BELOW
                 .iter()
@@ -125,7 +125,7 @@ fn covers(setting: &'static str, outer: &str, inner: &str) -> bool {
                 "write" => permissions.write(path, inner).is_ok(),
                 _ => permissions.read(path, inner).is_ok(),
             };
-            // `..` may lead anywhere once it is resolved.
+            // The target of `..` is unknown until the path is resolved.
             known
                 && !inner.split('/').any(|part| part == "..")
                 && paths.into_iter().all(|path| allows(&path))
@@ -133,8 +133,8 @@ fn covers(setting: &'static str, outer: &str, inner: &str) -> bool {
     }
 }
 
-/// A grant of one pattern.
-fn only(setting: &str, pattern: &str) -> Grant {
+/// Returns a grant of a single pattern.
+fn grant_of(setting: &str, pattern: &str) -> Grant {
     let mut grant = Grant::default();
     let patterns = match setting {
         "net" => &mut grant.net,
@@ -147,7 +147,7 @@ fn only(setting: &str, pattern: &str) -> Grant {
     grant
 }
 
-/// The addresses that stand for a pattern of hosts without wild cards in its name; `None` for others.
+/// Returns sample URLs for a pattern of hosts; `None` if its host name has wildcards.
 fn addresses(pattern: &str) -> Option<Vec<Url>> {
     let behind = pattern.rfind(']').map_or(0, |at| at + 1);
     let colon = pattern.get(behind..)?.rfind(':').map(|at| behind + at);
@@ -160,7 +160,7 @@ fn addresses(pattern: &str) -> Option<Vec<Url>> {
     }
     let urls = match port {
         None => vec![format!("http://{host}/"), format!("https://{host}/")],
-        // The usual port of a scheme, the other one's, and one that is nobody's.
+        // The default port of each scheme, and one that is the default of neither.
         Some("*") => ["80", "443", "49151"]
             .map(|port| format!("http://{host}:{port}/"))
             .into(),
@@ -169,7 +169,7 @@ fn addresses(pattern: &str) -> Option<Vec<Url>> {
     urls.iter().map(|url| Url::parse(url).ok()).collect()
 }
 
-/// Where `allow` stands.
+/// Returns the span of the settings of `allow`.
 fn allow(side: Side<'_>) -> Option<Span> {
     settings(side).map(|settings| settings.span)
 }
@@ -184,7 +184,7 @@ fn settings(side: Side<'_>) -> Option<&ast::Expr> {
     })
 }
 
-/// Where a pattern is written in it.
+/// Returns the span of a pattern inside `allow`.
 fn entry(side: Side<'_>, pattern: &str) -> Option<Span> {
     let settings = settings(side)?;
     let start = settings.span.start as usize;

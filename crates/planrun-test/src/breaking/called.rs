@@ -1,10 +1,10 @@
-//! Effects, tools and failures: which tools are called, what their contracts say, and how the plan may fail for that.
+//! Effects, tools and failures: which tools are called, their contracts, and the errors with which the plan may fail.
 
 use planrun_lang::source::Span;
 use planrun_lang::types::{Effect, Field, Rest, Signature, Type};
 
 use super::difference::{Difference, differences};
-use super::survey::{Called, Survey};
+use super::survey::{COMPUTED_ROLE, Called, Survey};
 use super::{Finding, Pair, kind};
 
 pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
@@ -30,7 +30,7 @@ pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut 
             &kind::CALL_REMOVED
         };
         let message = format!(
-            "`{path}`, whose class is {}, is not called any more",
+            "`{path}`, whose effect class is {}, is no longer called",
             was.effect
         );
         found.push(pair.finding(kind, path, message, (Some(was.span), None)));
@@ -38,7 +38,7 @@ pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut 
     failures(pair, then, now, found);
 }
 
-/// The class of the plan as a whole.
+/// Reports a change of the effect class of the whole plan.
 fn plan_class(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     let (was, is) = (pair.then.plan.does.effect, pair.now.plan.does.effect);
     if was == is {
@@ -53,25 +53,22 @@ fn plan_class(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     found.push(pair.finding(
         kind,
         &**name,
-        format!("the class of `{name}` was {was} and is {is}"),
+        format!("the effect class of `{name}` changed from {was} to {is}"),
         (None, None),
     ));
 }
 
-/// A tool that was not called.
+/// Reports a tool that the old version does not call.
 fn added(pair: &Pair<'_>, path: &str, is: &Called, found: &mut Vec<Finding>) {
-    let (kind, why) = match (is.effect, is.unconfirmed) {
+    let (kind, change_text) = match (is.effect, is.unconfirmed) {
         (Effect::Irreversible, Some(_)) => (
             &kind::IRREVERSIBLE_UNCONFIRMED,
-            "nobody is asked before it is called",
+            "is now called without confirmation",
         ),
-        (effect, _) if effect.is_read_only() => (&kind::TOOL_ADDED, "it is called"),
-        (_, _) => (&kind::CALL_ADDED, "it is called"),
+        (effect, _) if effect.is_read_only() => (&kind::TOOL_ADDED, "is now called"),
+        (_, _) => (&kind::CALL_ADDED, "is now called"),
     };
-    let message = format!(
-        "`{path}` was not called; {why}, and its class is {}",
-        is.effect
-    );
+    let message = format!("`{path}` {change_text}; its effect class is {}", is.effect);
     found.push(pair.finding(
         kind,
         path,
@@ -80,7 +77,7 @@ fn added(pair: &Pair<'_>, path: &str, is: &Called, found: &mut Vec<Finding>) {
     ));
 }
 
-/// The class of its calls.
+/// Reports a change of the effect class of the calls of a tool.
 fn class(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut Vec<Finding>) {
     if was.effect == is.effect {
         return;
@@ -91,29 +88,28 @@ fn class(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut Vec
         &kind::TOOL_EFFECT_LOWERED
     };
     let message = format!(
-        "the class of `{path}` was {} and is {}",
+        "the effect class of `{path}` changed from {} to {}",
         was.effect, is.effect
     );
     found.push(pair.finding(kind, path, message, (Some(was.span), Some(is.span))));
 }
 
-/// Whether somebody is asked before it is called, and who.
+/// Reports a change of who has to confirm the calls of a tool.
 fn gates(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut Vec<Finding>) {
     let (kind, message, now) = match (was.unconfirmed, is.unconfirmed) {
         (None, Some(span)) if is.effect == Effect::Irreversible => {
-            let message = format!(
-                "`{path}` cannot be taken back, and nobody is asked any more before it is called"
-            );
+            let message =
+                format!("`{path}` cannot be undone and is now called without confirmation");
             (&kind::IRREVERSIBLE_UNCONFIRMED, message, span)
         }
         (None, Some(span)) => (
             &kind::CONFIRM_REMOVED,
-            format!("nobody is asked any more before `{path}` is called"),
+            format!("`{path}` is now called without confirmation"),
             span,
         ),
         (Some(_), None) => (
             &kind::CONFIRM_ADDED,
-            format!("somebody is asked before `{path}` is called, and was not"),
+            format!("`{path}` now needs a confirmation before it is called"),
             is.span,
         ),
         (None, None) | (Some(_), Some(_)) if was.roles == is.roles => return,
@@ -121,14 +117,14 @@ fn gates(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut Vec
             let describe = |called: &Called| match called
                 .roles
                 .iter()
-                .map(|role| who(role))
+                .map(|role| describe_role(role))
                 .collect::<Vec<_>>()
             {
-                roles if roles.is_empty() => "nobody".to_owned(),
+                roles if roles.is_empty() => "no one".to_owned(),
                 roles => roles.join(" and "),
             };
             let message = format!(
-                "before `{path}` {} had to agree, and now {}",
+                "the approver of `{path}` changed from {} to {}",
                 describe(was),
                 describe(is)
             );
@@ -138,16 +134,16 @@ fn gates(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut Vec
     found.push(pair.finding(kind, path, message, (Some(was.span), Some(now))));
 }
 
-/// A role in a sentence.
-pub(super) fn who(role: &str) -> String {
-    if role.is_empty() {
-        "anybody".to_owned()
-    } else {
-        format!("`{role}`")
+/// Formats a role for a message.
+pub(super) fn describe_role(role: &str) -> String {
+    match role {
+        "" => "anyone".to_owned(),
+        COMPUTED_ROLE => COMPUTED_ROLE.to_owned(),
+        _ => format!("`{role}`"),
     }
 }
 
-/// What it takes and gives.
+/// Reports changes of the arguments and the result of a tool.
 fn contract(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut Vec<Finding>) {
     let places: (Option<Span>, Option<Span>) = (Some(was.span), Some(is.span));
     let mut note = |kind, what: &str, difference: &Difference, change: String| {
@@ -160,7 +156,7 @@ fn contract(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut 
         found.push(pair.finding(kind, path, format!("{of} of `{path}` {change}"), places));
     };
     for difference in differences(&arguments(&was.signature), &arguments(&is.signature), "") {
-        let kind = difference.change.weighed(
+        let kind = difference.change.select_kind(
             &kind::TOOL_ARGUMENTS_NARROWED,
             &kind::TOOL_ARGUMENTS_WIDENED,
         );
@@ -171,7 +167,7 @@ fn contract(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut 
         &is.signature.returns.opened(),
         "",
     ) {
-        let widened = difference.change.surprises();
+        let widened = difference.change.may_break_readers();
         let kind = if widened {
             &kind::TOOL_RESULT_WIDENED
         } else {
@@ -181,12 +177,12 @@ fn contract(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut 
             kind,
             "result",
             &difference,
-            difference.change.describe_to_readers(),
+            difference.change.describe_for_readers(),
         );
     }
 }
 
-/// All arguments as one object.
+/// Returns all arguments as one object type.
 fn arguments(signature: &Signature) -> Type {
     let field = |parameter: &planrun_lang::types::Parameter| Field {
         name: parameter.name.clone(),
@@ -201,14 +197,14 @@ fn arguments(signature: &Signature) -> Type {
     Type::object(signature.parameters.iter().map(field).collect(), rest)
 }
 
-/// The classes that it fails with.
+/// Reports the error classes that were added or removed.
 fn failures(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
     for (name, (_, span)) in now
         .errors
         .iter()
         .filter(|(name, _)| !then.errors.contains_key(*name))
     {
-        let message = format!("the plan may fail with `{name}`, and could not");
+        let message = format!("the plan may now fail with `{name}`");
         found.push(pair.finding(&kind::ERROR_ADDED, name, message, (None, Some(*span))));
     }
     for (name, (_, span)) in then
@@ -216,7 +212,7 @@ fn failures(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Findin
         .iter()
         .filter(|(name, _)| !now.errors.contains_key(*name))
     {
-        let message = format!("the plan does not fail with `{name}` any more");
+        let message = format!("the plan no longer fails with `{name}`");
         found.push(pair.finding(&kind::ERROR_REMOVED, name, message, (Some(*span), None)));
     }
 }

@@ -1,4 +1,4 @@
-//! How one type differs from another, place by place: objects and lists are looked into, the rest is held against the fit.
+//! Differences between two types, by path: descends into objects and lists, and compares everything else with `fit`.
 
 use std::sync::Arc;
 
@@ -6,41 +6,41 @@ use planrun_lang::types::{Field, ObjectType, Rest, Type, fit};
 
 use super::Kind;
 
-/// One place at which two types differ.
+/// One path at which two types differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// From the whole on: `customer.emails[].kind`; empty for the whole.
+    /// The path from the root of the type, such as `customer.emails[].kind`; empty for the whole type.
     pub path: String,
     pub change: Change,
 }
 
-/// What became of that place.
+/// How the type at a path changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// Every value of now was one of then.
+    /// Every value of the new type is a value of the old one.
     Narrowed(Types),
-    /// Every value of then is one of now.
+    /// Every value of the old type is a value of the new one.
     Widened(Types),
-    /// Neither is known.
+    /// Neither type contains the other.
     Changed(Types),
     Removed,
     Added {
         required: bool,
     },
-    /// A field that need not be there must be.
+    /// An optional field became required.
     Required,
-    /// A field that must be there need not be.
+    /// A required field became optional.
     Optional,
 }
 
-/// Both types, as a plan writes them.
+/// Both types, in plan syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Types {
     pub was: String,
     pub is: String,
 }
 
-/// Every place at which `is` differs from `was`. None where every value of each is one of the other.
+/// Returns every path at which `is` differs from `was`; empty if every value of each type is a value of the other.
 pub(super) fn differences(was: &Type, is: &Type, path: &str) -> Vec<Difference> {
     let mut found = Vec::new();
     walk(was, is, path, &mut found);
@@ -48,38 +48,42 @@ pub(super) fn differences(was: &Type, is: &Type, path: &str) -> Vec<Difference> 
 }
 
 impl Change {
-    /// What happened, to be read behind what it happened to, for those who give values of the type.
+    /// Describes the change to providers of values of the type. The text follows the name of the part in a sentence.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Narrowed(Types { was, is })
             | Self::Widened(Types { was, is })
             | Self::Changed(Types { was, is }) => {
-                format!("was `{was}` and is `{is}`")
+                format!("changed from `{was}` to `{is}`")
             }
-            Self::Removed => "is gone".to_owned(),
-            Self::Added { required: true } => "is new and must be there".to_owned(),
-            Self::Added { required: false } => "is new and may be left out".to_owned(),
-            Self::Required => "could be left out and must be there".to_owned(),
-            Self::Optional => "had to be there and may be left out".to_owned(),
+            Self::Removed => "was removed".to_owned(),
+            Self::Added { required: true } => "was added and is required".to_owned(),
+            Self::Added { required: false } => "was added and is optional".to_owned(),
+            Self::Required => "was optional and is now required".to_owned(),
+            Self::Optional => "was required and is now optional".to_owned(),
         }
     }
 
-    /// The same for those who read values of the type.
-    pub(super) fn describe_to_readers(&self) -> String {
+    /// Describes the change to readers of values of the type.
+    pub(super) fn describe_for_readers(&self) -> String {
         let words = match self {
             Self::Narrowed(_) | Self::Widened(_) | Self::Changed(_) | Self::Removed => {
                 return self.describe();
             }
-            Self::Added { required: true } => "is new",
-            Self::Added { required: false } => "is new and may be absent",
-            Self::Required => "could be absent and is always there",
-            Self::Optional => "was always there and may be absent",
+            Self::Added { required: true } => "was added",
+            Self::Added { required: false } => "was added and may be absent",
+            Self::Required => "could be absent and is now always present",
+            Self::Optional => "was always present and may now be absent",
         };
         words.to_owned()
     }
 
-    /// One kind where values may be refused that were fine where they are given, else the other.
-    pub(super) fn weighed(&self, refuses: &'static Kind, takes: &'static Kind) -> &'static Kind {
+    /// Returns `refuses` if values that providers could pass before may now be refused, else `takes`.
+    pub(super) fn select_kind(
+        &self,
+        refuses: &'static Kind,
+        takes: &'static Kind,
+    ) -> &'static Kind {
         match self {
             Self::Narrowed(_)
             | Self::Changed(_)
@@ -90,8 +94,9 @@ impl Change {
         }
     }
 
-    /// Whether who reads the values may find what could not be before. A further field harms nobody: fields are read by name.
-    pub(super) fn surprises(&self) -> bool {
+    /// Returns true if readers may see values that were impossible before. An additional field does not count,
+    /// because fields are read by name.
+    pub(super) fn may_break_readers(&self) -> bool {
         match self {
             Self::Widened(_) | Self::Changed(_) | Self::Removed | Self::Optional => true,
             Self::Narrowed(_) | Self::Required | Self::Added { .. } => false,
@@ -171,7 +176,8 @@ fn fields(was: &Arc<ObjectType>, is: &Arc<ObjectType>, path: &str, found: &mut V
     }
 }
 
-/// What a field holds where it is there: a null stands for its absence where either version lets it be absent.
+/// Returns the type of a field when it is present. If the field is optional in either version, null counts as
+/// absence.
 fn value(field: &Field, other: &Field) -> Type {
     if field.required && other.required {
         field.ty.clone()
@@ -180,7 +186,7 @@ fn value(field: &Field, other: &Field) -> Type {
     }
 }
 
-/// The verdict of the fit in both directions.
+/// Compares two types with `fit` in both directions.
 fn leaf(was: &Type, is: &Type) -> Option<Change> {
     let types = || Types {
         was: was.to_string(),
@@ -194,7 +200,7 @@ fn leaf(was: &Type, is: &Type) -> Option<Change> {
     }
 }
 
-/// The path of a part.
+/// Returns the path of a part.
 pub(super) fn below(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()
@@ -242,9 +248,9 @@ mod tests {
         assert_eq!(
             words(&was, &is),
             [
-                "x[].b is gone",
-                "x[].c is new and may be left out",
-                "x[].a was `int` and is `double`"
+                "x[].b was removed",
+                "x[].c was added and is optional",
+                "x[].a changed from `int` to `double`"
             ]
         );
     }
@@ -253,10 +259,7 @@ mod tests {
     fn a_null_and_an_absent_field_are_one() {
         let was = object([("a", Type::Int.optional(), true)], Rest::Closed);
         let is = object([("a", Type::Int, false)], Rest::Closed);
-        assert_eq!(
-            words(&was, &is),
-            ["x.a had to be there and may be left out"]
-        );
+        assert_eq!(words(&was, &is), ["x.a was required and is now optional"]);
     }
 
     #[test]
@@ -322,22 +325,22 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Nothing is passed over: where no place refuses or surprises, the fit knows nothing against the whole.
+        /// No difference is missed: if no path refuses values or may break readers, the types as a whole fit.
         #[test]
         fn what_is_not_told_fits(was in types(), is in types()) {
             let found = differences(&was, &is, "");
             let (refuses, takes) = (&crate::breaking::kind::INPUT_NARROWED, &crate::breaking::kind::INPUT_WIDENED);
-            if found.iter().all(|found| !found.change.weighed(refuses, takes).is_breaking()) {
+            if found.iter().all(|found| !found.change.select_kind(refuses, takes).is_breaking()) {
                 prop_assert!(fit(&was, &is).fits(), "{was} into {is}: {found:?}");
             }
             let (was, is) = (was.opened(), is.opened());
             let found = differences(&was, &is, "");
-            if found.iter().all(|found| !found.change.surprises()) {
+            if found.iter().all(|found| !found.change.may_break_readers()) {
                 prop_assert!(fit(&is, &was).fits(), "{is} into {was}: {found:?}");
             }
         }
 
-        /// What is seen one way is seen the other way, at the same places.
+        /// Exchanging the types gives differences at the same paths.
         #[test]
         fn no_difference_is_lost_under_exchange(was in types(), is in types()) {
             let places = |was: &Type, is: &Type| {

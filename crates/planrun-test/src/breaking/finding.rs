@@ -1,4 +1,4 @@
-//! One change: its kind, what it is about, and where it stands.
+//! One change: its kind, its subject and its spans in both versions.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use super::kind;
 pub struct Finding {
     pub kind: &'static Kind,
     pub plan: Arc<str>,
-    /// The input, field, tool, pattern or signal that it is about; the plan where it is about that.
+    /// The input, field, tool, pattern or signal that changed; the plan if it changed as a whole.
     pub subject: String,
     /// One sentence without a full stop.
     pub message: String,
-    /// Where to look today; `None` where the plan is gone.
+    /// Span in the new version; `None` if the plan was removed.
     pub now: Option<Span>,
-    /// Where it stood; `None` where there was no such plan.
+    /// Span in the old version; `None` if the plan was added.
     pub then: Option<Span>,
 }
 
 impl Finding {
-    /// A plan that is gone.
+    /// Returns the finding for a removed plan.
     pub(super) fn removed(plan: &Plan) -> Self {
-        let message = format!("the plan `{}` is gone", plan.name);
+        let message = format!("the plan `{}` was removed", plan.name);
         let (kind, plan, then) = (&kind::PLAN_REMOVED, &plan.name, Some(plan.span));
         Self {
             kind,
@@ -39,9 +39,9 @@ impl Finding {
         }
     }
 
-    /// A plan that was not there.
+    /// Returns the finding for an added plan.
     pub(super) fn added(plan: &Plan) -> Self {
-        let message = format!("the plan `{}` is new", plan.name);
+        let message = format!("the plan `{}` was added", plan.name);
         let (kind, plan, now) = (&kind::PLAN_ADDED, &plan.name, Some(plan.span));
         Self {
             kind,
@@ -53,7 +53,7 @@ impl Finding {
         }
     }
 
-    /// The finding as something to draw in the file of today; `None` where there is no place in it.
+    /// Returns the finding as a diagnostic in the new file; `None` if it has no span there.
     #[must_use]
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         Some(Diagnostic::new(
@@ -63,7 +63,7 @@ impl Finding {
         ))
     }
 
-    /// By class, then by what it is about; two that are equal in this say the same.
+    /// Returns the sort key: class, then subject. Findings with equal keys are duplicates.
     pub(super) fn order(&self) -> impl Ord + '_ {
         (
             self.kind.class,

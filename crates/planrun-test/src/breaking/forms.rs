@@ -1,6 +1,6 @@
-//! Forms: who is asked for what.
+//! Forms: the fields of each `input`, and who fills them in.
 
-use super::called::who;
+use super::called::describe_role;
 use super::difference::differences;
 use super::survey::Survey;
 use super::{Finding, Pair, kind};
@@ -9,8 +9,8 @@ pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut 
     for (path, is) in &now.forms {
         let Some(was) = then.forms.get(path) else {
             let message = format!(
-                "the run waits until {} has filled in `{path}`, and did not",
-                who(&is.role)
+                "the run now waits until {} fills in `{path}`",
+                describe_role(&is.role)
             );
             found.push(pair.finding(&kind::FORM_ADDED, path, message, (None, Some(is.span))));
             continue;
@@ -18,16 +18,16 @@ pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut 
         let places = (Some(was.span), Some(is.span));
         if was.role != is.role {
             let message = format!(
-                "{} filled in `{path}`, and now {}",
-                who(&was.role),
-                who(&is.role)
+                "the person who fills in `{path}` changed from {} to {}",
+                describe_role(&was.role),
+                describe_role(&is.role)
             );
             found.push(pair.finding(&kind::ROLE_CHANGED, path, message, places));
         }
         for difference in differences(&was.takes, &is.takes, path) {
             let kind = difference
                 .change
-                .weighed(&kind::FORM_NARROWED, &kind::FORM_WIDENED);
+                .select_kind(&kind::FORM_NARROWED, &kind::FORM_WIDENED);
             let message = format!(
                 "`{}` of the form {}",
                 difference.path,
@@ -41,7 +41,10 @@ pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut 
         .iter()
         .filter(|(path, _)| !now.forms.contains_key(*path))
     {
-        let message = format!("the form `{path}` is gone; {} filled it in", who(&was.role));
+        let message = format!(
+            "the form `{path}`, filled in by {}, was removed",
+            describe_role(&was.role)
+        );
         found.push(pair.finding(&kind::FORM_REMOVED, path, message, (Some(was.span), None)));
     }
 }

@@ -1,4 +1,4 @@
-//! Inputs: what must, may and cannot be given any more, and what it means to leave it out.
+//! Inputs: required, optional and removed inputs, their types and their defaults.
 
 use planrun_lang::sema::PlanParameter;
 use planrun_lang::source::Span;
@@ -28,7 +28,11 @@ pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
                     (true, true) | (false, false) => {}
                 }
                 let same = was.required == is.required;
-                for difference in differences(&taken(was, same), &taken(is, same), &is.name) {
+                for difference in differences(
+                    &accepted_type(was, same),
+                    &accepted_type(is, same),
+                    &is.name,
+                ) {
                     note(&is.name, &difference.path, &difference.change);
                 }
             }
@@ -46,7 +50,7 @@ pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
             },
         );
     }
-    for (was, is) in both(then, now) {
+    for (was, is) in common_parameters(then, now) {
         defaults(pair, was, is, found);
         secrets(pair, was, is, found);
     }
@@ -65,8 +69,9 @@ fn kind_of(change: &Change) -> &'static Kind {
     }
 }
 
-/// The type of what may be given. Where it becomes optional, or ceases to be, that has been said, and null with it.
-fn taken(parameter: &PlanParameter, same: bool) -> Type {
+/// Returns the type of the values that may be passed. Null is left out if the parameter became optional or required,
+/// because that change is reported separately.
+fn accepted_type(parameter: &PlanParameter, same: bool) -> Type {
     match (same, !parameter.required && parameter.default.is_none()) {
         (false, _) => parameter.ty.without_null(),
         (true, true) => parameter.ty.clone().optional(),
@@ -74,7 +79,7 @@ fn taken(parameter: &PlanParameter, same: bool) -> Type {
     }
 }
 
-fn both<'a>(
+fn common_parameters<'a>(
     then: &'a [PlanParameter],
     now: &'a [PlanParameter],
 ) -> impl Iterator<Item = (&'a PlanParameter, &'a PlanParameter)> {
@@ -82,7 +87,7 @@ fn both<'a>(
         .filter_map(|is| Some((then.iter().find(|was| was.name == is.name)?, is)))
 }
 
-/// What it means to leave out an input that could be left out then, and can be now.
+/// Reports a change of the default of an input that is optional in both versions.
 fn defaults(pair: &Pair<'_>, was: &PlanParameter, is: &PlanParameter, found: &mut Vec<Finding>) {
     if was.required || is.required {
         return;
@@ -108,22 +113,19 @@ fn defaults(pair: &Pair<'_>, was: &PlanParameter, is: &PlanParameter, found: &mu
             }
             (
                 &kind::DEFAULT_CHANGED,
-                format!("the default of `{name}` was `{was}` and is `{is}`"),
+                format!("the default of `{name}` changed from `{was}` to `{is}`"),
             )
         }
         (Some(was), None) => (
             &kind::DEFAULT_REMOVED,
             format!(
-                "`{name}` has no default any more; it was `{}`",
+                "`{name}` no longer has a default; it was `{}`",
                 text(pair.then, was.span)
             ),
         ),
         (None, Some(is)) => (
             &kind::DEFAULT_ADDED,
-            format!(
-                "`{name}` had no default and now has `{}`",
-                text(pair.now, is.span)
-            ),
+            format!("`{name}` now has the default `{}`", text(pair.now, is.span)),
         ),
     };
     let default = |parameter: &PlanParameter| parameter.default.as_ref().map(|code| code.span);
@@ -134,7 +136,7 @@ fn defaults(pair: &Pair<'_>, was: &PlanParameter, is: &PlanParameter, found: &mu
     found.push(pair.finding(kind, &**name, message, places));
 }
 
-/// The places in an input that must not be shown.
+/// Reports the paths of an input that became sensitive or are no longer sensitive.
 fn secrets(pair: &Pair<'_>, was: &PlanParameter, is: &PlanParameter, found: &mut Vec<Finding>) {
     let mut note = |kind: &'static Kind, path: &str, change_text: &str| {
         let subject = super::difference::below(&is.name, path);
@@ -147,18 +149,18 @@ fn secrets(pair: &Pair<'_>, was: &PlanParameter, is: &PlanParameter, found: &mut
         .iter()
         .filter(|path| !was.sensitive.contains(path))
     {
-        note(&kind::INPUT_BECAME_SECRET, path, "is a secret now");
+        note(&kind::INPUT_BECAME_SECRET, path, "is now a secret");
     }
     for path in was
         .sensitive
         .iter()
         .filter(|path| !is.sensitive.contains(path))
     {
-        note(&kind::INPUT_BECAME_PUBLIC, path, "is no secret any more");
+        note(&kind::INPUT_BECAME_PUBLIC, path, "is no longer a secret");
     }
 }
 
-/// Where an input is declared.
+/// Returns the span of the declaration of an input.
 fn place(side: Side<'_>, name: &str) -> Option<Span> {
     side.written
         .parameters

@@ -1,7 +1,7 @@
-//! What changed between two versions of a file of plans, and for whom that breaks something.
+//! Differences between two versions of a plan file, and whom each of them breaks.
 //!
-//! [`compare`] is a function of two checked files. It knows nothing of where they come from: `cli` brings one from the
-//! disk and one from a revision of git. Findings have a place in the file of today where there is one to show.
+//! [`compare`] is a pure function of two checked files. Its caller supplies them: `cli` reads one from the disk and
+//! one from a git revision. Findings have a span in the new file if the plan still exists there.
 
 mod allow;
 mod called;
@@ -26,7 +26,7 @@ pub use kind::{Class, Concern, Kind};
 
 use survey::Survey;
 
-/// A file as it is, or was.
+/// One version of a file.
 #[derive(Clone, Copy)]
 pub struct Version<'a> {
     pub source: &'a SourceFile,
@@ -36,11 +36,12 @@ pub struct Version<'a> {
 /// The result of comparing two versions of a file.
 #[derive(Debug, Default)]
 pub struct Comparison {
-    /// Plan by plan in the order of today's file, those that are gone behind them; class by class in each.
+    /// The findings, in the order of the plans in the new file with removed plans last, and by class within each
+    /// plan.
     pub findings: Vec<Finding>,
-    /// How many plans were compared.
+    /// Number of plans in either version, including those in `left_out`.
     pub plans: usize,
-    /// Plans in which a version has errors: what they promise is not known.
+    /// Plans that were not compared, because a version has errors.
     pub left_out: Vec<Arc<str>>,
 }
 
@@ -58,7 +59,7 @@ struct Pair<'a> {
     now: Side<'a>,
 }
 
-/// Compares a file with what it was; `None` where there was none, or is none any more.
+/// Compares two versions of a file. `None` means that the file does not exist in that version.
 #[must_use]
 pub fn compare(then: Option<Version<'_>>, now: Option<Version<'_>>) -> Comparison {
     let (was, is) = (
@@ -74,7 +75,7 @@ pub fn compare(then: Option<Version<'_>>, now: Option<Version<'_>>) -> Compariso
     for name in names {
         let (old, new) = (was.by_name.get(name), is.by_name.get(name));
         comparison.plans += 1;
-        // What a damaged text still promises, nobody can tell.
+        // If part of the text could not be parsed, the plan may still be declared in that part.
         let damaged = (old.is_none() && was.damaged) || (new.is_none() && is.damaged);
         match (old, new) {
             (Some(Some(then)), Some(Some(now))) => {
@@ -95,7 +96,7 @@ pub fn compare(then: Option<Version<'_>>, now: Option<Version<'_>>) -> Compariso
     comparison
 }
 
-/// What changed in one plan, class by class.
+/// Returns the changes of one plan, ordered by class.
 fn changes(pair: &Pair<'_>) -> Vec<Finding> {
     let (then, now) = (Survey::of(pair.then.plan), Survey::of(pair.now.plan));
     let mut found = Vec::new();
@@ -105,23 +106,23 @@ fn changes(pair: &Pair<'_>) -> Vec<Finding> {
     allow::inspect(pair, &mut found);
     forms::inspect(pair, &then, &now, &mut found);
     outside::inspect(pair, &then, &now, &mut found);
-    // Equal ones come from types that differ in two ways at one place.
+    // Types that differ in two ways at one path give duplicates.
     found.sort_by(|one, other| one.order().cmp(&other.order()));
     found.dedup_by(|one, other| one.order() == other.order());
     found
 }
 
-/// The plans of a file, by name; `None` for one with errors.
+/// The plans of a file by name; `None` for a plan with errors.
 #[derive(Default)]
 struct Sides<'a> {
     by_name: BTreeMap<Arc<str>, Option<Side<'a>>>,
     order: Vec<Arc<str>>,
-    /// Whether part of the text could not be read, so that a plan may stand in it.
+    /// Whether part of the text could not be parsed, so that it may contain further plans.
     damaged: bool,
 }
 
 fn sides(version: Version<'_>) -> Sides<'_> {
-    // A test promises nothing to anybody.
+    // Tests are not part of the interface of a file.
     let tests = version
         .checked
         .tree
@@ -162,7 +163,7 @@ fn sides(version: Version<'_>) -> Sides<'_> {
             .insert(plan.name.clone(), sound.then_some(side));
         within_plans += errors.iter().filter(|span| inside(span)).count();
     }
-    // What plans share is wrong: a name, a type or a file that they use.
+    // An error outside of all plans is in a name, a type or a file that they may share.
     if within_plans < errors.len() {
         sides.by_name.values_mut().for_each(|side| *side = None);
     }
@@ -170,7 +171,7 @@ fn sides(version: Version<'_>) -> Sides<'_> {
 }
 
 impl Pair<'_> {
-    /// A finding at a place of today, which is the head of the plan where there is none, and at one of then.
+    /// Returns a finding. A span that is `None` is replaced by the head of the plan in that version.
     fn finding(
         &self,
         kind: &'static Kind,

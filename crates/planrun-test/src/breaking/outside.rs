@@ -1,4 +1,4 @@
-//! What others move and send: external tasks with their statuses, and signals.
+//! External tasks with their statuses, and signals.
 
 use planrun_lang::sema::{Plan, Task};
 use planrun_lang::types::{Field, Type};
@@ -11,15 +11,14 @@ pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut 
     tasks(pair, found);
     for (name, is) in &now.signals {
         let Some(was) = then.signals.get(name) else {
-            let message = format!("something listens to the signal \"{name}\", and nothing did");
+            let message = format!("the plan now listens for the signal \"{name}\"");
             found.push(pair.finding(&kind::SIGNAL_ADDED, &**name, message, (None, Some(is.span))));
             continue;
         };
         let places = (Some(was.span), Some(is.span));
         let (Some(old), Some(new)) = (was.payload(), is.payload()) else {
             if was.payloads.keys().ne(is.payloads.keys()) {
-                let message =
-                    format!("the payload of the signal \"{name}\" must be of other types");
+                let message = format!("the types of the payload of the signal \"{name}\" changed");
                 found.push(pair.finding(&kind::SIGNAL_NARROWED, &**name, message, places));
             }
             continue;
@@ -27,7 +26,7 @@ pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut 
         for difference in differences(&old, &new, name) {
             let kind = difference
                 .change
-                .weighed(&kind::SIGNAL_NARROWED, &kind::SIGNAL_WIDENED);
+                .select_kind(&kind::SIGNAL_NARROWED, &kind::SIGNAL_WIDENED);
             let message = format!(
                 "`{}` of the signal's payload {}",
                 difference.path,
@@ -41,7 +40,7 @@ pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut 
         .iter()
         .filter(|(name, _)| !now.signals.contains_key(*name))
     {
-        let message = format!("nothing listens to the signal \"{name}\" any more");
+        let message = format!("the plan no longer listens for the signal \"{name}\"");
         found.push(pair.finding(
             &kind::SIGNAL_REMOVED,
             &**name,
@@ -60,9 +59,9 @@ fn tasks(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     for was in external(then).filter(|was| external(now).all(|is| is.name != was.name)) {
         let today = now.tasks.iter().find(|is| is.name == was.name);
         let change_text = if today.is_some() {
-            "cannot be moved from outside any more"
+            "can no longer be moved from outside"
         } else {
-            "is gone"
+            "was removed"
         };
         let places = (Some(was.span), today.map(|is| is.span));
         found.push(pair.finding(
@@ -75,7 +74,7 @@ fn tasks(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     for is in external(now) {
         let name = &is.name;
         let Some(was) = external(then).find(|was| was.name == *name) else {
-            let message = format!("the task `{name}` may be moved from outside");
+            let message = format!("the task `{name}` can now be moved from outside");
             found.push(pair.finding(&kind::TASK_ADDED, &**name, message, (None, Some(is.span))));
             continue;
         };
@@ -84,7 +83,7 @@ fn tasks(pair: &Pair<'_>, found: &mut Vec<Finding>) {
         for difference in differences(&merged(&was.context), &merged(&is.context), name) {
             let kind = difference
                 .change
-                .weighed(&kind::SIGNAL_NARROWED, &kind::SIGNAL_WIDENED);
+                .select_kind(&kind::SIGNAL_NARROWED, &kind::SIGNAL_WIDENED);
             let message = format!(
                 "`{}` of the task's context {}",
                 difference.path,
@@ -95,12 +94,12 @@ fn tasks(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     }
 }
 
-/// The statuses that one of two versions of a task has alone.
+/// Reports the statuses that only one of two versions of a task has.
 fn statuses(pair: &Pair<'_>, was: &Task, is: &Task, found: &mut Vec<Finding>) {
     let name = &is.name;
     let places = (Some(was.span), Some(is.span));
     let mut report = |kind, status: &str, change_text: &str| {
-        let message = format!("the task `{name}` has {change_text}");
+        let message = format!("the task `{name}` {change_text}");
         found.push(pair.finding(kind, format!("{name}.{status}"), message, places));
     };
     for status in was
@@ -111,7 +110,7 @@ fn statuses(pair: &Pair<'_>, was: &Task, is: &Task, found: &mut Vec<Finding>) {
         report(
             &kind::STATUS_REMOVED,
             status,
-            &format!("no status `{status}` any more"),
+            &format!("no longer has the status `{status}`"),
         );
     }
     for status in is
@@ -122,12 +121,13 @@ fn statuses(pair: &Pair<'_>, was: &Task, is: &Task, found: &mut Vec<Finding>) {
         report(
             &kind::STATUS_ADDED,
             status,
-            &format!("the new status `{status}`"),
+            &format!("has the new status `{status}`"),
         );
     }
 }
 
-/// What may be given with a move: it is merged into the context, so that every field may be left out.
+/// Returns the type of the context that a move may pass. It is merged into the existing context, so every field is
+/// optional.
 fn merged(context: &Type) -> Type {
     let Type::Object(object) = context else {
         return context.clone();
@@ -144,7 +144,7 @@ fn merged(context: &Type) -> Type {
 }
 
 impl Signal {
-    /// The type of its payload, which may be anything where nothing is declared; `None` where there are several.
+    /// Returns the type of its payload, `any` if none is declared; `None` if several types are declared.
     fn payload(&self) -> Option<Type> {
         let mut declared = self.payloads.values();
         let first = declared.next().cloned().unwrap_or(Type::Any);

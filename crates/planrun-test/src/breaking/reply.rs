@@ -1,4 +1,4 @@
-//! The reply: what callers may find in it that they did not have to expect.
+//! The reply: values in it that callers did not have to handle before.
 
 use planrun_lang::source::Span;
 
@@ -6,7 +6,7 @@ use super::difference::{Change, differences};
 use super::{Finding, Pair, Side, kind};
 
 pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
-    // Callers read fields by name, so that both may hold more than they declare.
+    // Callers read fields by name, so both types are compared as if they had further fields.
     let (was, is) = (
         pair.then.plan.returns.opened(),
         pair.now.plan.returns.opened(),
@@ -33,13 +33,13 @@ pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
         found.push(pair.finding(
             kind,
             subject,
-            format!("{what} {}", difference.change.describe_to_readers()),
+            format!("{what} {}", difference.change.describe_for_readers()),
             places,
         ));
     }
 }
 
-/// The declared type, where there is one.
+/// Returns the span of the declared type, if there is one.
 fn place(side: Side<'_>) -> Option<Span> {
     side.written.returns.as_ref().map(|returns| returns.span)
 }

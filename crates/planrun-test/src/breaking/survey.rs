@@ -1,4 +1,5 @@
-//! What a plan does, called plans included: tools and whether somebody is asked before them, forms, signals, failures.
+//! Collects what a plan does, including the plans that it calls: tools and their confirmations, forms, signals,
+//! failures.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -14,53 +15,54 @@ use planrun_lang::types::{Effect, ErrorClass, Signature, Type, Validation};
 
 use super::difference::below;
 
-/// What a plan does, and where.
+/// What a plan does, with spans.
 #[derive(Clone, Default)]
 pub(super) struct Survey {
-    /// By dotted name.
+    /// Called tools, by dotted name.
     pub tools: BTreeMap<String, Called>,
-    /// By the path of their step.
+    /// Forms, by the path of their step.
     pub forms: BTreeMap<String, Form>,
-    /// Those that something listens to or waits for, by name.
+    /// Signals that the plan listens to or waits for, by name.
     pub signals: BTreeMap<Arc<str>, Signal>,
-    /// The classes that the plan is known to fail with, by name: those of the tools' contracts and its own promises.
+    /// The error classes with which the plan is known to fail, by name: those in the contracts of its tools, and
+    /// those of its own `ensure`, `fail`, `until` and `verify`.
     pub errors: BTreeMap<String, (ErrorClass, Span)>,
 }
 
-/// A tool and all calls of it.
+/// A tool and all its calls.
 #[derive(Clone)]
 pub(super) struct Called {
     pub signature: Arc<Signature>,
-    /// The highest class of a call.
+    /// The highest effect class of its calls.
     pub effect: Effect,
-    /// The first call.
+    /// Span of the first call.
     pub span: Span,
-    /// The first call before which nobody is asked.
+    /// Span of the first call that needs no confirmation.
     pub unconfirmed: Option<Span>,
-    /// Who is asked before the others; as the plan writes it, empty for anybody.
+    /// The roles that confirm the other calls, as written in the plan; an empty string means anybody.
     pub roles: BTreeSet<String>,
 }
 
-/// A step that asks for something.
+/// An `input` step.
 #[derive(Clone)]
 pub(super) struct Form {
     pub span: Span,
-    /// Who may answer; empty for anybody.
+    /// The role that may answer; an empty string means anybody.
     pub role: String,
-    /// An object of its fields.
+    /// An object type of its fields.
     pub takes: Type,
 }
 
-/// A signal that somebody may send.
+/// A signal that can be sent to the plan.
 #[derive(Clone)]
 pub(super) struct Signal {
     pub span: Span,
-    /// The types that statements declare for its payload, by their text; it must be of each.
+    /// The payload types that statements declare, by their text; a payload must match each of them.
     pub payloads: BTreeMap<String, Type>,
 }
 
 impl Survey {
-    /// What this plan does.
+    /// Returns what this plan does.
     pub(super) fn of(plan: &Plan) -> Rc<Self> {
         Surveyor::default().plan(plan)
     }
@@ -106,7 +108,8 @@ impl Survey {
         );
     }
 
-    /// As seen from a step around it: all of it stands at one place, below a name.
+    /// Returns the survey of a called plan as part of the calling step: everything has the span of the call, and
+    /// forms have paths below `name`.
     fn within(&self, name: &str, span: Span) -> Self {
         let mut moved = self.clone();
         moved.forms = self
@@ -130,7 +133,7 @@ impl Survey {
         moved
     }
 
-    /// Behind a question.
+    /// Records that all calls are confirmed by these people.
     fn confirm(&mut self, confirm: &Confirm) {
         let role = role(confirm.by.as_ref());
         for called in self.tools.values_mut() {
@@ -148,7 +151,7 @@ impl Called {
     }
 }
 
-/// Looks at each plan once, however many others call it.
+/// Surveys each plan only once, even if several plans call it.
 #[derive(Default)]
 struct Surveyor {
     known: HashMap<*const Plan, Rc<Survey>>,
@@ -213,12 +216,12 @@ impl Surveyor {
             );
         }
         if let Some(verify) = step.verify() {
-            survey.join(self.aside(plan, verify.body, path));
+            survey.join(self.without_errors(plan, verify.body, path));
             survey.fails(ErrorClass::Validation(Validation::Verify), verify.span);
         }
         if let Some(check) = step.agent_check() {
             if let Some(body) = check.body() {
-                survey.join(self.aside(plan, body, path));
+                survey.join(self.without_errors(plan, body, path));
             }
             survey.fails(ErrorClass::Validation(Validation::Verify), check.span);
         }
@@ -229,7 +232,7 @@ impl Surveyor {
             survey.join(self.block(plan, arm.body, path));
         }
         if let Some(undo) = step.undo() {
-            survey.join(self.aside(plan, undo.body, path));
+            survey.join(self.without_errors(plan, undo.body, path));
         }
         if let Some(confirm) = step
             .clauses
@@ -241,7 +244,7 @@ impl Surveyor {
         survey
     }
 
-    /// What a step does without its clauses.
+    /// Returns what a step does, without its clauses.
     fn work(&mut self, plan: &Plan, node: &Node, step: &Step, path: &str) -> Survey {
         let mut survey = Survey::default();
         match &step.kind {
@@ -297,8 +300,8 @@ impl Surveyor {
         }
     }
 
-    /// What looks whether a step happened, or takes it back: it fails in a way of its own.
-    fn aside(&mut self, plan: &Plan, body: BlockId, path: &str) -> Survey {
+    /// Returns what a `verify` or `undo` block does, without its errors: they do not become errors of the step.
+    fn without_errors(&mut self, plan: &Plan, body: BlockId, path: &str) -> Survey {
         Survey {
             errors: BTreeMap::new(),
             ..self.block(plan, body, path)
@@ -345,12 +348,15 @@ fn form(input: &Input, span: Span) -> Form {
     }
 }
 
-/// The role that may answer, as far as it is known before the run.
+/// The role of a question whose role is computed by the run.
+pub(super) const COMPUTED_ROLE: &str = "a role chosen at run time";
+
+/// Returns the role that may answer; empty for anyone.
 fn role(by: Option<&Code>) -> String {
     let known = by.map(|by| {
         by.constant()
             .and_then(|role| role.as_str())
-            .unwrap_or("whom the run decides")
+            .unwrap_or(COMPUTED_ROLE)
     });
     known.unwrap_or_default().to_owned()
 }

@@ -1,4 +1,4 @@
-//! Cases: a test with one row of what is given.
+//! Cases: a test with one row of inputs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use planrun_lang::value::Value;
 use super::recording::Recording;
 use super::slots::Slots;
 
-/// More rows than this are not crossed.
+/// The most rows that the tables of a test may have when crossed.
 pub const MAX_ROWS: usize = 10_000;
 
 /// One run of a test.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub test: Arc<Test>,
-    /// The number of its row, from 1; absent where there is only one.
+    /// Number of its row, from 1; `None` if there is only one.
     pub row: Option<usize>,
     pub inputs: BTreeMap<Arc<str>, Value>,
-    /// What the real tools answered, where that is kept.
+    /// Recorded answers of real tools, if there are any.
     pub recording: Option<Arc<Recording>>,
 }
 
-/// The cases of a test, in the order of its rows: the last table changes fastest.
+/// Returns the cases of a test, one for each combination of rows; the last table varies fastest.
 ///
 /// # Errors
-/// In one sentence, where a row has no value, or there are too many.
+/// Returns a message if a value of a row cannot be evaluated, or if there are more than [`MAX_ROWS`] combinations.
 pub fn cases(test: &Arc<Test>) -> Result<Vec<Case>, String> {
     let mut rows: Vec<BTreeMap<Arc<str>, Value>> = vec![BTreeMap::new()];
     for table in &test.tables {
         if rows.len().saturating_mul(table.len()) > MAX_ROWS {
             return Err(format!(
-                "the tables of this test have more than {MAX_ROWS} rows together"
+                "the tables of this test have more than {MAX_ROWS} combined rows"
             ));
         }
         let mut crossed = Vec::with_capacity(rows.len() * table.len());
@@ -60,8 +60,8 @@ fn values(row: &Row) -> Result<Vec<(Arc<str>, Value)>, String> {
     for (name, code) in &row.inputs {
         let value = Slots::none()
             .evaluate(code)
-            .map_err(|error| format!("the input `{name}` has no value: {error}"))?;
-        // As for an argument: a null leaves out what need not be given.
+            .map_err(|error| format!("cannot evaluate the input `{name}`: {error}"))?;
+        // As with arguments, null means that an optional input is omitted.
         if value != Value::Null {
             values.push((name.clone(), value));
         }
@@ -70,7 +70,7 @@ fn values(row: &Row) -> Result<Vec<(Arc<str>, Value)>, String> {
 }
 
 impl Case {
-    /// The name of the test, with the number of the row where there are several.
+    /// Returns the name of the test, with the number of the row if there are several.
     #[must_use]
     pub fn title(&self) -> String {
         match self.row {

@@ -1,4 +1,4 @@
-//! Answers that the contract of a tool makes up.
+//! Results that are generated from the contract of a tool.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,22 +11,22 @@ use serde_json::Map;
 
 use super::world::Call;
 
-/// What makes up results, prepared once for each tool.
+/// Generates results; the generator of each tool is prepared once.
 #[derive(Default)]
-pub struct MadeUp {
-    /// By the address of the signature, which a plan holds as long as it is tested.
+pub struct ResultGenerator {
+    /// By the address of the signature, which the plan keeps alive while it is tested.
     prepared: Mutex<BTreeMap<usize, Prepared>>,
 }
 
 struct Prepared {
-    /// Keeps the address from becoming that of another signature.
+    /// Keeps the signature alive, so that its address is not reused.
     _signature: Arc<Signature>,
     examples: Result<Arc<Examples>, String>,
 }
 
-impl MadeUp {
-    /// A result that fits the tool's contract: the same for the same tool, arguments and seed; at an edge of the contract
-    /// where one is wanted.
+impl ResultGenerator {
+    /// Generates a result that fits the contract of the tool. It is the same for the same tool, arguments and seed,
+    /// and takes the given edge case of the contract if there is one.
     pub(super) fn answer(&self, call: &Call<'_>, seed: u64, edge: Option<u64>) -> CallOutcome {
         let signature = &call.request.signature;
         let arguments = call.request.arguments.to_json();
@@ -46,7 +46,7 @@ impl MadeUp {
             CallError::new(
                 ErrorClass::Validation(Validation::Result),
                 format!(
-                    "the result of `{}` cannot be made up: {reason}",
+                    "cannot generate a result of `{}`: {reason}",
                     signature.path()
                 ),
                 Sent::Answered,
@@ -54,7 +54,7 @@ impl MadeUp {
         })
     }
 
-    /// How many edges the result of a tool has; none where it cannot be made up.
+    /// Returns the number of edge cases of the result of a tool; 0 if it cannot be generated.
     #[must_use]
     pub fn edges(&self, signature: &Arc<Signature>) -> u64 {
         self.examples(signature)
@@ -67,7 +67,7 @@ impl MadeUp {
             .entry(Arc::as_ptr(signature).addr())
             .or_insert_with(|| {
                 let examples = match signature.output_schema.as_deref() {
-                    Some(contract) => Examples::new(contract.meant()),
+                    Some(contract) => Examples::new(contract.normalized()),
                     None => Examples::of_type(&signature.returns),
                 };
                 let examples = examples.map(Arc::new).map_err(|error| error.to_string());

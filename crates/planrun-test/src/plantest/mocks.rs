@@ -1,4 +1,5 @@
-//! What the `mock`s of a test answer: those for certain arguments first, then those for every call of a tool, then `_`.
+//! The answers of the `mock`s of a test: mocks with arguments take precedence over mocks of every call of a tool, and
+//! those over `_`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,47 +10,52 @@ use planrun_lang::types::{ErrorClass, Signature, Validation, encode};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
-use super::generated::MadeUp;
+use super::generated::ResultGenerator;
 use super::play::RunOptions;
 use super::slots::Slots;
 use super::world::{Call, Reaction, Response, Source, failure, is_system};
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 
-/// Which of the mocks of a test.
+/// Selects mocks of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
-    /// Those that name a tool.
+    /// Mocks that name a tool.
     Named,
-    /// `_`.
+    /// `_`, the fallback.
     Rest,
 }
 
-/// Mocks of one test, in one run.
+/// The mocks of one test, in one run.
 pub struct Mocks {
     test: Arc<Test>,
-    /// The order in which they are asked.
+    /// Indices of the mocks in order of precedence.
     order: Vec<usize>,
-    /// How many calls each has answered.
+    /// Number of calls that each mock has answered.
     used: Mutex<Vec<u32>>,
-    made_up: Arc<MadeUp>,
-    /// Chance of what is made up.
+    results: Arc<ResultGenerator>,
+    /// The seed of generated results.
     seed: u64,
-    /// The edge of the contract at which it is made up.
+    /// The edge case of the contract that generated results take.
     edge: Option<u64>,
 }
 
 impl Mocks {
     #[must_use]
-    pub fn new(test: &Arc<Test>, which: Which, made_up: &Arc<MadeUp>, options: RunOptions) -> Self {
-        let is_meant =
+    pub fn new(
+        test: &Arc<Test>,
+        which: Which,
+        results: &Arc<ResultGenerator>,
+        options: RunOptions,
+    ) -> Self {
+        let is_selected =
             |index: &usize| test.mocks[*index].signature.is_some() == (which == Which::Named);
-        let mut order: Vec<usize> = (0..test.mocks.len()).filter(is_meant).collect();
+        let mut order: Vec<usize> = (0..test.mocks.len()).filter(is_selected).collect();
         order.sort_by_key(|index| test.mocks[*index].arguments.is_empty());
         Self {
             test: test.clone(),
             order,
             used: Mutex::new(vec![0; test.mocks.len()]),
-            made_up: made_up.clone(),
+            results: results.clone(),
             seed: options.seed,
             edge: options.edge,
         }
@@ -58,7 +64,7 @@ impl Mocks {
     fn react(&self, mock: &Mock, reaction: &MockReaction, call: &Call<'_>) -> Response {
         let reacts = match &reaction.reaction {
             Written::Value(code) => Reaction::Answer(Self::value(mock, code, call)),
-            Written::Generated => Reaction::Answer(self.made_up.answer(call, self.seed, self.edge)),
+            Written::Generated => Reaction::Answer(self.results.answer(call, self.seed, self.edge)),
             Written::Fail {
                 class,
                 message,
@@ -78,7 +84,7 @@ impl Mocks {
         }
     }
 
-    /// The value of an expression over the arguments of a call.
+    /// Evaluates an expression over the arguments of a call.
     fn value(mock: &Mock, code: &Code, call: &Call<'_>) -> CallOutcome {
         let parameters = mock
             .signature
@@ -104,7 +110,7 @@ impl Mocks {
             .map(|value| answered(&call.request.signature, value))
             .map_err(|error| {
                 let message = format!(
-                    "the mock of `{}` has no value: {error}",
+                    "cannot evaluate the mock of `{}`: {error}",
                     call.request.signature.path()
                 );
                 let class = ErrorClass::Validation(Validation::Result);
@@ -113,10 +119,10 @@ impl Mocks {
     }
 }
 
-/// What a mock gives comes as a real answer would: as JSON, read by the contract. What hands a value back as it is has
-/// no contract of its own.
+/// Returns the value of a mock in the form of a real answer: as JSON, which the contract then checks. Tools that
+/// return a value unchanged have no contract.
 fn answered(signature: &Signature, value: Value) -> Answer {
-    match signature.gives_back {
+    match signature.returned_argument {
         Some(_) => Answer::Value(value),
         None => Answer::Json(encode(&value, &signature.returns)),
     }
@@ -139,7 +145,7 @@ impl Source for Mocks {
         None
     }
 
-    /// Whatever `_` answers, it is no answer to what looks whether a step happened: nobody said that it did.
+    /// `_` does not count for tools that verify whether a step happened: its answer would not be evidence.
     fn knows(&self, signature: &Signature) -> bool {
         let mut mocks = self.order.iter().map(|index| &self.test.mocks[*index]);
         mocks.any(|mock| {
@@ -157,10 +163,10 @@ fn is_for(mock: &Mock, call: &Call<'_>) -> bool {
         .as_ref()
         .map_or_else(|| !is_system(signature), |known| is_same(known, signature));
     let argument = |name: &str| call.request.arguments.get(name).unwrap_or(&Value::Null);
-    let equal = |(name, wanted): &(Arc<str>, Code)| {
+    let equal = |(name, expected): &(Arc<str>, Code)| {
         Slots::none()
-            .evaluate(wanted)
-            .is_ok_and(|wanted| wanted == *argument(name))
+            .evaluate(expected)
+            .is_ok_and(|expected| expected == *argument(name))
     };
     same && mock.arguments.iter().all(equal)
 }
@@ -169,7 +175,7 @@ fn is_same(one: &Signature, other: &Signature) -> bool {
     one.namespace == other.namespace && one.name == other.name
 }
 
-/// The outcome of a mock that has answered so many calls; nothing where it answers no more.
+/// Returns the reaction of a mock that has already answered `used` calls; `None` if it answers no more.
 fn next(mock: &Mock, used: u32) -> Option<&MockReaction> {
     let mut before = 0_u32;
     mock.reactions.iter().find(|reaction| match reaction.times {

@@ -19,5 +19,5 @@ pub mod trace;
 pub mod verdict;
 pub mod world;
 
-/// How many characters of a value stand in a message.
+/// The most characters of a value that a message quotes.
 const MAX_QUOTED: usize = 400;

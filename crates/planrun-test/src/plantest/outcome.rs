@@ -1,9 +1,9 @@
-//! What `expect` reads of a run: its outcome as values, in the order of their places.
+//! The values that `expect` reads of a run, in the order of their slots.
 
 use std::sync::Arc;
 
 use planrun_lang::protocol::RunState;
-use planrun_lang::sema::test::{Asked, Caller, OutcomePlace, without_indices};
+use planrun_lang::sema::test::{CallQuery, Caller, OutcomePlace, without_indices};
 use planrun_lang::value::{Key, Map, Value};
 
 use super::case::Case;
@@ -12,7 +12,7 @@ use super::slots::Slots;
 use super::world::Called;
 use planrun_core::run::{Outcome, StepReport};
 
-/// The values of a test's frame after its run.
+/// Returns the values of the frame of a test after its run.
 #[must_use]
 pub fn slots(case: &Case, played: &Played) -> Slots {
     let test = &case.test;
@@ -38,13 +38,13 @@ pub fn slots(case: &Case, played: &Played) -> Slots {
         .iter()
         .map(|parameter| Ok(input(case, &parameter.name, parameter.default.as_ref())));
     let asked = test
-        .asked
+        .queries
         .iter()
         .map(|asked| Ok(asked_of(asked, &played.calls)));
     Slots::new(outcome.chain(inputs).chain(asked).collect())
 }
 
-/// How the run ended, in words.
+/// Describes how the run ended.
 #[must_use]
 pub fn end(played: &Played) -> String {
     let error = played
@@ -52,9 +52,12 @@ pub fn end(played: &Played) -> String {
         .as_ref()
         .and_then(|outcome| outcome.error.as_ref());
     match (played.state, error) {
-        (state, Some(error)) => format!("it ended {state} with {}: {}", error.class, error.message),
+        (state, Some(error)) => format!(
+            "it ended with status `{state}` ({}: {})",
+            error.class, error.message
+        ),
         (RunState::Paused, None) => "it is paused".to_owned(),
-        (state, None) => format!("it ended {state}"),
+        (state, None) => format!("it ended with status `{state}`"),
     }
 }
 
@@ -64,7 +67,7 @@ fn reply(played: &Played) -> Result<Value, Arc<str>> {
     match (reply, played.state) {
         (Some(reply), _) => Ok(reply),
         (None, RunState::Completed) => Ok(Value::Null),
-        (None, _) => Err(format!("the run gave no reply: {}", end(played)).into()),
+        (None, _) => Err(format!("the run has no reply: {}", end(played)).into()),
     }
 }
 
@@ -75,7 +78,7 @@ fn error(played: &Played) -> Result<Value, Arc<str>> {
         .and_then(|outcome| outcome.error.as_ref());
     error
         .map(|error| error.to_value())
-        .ok_or_else(|| format!("the run had no error: {}", end(played)).into())
+        .ok_or_else(|| format!("the run has no error: {}", end(played)).into())
 }
 
 fn usage(played: &Played) -> Value {
@@ -92,7 +95,7 @@ fn usage(played: &Played) -> Value {
     ])
 }
 
-/// The steps of a run by their paths.
+/// Returns the steps of a run by their paths.
 fn steps(played: &Played) -> Value {
     let reports = played
         .outcome
@@ -147,14 +150,14 @@ fn input(case: &Case, name: &str, default: Option<&planrun_lang::sema::expr::Cod
         .unwrap_or(Value::Null)
 }
 
-fn asked_of(asked: &Asked, calls: &[Called]) -> Value {
+fn asked_of(asked: &CallQuery, calls: &[Called]) -> Value {
     let count = |caller: &Caller| calls.iter().filter(|call| is_by(caller, call)).count();
     let first = |caller: &Caller| calls.iter().position(|call| is_by(caller, call));
     let last = |caller: &Caller| calls.iter().rposition(|call| is_by(caller, call));
     match asked {
-        Asked::Calls(caller) => Value::Int(i64::try_from(count(caller)).unwrap_or(i64::MAX)),
-        Asked::Ran(caller) => Value::Bool(first(caller).is_some()),
-        Asked::Before(one, other) => Value::Bool(
+        CallQuery::Calls(caller) => Value::Int(i64::try_from(count(caller)).unwrap_or(i64::MAX)),
+        CallQuery::Ran(caller) => Value::Bool(first(caller).is_some()),
+        CallQuery::Before(one, other) => Value::Bool(
             last(one)
                 .zip(first(other))
                 .is_some_and(|(last, first)| last < first),
@@ -162,7 +165,8 @@ fn asked_of(asked: &Asked, calls: &[Called]) -> Value {
     }
 }
 
-/// Whether a call is one of a tool, or of a step and what it holds; what looks at a step and takes it back is not its own.
+/// Returns true if a call is to this tool, or is made by this step or a step inside it. Calls of `verify` and `undo`
+/// do not count as calls of the step.
 fn is_by(caller: &Caller, call: &Called) -> bool {
     match caller {
         Caller::Tool(tool) => call.tool == *tool,

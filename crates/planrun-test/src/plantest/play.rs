@@ -1,4 +1,4 @@
-//! Plays a case: its run goes on in as many processes as it takes, on a virtual clock.
+//! Runs a case on a virtual clock, in as many consecutive processes as it needs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use planrun_tools::tools::{Catalog, StandIn};
 use tokio::task::JoinSet;
 
 use super::case::Case;
-use super::generated::MadeUp;
+use super::generated::ResultGenerator;
 use super::recording::{Recorder, Replay, Replayed};
 use super::replay::Crashes;
 use super::responder::ScriptedResponder;
@@ -23,94 +23,94 @@ use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program};
 use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
 use planrun_runs::journal::{Log, MemoryCache, MemoryLog};
 
-/// More processes than this no run needs.
+/// The most processes of a run.
 const MAX_PROCESSES: usize = 100;
-/// No run takes longer, on the clock of the test.
+/// The longest duration of a run, on the clock of the test.
 const MAX_DURATION: Duration = Duration::from_hours(24 * 365 * 20);
-/// What a run is called in tests: jitter and keys follow from it.
+/// The id of runs in tests; jitter and idempotency keys are derived from it.
 const RUN: &str = "test";
 
-/// What all cases of a project share.
+/// Settings that all cases of a project share.
 #[derive(Clone)]
 pub struct TestEnvironment {
-    /// What the project lets plans reach.
+    /// The permissions of the project, which limit those of plans.
     pub limit: Option<Permissions>,
     pub defaults: Defaults,
-    /// Where relative paths in permissions begin.
+    /// The base folder of relative paths in permissions.
     pub root: PathBuf,
-    pub made_up: Arc<MadeUp>,
+    pub results: Arc<ResultGenerator>,
 }
 
-/// How a case is played.
+/// How a case is run.
 #[derive(Clone, Copy, Default)]
 pub struct RunOptions {
     pub order: Order,
-    /// Chance: what is made up, and `sys.uuid`.
+    /// Seed of generated results and of `sys.uuid`.
     pub seed: u64,
-    /// What is made up stands at this edge of its contract.
+    /// The edge case of the contract that generated results take.
     pub edge: Option<u64>,
 }
 
-/// Who plays the world.
+/// The doubles that replace tools and people.
 pub struct Doubles {
-    /// They answer calls, the first of them first.
+    /// They answer calls, in this order of precedence.
     pub sources: Vec<Box<dyn Source>>,
-    /// Answers what people are asked.
+    /// Answers questions to people.
     pub responder: ScriptedResponder,
-    /// The recording among the sources, which is asked afterwards how much of it was used.
+    /// The recording among the sources, which reports afterwards which of its entries were used.
     pub replay: Option<Arc<Replay>>,
-    /// Calls to which nobody has an answer go to the real tools.
+    /// Handles calls that no source answers; `None` if they are errors.
     pub live: Option<Live>,
-    /// Set where a recorded run is replayed.
-    pub again: Option<RecordedInputs>,
+    /// Inputs of a recorded run that is replayed.
+    pub recorded: Option<RecordedInputs>,
 }
 
-/// What a recorded run that is replayed got from outside.
+/// The external inputs of a recorded run.
 pub struct RecordedInputs {
-    /// What it is called: jitter and keys follow from it.
+    /// Id of the run; jitter and idempotency keys are derived from it.
     pub run: Arc<str>,
-    /// When it began, in nanoseconds since 1970.
+    /// When it started, in nanoseconds since the Unix epoch.
     pub begun_at: i128,
-    /// What was said to it from outside, each at its time since then.
-    pub said: Vec<(Duration, InboxCommand)>,
-    /// Answers what people are asked.
+    /// Messages that it received from outside, each with its time since the start.
+    pub messages: Vec<(Duration, InboxCommand)>,
+    /// Answers questions to people.
     pub people: Arc<dyn Asker>,
-    /// Where its processes died.
+    /// The crashes of its processes.
     pub crashes: Arc<Crashes>,
 }
 
-/// The real world, for what is recorded of it.
+/// The real tools, for recording them.
 pub struct Live {
     pub recorder: Arc<Recorder>,
     pub tools: Arc<Catalog>,
     pub host: Arc<dyn Host>,
-    /// What the run is called. No two are called the same, so that no system takes one for a repetition of the other.
+    /// Id of the run. It is unique, so that no system takes a call for a repetition of an earlier one.
     pub run: String,
 }
 
 /// The outcome of a case.
 pub struct Played {
-    /// The end, or where it waits for somebody who never comes; nothing where it stood still.
+    /// The final outcome, or the outcome at a wait for an answer that never comes; `None` if the run got stuck.
     pub outcome: Option<Outcome>,
-    /// Where the run stands: paused where somebody would have to come.
+    /// State of the run: paused if it waits for an answer.
     pub state: RunState,
     pub calls: Vec<Called>,
     pub unanswered: Vec<Unanswered>,
-    /// The numbers of answers that were not taken, with the reason.
+    /// Indices of answers that were rejected, each with the reason.
     pub refused: Vec<(usize, String)>,
-    /// The numbers of answers that nobody asked for.
+    /// Indices of answers that no question used.
     pub unused: Vec<usize>,
-    /// The journal of the run: one JSON object an event.
+    /// The journal of the run: one JSON object per event.
     pub events: MemoryLog,
-    /// How many processes it took.
+    /// Number of processes that ran.
     pub processes: usize,
-    /// On the clock of the test.
+    /// Duration on the clock of the test.
     pub took: Duration,
-    /// How much of the recording that answered its calls was used.
+    /// Which entries of the recording were used.
     pub replayed: Option<Replayed>,
 }
 
-/// Plays a case to its end, or until only somebody who never comes could go on with it.
+/// Runs a case until it ends, or until only an answer that never comes could resume it.
 pub fn play(
     environment: &TestEnvironment,
     program: &Arc<Program>,
@@ -124,7 +124,7 @@ pub fn play(
         responder,
         replay,
         live,
-        again,
+        recorded,
     } = doubles;
     let log = MemoryLog::default();
     let mut world = World::new(sources, log.clone());
@@ -147,7 +147,7 @@ pub fn play(
         cache: MemoryCache::default(),
         replay,
         live,
-        again,
+        recorded,
     };
     match runtime.build() {
         Ok(runtime) => runtime.block_on(run.live(observer)),
@@ -163,18 +163,18 @@ struct TestRun<'a> {
     responder: ScriptedResponder,
     options: RunOptions,
     log: MemoryLog,
-    /// Results that the case may use again, whatever process gave them.
+    /// Results that the case may reuse, in whichever process they were computed.
     cache: MemoryCache,
     replay: Option<Arc<Replay>>,
     live: Option<Live>,
-    again: Option<RecordedInputs>,
+    recorded: Option<RecordedInputs>,
 }
 
 impl TestRun<'_> {
     async fn live(self, observer: &mut dyn Observer) -> Played {
         let host = self.host();
-        if let Some(again) = &self.again {
-            again.crashes.begin();
+        if let Some(recorded) = &self.recorded {
+            recorded.crashes.begin();
         }
         let begun = host.monotonic();
         let mut signals = self.signals();
@@ -190,8 +190,8 @@ impl TestRun<'_> {
             return live.host.clone();
         }
         let memory = MemoryHost::new(self.options.seed);
-        if let Some(again) = &self.again {
-            memory.set_now(again.begun_at);
+        if let Some(recorded) = &self.recorded {
+            memory.set_now(recorded.begun_at);
         }
         Arc::new(VirtualHost::new(memory))
     }
@@ -218,7 +218,7 @@ impl TestRun<'_> {
         }
     }
 
-    /// One process after the other, until the run has ended or nobody is there to wake it.
+    /// Runs one process after another until the run has ended or nothing can wake it.
     async fn processes(
         &self,
         host: &Arc<dyn Host>,
@@ -227,14 +227,17 @@ impl TestRun<'_> {
     ) -> (Option<Outcome>, usize) {
         for number in 1..=MAX_PROCESSES {
             let Some(outcome) = self.process(host, observer).await else {
-                drop(self.log.clone().living());
-                if let Some(again) = &self.again {
-                    if again.crashes.next().await {
+                drop(self.log.clone().revived());
+                if let Some(recorded) = &self.recorded {
+                    if recorded.crashes.next().await {
                         continue;
                     }
                     return (self.recorded_outcome(host).await, number);
                 }
-                if self.past().is_none_or(|past| past.crashes() >= MAX_CRASHES) {
+                if self
+                    .replay_state()
+                    .is_none_or(|state| state.crashes() >= MAX_CRASHES)
+                {
                     return (self.recorded_outcome(host).await, number);
                 }
                 continue;
@@ -256,9 +259,12 @@ impl TestRun<'_> {
         (None, MAX_PROCESSES)
     }
 
-    /// One process of the run; nothing where it died.
+    /// Runs one process; `None` if it died.
     async fn process(&self, host: &Arc<dyn Host>, observer: &mut dyn Observer) -> Option<Outcome> {
-        let people = self.again.as_ref().map(|again| again.people.clone());
+        let people = self
+            .recorded
+            .as_ref()
+            .map(|recorded| recorded.people.clone());
         let asker = people.unwrap_or_else(|| Arc::new(self.responder.clone()));
         let answering = Answering {
             answers: Vec::new(),
@@ -270,12 +276,12 @@ impl TestRun<'_> {
             ..self.context(host, observer)
         };
         let running = driver::run(self.program, &self.case.inputs, context);
-        if let Some(again) = &self.again {
-            again.crashes.arm(&self.log);
+        if let Some(recorded) = &self.recorded {
+            recorded.crashes.arm(&self.log);
         }
         let overdue = async {
-            match &self.again {
-                Some(again) => again.crashes.overdue().await,
+            match &self.recorded {
+                Some(recorded) => recorded.crashes.overdue().await,
                 None => std::future::pending().await,
             }
         };
@@ -291,31 +297,31 @@ impl TestRun<'_> {
         outcome.filter(|_| !self.log.is_dead())
     }
 
-    /// The outcome that its journal has recorded, from a replay that calls nothing.
+    /// Returns the outcome that the journal records, from a replay that calls nothing.
     async fn recorded_outcome(&self, host: &Arc<dyn Host>) -> Option<Outcome> {
-        let mut nobody = driver::Silence;
+        let mut observer = driver::Silence;
         let context = Context {
             replay_only: true,
-            ..self.context(host, &mut nobody)
+            ..self.context(host, &mut observer)
         };
         let mut outcome = driver::run(self.program, &self.case.inputs, context).await;
         outcome.interruption = Some(Interruption::Asked);
         Some(outcome)
     }
 
-    fn past(&self) -> Option<ReplayState> {
-        self.log.past().ok()
+    fn replay_state(&self) -> Option<ReplayState> {
+        self.log.replay_state().ok()
     }
 
     fn context<'o>(&self, host: &Arc<dyn Host>, observer: &'o mut dyn Observer) -> Context<'o> {
         let stand_in: Arc<dyn StandIn> = self.world.clone();
-        let again = self.again.as_ref().map_or(RUN, |again| &again.run);
-        let run = self.live.as_ref().map_or(again, |live| &live.run);
+        let recorded = self.recorded.as_ref().map_or(RUN, |recorded| &recorded.run);
+        let run = self.live.as_ref().map_or(recorded, |live| &live.run);
         Context {
             limit: self.environment.limit.clone(),
             root: self.environment.root.clone(),
             defaults: self.environment.defaults.clone(),
-            past: self.past().filter(|past| past.last > 0),
+            replay: self.replay_state().filter(|state| state.last > 0),
             order: self.options.order,
             stand_in: Some(stand_in),
             cache: Some(Arc::new(self.cache.clone())),
@@ -334,7 +340,7 @@ impl TestRun<'_> {
         ))
     }
 
-    /// What is said to the run from outside, each at its time.
+    /// Sends messages to the run from outside, each at its time.
     fn signals(&self) -> JoinSet<()> {
         let mut signals = JoinSet::new();
         let written = self
@@ -342,23 +348,23 @@ impl TestRun<'_> {
             .test
             .signals
             .iter()
-            .map(|signal| (signal.at, said(signal)));
-        let again = self
-            .again
+            .map(|signal| (signal.at, signal_command(signal)));
+        let recorded = self
+            .recorded
             .iter()
-            .flat_map(|again| again.said.iter().cloned());
-        for (at, said) in written.chain(again) {
+            .flat_map(|recorded| recorded.messages.iter().cloned());
+        for (at, command) in written.chain(recorded) {
             let log = self.log.clone();
             signals.spawn(async move {
                 tokio::time::sleep(at).await;
-                log.say(&said.to_text());
+                log.send(&command.to_text());
             });
         }
         signals
     }
 }
 
-/// Waits until a run wakes or gets a message; false where neither ever comes.
+/// Waits until the run wakes or receives a message. Returns false if neither can happen.
 async fn sleep(host: &dyn Host, wake: Option<i128>, signals: &mut JoinSet<()>) -> bool {
     let left = wake.map(|wake| Duration::from_nanos(u64::try_from(wake - host.now()).unwrap_or(0)));
     tokio::select! {
@@ -369,8 +375,8 @@ async fn sleep(host: &dyn Host, wake: Option<i128>, signals: &mut JoinSet<()>) -
     }
 }
 
-/// A signal of a test, as it is said to a run.
-fn said(signal: &TestSignal) -> InboxCommand {
+/// Returns the inbox command of a signal of a test.
+fn signal_command(signal: &TestSignal) -> InboxCommand {
     let payload = signal
         .payload
         .as_ref()

@@ -1,4 +1,4 @@
-//! Whoever answers the questions of a run, as the `answer`s of a test say.
+//! Answers the questions of a run with the `answer`s of a test.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -13,39 +13,39 @@ use planrun_core::journal::{Given, Waiting};
 use planrun_core::run::Asking;
 use planrun_runs::driver::Asker;
 
-/// The answers of one test, in one run. Clones share what was said.
+/// The answers of one test, in one run. Clones share their state.
 #[derive(Clone)]
 pub struct ScriptedResponder {
     test: Arc<Test>,
-    said: Arc<Mutex<Said>>,
-    /// What is said instead, by the path of the question.
-    instead: Option<(Arc<str>, Instead)>,
-    /// What is said of calls of which nobody knows, where the test does not say.
-    doubts: Option<Doubts>,
+    state: Arc<Mutex<State>>,
+    /// Replaces the answer to the question at this path.
+    replacement: Option<(Arc<str>, Replacement)>,
+    /// Answers for calls with unknown outcomes that the test does not answer.
+    unknown_outcomes: Option<UnknownOutcomes>,
 }
 
-/// What is said of calls of which nobody knows whether they happened.
+/// Answers for calls with unknown outcomes.
 #[derive(Clone)]
-pub struct Doubts {
+pub struct UnknownOutcomes {
     pub happened: bool,
-    /// What they gave, by the paths of their steps.
-    pub given: Arc<BTreeMap<Arc<str>, Json>>,
+    /// The results of the calls, by the paths of their steps.
+    pub results: Arc<BTreeMap<Arc<str>, Json>>,
 }
 
-/// What people say instead of what the test has them say.
+/// Replaces an answer of the test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Instead {
-    /// No.
+pub enum Replacement {
+    /// The confirmation is refused.
     Refuse,
-    /// Nothing, until it is too late.
+    /// No answer is given until the question expires.
     Expire,
 }
 
 #[derive(Default)]
-struct Said {
-    /// How often each answer was given.
+struct State {
+    /// Number of times that each answer was given.
     used: Vec<u32>,
-    /// Answers that were not taken, with the reason.
+    /// Indices of answers that were rejected, each with the reason.
     refused: Vec<(usize, String)>,
 }
 
@@ -53,47 +53,48 @@ impl ScriptedResponder {
     #[must_use]
     pub fn new(test: &Arc<Test>) -> Self {
         let used = vec![0; test.answers.len()];
-        let said = Arc::new(Mutex::new(Said {
+        let state = Arc::new(Mutex::new(State {
             used,
             refused: Vec::new(),
         }));
         Self {
             test: test.clone(),
-            said,
-            instead: None,
-            doubts: None,
+            state,
+            replacement: None,
+            unknown_outcomes: None,
         }
     }
 
-    /// The same, but for one question.
+    /// Returns the responder with another answer to one question.
     #[must_use]
-    pub fn saying(mut self, path: &Arc<str>, instead: Instead) -> Self {
-        self.instead = Some((path.clone(), instead));
+    pub fn with_replacement(mut self, path: &Arc<str>, replacement: Replacement) -> Self {
+        self.replacement = Some((path.clone(), replacement));
         self
     }
 
-    /// The same, with this answer to whether calls happened of which nobody knows.
+    /// Returns the responder with these answers for calls with unknown outcomes.
     #[must_use]
-    pub fn in_doubt(mut self, doubts: Option<Doubts>) -> Self {
-        self.doubts = doubts;
+    pub fn with_unknown_outcomes(mut self, unknown_outcomes: Option<UnknownOutcomes>) -> Self {
+        self.unknown_outcomes = unknown_outcomes;
         self
     }
 
-    /// The numbers of answers that were not taken, with the reason.
+    /// Returns the indices of answers that were rejected, each with the reason.
     #[must_use]
     pub fn refused(&self) -> Vec<(usize, String)> {
-        self.said
+        self.state
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .refused
             .clone()
     }
 
-    /// The numbers of answers that nobody asked for.
+    /// Returns the indices of answers that no question used.
     #[must_use]
     pub fn unused(&self) -> Vec<usize> {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.used
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state
+            .used
             .iter()
             .enumerate()
             .filter(|(_, used)| **used == 0)
@@ -101,28 +102,29 @@ impl ScriptedResponder {
             .collect()
     }
 
-    /// The next answer to a question.
+    /// Returns the next answer to a question.
     fn next(&self, path: &str) -> Option<(usize, &TestAnswer)> {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let open = |(index, answer): &(usize, &TestAnswer)| {
-            is_for(&answer.path, path) && answer.times.is_none_or(|times| said.used[*index] < times)
+            is_for(&answer.path, path)
+                && answer.times.is_none_or(|times| state.used[*index] < times)
         };
         let next = self.test.answers.iter().enumerate().find(open);
         if let Some((index, _)) = next {
-            said.used[index] += 1;
+            state.used[index] += 1;
         }
         next
     }
 
-    /// The answer to whether a call happened, where the test does not say.
-    fn doubted(&self, asking: &Asking) -> Option<Given> {
-        let doubts = self
-            .doubts
+    /// Returns the answer for a call with an unknown outcome that the test does not answer.
+    fn resolve_unknown(&self, asking: &Asking) -> Option<Given> {
+        let unknown_outcomes = self
+            .unknown_outcomes
             .as_ref()
             .filter(|_| asking.question.kind == Waiting::Answer)?;
-        let mut value = json!({ "happened": doubts.happened });
-        if doubts.happened {
-            value["value"] = doubts.given.get(&asking.path).cloned()?;
+        let mut value = json!({ "happened": unknown_outcomes.happened });
+        if unknown_outcomes.happened {
+            value["value"] = unknown_outcomes.results.get(&asking.path).cloned()?;
         }
         Some(Given {
             path: asking.path.clone(),
@@ -133,16 +135,16 @@ impl ScriptedResponder {
     }
 
     fn note_refusal(&self, asking: &Asking, reason: &str) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let last = self
             .test
             .answers
             .iter()
             .enumerate()
             .rev()
-            .find(|(index, answer)| is_for(&answer.path, &asking.path) && said.used[*index] > 0);
+            .find(|(index, answer)| is_for(&answer.path, &asking.path) && state.used[*index] > 0);
         if let Some((index, _)) = last {
-            said.refused.push((index, reason.to_owned()));
+            state.refused.push((index, reason.to_owned()));
         }
     }
 }
@@ -153,13 +155,13 @@ impl Asker for ScriptedResponder {
             self.note_refusal(&asking, reason);
             return Box::pin(async { None });
         }
-        if let Some((_, instead)) = self
-            .instead
+        if let Some((_, replacement)) = self
+            .replacement
             .as_ref()
             .filter(|(path, _)| *path == asking.path)
         {
-            return match instead {
-                Instead::Refuse => {
+            return match replacement {
+                Replacement::Refuse => {
                     let by = asking.question.by.clone();
                     Box::pin(std::future::ready(Some(given(
                         &asking,
@@ -168,11 +170,11 @@ impl Asker for ScriptedResponder {
                         None,
                     ))))
                 }
-                Instead::Expire => Box::pin(std::future::pending()),
+                Replacement::Expire => Box::pin(std::future::pending()),
             };
         }
         let Some((_, answer)) = self.next(&asking.path) else {
-            return Box::pin(std::future::ready(self.doubted(&asking)));
+            return Box::pin(std::future::ready(self.resolve_unknown(&asking)));
         };
         let (value, note) = match &answer.reaction {
             Reaction::Fail {
@@ -219,7 +221,7 @@ fn given(asking: &Asking, value: Json, by: Option<Arc<str>>, note: Option<Arc<st
     }
 }
 
-/// Whether an answer is for a question. One without indices is for every element.
+/// Returns true if an answer applies to a question. A path without indices applies to every element.
 fn is_for(written: &str, path: &str) -> bool {
     written == path || (!written.contains('[') && without_indices(path) == written)
 }

@@ -1,4 +1,4 @@
-//! Values that the expressions of a test read, by the numbers of their places.
+//! The values that the expressions of a test read, by slot.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use planrun_lang::sema::expr::Code;
 use planrun_lang::source::Span;
 use planrun_lang::value::Value;
 
-/// The values of a test's frame. What has none says why.
+/// The values of the frame of a test; a slot without a value has the reason instead.
 #[derive(Default)]
 pub struct Slots(Vec<Result<Value, Arc<str>>>);
 
 impl Slots {
-    /// No values at all.
+    /// Returns an empty frame.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// In the order of the places.
+    /// Returns a frame with these values, in the order of the slots.
     #[must_use]
     pub fn new(values: Vec<Result<Value, Arc<str>>>) -> Self {
         Self(values)
     }
 
-    /// The value of an expression.
+    /// Evaluates an expression.
     ///
     /// # Errors
-    /// As [`eval::evaluate`], and where it reads something that is not there.
+    /// Returns the errors of [`eval::evaluate`], and an error if it reads a slot without a value.
     pub fn evaluate(&self, code: &Code) -> Result<Value, EvalError> {
         eval::evaluate(code, self)
     }

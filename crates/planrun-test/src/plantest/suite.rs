@@ -1,11 +1,11 @@
-//! The tests of one file: which of them can run, and the outcome of each.
+//! The tests of one file: prepares their cases, and runs them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_lang::diag::render::{FileReport, Look, human};
+use planrun_lang::diag::render::{Appearance, FileReport, human};
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::graph;
 use planrun_lang::sema::test::{Snapshot, SnapshotOf, Test};
@@ -29,14 +29,14 @@ use planrun_runs::driver::{Observer, Silence};
 pub struct Suite {
     pub source: Arc<SourceFile>,
     pub checked: CheckedFile,
-    /// Findings that keep the file from being tested: those that no test expects.
+    /// Errors that prevent the tests from running: those that no test expects.
     pub broken: Vec<Diagnostic>,
-    /// What the real tools answered in its tests.
+    /// The recordings of its tests.
     pub recordings: Recordings,
     programs: BTreeMap<usize, Arc<Program>>,
 }
 
-/// A case that may be played, or why it may not.
+/// A case, or why it cannot run.
 pub struct Prepared {
     pub test: Arc<Test>,
     pub case: Result<Case, String>,
@@ -49,20 +49,20 @@ pub struct Ran {
     /// The name of the test, with its row.
     pub title: String,
     pub faults: Vec<Diagnostic>,
-    /// The numbers of the answers of its test that nobody asked for.
+    /// Indices of the answers of its test that no question used.
     pub unused: Vec<usize>,
-    /// It passes in the order of the source, and not in another.
+    /// Whether it passes in source order but fails in another order.
     pub is_flaky: bool,
-    /// What is to be compared with what was kept.
-    pub kept: Vec<Kept>,
-    /// What is not as it was kept, drawn for people.
+    /// The texts of its snapshots, to be compared.
+    pub snapshots: Vec<SnapshotText>,
+    /// Differences from stored snapshots, formatted for display.
     pub differences: Vec<String>,
-    /// By the clock of the machine.
+    /// Wall-clock time.
     pub took: Duration,
 }
 
-/// A text that a `snapshot` speaks of.
-pub struct Kept {
+/// The text of a `snapshot` statement.
+pub struct SnapshotText {
     pub snapshot: Snapshot,
     pub text: String,
 }
@@ -70,13 +70,13 @@ pub struct Kept {
 /// How cases are run.
 #[derive(Clone, Copy, Default)]
 pub struct SuiteOptions {
-    /// In how many further orders each case is played.
+    /// Number of further orders in which each case runs.
     pub seeds: u64,
     pub run: RunOptions,
 }
 
 impl Suite {
-    /// The tests of a file. Findings of error in a plan that a test expects keep nothing from being tested.
+    /// Returns the tests of a file. Errors in a plan whose diagnostics a test expects do not prevent the tests.
     #[must_use]
     pub fn new(source: SourceFile, checked: CheckedFile) -> Self {
         let expecting = checked
@@ -112,15 +112,15 @@ impl Suite {
         }
     }
 
-    /// The same, with the recordings beside its file.
+    /// Returns the suite with the recordings next to its file.
     #[must_use]
     pub fn with_recordings(self, host: &dyn Host) -> Self {
         let tests = self.checked.tests.iter().map(|test| &*test.name);
-        let recordings = Recordings::beside(host, Path::new(self.source.name()), tests);
+        let recordings = Recordings::next_to(host, Path::new(self.source.name()), tests);
         Self { recordings, ..self }
     }
 
-    /// Every case, in source order.
+    /// Returns all cases, in source order.
     #[must_use]
     pub fn cases(&self) -> Vec<Prepared> {
         let mut prepared = Vec::new();
@@ -149,13 +149,13 @@ impl Suite {
         }
     }
 
-    /// The program of a plan that is tested here.
+    /// Returns the program of the plan of a test.
     #[must_use]
     pub fn program(&self, test: &Test) -> Option<&Arc<Program>> {
         self.programs.get(&Arc::as_ptr(&test.plan).addr())
     }
 
-    /// Plays a case and holds it against what is expected.
+    /// Runs a case and checks its expectations.
     #[must_use]
     pub fn run(
         &self,
@@ -167,7 +167,7 @@ impl Suite {
         self.run_played(environment, prepared, options, observer).0
     }
 
-    /// The same, with the run that it was judged by; nothing where none was made.
+    /// Does the same and also returns the run that was checked; `None` if there was none.
     #[must_use]
     pub fn run_played(
         &self,
@@ -185,7 +185,7 @@ impl Suite {
             faults: Vec::new(),
             unused: Vec::new(),
             is_flaky: false,
-            kept: Vec::new(),
+            snapshots: Vec::new(),
             differences: Vec::new(),
             took: Duration::ZERO,
         };
@@ -225,7 +225,7 @@ impl Suite {
         let played = perform(options.run, observer);
         ran.faults.extend(faults(&played));
         ran.unused.clone_from(&played.unused);
-        ran.kept.extend(kept(program, case, &played));
+        ran.snapshots.extend(snapshot_texts(program, case, &played));
         if !ran.faults.is_empty() {
             return Some(played);
         }
@@ -238,7 +238,7 @@ impl Suite {
             let found = faults(&other);
             if let Some(first) = found.into_iter().next() {
                 let message = format!(
-                    "it passes in the order of the source and fails in that of seed {seed}: {}",
+                    "it passes in source order, but fails in the order of seed {seed}: {}",
                     first.message
                 );
                 ran.faults.push(Diagnostic { message, ..first });
@@ -249,14 +249,14 @@ impl Suite {
         Some(played)
     }
 
-    /// Why a case cannot be played.
+    /// Returns why a case cannot run; `None` if it can.
     fn refused(&self, case: &Case) -> Option<Diagnostic> {
         let broken = self.recordings.of(case)?.as_ref().err()?;
         let finding = Diagnostic::new(&codes::tests::RECORDING, case.test.span, broken.to_string());
         Some(finding.help(broken.remedy.clone()))
     }
 
-    /// What is wrong with a case that was played.
+    /// Returns the faults of a case that was run.
     fn faults(&self, case: &Case, played: &Played) -> Vec<Diagnostic> {
         let recording_faults = |unused| {
             let place = (
@@ -271,13 +271,13 @@ impl Suite {
         };
         let misfits = recording_faults(false);
         if !misfits.is_empty() {
-            // Whatever else is wrong may follow from that.
+            // Other faults may be consequences of a misfit.
             return misfits;
         }
         let mut faults = faults(&self.source, case, played);
         if faults.is_empty() {
             faults = recording_faults(true);
-            // Of the rows of a table each may need its own.
+            // Each row of a table may need other answers.
             if case.row.is_none() {
                 faults.extend(
                     played
@@ -290,16 +290,16 @@ impl Suite {
         faults
     }
 
-    /// Checks what needs no run: expected findings and drawings.
+    /// Checks everything that needs no run: expected diagnostics and graphs.
     fn check_without_run(&self, test: &Test, ran: &mut Ran) {
         let found = self.findings(&test.plan);
         if let Some(expected) = &test.diagnostics {
-            let mut wanted: Vec<&str> = expected.codes.iter().map(|code| &**code).collect();
+            let mut expected_codes: Vec<&str> = expected.codes.iter().map(|code| &**code).collect();
             let mut actual: Vec<&str> = found.iter().map(|found| found.code.name).collect();
-            wanted.sort_unstable();
+            expected_codes.sort_unstable();
             actual.sort_unstable();
-            if wanted != actual {
-                let message = format!("`{}` has other findings", test.plan.name);
+            if expected_codes != actual {
+                let message = format!("`{}` has other diagnostics", test.plan.name);
                 let finding = Diagnostic::new(&codes::tests::EXPECTATION, expected.span, message);
                 let listed = |codes: &[&str]| {
                     if codes.is_empty() {
@@ -309,7 +309,7 @@ impl Suite {
                     }
                 };
                 ran.faults
-                    .push(finding.expected(listed(&wanted), listed(&actual)));
+                    .push(finding.expected(listed(&expected_codes), listed(&actual)));
             }
         }
         for snapshot in test
@@ -320,20 +320,20 @@ impl Suite {
             let drawn = match snapshot.of {
                 SnapshotOf::Diagnostics => {
                     let report = FileReport::new(self.source.clone(), found.clone());
-                    human(&[report], Look::PLAIN)
+                    human(&[report], Appearance::PLAIN)
                 }
                 SnapshotOf::Graph | SnapshotOf::Trace | SnapshotOf::Reply => {
                     graph::draw::mermaid(&graph::drawing(&test.plan, &graph::build(&test.plan)))
                 }
             };
-            ran.kept.push(Kept {
+            ran.snapshots.push(SnapshotText {
                 snapshot: *snapshot,
                 text: drawn,
             });
         }
     }
 
-    /// What is found in a plan of this file.
+    /// Returns the diagnostics in a plan of this file.
     fn findings(&self, plan: &Plan) -> Vec<Diagnostic> {
         let Some(item) = item_of(&self.checked, plan) else {
             return Vec::new();
@@ -347,7 +347,7 @@ impl Suite {
     }
 }
 
-/// Tells of answers that nobody asked for in any row of a test, at its first row; `all` are the cases of one file.
+/// Reports answers that no question used in any row of a test, at its first row. `all` are the cases of one file.
 pub fn unused_in_every_row(all: &mut [Ran]) {
     for rows in all.chunk_by_mut(|one, next| Arc::ptr_eq(&one.test, &next.test)) {
         if rows
@@ -356,25 +356,27 @@ pub fn unused_in_every_row(all: &mut [Ran]) {
         {
             continue;
         }
-        let nowhere = |index: &usize| rows.iter().all(|ran| ran.unused.contains(index));
-        let nowhere = rows.first().map(|first| {
+        let unused_everywhere = |index: &usize| rows.iter().all(|ran| ran.unused.contains(index));
+        let unused_everywhere = rows.first().map(|first| {
             first
                 .unused
                 .iter()
                 .copied()
-                .filter(nowhere)
+                .filter(unused_everywhere)
                 .collect::<Vec<_>>()
         });
-        if let (Some(first), Some(nowhere)) = (rows.first_mut(), nowhere) {
+        if let (Some(first), Some(unused_everywhere)) = (rows.first_mut(), unused_everywhere) {
             let test = first.test.clone();
-            first
-                .faults
-                .extend(nowhere.into_iter().filter_map(|index| unused(&test, index)));
+            first.faults.extend(
+                unused_everywhere
+                    .into_iter()
+                    .filter_map(|index| unused(&test, index)),
+            );
         }
     }
 }
 
-/// Who plays the world of a test.
+/// Returns the doubles for a case.
 #[must_use]
 pub fn doubles(environment: &TestEnvironment, case: &Case, options: RunOptions) -> Doubles {
     let replay = case
@@ -384,7 +386,7 @@ pub fn doubles(environment: &TestEnvironment, case: &Case, options: RunOptions) 
     doubles_with(environment, &case.test, options, replay)
 }
 
-/// Who plays the world of a test: its mocks, what was recorded, and what it says of all the rest.
+/// Returns the doubles for a test: its named mocks take precedence over the recording, and that over `_`.
 pub(super) fn doubles_with(
     environment: &TestEnvironment,
     test: &Arc<Test>,
@@ -392,7 +394,7 @@ pub(super) fn doubles_with(
     replay: Option<Arc<Replay>>,
 ) -> Doubles {
     let mocks =
-        |which| Box::new(Mocks::new(test, which, &environment.made_up, options)) as Box<dyn Source>;
+        |which| Box::new(Mocks::new(test, which, &environment.results, options)) as Box<dyn Source>;
     let recorded = replay
         .iter()
         .map(|replay| Box::new(replay.clone()) as Box<dyn Source>);
@@ -405,17 +407,17 @@ pub(super) fn doubles_with(
         responder: ScriptedResponder::new(test),
         replay,
         live: None,
-        again: None,
+        recorded: None,
     }
 }
 
 fn reply(played: &Played) -> String {
-    let reply = played.outcome.as_ref().and_then(Outcome::shown_reply);
+    let reply = played.outcome.as_ref().and_then(Outcome::redacted_reply);
     let json = reply.map(|reply| reply.to_json()).unwrap_or_default();
     serde_json::to_string_pretty(&json).unwrap_or_default()
 }
 
-/// Where a plan is written, if it is one of this file.
+/// Returns the span of the item of a plan; `None` if it belongs to another file.
 fn item_of(checked: &CheckedFile, plan: &Plan) -> Option<Span> {
     let own = checked
         .plans
@@ -428,8 +430,8 @@ fn item_of(checked: &CheckedFile, plan: &Plan) -> Option<Span> {
     })
 }
 
-/// The texts of the snapshots of a case that speak of its run.
-fn kept(program: &Program, case: &Case, played: &Played) -> Vec<Kept> {
+/// Returns the texts of the snapshots of a case that depend on its run.
+fn snapshot_texts(program: &Program, case: &Case, played: &Played) -> Vec<SnapshotText> {
     let snapshots = case.test.snapshots.iter();
     let of_run = snapshots.filter(|snapshot| snapshot.of.needs_run());
     let text = |of: SnapshotOf| {
@@ -440,7 +442,7 @@ fn kept(program: &Program, case: &Case, played: &Played) -> Vec<Kept> {
         }
     };
     of_run
-        .map(|snapshot| Kept {
+        .map(|snapshot| SnapshotText {
             snapshot: *snapshot,
             text: text(snapshot.of),
         })

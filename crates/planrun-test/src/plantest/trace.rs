@@ -1,8 +1,7 @@
-//! The trace of a run as one text: the same on every machine, in every order.
+//! The trace of a run as text that is the same on every machine and in every order.
 //!
-//! Steps stand in the order of the source, since what the clock makes of it differs between machines. Times, durations,
-//! identifiers of runs and keys of calls are left out, and so is what a run that was cut short had come to beside its
-//! failure.
+//! Steps are in source order, since their order in time differs between machines. Times, durations, run ids,
+//! idempotency keys, and the progress of steps that a failure cut short are left out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,15 +16,15 @@ use planrun_core::journal::{Event, EventKind};
 use planrun_core::run::{Outcome, Program, StepReport};
 use planrun_runs::journal::MemoryLog;
 
-/// The trace of what was played.
+/// Returns the trace of a run.
 #[must_use]
 pub fn trace(program: &Program, played: &Played) -> String {
     let mut text = format!("run {}\n", played.state);
     let Some(outcome) = &played.outcome else {
         return text;
     };
-    if let Some(reply) = outcome.shown_reply() {
-        line(&mut text, 0, "reply", &shown(&reply));
+    if let Some(reply) = outcome.redacted_reply() {
+        line(&mut text, 0, "reply", &display_value(&reply));
     }
     if let Some(error) = &outcome.error {
         line(
@@ -50,7 +49,7 @@ pub fn trace(program: &Program, played: &Played) -> String {
     for step in outcome.steps() {
         let own = step.path.split(['.', '[']).next().unwrap_or_default();
         if open.contains(own) {
-            // How far it had come, and what it holds, the clock and the order decide.
+            // Its progress and its contents depend on the clock and the order.
             if *step.path == *own {
                 let _ = writeln!(text, "{own}: left open");
             }
@@ -63,7 +62,7 @@ pub fn trace(program: &Program, played: &Played) -> String {
             answers.get(&*step.path),
         );
     }
-    // Who moves a task may be what was left open.
+    // A step that was left open might move tasks.
     if open.is_empty() {
         tasks(&mut text, outcome);
     }
@@ -71,7 +70,7 @@ pub fn trace(program: &Program, played: &Played) -> String {
     text
 }
 
-/// The classes of the failed attempts, by path; an empty text for one that gave something.
+/// Returns the error classes of the attempts, by path; an empty string for an attempt that succeeded.
 fn attempts(calls: &[Called]) -> BTreeMap<Arc<str>, Vec<String>> {
     let mut attempts: BTreeMap<Arc<str>, Vec<String>> = BTreeMap::new();
     for call in calls {
@@ -85,16 +84,16 @@ fn attempts(calls: &[Called]) -> BTreeMap<Arc<str>, Vec<String>> {
     attempts
 }
 
-/// What people said to the gates of steps, by the paths of the steps.
+/// Returns the answers to confirmations, by the paths of the steps.
 fn answers(events: &MemoryLog) -> BTreeMap<Arc<str>, Vec<String>> {
     let mut answers: BTreeMap<Arc<str>, Vec<String>> = BTreeMap::new();
     let mut kept = |digest: &str| {
         events
             .kept(digest)
-            .ok_or_else(|| format!("nothing is kept under {digest}"))
+            .ok_or_else(|| format!("no value is stored under {digest}"))
     };
     for line in events.lines() {
-        // The log of a test is read as it was written.
+        // The log of a test is stored unchanged, so reading cannot fail.
         let Ok(Event {
             kind:
                 EventKind::AnswerGiven {
@@ -112,7 +111,7 @@ fn answers(events: &MemoryLog) -> BTreeMap<Arc<str>, Vec<String>> {
             continue;
         };
         let agrees = value.as_bool().or_else(|| value.get("approve")?.as_bool());
-        let said = match agrees {
+        let answer = match agrees {
             Some(true) => "approved",
             Some(false) => "refused",
             None => "answered",
@@ -128,12 +127,12 @@ fn answers(events: &MemoryLog) -> BTreeMap<Arc<str>, Vec<String>> {
         answers
             .entry(step.into())
             .or_default()
-            .push(format!("{said}{by}{note}"));
+            .push(format!("{answer}{by}{note}"));
     }
     answers
 }
 
-/// The line of a step: its path, its tool and its state.
+/// Returns the line of a step: its path, its tool and its state.
 fn head(step: &StepReport) -> String {
     let mut head = step.path.to_string();
     if let Some(tool) = &step.tool {
@@ -165,15 +164,15 @@ fn write_step(
 ) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{}", head(step));
-    for said in answers.into_iter().flatten() {
-        line(text, 1, "gate", said);
+    for answer in answers.into_iter().flatten() {
+        line(text, 1, "gate", answer);
     }
-    // How far it had come when it was stopped, the clock decides.
+    // Its progress when it was cancelled depends on the clock.
     if step.status == StepState::Cancelled {
         return;
     }
     if step.tool.is_some() && step.attempts > 0 && step.arguments != Value::Null {
-        line(text, 1, "with", &shown(&step.arguments));
+        line(text, 1, "with", &display_value(&step.arguments));
     }
     for (number, end) in attempts
         .iter()
@@ -186,7 +185,7 @@ fn write_step(
         line(text, 1, "attempts", &attempts.len().to_string());
     }
     if step.status == StepState::Completed && step.output != Value::Null {
-        line(text, 1, "gives", &shown(&step.output));
+        line(text, 1, "gives", &display_value(&step.output));
     }
     for (word, error) in [("error", &step.error), ("recovered from", &step.recovered)] {
         if let Some(error) = error {
@@ -213,11 +212,11 @@ fn tasks(text: &mut String, outcome: &Outcome) {
             .collect::<Vec<_>>()
             .join(" → ");
         line(text, 0, &format!("task {}", task.name), &moves);
-        line(text, 1, "context", &shown(&task.context));
+        line(text, 1, "context", &display_value(&task.context));
     }
     for listener in &outcome.listeners {
         let surplus = if listener.surplus > 0 {
-            format!(", {} events beyond", listener.surplus)
+            format!(", {} further events ignored", listener.surplus)
         } else {
             String::new()
         };
@@ -244,7 +243,7 @@ fn line(text: &mut String, depth: usize, name: &str, value: &str) {
     let _ = writeln!(text, "{:indent$}{name}: {value}", "", indent = depth * 2);
 }
 
-fn shown(value: &Value) -> String {
+fn display_value(value: &Value) -> String {
     value.to_json_text()
 }
 

@@ -1,4 +1,4 @@
-//! Whether a case passes: its expectations held against what came out, and what is wrong in words.
+//! Decides whether a case passes: checks its expectations against the outcome, and reports faults.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use super::play::Played;
 use super::slots::Slots;
 use crate::plantest::MAX_QUOTED;
 
-/// What is wrong with a case that was played; nothing where it passes.
+/// Returns the faults of a case that was run; empty if it passes.
 #[must_use]
 pub fn faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnostic> {
     let test = &case.test;
     let mut faults = unanswered(case, played);
     if !faults.is_empty() {
-        // Whatever else is wrong follows from that.
+        // Other faults are consequences of an unanswered call.
         return faults;
     }
     for (index, reason) in &played.refused {
         let span = test.answers[*index].span;
-        let message = format!("this answer is not taken: {reason}");
+        let message = format!("this answer is rejected: {reason}");
         faults.push(Diagnostic::new(
             &codes::tests::ANSWER_REFUSED,
             span,
@@ -35,11 +35,11 @@ pub fn faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnost
     if played.outcome.is_none() {
         let message = if played.processes > 1 {
             format!(
-                "the run comes to no end: its process has died or been woken {} times",
+                "the run does not end: its process died or was woken {} times",
                 played.processes
             )
         } else {
-            "the run neither ends nor waits for anybody".to_owned()
+            "the run neither ends nor waits for input".to_owned()
         };
         faults.push(Diagnostic::new(
             &codes::tests::RUN_ENDED,
@@ -54,27 +54,27 @@ pub fn faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnost
             .iter()
             .filter_map(|expect| broken(source, expect, &values, played)),
     );
-    let meant = test.expects.iter().any(|expect| expect.speaks_of_end);
-    // That an answer was not taken tells why it waits.
+    let meant = test.expects.iter().any(|expect| expect.reads_end);
+    // A rejected answer explains why the run waits.
     if played.state != RunState::Completed && !meant && played.refused.is_empty() {
         faults.push(ended(case, played));
     }
     faults
 }
 
-/// An answer of a test that nobody asked for.
+/// Returns the fault of an answer that no question used; `None` if there is no such answer.
 #[must_use]
 pub fn unused(test: &Test, index: usize) -> Option<Diagnostic> {
     let answer = test.answers.get(index)?;
     let message = format!(
-        "nobody asks for this answer: the run never waits at `{}`",
+        "this answer is never used: the run never waits at `{}`",
         answer.path
     );
-    let help = "take it out, or look whether the test reaches what it is meant to reach";
+    let help = "remove it, or check that the test reaches this question";
     Some(Diagnostic::new(&codes::tests::ANSWER_UNUSED, answer.span, message).help(help))
 }
 
-/// The calls to which nobody had an answer, each tool once.
+/// Returns the faults of calls that no source answered, once for each tool.
 fn unanswered(case: &Case, played: &Played) -> Vec<Diagnostic> {
     let mut reported: Vec<String> = Vec::new();
     let mut faults = Vec::new();
@@ -89,14 +89,14 @@ fn unanswered(case: &Case, played: &Played) -> Vec<Diagnostic> {
                 .is_some_and(|own| own.path() == tool)
         });
         let why = if known {
-            "none of its mocks is for this call, or all are used up"
+            "none of its mocks matches this call, or all are used up"
         } else {
             "nothing answers it"
         };
-        let message = format!("`{}` calls `{tool}`, and {why}", call.path);
+        let message = format!("`{}` calls `{tool}`, but {why}", call.path);
         let arguments = call.arguments.to_json_text();
         let recorded = if case.recording.is_some() {
-            ", or call it and record that with `--record new`"
+            ", or record a real call with `--record new`"
         } else {
             ""
         };
@@ -110,7 +110,7 @@ fn unanswered(case: &Case, played: &Played) -> Vec<Diagnostic> {
     faults
 }
 
-/// An end that is no success, and that nothing in the test speaks of.
+/// Returns the fault of an end that is not a success, and that no expectation mentions.
 fn ended(case: &Case, played: &Played) -> Diagnostic {
     let message = format!("the run did not complete: {}", end(played));
     let finding = Diagnostic::new(&codes::tests::RUN_ENDED, case.test.span, message);
@@ -125,7 +125,7 @@ fn ended(case: &Case, played: &Played) -> Diagnostic {
             "it waits at `{path}`; add `answer {path} => …`, or `expect status == \"paused\"`"
         )),
         None => finding.help(format!(
-            "where that is meant, say so: `expect status == \"{}\"`",
+            "if this is intended, add `expect status == \"{}\"`",
             played.state
         )),
     }
@@ -146,7 +146,7 @@ fn broken(
             } else {
                 error.span
             };
-            let message = format!("this cannot be told: {error}");
+            let message = format!("this cannot be evaluated: {error}");
             return Some(Diagnostic::new(&codes::tests::EXPECTATION, span, message));
         }
     }
@@ -166,7 +166,7 @@ fn broken(
     })
 }
 
-/// The sides of a comparison: what is wanted, what is there, and what is there in words.
+/// Returns the sides of a comparison: the expected value, the actual value, and a note with the actual value.
 fn sides(
     source: &SourceFile,
     part: &Comparison,
@@ -180,20 +180,20 @@ fn sides(
             .ok()
             .map(|value: Value| shortened(&value.to_json_text(), MAX_QUOTED))
     };
-    let (is, wanted) = (value(left)?, value(right)?);
+    let (is, expected) = (value(left)?, value(right)?);
     let operator = source
         .slice(Span::new(left.span.end as usize, right.span.start as usize))
         .trim()
         .to_owned();
-    let wanted = if operator == "==" {
-        wanted
+    let expected = if operator == "==" {
+        expected
     } else {
-        format!("{operator} {wanted}")
+        format!("{operator} {expected}")
     };
-    Some((wanted, is.clone(), format!("{} is {is}", text(left))))
+    Some((expected, is.clone(), format!("{} is {is}", text(left))))
 }
 
-/// A fault at the name of a test.
+/// Returns a fault at the name of a test.
 #[must_use]
 pub fn fault(span: Span, message: impl Into<Arc<str>>) -> Diagnostic {
     let message: Arc<str> = message.into();

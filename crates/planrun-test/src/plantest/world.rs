@@ -1,4 +1,4 @@
-//! The world of a test: whoever answers calls in place of the tools, and what was called.
+//! The doubles of tools in a test: answers their calls, and records what was called.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,29 +15,29 @@ use planrun_tools::tools::{
 use super::recording::Recorder;
 use planrun_runs::journal::MemoryLog;
 
-/// The namespace whose tools compute and look at the clock: they answer themselves.
+/// The namespace of tools that compute and read the clock; they are not replaced.
 const SYSTEM: &str = "sys";
-/// Those of them that give something else each time, so that recordings keep what they gave.
+/// Tools of that namespace whose results vary, so that recordings contain them.
 const VARYING: [&str; 2] = ["now", "uuid"];
 
-/// Somebody who may have an answer to a call.
+/// A source of answers to calls.
 pub trait Source: Send + Sync {
-    /// The answer to this call; nothing where others are to be asked.
+    /// Returns the answer to this call; `None` to ask the next source.
     fn answer(&self, call: &Call<'_>) -> Option<Response>;
 
-    /// Whether it has answers to calls of this tool at all.
+    /// Returns true if it has answers to calls of this tool at all.
     fn knows(&self, signature: &Signature) -> bool;
 }
 
-/// One attempt, as those who answer see it.
+/// One attempt of a call.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
     pub request: &'a Request,
-    /// How often the same step has called before, retries and polls included.
+    /// Number of earlier calls of the same step, including retries and polls.
     pub occurrence: u32,
 }
 
-/// What happens to a call.
+/// The response to a call.
 #[derive(Clone, Debug)]
 pub struct Response {
     pub reaction: Reaction,
@@ -48,13 +48,13 @@ pub struct Response {
 #[derive(Clone, Debug)]
 pub enum Reaction {
     Answer(CallOutcome),
-    /// The process dies: before the call has gone out, or after it has happened.
+    /// The process dies: before the call was sent, or after it happened.
     Crash {
         after: bool,
     },
 }
 
-/// One attempt that went out.
+/// One attempt that was sent.
 #[derive(Clone, Debug)]
 pub struct Called {
     pub path: Arc<str>,
@@ -63,21 +63,21 @@ pub struct Called {
     pub arguments: Value,
     pub key: Arc<str>,
     pub effect: Effect,
-    /// The class of its failure; nothing where it gave something, or where nobody heard of its end.
+    /// The class of its error; `None` if it succeeded or its end is unknown.
     pub failed: Option<ErrorClass>,
-    /// Whether it did something in the world: it was answered, or its answer was lost.
+    /// Whether it had an effect: it was answered, or its answer was lost.
     pub happened: bool,
-    /// Whether the process died with it.
+    /// Whether the process died during the call.
     pub crashed: bool,
 }
 
-/// The world of one run.
+/// The doubles of one run.
 pub struct World {
     sources: Vec<Box<dyn Source>>,
-    /// Calls to which none of them has an answer go to the real tools, and it writes down what they come to.
+    /// Records calls that no source answers, which are sent to the real tools.
     recorder: Option<Arc<Recorder>>,
     state: Mutex<State>,
-    /// Where the run is written down; who loses it is dead.
+    /// The journal of the run; a process that loses it is dead.
     log: MemoryLog,
 }
 
@@ -85,11 +85,11 @@ pub struct World {
 struct State {
     calls: Vec<Called>,
     occurrences: BTreeMap<Arc<str>, u32>,
-    /// Calls to which nobody had an answer.
+    /// Calls that no source answered.
     unanswered: Vec<Unanswered>,
 }
 
-/// A call to which nobody had an answer.
+/// A call that no source answered.
 #[derive(Clone, Debug)]
 pub struct Unanswered {
     pub path: Arc<str>,
@@ -98,7 +98,7 @@ pub struct Unanswered {
 }
 
 impl World {
-    /// A world in which these are asked, the first of them first.
+    /// Returns doubles with these sources, in this order of precedence.
     #[must_use]
     pub fn new(sources: Vec<Box<dyn Source>>, log: MemoryLog) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl World {
         }
     }
 
-    /// The same, but calls to which nobody has an answer go to the real tools.
+    /// Returns the doubles with a recorder: calls that no source answers are sent to the real tools.
     #[must_use]
     pub fn recording(self, recorder: Arc<Recorder>) -> Self {
         Self {
@@ -118,24 +118,24 @@ impl World {
         }
     }
 
-    /// Every attempt that went out, in that order.
+    /// Returns every attempt that was sent, in order.
     #[must_use]
     pub fn calls(&self) -> Vec<Called> {
         self.state().calls.clone()
     }
 
-    /// The calls to which nobody had an answer.
+    /// Returns the calls that no source answered.
     #[must_use]
     pub fn unanswered(&self) -> Vec<Unanswered> {
         self.state().unanswered.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it holds the lock, so the state behind a poisoned one is whole.
+        // No code panics while it holds the lock, so the state of a poisoned lock is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How often the step of this call has called before.
+    /// Counts a call. Returns the number of earlier calls of its step; `None` if the process is dead.
     fn occurrence(&self, request: &Request) -> Option<u32> {
         if self.log.is_dead() {
             return None;
@@ -190,11 +190,11 @@ impl World {
 impl World {
     fn call_over(&self, request: Request, tool: Option<&dyn Transport>) -> Conversation {
         let Some(occurrence) = self.occurrence(&request) else {
-            // The process is gone, and what it still does is never seen.
+            // The process is dead, so nothing sees what it still does.
             return Conversation::from_future(std::future::pending());
         };
         let Some(response) = self.respond(&request, occurrence) else {
-            return self.beyond(request, occurrence, tool);
+            return self.call_unanswered(request, occurrence, tool);
         };
         self.note(&request, Some(&response.reaction));
         match response.reaction {
@@ -215,8 +215,8 @@ impl World {
 }
 
 impl World {
-    /// A call to which nobody has an answer.
-    fn beyond(
+    /// Handles a call that no source answers.
+    fn call_unanswered(
         &self,
         request: Request,
         occurrence: u32,
@@ -247,13 +247,13 @@ impl Transport for World {
     }
 }
 
-/// A tool as the runs of a world call it.
-struct Door {
+/// A tool as the runs of a test call it.
+struct ToolDouble {
     world: Arc<World>,
     tool: Option<Arc<dyn Transport>>,
 }
 
-impl Transport for Door {
+impl Transport for ToolDouble {
     fn call(&self, request: Request) -> Conversation {
         self.world.call_over(request, self.tool.as_deref())
     }
@@ -267,8 +267,8 @@ impl Transport for Door {
 }
 
 impl StandIn for World {
-    fn over(self: Arc<Self>, tool: Option<Arc<dyn Transport>>) -> Arc<dyn Transport> {
-        Arc::new(Door { world: self, tool })
+    fn wrap(self: Arc<Self>, tool: Option<Arc<dyn Transport>>) -> Arc<dyn Transport> {
+        Arc::new(ToolDouble { world: self, tool })
     }
 
     fn replaces(&self, signature: &Signature) -> bool {
@@ -281,18 +281,18 @@ impl StandIn for World {
     }
 }
 
-/// Whether a tool answers itself.
+/// Returns true if the tool is built in and answers its calls itself.
 pub(super) fn is_system(signature: &Signature) -> bool {
     *signature.namespace == *SYSTEM
 }
 
-/// A call whose answer was lost may have done something, and one that answered with what its contract forbids has.
+/// Returns true if a failed call may have had an effect: its answer was lost, or its answer violates the contract.
 fn may_have_happened(error: &CallError) -> bool {
     error.sent == Sent::Maybe || error.class == ErrorClass::Validation(Validation::Result)
 }
 
 impl Response {
-    /// An answer at once.
+    /// Returns an answer without delay.
     #[must_use]
     pub fn now(outcome: CallOutcome) -> Self {
         Self {
@@ -302,12 +302,13 @@ impl Response {
     }
 }
 
-/// A failure of a class, with what the world has seen of it: of a call that timed out nobody knows, other transient ones
-/// never arrived, and what an error that the tool declares says of that is in its contract.
+/// Returns a failure of a class as a tool would report it: the outcome of a call that timed out is unknown, calls
+/// with other transient errors were never sent, and for errors that the tool declares the contract states whether the
+/// call happened.
 #[must_use]
 pub fn failure(class: ErrorClass, message: Option<String>, signature: &Signature) -> CallError {
     use planrun_lang::types::Transient;
-    let message = message.unwrap_or_else(|| format!("the test says so: {class}"));
+    let message = message.unwrap_or_else(|| format!("the test specifies this failure: {class}"));
     let (class, sent) = match class {
         ErrorClass::UnknownOutcome => (ErrorClass::Transient(Transient::Network), Sent::Maybe),
         ErrorClass::Transient(Transient::Timeout) => (class, Sent::Maybe),
@@ -321,7 +322,7 @@ pub fn failure(class: ErrorClass, message: Option<String>, signature: &Signature
     CallError::new(class, message, sent)
 }
 
-/// What an error of the tool says of the call, by the contract.
+/// Returns what the contract of a tool states about a call that failed with this error.
 fn sent_with(name: &Arc<str>, signature: &Signature) -> Sent {
     if signature.may_have_happened.contains(name) {
         Sent::Maybe

@@ -1,4 +1,4 @@
-//! The arguments of a tool, from the JSON Schema of all of them.
+//! Derives the arguments of a tool from the JSON Schema of its argument object.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use serde_json::{Map, Value as Json};
 /// The arguments of a tool.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
-    /// The schema of all of them; `None` where the contract has none.
+    /// The schema of the whole argument object; `None` if the contract has none.
     pub schema: Option<Json>,
     pub parameters: Vec<Parameter>,
-    /// Whether further arguments are taken.
+    /// Whether arguments that are not listed are accepted.
     pub extra: bool,
 }
 
 impl Arguments {
-    /// The arguments that a JSON Schema of an object describes. What it does not list is not taken, unless it says so in so
-    /// many words; a schema that lists nothing takes all.
+    /// Reads the arguments from the JSON Schema of an object. Unlisted arguments are accepted only if the schema allows
+    /// them explicitly, or if it lists no properties at all.
     #[must_use]
     pub fn of(schema: Json) -> Self {
         let ty = from_schema(&schema);
@@ -29,12 +29,12 @@ impl Arguments {
             .into_iter()
             .map(|name| parameter(&ty, &schema, name))
             .collect();
-        let said = schema
+        let declared = schema
             .get("additionalProperties")
             .or_else(|| schema.get("unevaluatedProperties"));
         let open = !matches!(&ty, Type::Object(object) if object.rest == Rest::Closed);
         let extra = open
-            && (said.is_some_and(|said| *said != Json::Bool(false))
+            && (declared.is_some_and(|declared| *declared != Json::Bool(false))
                 || schema.get("properties").is_none());
         Self {
             schema: Some(schema),
@@ -44,7 +44,8 @@ impl Arguments {
     }
 }
 
-/// All parameters of a tool as the fields of one object, for leaving out nulls that the tool does not take.
+/// Returns all parameters of a tool as the fields of one object type, which is used to leave out nulls that the tool
+/// does not accept.
 #[must_use]
 pub fn arguments_type(signature: &Signature) -> Type {
     let field = |parameter: &Parameter| Field {
@@ -66,7 +67,8 @@ fn parameter(ty: &Type, schema: &Json, name: Arc<str>) -> Parameter {
     let description = property
         .and_then(|property| property.get("description"))
         .and_then(Json::as_str);
-    // A default only describes, unless the argument has to be there: then it is what a call sends that does not name it.
+    // A default is only documentation, unless the argument is required: then it is sent by calls that omit the
+    // argument.
     let default = property
         .and_then(|property| property.get("default"))
         .filter(|_| required);
@@ -82,7 +84,7 @@ fn parameter(ty: &Type, schema: &Json, name: Arc<str>) -> Parameter {
     }
 }
 
-/// The schema of one property with the definitions that it may refer to.
+/// Returns the schema of one property together with the definitions that it may refer to.
 fn standing_alone(property: &Json, schema: &Json) -> Json {
     let Json::Object(property) = property else {
         return property.clone();
@@ -111,8 +113,8 @@ fn standing_alone(property: &Json, schema: &Json) -> Json {
     Json::Object(alone)
 }
 
-/// The names of the definitions that a property needs, those that they need themselves included; nothing where it refers to
-/// something else than whole definitions.
+/// Returns the names of the definitions that a property uses, directly or through other definitions; `None` if it
+/// refers to anything other than whole definitions.
 fn needed<'a>(property: &'a Map<String, Json>, schema: &'a Json) -> Option<BTreeSet<&'a str>> {
     let mut names = BTreeSet::new();
     let mut pending: Vec<&Json> = property.values().collect();

@@ -1,4 +1,5 @@
-//! What has become of a pinned contract at its server, and whether what was checked against the pin still holds.
+//! Compares a pinned contract with the contract that the server offers now, and decides whether checks against the pin
+//! still hold.
 
 use planrun_lang::types::{fit, from_schema};
 use serde_json::{Map, Value as Json};
@@ -6,28 +7,29 @@ use serde_json::{Map, Value as Json};
 use super::documentation::without_documentation;
 use super::{Arguments, LockedTool, OfferedTool};
 
-/// What has become of a pinned contract.
+/// The difference between a pinned contract and the current one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Nothing.
+    /// No difference.
     None,
-    /// It is described by other words, which steer models and no calls.
+    /// Only the documentation differs. It influences models but not calls.
     Documentation,
-    /// Every call that was right is right, and gives what it gave.
+    /// Every call that was valid is still valid and returns the same types.
     Compatible,
-    /// Calls that were right may be wrong now, or give something else. Why, in one sentence about the tool.
+    /// Calls that were valid may be invalid or return something else. Contains the reason as one sentence about the
+    /// tool.
     Broken(String),
 }
 
 impl LockedTool {
-    /// What has become of this contract where the server now offers `now` under its name.
+    /// Compares this contract with what the server now offers under its name; `None` means that it offers nothing.
     ///
-    /// Only what certainly is compatible counts as that: a further argument that may be left out, an argument that takes
-    /// more, a result of a narrower type.
+    /// Only changes that are certainly compatible count as such: a new optional argument, an argument that accepts more
+    /// values, a result of a narrower type.
     #[must_use]
     pub fn change(&self, now: Option<&OfferedTool>) -> Change {
         let Some(now) = now else {
-            return Change::Broken("the server does not offer it any more".to_owned());
+            return Change::Broken("the server no longer offers it".to_owned());
         };
         if *now == self.offered {
             return Change::None;
@@ -52,14 +54,14 @@ impl LockedTool {
         let (before, after) = (self.class(), now.class());
         if before != after {
             return Some(format!(
-                "it says of its effect what makes it `{}`, and was pinned as `{}`",
+                "its declared effect makes it `{}`, but it was pinned as `{}`",
                 after.name(),
                 before.name()
             ));
         }
         let closed = |tool: &Self| tool.offered.annotations.open_world == Some(false);
         (closed(self) && !closed(now))
-            .then(|| "its results may hold texts of strangers now".to_owned())
+            .then(|| "its results may now contain untrusted text".to_owned())
     }
 }
 
@@ -75,16 +77,16 @@ fn arguments_changed(before: &Json, after: &Json) -> Option<String> {
             if new.extra {
                 continue;
             }
-            return Some(format!("it does not take `{name}` any more"));
+            return Some(format!("it no longer takes `{name}`"));
         };
         if now.required && !parameter.required {
-            return Some(format!("it wants `{name}` now"));
+            return Some(format!("it now requires `{name}`"));
         }
         let (was, is) = (of(before, name), of(after, name));
         let takes_all =
-            || fit(&parameter.ty, &now.ty).fits() && is.as_ref().is_none_or(is_said_by_types);
+            || fit(&parameter.ty, &now.ty).fits() && is.as_ref().is_none_or(is_expressed_by_types);
         if (was != is || now.default.is_some() != parameter.default.is_some()) && !takes_all() {
-            return Some(format!("`{name}` takes other values"));
+            return Some(format!("`{name}` takes different values"));
         }
     }
     let known = |name: &str| {
@@ -92,18 +94,18 @@ fn arguments_changed(before: &Json, after: &Json) -> Option<String> {
             .iter()
             .any(|parameter| *parameter.name == *name)
     };
-    if let Some(wanted) = new
+    if let Some(added) = new
         .parameters
         .iter()
         .find(|now| now.required && !known(&now.name))
     {
-        return Some(format!("it wants `{}` now", wanted.name));
+        return Some(format!("it now requires `{}`", added.name));
     }
     let changed = (old.extra && !new.extra) || around(before) != around(after);
-    changed.then(|| "its arguments together are held against another schema".to_owned())
+    changed.then(|| "the schema of its arguments as a whole has changed".to_owned())
 }
 
-/// What a schema of an object says beside its properties.
+/// The keywords of an object schema other than its properties and what is read with them.
 fn around(schema: &Json) -> Map<String, Json> {
     let Json::Object(mut keywords) = without_documentation(schema) else {
         return Map::new();
@@ -120,17 +122,20 @@ fn result_changed(before: Option<&Json>, after: Option<&Json>) -> Option<String>
         (Some(before), Some(after)) => {
             (without_documentation(before), without_documentation(after))
         }
-        (None, Some(_)) => return Some("its result has a declared shape now".to_owned()),
-        (Some(_), None) => return Some("its result has no declared shape any more".to_owned()),
+        (None, Some(_)) => return Some("it now declares the schema of its result".to_owned()),
+        (Some(_), None) => {
+            return Some("it no longer declares the schema of its result".to_owned());
+        }
     };
     let fits = before == after
-        || (is_said_by_types(&before)
+        || (is_expressed_by_types(&before)
             && fit(&from_schema(&after), &from_schema(&before)).fits()
             && declares_all_of(&before, &after));
-    (!fits).then(|| "its result has another shape".to_owned())
+    (!fits).then(|| "the schema of its result has changed".to_owned())
 }
 
-/// Whether every property that one schema declares is declared by another: what is not declared may be anything.
+/// Returns true if every property that `before` declares is also declared by `after`. An undeclared property may have
+/// any type.
 fn declares_all_of(before: &Json, after: &Json) -> bool {
     let properties = before.get("properties").and_then(Json::as_object);
     let declared = properties.into_iter().flatten().all(|(name, was)| {
@@ -143,8 +148,8 @@ fn declares_all_of(before: &Json, after: &Json) -> bool {
     declared && items.is_none_or(|(was, is)| declares_all_of(was, is))
 }
 
-/// Whether a type says everything that this schema says.
-fn is_said_by_types(schema: &Json) -> bool {
+/// Returns true if the schema's types express everything that it requires.
+fn is_expressed_by_types(schema: &Json) -> bool {
     let Json::Object(keywords) = schema else {
         return schema.is_boolean();
     };
@@ -152,13 +157,13 @@ fn is_said_by_types(schema: &Json) -> bool {
         .iter()
         .all(|(keyword, value)| match keyword.as_str() {
             "type" | "required" | "enum" | "const" => true,
-            "items" | "additionalProperties" => is_said_by_types(value),
+            "items" | "additionalProperties" => is_expressed_by_types(value),
             "properties" => value
                 .as_object()
-                .is_some_and(|properties| properties.values().all(is_said_by_types)),
+                .is_some_and(|properties| properties.values().all(is_expressed_by_types)),
             "anyOf" => value
                 .as_array()
-                .is_some_and(|members| members.iter().all(is_said_by_types)),
+                .is_some_and(|members| members.iter().all(is_expressed_by_types)),
             _ => false,
         })
 }
@@ -204,10 +209,10 @@ mod tests {
             let change = LockedTool::new(before.clone()).change(Some(&after));
             assert_eq!(change, Change::Compatible, "{}", after.input);
         }
-        let mut told = before.clone();
-        told.description = Some("Sends.".to_owned());
+        let mut redescribed = before.clone();
+        redescribed.description = Some("Sends.".to_owned());
         let pinned = LockedTool::new(before.clone());
-        assert_eq!(pinned.change(Some(&told)), Change::Documentation);
+        assert_eq!(pinned.change(Some(&redescribed)), Change::Documentation);
         assert_eq!(pinned.change(Some(&before)), Change::None);
     }
 
@@ -218,38 +223,41 @@ mod tests {
             (
                 json!({ "whom": { "type": "string" } }),
                 json!([]),
-                "does not take `to`",
+                "no longer takes `to`",
             ),
             (
                 json!({ "to": { "type": "integer" } }),
                 json!([]),
-                "`to` takes other values",
+                "`to` takes different values",
             ),
             (
                 json!({ "to": { "type": "string", "maxLength": 5 } }),
                 json!([]),
-                "`to` takes other",
+                "`to` takes different",
             ),
             (
                 json!({ "to": { "type": "string" } }),
                 json!(["to"]),
-                "it wants `to`",
+                "it now requires `to`",
             ),
             (
                 json!({ "to": { "type": "string" }, "key": { "type": "string" } }),
                 json!(["key"]),
-                "it wants `key`",
+                "it now requires `key`",
             ),
         ];
         for (properties, required, why) in cases {
-            let said = broken(&before, &tool(&properties, &required, None));
-            assert!(said.contains(why), "{said}");
+            let message = broken(&before, &tool(&properties, &required, None));
+            assert!(message.contains(why), "{message}");
         }
         let pinned = LockedTool::new(before.clone());
         assert!(matches!(pinned.change(None), Change::Broken(_)));
         let mut narrower = before.clone();
         narrower.input["minProperties"] = json!(1);
-        assert!(broken(&before, &narrower).contains("another schema"));
+        assert!(
+            broken(&before, &narrower)
+                .contains("the schema of its arguments as a whole has changed")
+        );
     }
 
     #[test]
@@ -266,8 +274,11 @@ mod tests {
         );
         let pinned = LockedTool::new(before.clone());
         assert_eq!(pinned.change(Some(&narrower)), Change::Compatible);
-        assert!(broken(&narrower, &before).contains("another shape"));
-        assert!(broken(&before, &tool(&json!({}), &json!([]), None)).contains("no declared shape"));
+        assert!(broken(&narrower, &before).contains("the schema of its result has changed"));
+        assert!(
+            broken(&before, &tool(&json!({}), &json!([]), None))
+                .contains("no longer declares the schema of its result")
+        );
     }
 
     #[test]

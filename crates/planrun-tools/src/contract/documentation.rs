@@ -1,8 +1,9 @@
-//! The part of a JSON Schema that only describes: it may change without changing what a tool takes or gives.
+//! Removes the parts of a JSON Schema that only document it. They can change without a change of what a tool accepts or
+//! returns.
 
 use serde_json::{Map, Value as Json};
 
-/// Keywords that no value is held against.
+/// Keywords that no value is validated against.
 const DESCRIBING: [&str; 5] = ["title", "description", "examples", "$comment", "deprecated"];
 /// Keywords whose value is a schema, or a list of schemas.
 const SCHEMAS: [&str; 16] = [
@@ -32,7 +33,7 @@ const NAMED: [&str; 5] = [
     "properties",
 ];
 
-/// The schema without what only describes, its keys sorted.
+/// Returns the schema without documentation keywords, with sorted keys.
 pub(super) fn without_documentation(schema: &Json) -> Json {
     let Json::Object(keywords) = schema else {
         return sorted(schema);
@@ -46,7 +47,7 @@ pub(super) fn without_documentation(schema: &Json) -> Json {
     Json::Object(kept.into_iter().collect())
 }
 
-/// The value of a keyword, reduced as far as it holds schemas.
+/// Returns the value of a keyword with the documentation removed from the schemas in it.
 fn reduced(keyword: &str, value: &Json) -> Json {
     match value {
         Json::Object(named) if NAMED.contains(&keyword) => {
@@ -65,7 +66,7 @@ fn reduced(keyword: &str, value: &Json) -> Json {
     }
 }
 
-/// A value whose keys are sorted: their order means nothing.
+/// Returns a value with sorted object keys, because their order has no meaning.
 pub(super) fn sorted(value: &Json) -> Json {
     match value {
         Json::Object(fields) => {

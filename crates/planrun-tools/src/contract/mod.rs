@@ -1,4 +1,5 @@
-//! Contracts of tools: how JSON Schemas become signatures, what servers say of their tools, and the file that pins it.
+//! Contracts of tools: how JSON Schemas become signatures, what servers declare about their tools, and the lock file
+//! that pins it.
 
 mod arguments;
 mod change;

@@ -1,8 +1,8 @@
-//! Finding tools by words: BM25 over their names, documentation and parameters.
+//! Searches tools by words: BM25 over their names, documentation and parameters.
 //!
-//! Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with a weight for each part of a
-//! contract. Words are compared by their stems, and by what else people say for the usual verbs and nouns of tools; Chinese is
-//! compared by pairs of characters.
+//! Implements Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with a weight
+//! for each part of a contract. Words are compared by their stems and by common synonyms of the verbs and nouns of
+//! tools; Chinese is compared by pairs of characters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use std::sync::Arc;
 use planrun_lang::types::Signature;
 use rust_stemmers::{Algorithm, Stemmer};
 
-/// How soon a word that comes again counts less: the `k1` of BM25.
+/// How quickly the weight of a repeated word saturates: the `k1` of BM25.
 const SATURATION: f64 = 1.2;
-/// How much a long contract has to say the more: the `b` of BM25.
+/// How strongly scores are normalized by the length of a contract: the `b` of BM25.
 const LENGTH: f64 = 0.75;
-/// What a word of a name weighs; any other word weighs one.
+/// Weight of a word in the name. Any other word weighs 1.
 const NAME: f64 = 3.0;
-/// What a word of the first sentence weighs beside its weight in the documentation.
+/// Weight of a word in the first sentence, in addition to its weight in the documentation.
 const FIRST_SENTENCE: f64 = 2.0;
-/// What another word for the same weighs against the word itself.
+/// Weight of a synonym relative to the word itself.
 const SYNONYM: f64 = 0.5;
 
-/// Words that say nothing of a tool.
+/// Words that do not describe a tool.
 const STOP_WORDS: &str = "a all an and any are as at be but by can do does each every for from give has have how i if in into is it its \
     just me my need no not of on one only or please show so some tell than that the their them then there these they this those \
     to want was what when where whether which who whose will with you your";
 
-/// Words that people use for the same.
+/// Groups of words with the same meaning.
 const SYNONYMS: [&str; 17] = [
     "add create insert make new",
     "allow authorize permit",
@@ -47,13 +47,13 @@ const SYNONYMS: [&str; 17] = [
     "page site url web website",
 ];
 
-/// The tools of a project, by their words.
+/// A search index over the tools of a project.
 pub struct ToolIndex {
     words: Words,
     tools: Vec<Document>,
-    /// How many tools have a word.
+    /// Number of tools that contain a word.
     frequency: BTreeMap<String, u32>,
-    /// The weight of all words of a tool, on average.
+    /// Average total weight of the words of a tool.
     average: f64,
 }
 
@@ -83,21 +83,21 @@ impl ToolIndex {
         }
     }
 
-    /// The tools that the words of a question speak of, the best first; of equals the first by name.
+    /// Returns the tools that match the words of a query, best first. Equal scores are sorted by name.
     #[must_use]
     pub fn find(&self, query: &str) -> Vec<&Arc<Signature>> {
-        let asked: BTreeSet<String> = self.words.of(query).into_iter().collect();
-        let mut wanted: BTreeMap<&str, f64> = BTreeMap::new();
-        for word in &asked {
+        let query_words: BTreeSet<String> = self.words.of(query).into_iter().collect();
+        let mut terms: BTreeMap<&str, f64> = BTreeMap::new();
+        for word in &query_words {
             for other in self.words.synonyms(word) {
-                wanted.insert(other, SYNONYM);
+                terms.insert(other, SYNONYM);
             }
         }
-        wanted.extend(asked.iter().map(|word| (word.as_str(), 1.0)));
+        terms.extend(query_words.iter().map(|word| (word.as_str(), 1.0)));
         let scores = self
             .tools
             .iter()
-            .map(|tool| (self.score(tool, &wanted), &tool.tool));
+            .map(|tool| (self.score(tool, &terms), &tool.tool));
         let mut found: Vec<(f64, &Arc<Signature>)> =
             scores.filter(|(score, _)| *score > 0.0).collect();
         found.sort_by(|(one, first), (other, second)| {
@@ -108,9 +108,9 @@ impl ToolIndex {
         found.into_iter().map(|(_, tool)| tool).collect()
     }
 
-    fn score(&self, tool: &Document, wanted: &BTreeMap<&str, f64>) -> f64 {
+    fn score(&self, tool: &Document, terms: &BTreeMap<&str, f64>) -> f64 {
         let norm = SATURATION * (1.0 - LENGTH + LENGTH * tool.length / self.average.max(1.0));
-        let score = wanted.iter().filter_map(|(word, weight)| {
+        let score = terms.iter().filter_map(|(word, weight)| {
             let own = tool.weights.get(*word)?;
             let known = f64::from(*self.frequency.get(*word)?);
             let rarity = (1.0 + (count(self.tools.len()) - known + 0.5) / (known + 0.5)).ln();
@@ -148,16 +148,19 @@ impl Document {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody has 2^52 tools")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a catalog has fewer than 2^52 tools"
+)]
 fn count(tools: usize) -> f64 {
     tools as f64
 }
 
-/// What a text is compared by.
+/// Splits texts into the words that are compared.
 struct Words {
     stemmer: Stemmer,
     stop: BTreeSet<&'static str>,
-    /// The stems of other words for the same, by stem.
+    /// The stems of a word's synonyms, by the stem of the word.
     synonyms: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -190,8 +193,9 @@ impl Words {
             .map(String::as_str)
     }
 
-    /// The stems of a text's words, which end at a sign that is no letter and where small letters turn to capital ones; pairs
-    /// of characters where words have no end.
+    /// Returns the stems of the words of a text. A word ends at a character that is not alphanumeric and where a
+    /// lowercase letter is followed by an uppercase one. Scripts without word boundaries are split into pairs of
+    /// characters.
     fn of(&self, text: &str) -> Vec<String> {
         let mut words = Vec::new();
         let mut word = String::new();
@@ -232,7 +236,7 @@ impl Words {
     }
 }
 
-/// What a character is to words.
+/// The class of a character for splitting words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Small,

@@ -1,4 +1,4 @@
-//! A host in memory: files, clock, variables and chance as a test or a replay sets them.
+//! A host in memory: files, clocks, environment variables and randomness are set by a test or a replay.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +10,8 @@ use planrun_lang::permission::PathResolver;
 
 use super::{FileKind, Host};
 
-/// A host in memory. Its clock stands still until it is moved, and its chance is the same for the same seed.
+/// A host in memory. Its clocks move only when they are set or advanced, and its random numbers are determined by
+/// the seed.
 #[derive(Debug)]
 pub struct MemoryHost {
     state: Mutex<State>,
@@ -26,7 +27,7 @@ struct State {
 }
 
 impl MemoryHost {
-    /// A host without files and variables, at 2026-01-01T00:00:00Z.
+    /// Creates a host without files and variables whose wall clock is at 2026-01-01T00:00:00Z.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let now = 1_767_225_600_000_000_000;
@@ -43,7 +44,7 @@ impl MemoryHost {
         }
     }
 
-    /// With a file of this content.
+    /// Adds a file with this content.
     #[must_use]
     pub fn with_file(self, path: impl AsRef<Path>, content: impl Into<Vec<u8>>) -> Self {
         self.state()
@@ -52,7 +53,7 @@ impl MemoryHost {
         self
     }
 
-    /// With this environment variable.
+    /// Adds an environment variable.
     #[must_use]
     pub fn with_variable(self, name: &str, value: &str) -> Self {
         self.state().variables.insert(name.into(), value.into());
@@ -64,7 +65,7 @@ impl MemoryHost {
         self.state().now = nanoseconds;
     }
 
-    /// Moves both clocks on.
+    /// Advances the wall clock and the monotonic clock.
     pub fn advance(&self, by: Duration) {
         let mut state = self.state();
         state.now = state.now.saturating_add_unsigned(by.as_nanos());
@@ -72,7 +73,7 @@ impl MemoryHost {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it holds the lock, so the state behind a poisoned one is whole.
+        // Nothing panics while it holds the lock, so the state behind a poisoned lock is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -102,7 +103,7 @@ impl Host for MemoryHost {
         self.state().variables.get(name).cloned()
     }
 
-    /// `SplitMix64`: short, and equal everywhere.
+    /// `SplitMix64`: short, and the same on every platform.
     fn random(&self) -> u64 {
         let mut state = self.state();
         state.seed = state.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -201,7 +202,7 @@ impl Host for MemoryHost {
     }
 }
 
-/// An absolute path without `.` and `..`; relative ones begin at `/`.
+/// Makes a path absolute and removes `.` and `..`. Relative paths start at `/`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::from("/");
     for component in path.components() {

@@ -1,4 +1,5 @@
-//! The one door outside: files, clock, environment, randomness and ids; a real one and one in memory.
+//! Access to the operating system: files, clocks, environment variables, randomness and ids, as a real host and as one
+//! in memory.
 
 mod memory;
 mod pinned;
@@ -22,7 +23,7 @@ pub use revision::{Revision, RevisionError};
 pub use runtime_clock::runtime_now;
 pub use virtual_clock::VirtualHost;
 
-/// What stands at a path.
+/// The kind of entry at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
@@ -30,7 +31,7 @@ pub enum FileKind {
     Folder,
 }
 
-/// Random bits as hexadecimal digits, 64 bits for each of so many words.
+/// Returns random bits as hexadecimal digits: 64 bits, 16 digits, for each of `words` words.
 #[must_use]
 pub fn random_hex(host: &dyn Host, words: usize) -> String {
     (0..words).fold(String::new(), |mut text, _| {
@@ -40,37 +41,38 @@ pub fn random_hex(host: &dyn Host, words: usize) -> String {
     })
 }
 
-/// What planrun asks of the machine it runs on.
+/// The operations of the operating system that planrun uses.
 pub trait Host: PathResolver {
-    /// Nanoseconds since 1970-01-01T00:00:00Z by the wall clock.
+    /// The wall-clock time, in nanoseconds since 1970-01-01T00:00:00Z.
     fn now(&self) -> i128;
-    /// Time since some fixed moment, never going back.
+    /// The time since a fixed moment. It never decreases.
     fn monotonic(&self) -> Duration;
-    /// The value of an environment variable, if it is set and is Unicode.
+    /// The value of an environment variable; `None` if it is unset or not Unicode.
     fn variable(&self, name: &str) -> Option<String>;
-    /// 64 random bits.
+    /// Returns 64 random bits.
     fn random(&self) -> u64;
-    /// The text of a file of at most [`MAX_FILE_BYTES`](planrun_lang::source::MAX_FILE_BYTES); as [`Self::read_bounded`].
+    /// Reads a file of at most [`MAX_FILE_BYTES`](planrun_lang::source::MAX_FILE_BYTES) bytes, like
+    /// [`Self::read_bounded`].
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Returns the errors of [`Self::read_bounded`].
     fn read_file(&self, path: &Path) -> io::Result<String>;
-    /// The text of a file of at most `most` bytes; an error of kind `FileTooLarge` where it is larger, and of kind
-    /// `InvalidData` where it is not UTF-8. Pipes and devices are not read.
+    /// Reads a file of at most `most` bytes as text. Pipes and devices are not read.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Returns an error of kind `FileTooLarge` if the file is larger, of kind `InvalidData` if it is not UTF-8, and any
+    /// other error of the file system.
     fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String>;
-    /// What stands at a path, links followed.
+    /// Returns the kind of entry at a path. Symbolic links are followed.
     ///
     /// # Errors
-    /// Of kind `NotFound` where nothing stands there.
+    /// Returns an error of kind `NotFound` if nothing exists there.
     fn kind(&self, path: &Path) -> io::Result<FileKind>;
-    /// A number that is another one once a file, or the list of what is in a folder, has changed: by when it was changed and
-    /// how long it is, where the machine tells, else by what it holds.
+    /// Returns a number that changes when a file, or the list of entries of a folder, changes. It is derived from the
+    /// modification time and the length where the host knows them, otherwise from the content.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Returns any error of the file system.
     fn version(&self, path: &Path) -> io::Result<u64> {
         let mut hasher = DefaultHasher::new();
         match self.kind(path)? {
@@ -79,39 +81,40 @@ pub trait Host: PathResolver {
         }
         Ok(hasher.finish())
     }
-    /// Replaces a file as a whole: readers see the old or the new text, never a part.
+    /// Replaces a whole file atomically: readers see the old or the new text, never a part.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Returns any error of the file system.
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
-    /// As [`Self::write_file`], for nobody but the user, whatever stood there before.
+    /// Like [`Self::write_file`], but only the user can read the file, whatever the permissions of the replaced file
+    /// were.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Returns any error of the file system.
     fn write_private_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
-    /// Adds to the end of a file, which is made where there is none.
+    /// Appends to a file, which is created if it does not exist.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Returns any error of the file system.
     fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
-    /// Removes a file; of a link, the link.
+    /// Removes a file. If the path is a symbolic link, the link itself is removed.
     ///
     /// # Errors
-    /// Of kind `NotFound` where nothing stands there.
+    /// Returns an error of kind `NotFound` if nothing exists there.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
-    /// Makes a folder and those above it, where they are not there yet.
+    /// Creates a folder and its parents where they do not exist yet.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Returns any error of the file system.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
-    /// As [`Self::make_folder`]; those that it makes are for nobody but the user.
+    /// Like [`Self::make_folder`], but only the user can access the folders that it creates.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Returns any error of the file system.
     fn make_private_folder(&self, path: &Path) -> io::Result<()>;
-    /// The paths in a folder, sorted by name.
+    /// Returns the paths in a folder, sorted by name.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Returns any error of the file system.
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
 }

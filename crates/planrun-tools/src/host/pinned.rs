@@ -1,4 +1,5 @@
-//! A host whose files are those that were read once: what a run is bound to, whatever becomes of the files since.
+//! A host that records the files that are read, or serves exactly the recorded ones: a run stays bound to what it read
+//! when it started, even if the files change later.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FileKind, Host};
 
-/// What was read, by path.
+/// The files, folders and kinds that were read, by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pins {
     pub files: BTreeMap<PathBuf, String>,
@@ -19,18 +20,18 @@ pub struct Pins {
     pub kinds: BTreeMap<PathBuf, FileKind>,
 }
 
-/// Reads through to another host and notes what it read, or reads only what was noted.
+/// A host that reads through another host and records the results, or serves only recorded results.
 pub struct PinnedHost {
     inner: Arc<dyn Host>,
     pins: Mutex<Pins>,
-    /// Only what was noted is there.
+    /// Whether only recorded entries exist.
     closed: bool,
 }
 
 impl PinnedHost {
-    /// A host that notes what is read.
+    /// Creates a host that records what is read.
     #[must_use]
-    pub fn noting(inner: Arc<dyn Host>) -> Self {
+    pub fn recording(inner: Arc<dyn Host>) -> Self {
         Self {
             inner,
             pins: Mutex::default(),
@@ -38,7 +39,7 @@ impl PinnedHost {
         }
     }
 
-    /// A host on which only this can be read.
+    /// Creates a host from which only `pins` can be read.
     #[must_use]
     pub fn of(inner: Arc<dyn Host>, pins: Pins) -> Self {
         Self {
@@ -48,7 +49,7 @@ impl PinnedHost {
         }
     }
 
-    /// What was read.
+    /// Returns everything that has been recorded.
     #[must_use]
     pub fn pins(&self) -> Pins {
         self.pins
@@ -157,13 +158,13 @@ mod tests {
     fn what_was_read_stays_as_it_was() {
         let inner = Arc::new(MemoryHost::new(1));
         inner.write_file(Path::new("/a/x.plan"), b"old").unwrap();
-        let noting = PinnedHost::noting(inner.clone());
-        assert_eq!(noting.read_file(Path::new("/a/x.plan")).unwrap(), "old");
+        let recording = PinnedHost::recording(inner.clone());
+        assert_eq!(recording.read_file(Path::new("/a/x.plan")).unwrap(), "old");
         inner.write_file(Path::new("/a/x.plan"), b"new").unwrap();
         inner
             .write_file(Path::new("/a/y.plan"), b"never read")
             .unwrap();
-        let text = serde_json::to_string(&noting.pins()).unwrap();
+        let text = serde_json::to_string(&recording.pins()).unwrap();
         let pinned = PinnedHost::of(inner, serde_json::from_str(&text).unwrap());
         assert_eq!(pinned.read_file(Path::new("/a/x.plan")).unwrap(), "old");
         let absent = pinned.read_file(Path::new("/a/y.plan")).unwrap_err();

@@ -1,4 +1,4 @@
-//! The machine itself.
+//! The host that accesses the operating system.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -12,7 +12,7 @@ use planrun_lang::source::MAX_FILE_BYTES;
 
 use super::{FileKind, Host};
 
-/// The machine itself.
+/// The operating system itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealHost;
 
@@ -38,7 +38,7 @@ impl Host for RealHost {
 
     fn random(&self) -> u64 {
         let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
-        // The bits that a version 4 id fixes stand at different places of its halves.
+        // The bits that are fixed in a version 4 UUID are at different positions in its two halves.
         high ^ low
     }
 
@@ -112,7 +112,7 @@ impl Host for RealHost {
     }
 }
 
-/// Opens what can be read to its end: a pipe would wait for a writer, and a device may never end.
+/// Opens a regular file. Pipes are refused because reading would wait for a writer, devices because they may never end.
 fn open_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -127,41 +127,43 @@ fn open_file(path: &Path) -> io::Result<File> {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     if !kind.is_file() {
-        return Err(io::Error::other("it is a pipe or a device, and no file"));
+        return Err(io::Error::other("it is a pipe or a device, not a file"));
     }
     Ok(file)
 }
 
-/// Who may read a file that takes the place of another one.
+/// Who may read a file after it was replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// Whoever might read the old one; of a new one, whom the system lets.
+    /// The permissions of the replaced file; for a new file, the default of the system.
     AsBefore,
-    /// The user alone.
+    /// The user only.
     Private,
 }
 
-fn replace(path: &Path, content: &[u8], access: Access, chance: u64) -> io::Result<()> {
+fn replace(path: &Path, content: &[u8], access: Access, suffix: u64) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut beside = std::ffi::OsString::from(".");
-    beside.push(name);
-    beside.push(format!(".{chance:016x}.new"));
-    let new = path.with_file_name(beside);
+    let mut temporary = std::ffi::OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".{suffix:016x}.new"));
+    let new = path.with_file_name(temporary);
     let result = fill(&new, path, content, access);
     if result.is_err() {
-        // The file may not even exist; the first failure is the one to tell.
+        // The file may not even exist; the first failure is the one to report.
         let _ = fs::remove_file(&new);
     }
     result
 }
 
-/// Writes `new` completely before it takes the place of `path`.
+/// Writes `new` completely before it replaces `path`.
 fn fill(new: &Path, path: &Path, content: &[u8], access: Access) -> io::Result<()> {
     let old = fs::metadata(path)
         .ok()
         .filter(|_| access == Access::AsBefore);
     if old.as_ref().is_some_and(|old| !old.is_file()) {
-        return Err(io::Error::other("it is no file that can be replaced"));
+        return Err(io::Error::other(
+            "it is not a regular file, so it cannot be replaced",
+        ));
     }
     let mut file = create(new, old.is_some() || access == Access::Private)?;
     file.write_all(content)?;
@@ -172,8 +174,8 @@ fn fill(new: &Path, path: &Path, content: &[u8], access: Access) -> io::Result<(
     fs::rename(new, path)
 }
 
-/// Makes a file that is not there yet. One that only the user may open hides what is in it until it has the permissions of the
-/// one whose place it takes.
+/// Creates a file that must not exist yet. A private file can be opened only by the user; it stays so until it gets the
+/// permissions of the file that it replaces.
 fn create(path: &Path, private: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -234,12 +236,15 @@ mod tests {
             Path::new("/dev/null"),
         ] {
             for read in [RealHost.read_file(path), RealHost.read_bounded(path, 10)] {
-                let told = read.unwrap_err().to_string();
-                assert_eq!(told, "it is a pipe or a device, and no file");
+                let message = read.unwrap_err().to_string();
+                assert_eq!(message, "it is a pipe or a device, not a file");
             }
         }
         let written = RealHost.write_file(&pipe, b"x").unwrap_err();
-        assert_eq!(written.to_string(), "it is no file that can be replaced");
+        assert_eq!(
+            written.to_string(),
+            "it is not a regular file, so it cannot be replaced"
+        );
     }
 
     #[cfg(unix)]
@@ -251,10 +256,10 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         create(&path, true).unwrap();
         assert_eq!(mode(&path), 0o600);
-        for wanted in [0o600, 0o640, 0o755] {
-            fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
+        for expected in [0o600, 0o640, 0o755] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(expected)).unwrap();
             RealHost.write_file(&path, b"new").unwrap();
-            assert_eq!(mode(&path), wanted);
+            assert_eq!(mode(&path), expected);
         }
     }
 

@@ -1,4 +1,4 @@
-//! A host whose files are those of a revision of git, read from its store and never written to the disk.
+//! A host that serves the files of a git revision. They are read from the object store and never written to disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -11,60 +11,58 @@ use planrun_lang::permission::PathResolver;
 
 use super::{FileKind, Host};
 
-/// How many links lead from one to the next at most.
+/// Maximum number of symbolic links that are followed for one path.
 const MAX_LINKS: usize = 16;
 
-/// Files as they were. What lies outside of the repository has no history and is read as it is.
+/// The files of a revision. Paths outside of the repository have no history and are read from the inner host.
 pub struct Revision {
     inner: Arc<dyn Host>,
-    /// The folder of the repository, and the one that relative paths begin at; without links.
+    /// The canonical paths of the repository root and of the folder that relative paths start from.
     root: PathBuf,
     here: PathBuf,
     commit: String,
-    /// By their paths in the repository.
+    /// By path relative to the repository root.
     files: BTreeMap<PathBuf, Entry>,
     folders: BTreeSet<PathBuf>,
     store: Mutex<Store>,
 }
 
-/// A revision that cannot be read, in one sentence for the user.
+/// Why a revision cannot be read, as one sentence for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RevisionError {
-    #[error("there is no program `git` here; install it, then try `git --version`")]
+    #[error("the program `git` was not found; install it, then try `git --version`")]
     NoGit,
-    #[error(
-        "`{0}` is in no git repository, so nothing is known of what it was; try `git -C {0} status`"
-    )]
+    #[error("`{0}` is not in a git repository, so its history is unknown; try `git -C {0} status`")]
     NoRepository(String),
     #[error(
-        "there is no revision `{0}` here; `git branch --all` and `git tag` list what there is, `git fetch origin {0}` \
-         gets what a shallow clone lacks"
+        "there is no revision `{0}`; list revisions with `git branch --all` and `git tag`, or fetch what a shallow \
+         clone lacks with `git fetch origin {0}`"
     )]
     Unknown(String),
-    #[error("git says: {0}; try `git status`")]
+    #[error("git failed: {0}; try `git status`")]
     Failed(String),
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
-    /// The name of its content.
+    /// The object id of the content.
     id: String,
     is_link: bool,
 }
 
-/// The process that hands out contents by their names.
+/// The `git cat-file` process that returns the content of objects.
 struct Store {
     process: Child,
-    /// Closed before the process is awaited.
-    asks: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    /// Taken and closed before the process is awaited.
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
 }
 
 impl Revision {
-    /// The repository around a folder as it was at a revision.
+    /// Opens the repository that contains `folder`, as it was at `revision`.
     ///
     /// # Errors
-    /// When there is no git, no repository or no such revision.
+    /// Returns an error if git is not installed or fails, or if there is no such repository or revision.
     pub fn open(
         inner: Arc<dyn Host>,
         folder: &Path,
@@ -75,22 +73,22 @@ impl Revision {
         } else {
             folder
         };
-        let top = git(folder, &["rev-parse", "--show-toplevel"])?.map_err(|told| {
-            let absent = told.contains("not a git repository");
-            let shown = folder.display().to_string();
+        let top = git(folder, &["rev-parse", "--show-toplevel"])?.map_err(|message| {
+            let absent = message.contains("not a git repository");
+            let path = folder.display().to_string();
             if absent {
-                RevisionError::NoRepository(shown)
+                RevisionError::NoRepository(path)
             } else {
-                RevisionError::Failed(told)
+                RevisionError::Failed(message)
             }
         })?;
-        let place = |error: io::Error| RevisionError::Failed(error.to_string());
+        let failed = |error: io::Error| RevisionError::Failed(error.to_string());
         let root = inner
             .canonical(Path::new(text(&top).trim_end_matches('\n')))
-            .map_err(place)?;
-        let here = inner.canonical(Path::new(".")).map_err(place)?;
-        // Behind `--end-of-options` nothing that a user names is read as a flag.
-        let meant = format!("{revision}^{{commit}}");
+            .map_err(failed)?;
+        let here = inner.canonical(Path::new(".")).map_err(failed)?;
+        // After `--end-of-options`, git never parses the user's revision as a flag.
+        let specification = format!("{revision}^{{commit}}");
         let found = git(
             &root,
             &[
@@ -98,7 +96,7 @@ impl Revision {
                 "--verify",
                 "--quiet",
                 "--end-of-options",
-                &meant,
+                &specification,
             ],
         )?;
         let commit = found.map_err(|_| RevisionError::Unknown(revision.to_owned()))?;
@@ -123,19 +121,19 @@ impl Revision {
         })
     }
 
-    /// The name of the commit.
+    /// The id of the commit.
     #[must_use]
     pub fn commit(&self) -> &str {
         &self.commit
     }
 
-    /// Whether a path lies in the repository.
+    /// Reports whether a path is inside the repository.
     #[must_use]
     pub fn holds(&self, path: &Path) -> bool {
         self.inside(path).is_some()
     }
 
-    /// The file at a path, or every file below it, by paths that begin as that one does.
+    /// Returns the file at a path, or all files below it. Their paths start with the given path.
     #[must_use]
     pub fn below(&self, path: &Path) -> Vec<PathBuf> {
         let Some(inside) = self.inside(path) else {
@@ -155,13 +153,14 @@ impl Revision {
         .collect()
     }
 
-    /// The path within the repository; `None` for what lies outside of it.
+    /// Returns the path relative to the repository root; `None` if it is outside of the repository.
     fn inside(&self, path: &Path) -> Option<PathBuf> {
         let path = plain(&self.here.join(path));
         if let Ok(inside) = path.strip_prefix(&self.root) {
             return Some(inside.to_owned());
         }
-        // A link may lead into it. What was there then need not be there now.
+        // A symbolic link outside may point into the repository. The target at the revision need not exist now, so the
+        // nearest existing ancestor is resolved.
         path.ancestors().find_map(|ancestor| {
             let known = self.inner.canonical(ancestor).ok()?;
             let rest = path.strip_prefix(ancestor).ok()?;
@@ -173,7 +172,7 @@ impl Revision {
         })
     }
 
-    /// The path that a path leads to, links of files followed.
+    /// Follows symbolic links of files and returns the final path.
     fn resolved(&self, mut path: PathBuf) -> io::Result<PathBuf> {
         for _ in 0..MAX_LINKS {
             let Some(entry) = self.files.get(&path).filter(|entry| entry.is_link) else {
@@ -183,7 +182,7 @@ impl Revision {
                 .map_err(|_| io::ErrorKind::NotFound)?;
             path = plain(&path.parent().unwrap_or(Path::new("")).join(target));
         }
-        Err(io::Error::other("links lead in a circle"))
+        Err(io::Error::other("the symbolic links form a cycle"))
     }
 
     fn content(&self, id: &str, most: u64) -> io::Result<Vec<u8>> {
@@ -307,39 +306,39 @@ impl Store {
             .spawn()
             .map_err(cannot_start)?;
         match (process.stdin.take(), process.stdout.take()) {
-            (asks, Some(answers)) => Ok(Self {
+            (stdin, Some(stdout)) => Ok(Self {
                 process,
-                asks,
-                answers: BufReader::new(answers),
+                stdin,
+                stdout: BufReader::new(stdout),
             }),
             (_, None) => Err(RevisionError::Failed("it does not answer".to_owned())),
         }
     }
 
-    /// The content of this name; an error of kind `FileTooLarge` where it has more than `most` bytes.
+    /// Returns the content of an object. Fails with the kind `FileTooLarge` if it has more than `most` bytes.
     fn content(&mut self, id: &str, most: u64) -> io::Result<Vec<u8>> {
-        let asks = self.asks.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        writeln!(asks, "{id}")?;
-        asks.flush()?;
+        let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        writeln!(stdin, "{id}")?;
+        stdin.flush()?;
         let mut head = String::new();
-        self.answers.read_line(&mut head)?;
-        // `NAME blob SIZE`, or `NAME missing` where a partial clone has not got it.
+        self.stdout.read_line(&mut head)?;
+        // `NAME blob SIZE`, or `NAME missing` if a partial clone does not have the object.
         let size = head
             .trim_end()
             .rsplit(' ')
             .next()
             .and_then(|size| size.parse::<u64>().ok());
         let size = size.ok_or_else(|| {
-            io::Error::other("this clone lacks it; `git fetch --refetch origin` gets it")
+            io::Error::other("this clone lacks it; fetch it with `git fetch --refetch origin`")
         })?;
         let mut content = Vec::new();
-        let mut answer = self.answers.by_ref().take(size.saturating_add(1));
+        let mut answer = self.stdout.by_ref().take(size.saturating_add(1));
         if size > most {
             io::copy(&mut answer, &mut io::sink())?;
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         answer.read_to_end(&mut content)?;
-        // The line break behind it.
+        // git writes a line break after the content.
         content.pop();
         Ok(content)
     }
@@ -347,13 +346,13 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // It ends when nobody asks any more.
-        self.asks = None;
+        // git exits when its standard input is closed.
+        self.stdin = None;
         let _ = self.process.wait();
     }
 }
 
-/// What git prints, or the sentence with which it refuses.
+/// Runs git and returns its output, or the first line of its error message if it fails.
 fn git(folder: &Path, arguments: &[&str]) -> Result<Result<Vec<u8>, String>, RevisionError> {
     let output = command(folder, arguments)
         .stdin(Stdio::null())
@@ -363,15 +362,16 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<Result<Vec<u8>, String>, Rev
     if output.status.success() {
         return Ok(Ok(output.stdout));
     }
-    let told = text(&output.stderr);
-    let sentence = told
+    let message = text(&output.stderr);
+    let sentence = message
         .lines()
         .find(|line| !line.trim().is_empty())
         .unwrap_or("nothing");
     Ok(Err(sentence.trim_start_matches("fatal: ").to_owned()))
 }
 
-/// Git in a folder, that asks nobody and fetches nothing, and speaks the language in which it is understood.
+/// A git command in a folder. It never prompts and never fetches, and its messages are in English so that they can be
+/// matched.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
     command
@@ -391,7 +391,7 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "it is the last that is heard of the error"
+    reason = "`map_err` passes the error by value"
 )]
 fn cannot_start(error: io::Error) -> RevisionError {
     match error.kind() {
@@ -404,8 +404,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The entries of `ls-tree -r -z`: `MODE TYPE NAME\tPATH`, each behind a zero byte. Those of submodules are no files, and a
-/// path that is no text is none that a plan could name.
+/// Parses the output of `ls-tree -r -z`: `MODE TYPE NAME\tPATH` entries, each terminated by a zero byte. Submodules are
+/// not files and are skipped, and so are paths that are not UTF-8, which a plan cannot name.
 fn entries(listed: &[u8]) -> BTreeMap<PathBuf, Entry> {
     let lines = listed
         .split(|byte| *byte == 0)
@@ -426,7 +426,7 @@ fn entries(listed: &[u8]) -> BTreeMap<PathBuf, Entry> {
     lines.filter_map(entry).collect()
 }
 
-/// The path without `.` and `..`, by name alone.
+/// Removes `.` and `..` from a path lexically.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

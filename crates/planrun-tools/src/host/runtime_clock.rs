@@ -1,8 +1,8 @@
-//! The clock that timers follow: the runtime's own, so that whoever pauses the runtime pauses every wait.
+//! The clock of timers. It is the clock of the async runtime, so pausing the runtime's time pauses every timer.
 
 use tokio::time::Instant;
 
-/// Now, by the clock of the runtime.
+/// Returns the current time of the runtime's clock.
 #[must_use]
 pub fn runtime_now() -> Instant {
     Instant::now()

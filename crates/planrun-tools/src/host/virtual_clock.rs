@@ -1,4 +1,5 @@
-//! A host in memory whose clocks go with the time of the runtime: where that is paused, days pass at once.
+//! A host in memory whose clocks follow the time of the async runtime. While that is paused, timers of days elapse at
+//! once.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{FileKind, Host, MemoryHost};
 
-/// A host in memory that begins at a moment and follows the runtime from there.
+/// A host in memory whose clocks start at the memory host's time and then follow the runtime.
 #[derive(Debug)]
 pub struct VirtualHost {
     memory: MemoryHost,
@@ -17,7 +18,7 @@ pub struct VirtualHost {
 }
 
 impl VirtualHost {
-    /// The clocks of a host in memory begin to move.
+    /// Starts the clocks of a memory host.
     #[must_use]
     pub fn new(memory: MemoryHost) -> Self {
         Self {
@@ -26,7 +27,7 @@ impl VirtualHost {
         }
     }
 
-    /// How long it has been since then.
+    /// The time since the clocks were started.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()

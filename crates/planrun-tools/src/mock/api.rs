@@ -1,4 +1,5 @@
-//! The test double of operations of `OpenAPI`: requests are held against the document, answers are made up from it.
+//! Mocks operations of `OpenAPI` documents: requests are validated against the document, and answers are generated from
+//! it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,28 +17,28 @@ use crate::tools::http::parameter::{Place, scalar};
 use crate::tools::http::{Content, path};
 use crate::tools::openapi::{Api, Body, BodyField, Declared, Operation, Parameter, Shape, Status};
 
-/// Answers for the operations of some documents.
+/// Answers requests for the operations of a set of documents.
 pub(super) struct ApiResponder {
     apis: Vec<Api>,
     seed: u64,
-    /// What makes answers up, by operation and status; prepared when the first is asked for.
+    /// Generators of answers by operation and status. Each is prepared on first use.
     examples: Mutex<HashMap<(String, Status), Prepared>>,
 }
 
-/// Nothing where no answer can be made up.
+/// `None` if no answer can be generated.
 type Prepared = Option<Arc<Examples>>;
 
-/// An answer as it goes over the wire.
+/// An answer as it is sent.
 pub(super) struct ApiAnswer {
     pub status: u16,
     pub media_type: Option<String>,
     pub body: Vec<u8>,
-    /// The methods that the path has, where the one of the request is none of them.
+    /// The methods of the path, if the request's method is not one of them.
     pub allow: Option<String>,
 }
 
 /// What is wrong with a request.
-struct Wrong(String);
+struct InvalidRequest(String);
 
 impl ApiResponder {
     pub(super) fn new(apis: Vec<Api>, seed: u64) -> Self {
@@ -48,12 +49,12 @@ impl ApiResponder {
         }
     }
 
-    /// The answer to a request below the name of one of the documents; nothing for any other.
+    /// Answers a request whose path starts with the name of one of the documents; returns `None` for any other request.
     pub(super) fn answer(&self, received: &Received) -> Option<ApiAnswer> {
         let (name, _) = received.path.trim_start_matches('/').split_once('/')?;
         let api = self.apis.iter().find(|api| *api.name == *name)?;
         let own = received.path.get(1 + name.len()..)?;
-        // An address that stands in for that of an app ends with `/tool`.
+        // An address that replaces the address of an app ends with `/tool`.
         let own = match own.strip_prefix("/tool") {
             Some(rest) if rest.starts_with('/') => rest,
             Some(_) | None => own,
@@ -63,7 +64,7 @@ impl ApiResponder {
             .iter()
             .filter_map(|operation| Some((operation, path::matched(&operation.path, own)?)))
             .collect();
-        // What is written out comes before what an argument can be.
+        // Literal path segments take precedence over parameters.
         here.sort_by_key(|(_, arguments)| arguments.len());
         if here.is_empty() {
             return Some(plain(404, "the document has no such path"));
@@ -79,7 +80,7 @@ impl ApiResponder {
         };
         Some(match arguments(operation, in_path, received) {
             Ok(arguments) => self.success(operation, &arguments),
-            Err(Wrong(why)) => self.refusal(operation, &why),
+            Err(InvalidRequest(why)) => self.refusal(operation, &why),
         })
     }
 
@@ -91,11 +92,11 @@ impl ApiResponder {
             Status::Exactly(status) => status,
             Status::Range(_) | Status::Default => 200,
         };
-        self.made_up(operation, declared, status, arguments)
+        self.generate(operation, declared, status, arguments)
             .unwrap_or_else(|problem| plain(500, &problem))
     }
 
-    /// 422 where the document declares that, else the first refusal that it declares, else 400.
+    /// Answers an invalid request with status 422 if the document declares it, otherwise with 400.
     fn refusal(&self, operation: &Operation, why: &str) -> ApiAnswer {
         let declared = &operation.responses.declared;
         let has = |status: u16| {
@@ -107,19 +108,19 @@ impl ApiResponder {
             .into_iter()
             .find(|status| has(*status))
             .unwrap_or(400);
-        // Whatever says why has a name of these.
+        // The usual names of the field that contains the reason.
         let names = ["message", "error", "detail", "msg", "title", "reason"];
         let words: Map<String, Json> = names
             .map(|name| (name.to_owned(), why.into()))
             .into_iter()
             .collect();
         let declared = operation.responses.of(status);
-        let made = declared.and_then(|one| self.made_up(operation, one, status, &words).ok());
+        let made = declared.and_then(|one| self.generate(operation, one, status, &words).ok());
         made.filter(|answer| !answer.body.is_empty())
             .unwrap_or_else(|| plain(status, why))
     }
 
-    fn made_up(
+    fn generate(
         &self,
         operation: &Operation,
         declared: &Declared,
@@ -157,7 +158,7 @@ impl ApiResponder {
         schema: &Json,
     ) -> Option<Arc<Examples>> {
         let key = (operation.signature.path(), status);
-        // Nothing panics while it holds the lock, so what is behind a poisoned one is whole.
+        // Nothing panics while it holds the lock, so the state behind a poisoned lock is consistent.
         let mut known = self.examples.lock().unwrap_or_else(PoisonError::into_inner);
         let prepare = || Examples::new(schema).ok().map(Arc::new);
         known.entry(key).or_insert_with(prepare).clone()
@@ -192,19 +193,19 @@ fn plain(status: u16, error: &str) -> ApiAnswer {
     }
 }
 
-/// The arguments of a request, held against the document.
+/// Reads the arguments of a request and validates them against the document.
 fn arguments(
     operation: &Operation,
     in_path: &[(&str, &str)],
     received: &Received,
-) -> Result<Map<String, Json>, Wrong> {
+) -> Result<Map<String, Json>, InvalidRequest> {
     let ty = |argument: &str| {
         let parameter = operation.signature.parameter(argument);
         parameter.map_or(Type::Any, |parameter| parameter.ty.clone())
     };
     let mut arguments = Map::new();
     for parameter in &operation.parameters {
-        let value = written(parameter, &ty(&parameter.argument), in_path, received);
+        let value = parse_argument(parameter, &ty(&parameter.argument), in_path, received);
         arguments.extend(value.map(|value| (parameter.argument.to_string(), value)));
     }
     if let Some(body) = &operation.body {
@@ -219,13 +220,14 @@ fn arguments(
     let json = Json::Object(arguments);
     let violation = contract.and_then(|contract| contract.violations(&json).into_iter().next());
     match (violation, json) {
-        (Some(violation), _) => Err(Wrong(violation.to_string())),
+        (Some(violation), _) => Err(InvalidRequest(violation.to_string())),
         (None, Json::Object(arguments)) => Ok(arguments),
         (None, _) => Ok(Map::new()),
     }
 }
 
-/// A form has no way to say an empty list but to leave it out.
+/// Adds empty lists for missing required list fields, because a form can express an empty list only by omitting the
+/// field.
 fn add_empty_lists(fields: &[BodyField], operation: &Operation, arguments: &mut Map<String, Json>) {
     for field in fields {
         let parameter = operation.signature.parameter(&field.argument);
@@ -236,22 +238,22 @@ fn add_empty_lists(fields: &[BodyField], operation: &Operation, arguments: &mut 
     }
 }
 
-fn written(
+fn parse_argument(
     parameter: &Parameter,
     ty: &Type,
     in_path: &[(&str, &str)],
     received: &Received,
 ) -> Option<Json> {
-    let name = parameter.written.name.as_str();
+    let name = parameter.serialization.name.as_str();
     match parameter.place {
         Place::Path => {
             let (_, text) = in_path.iter().find(|(known, _)| *known == name)?;
-            Some(parameter.written.from_text(text, ty))
+            Some(parameter.serialization.from_text(text, ty))
         }
-        Place::Query => parameter.written.from_pairs(&received.query, ty),
+        Place::Query => parameter.serialization.from_pairs(&received.query, ty),
         Place::Header => {
             let line = received.headers.get(name)?.to_str().ok()?;
-            Some(parameter.written.from_text(line, ty))
+            Some(parameter.serialization.from_text(line, ty))
         }
         Place::Cookie => {
             let lines = received.headers.get_all(header::COOKIE).iter();
@@ -260,7 +262,7 @@ fn written(
                 .flat_map(|line| line.split("; "))
                 .filter_map(|pair| pair.split_once('='));
             let (_, text) = pairs.find(|(known, _)| *known == name)?;
-            Some(parameter.written.from_text(text, ty))
+            Some(parameter.serialization.from_text(text, ty))
         }
     }
 }
@@ -270,10 +272,10 @@ fn add_body(
     ty: &dyn Fn(&str) -> Type,
     received: &Received,
     arguments: &mut Map<String, Json>,
-) -> Result<(), Wrong> {
+) -> Result<(), InvalidRequest> {
     if received.body.is_empty() {
         return if body.is_required {
-            Err(Wrong("the request lacks its body".to_owned()))
+            Err(InvalidRequest("the request has no body".to_owned()))
         } else {
             Ok(())
         };
@@ -285,7 +287,10 @@ fn add_body(
     let media_type = media_type.unwrap_or_default();
     let is_other = !media_type.is_empty() && Content::of(media_type) != body.content;
     if body.content != Content::Bytes && is_other {
-        return Err(Wrong(format!("the body must be {}", body.media_type)));
+        return Err(InvalidRequest(format!(
+            "the body must be {}",
+            body.media_type
+        )));
     }
     let given = match &body.shape {
         Shape::Whole(name) => {
@@ -294,7 +299,8 @@ fn add_body(
         }
         Shape::Fields(fields) if body.content.is_form() => {
             let pairs = form_pairs(body.content, media_type, &received.body)?;
-            let value = |field: &BodyField| field.written.from_pairs(&pairs, &ty(&field.argument));
+            let value =
+                |field: &BodyField| field.serialization.from_pairs(&pairs, &ty(&field.argument));
             let given = fields.iter();
             given
                 .filter_map(|field| Some((field.argument.to_string(), value(field)?)))
@@ -302,9 +308,9 @@ fn add_body(
         }
         Shape::Fields(fields) => {
             let Json::Object(object) = json_of(&received.body)? else {
-                return Err(Wrong("the body must be an object".to_owned()));
+                return Err(InvalidRequest("the body must be an object".to_owned()));
             };
-            let value = |field: &BodyField| object.get(&field.written.name).cloned();
+            let value = |field: &BodyField| object.get(&field.serialization.name).cloned();
             let given = fields.iter();
             given
                 .filter_map(|field| Some((field.argument.to_string(), value(field)?)))
@@ -315,8 +321,8 @@ fn add_body(
     Ok(())
 }
 
-/// A body that is one argument.
-fn whole_body(body: &Body, media_type: &str, received: &[u8]) -> Result<Json, Wrong> {
+/// Reads a body that is a single argument.
+fn whole_body(body: &Body, media_type: &str, received: &[u8]) -> Result<Json, InvalidRequest> {
     match body.content {
         Content::Json => json_of(received),
         Content::Form | Content::Multipart => {
@@ -329,21 +335,22 @@ fn whole_body(body: &Body, media_type: &str, received: &[u8]) -> Result<Json, Wr
     }
 }
 
-fn json_of(body: &[u8]) -> Result<Json, Wrong> {
-    serde_json::from_slice(body).map_err(|problem| Wrong(format!("the body is no JSON: {problem}")))
+fn json_of(body: &[u8]) -> Result<Json, InvalidRequest> {
+    serde_json::from_slice(body)
+        .map_err(|problem| InvalidRequest(format!("the body is not valid JSON: {problem}")))
 }
 
-/// The fields of a form; a file is what it holds, as base64.
+/// Returns the fields of a form. The value of a file is its content as base64.
 fn form_pairs(
     content: Content,
     media_type: &str,
     body: &[u8],
-) -> Result<Vec<(String, String)>, Wrong> {
+) -> Result<Vec<(String, String)>, InvalidRequest> {
     if content == Content::Form {
         return Ok(Received::pairs(&String::from_utf8_lossy(body)));
     }
     let parts = parts(media_type, body)
-        .ok_or_else(|| Wrong("the body is no multipart/form-data".to_owned()))?;
+        .ok_or_else(|| InvalidRequest("the body is not valid multipart/form-data".to_owned()))?;
     let text = |part: &super::multipart::Part| {
         if part.is_file {
             STANDARD.encode(&part.content)

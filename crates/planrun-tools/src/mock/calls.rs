@@ -1,24 +1,24 @@
-//! What the mock remembers: calls, configured failures, and answers by idempotency key.
+//! The state of the mock: logged calls, configured failures, and answers by idempotency key.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde_json::{Map, Value as Json};
 
-/// So many calls are kept for reading back; the log file keeps all.
+/// Maximum number of calls kept in memory for reading back. The log file keeps all calls.
 const MAX_CALLS: usize = 10_000;
-/// So many answers are kept for repetitions.
+/// Maximum number of answers kept for repeated calls.
 const MAX_ANSWERS: usize = 10_000;
 
-/// One call, as it stands in the log.
+/// One call as it is written to the log.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct LoggedCall {
-    /// RFC 3339.
+    /// An RFC 3339 timestamp.
     pub timestamp: String,
     pub tool: String,
     pub args: Map<String, Json>,
     pub source: &'static str,
     pub success: bool,
-    /// Which call of this tool it was, from 1.
+    /// Number of the call among the calls of this tool, from 1.
     pub attempt: u64,
     /// `success` or `failed`.
     pub status: &'static str,
@@ -26,22 +26,22 @@ pub struct LoggedCall {
     pub error: Option<String>,
 }
 
-/// An answer as it goes over the wire.
+/// An answer as it is sent.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub status: u16,
-    /// Seconds.
+    /// The value of `Retry-After`, in seconds.
     pub retry_after: Option<u64>,
     pub body: Json,
 }
 
-/// The state behind the server.
+/// The mutable state of the server.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// Of each tool, how many calls fail first, and how many calls there were since that was said.
+    /// By tool: the number of first calls that fail, and the number of calls since that was configured.
     failures: BTreeMap<String, u64>,
     counts: BTreeMap<String, u64>,
-    /// Of each case with `times`, how often it answered: tool and position.
+    /// How often each case with `times` has answered, by tool and index of the case.
     used: HashMap<(String, usize), u64>,
     log: VecDeque<LoggedCall>,
     answers: HashMap<String, Remembered>,
@@ -50,22 +50,22 @@ pub(super) struct Calls {
 
 #[derive(Debug)]
 struct Remembered {
-    /// The call it was the answer to.
+    /// The call that was answered.
     request: String,
     answer: Answer,
 }
 
-/// What is known of an idempotency key.
+/// What is known about an idempotency key.
 pub(super) enum Known {
     New,
-    /// The same call: the same answer.
+    /// The key was used for the same call, which gets the same answer.
     Repeated(Answer),
-    /// Another call with this key.
+    /// The key was used for another call.
     Misused,
 }
 
 impl Calls {
-    /// Lets the first calls of these tools fail. Takes the place of what was said before, and counts anew.
+    /// Makes the first calls of these tools fail. Replaces the previous configuration and resets all counts.
     pub fn configure(&mut self, failures: BTreeMap<String, u64>) {
         self.failures = failures;
         self.counts.clear();
@@ -76,21 +76,21 @@ impl Calls {
         &self.failures
     }
 
-    /// Counts a call: its number, from 1.
+    /// Counts a call and returns its number, from 1.
     pub fn count(&mut self, tool: &str) -> u64 {
         let count = self.counts.entry(tool.to_owned()).or_default();
         *count += 1;
         *count
     }
 
-    /// The failure that was configured for the call with this number.
+    /// Returns the configured failure for the call with this number, if any.
     pub fn failure(&self, tool: &str, attempt: u64) -> Option<String> {
         let failing = self.failures.get(tool).copied().unwrap_or(0);
         (attempt <= failing)
             .then(|| format!("Mock failure for {tool} (attempt {attempt}/{failing})"))
     }
 
-    /// Takes one of the `times` that a case answers, if one is left.
+    /// Uses one of the `times` that a case answers. Returns false if none is left.
     pub fn take(&mut self, tool: &str, case: usize, times: Option<u64>) -> bool {
         let Some(times) = times else { return true };
         let used = self.used.entry((tool.to_owned(), case)).or_default();
@@ -106,12 +106,12 @@ impl Calls {
         self.log.push_back(call);
     }
 
-    /// The calls so far, oldest first.
+    /// Returns the kept calls, oldest first.
     pub fn log(&self) -> Vec<LoggedCall> {
         self.log.iter().cloned().collect()
     }
 
-    /// What is known of a key under which `request` was sent.
+    /// Looks up an idempotency key that was sent with `request`.
     pub fn known(&self, key: &str, request: &str) -> Known {
         match self.answers.get(key) {
             None => Known::New,
@@ -120,7 +120,7 @@ impl Calls {
         }
     }
 
-    /// Keeps a definite answer for repetitions of its call.
+    /// Keeps an answer for repetitions of its call.
     pub fn remember(&mut self, key: String, request: String, answer: Answer) {
         if self.order.len() == MAX_ANSWERS
             && let Some(oldest) = self.order.pop_front()

@@ -1,4 +1,4 @@
-//! A server of a test double: it listens, turns away what browsers bring along, and ends.
+//! The HTTP server of a mock: it listens, refuses requests from other web sites' pages, and shuts down.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,10 +15,10 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Answers that are held back longer than this do not keep a stopped server up.
+/// How long a server that is shutting down waits for delayed answers.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
-/// A server that answers.
+/// A running server.
 #[derive(Debug)]
 pub struct Listening {
     address: SocketAddr,
@@ -27,15 +27,16 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Begins to answer; port 0 lets the system choose one.
+    /// Starts the server. Port 0 lets the system choose a port.
     ///
     /// # Errors
-    /// The address is taken or none of this machine.
+    /// Returns an error if the address is in use or does not belong to this machine.
     pub async fn start(bind: SocketAddr, router: Router) -> io::Result<Self> {
-        let told = |error: io::Error| io::Error::new(error.kind(), format!("{bind}: {error}"));
-        let listener = TcpListener::bind(bind).await.map_err(told)?;
+        let with_address =
+            |error: io::Error| io::Error::new(error.kind(), format!("{bind}: {error}"));
+        let listener = TcpListener::bind(bind).await.map_err(with_address)?;
         let address = listener.local_addr()?;
-        // Small pieces of an answer go out as they come. Where that cannot be set they only come later.
+        // Small pieces of an answer are sent at once. If the option cannot be set, they only arrive later.
         let listener = listener.tap_io(|connection| {
             let _ = connection.set_nodelay(true);
         });
@@ -54,13 +55,13 @@ impl Listening {
         })
     }
 
-    /// Where it listens.
+    /// The address that the server listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Stops listening, lets what is under way end, and returns then.
+    /// Stops listening and returns when the requests in progress have finished, or after a grace period of two seconds.
     pub async fn shutdown(self) {
         self.stop.cancel();
         let task = self.task;
@@ -81,8 +82,9 @@ async fn admit(local: bool, request: Request, next: Next) -> Response {
     }
 }
 
-/// Why a request is not answered. A browser says which page asks, and by which name it has found this machine: pages of other
-/// places may not ask, and a mock for this machine alone goes by no other name.
+/// Returns why a request is refused; `None` if it is accepted. A browser reports the origin of the page and the host
+/// name that it used: pages of other origins are refused, and a mock on a loopback address accepts only local host
+/// names, which prevents DNS rebinding.
 fn refusal(local: bool, headers: &HeaderMap) -> Option<String> {
     let header = |name| {
         headers
@@ -103,5 +105,5 @@ fn refusal(local: bool, headers: &HeaderMap) -> Option<String> {
     let name = ported.map_or(host, |(name, _)| name);
     let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
     let is_local = name == "localhost" || address.is_ok_and(|address| address.is_loopback());
-    (local && !is_local).then(|| format!("this mock is not called `{name}`"))
+    (local && !is_local).then(|| format!("`{name}` is not a host name of this mock"))
 }

@@ -1,5 +1,5 @@
-//! The test double of app tools and of documents of `OpenAPI`: a real HTTP server that answers as the `mock:` sections of app
-//! files and the schemas of documents say.
+//! Mocks app tools and `OpenAPI` documents: an HTTP server that answers according to the `mock:` sections of app files
+//! and the schemas of documents.
 
 mod api;
 mod calls;

@@ -1,6 +1,6 @@
-//! Reading a body of `multipart/form-data`.
+//! Parses `multipart/form-data` bodies.
 
-/// So many parts are read.
+/// Maximum number of parts that are read.
 const MAX_PARTS: usize = 10_000;
 
 /// One part of a form.
@@ -10,7 +10,7 @@ pub(super) struct Part {
     pub content: Vec<u8>,
 }
 
-/// The parts of a body; nothing where it is no such body.
+/// Returns the parts of a body; `None` if it is not `multipart/form-data`.
 pub(super) fn parts(media_type: &str, body: &[u8]) -> Option<Vec<Part>> {
     let boundary = parameter(media_type, "boundary")?;
     let mark = format!("--{boundary}").into_bytes();
@@ -26,7 +26,7 @@ pub(super) fn parts(media_type: &str, body: &[u8]) -> Option<Vec<Part>> {
 }
 
 fn part(text: &[u8]) -> Option<Part> {
-    // A part may have an empty body, and has a header always.
+    // A part may have an empty body, but it always has headers.
     let end = find(text, b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(text.get(..end)?).into_owned();
     let lines = head.split("\r\n");
@@ -40,7 +40,7 @@ fn part(text: &[u8]) -> Option<Part> {
     })
 }
 
-/// A parameter of a header, such as `boundary`.
+/// Returns a parameter of a header, such as `boundary`.
 fn parameter(line: &str, name: &str) -> Option<String> {
     let own = line.split(';').skip(1).find_map(|part| {
         let (known, value) = part.trim().split_once('=')?;
@@ -49,7 +49,7 @@ fn parameter(line: &str, name: &str) -> Option<String> {
     Some(own.trim_matches('"').to_owned())
 }
 
-fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    text.windows(wanted.len().max(1))
-        .position(|window| window == wanted)
+fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
+    text.windows(needle.len().max(1))
+        .position(|window| window == needle)
 }

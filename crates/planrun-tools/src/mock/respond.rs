@@ -1,4 +1,4 @@
-//! One call and its answer: checked arguments, configured failures, the tool's cases.
+//! Answers one call: validates its arguments, applies configured failures, and evaluates the tool's cases.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use super::template::fill;
 use crate::host::Host;
 use crate::tools::app::{App, Received, Rest};
 
-/// Everything that answers need, shared by all connections.
+/// The state that answers need, shared by all connections.
 pub(super) struct Responder {
     tools: Vec<MockTool>,
-    /// Places in `tools` by name; the first app that has a name wins where no app is named.
+    /// Indices into `tools` by tool name and by `APP/TOOL`. Without an app, the first app that has the tool is used.
     names: HashMap<String, usize>,
     seed: u64,
     host: Arc<dyn Host>,
@@ -31,20 +31,20 @@ pub(super) struct Responder {
 struct MockTool {
     app: Arc<str>,
     signature: Arc<Signature>,
-    /// The request that a call is, where it is no envelope.
+    /// The HTTP request that a call is sent as, if the tool does not use the envelope.
     rest: Option<Arc<Rest>>,
     script: Script,
-    /// Makes results up, prepared when the first is asked for.
+    /// Generates results. Prepared on first use.
     results: OnceLock<Result<Examples, SchemaError>>,
 }
 
-/// A call as it came over the wire.
+/// A call as it was received.
 pub(super) struct Call<'a> {
-    /// The app that the address names, if it names one.
+    /// The app that the path names, if any.
     pub app: Option<&'a str>,
     pub tool: &'a str,
     pub arguments: &'a Map<String, Json>,
-    /// The idempotency key.
+    /// The idempotency key, if one was sent.
     pub key: Option<&'a str>,
 }
 
@@ -52,7 +52,7 @@ impl Responder {
     /// Reads the `mock:` sections of all tools.
     ///
     /// # Errors
-    /// The tools whose section cannot be understood.
+    /// Returns a message that names the tool if its section is invalid.
     pub fn new(
         apps: &[App],
         seed: u64,
@@ -95,18 +95,19 @@ impl Responder {
         })
     }
 
-    /// The state behind the answers.
+    /// Locks the state that calls change.
     pub fn calls(&self) -> MutexGuard<'_, Calls> {
-        // Nothing panics while it holds the lock, so the state behind a poisoned one is whole.
+        // Nothing panics while it holds the lock, so the state behind a poisoned lock is consistent.
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether an app bears this name.
+    /// Returns true if there is an app of this name.
     pub fn has_app(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| &*tool.app == name)
     }
 
-    /// The answer to a request that is a call of a tool with a `request`, and how long it is held back; nothing for any other.
+    /// Answers a request that calls a tool with a `request`, and returns the delay of the answer; `None` for any other
+    /// request.
     pub fn rest_answer(
         &self,
         received: &Received,
@@ -117,7 +118,7 @@ impl Responder {
             let arguments = rest.arguments(received, &tool.signature)?;
             Some((rest.path.matches('{').count(), tool, rest, arguments))
         });
-        // What is written out comes before what an argument can be.
+        // Literal path segments take precedence over parameters.
         let (_, tool, rest, arguments) = matching.min_by_key(|(count, ..)| *count)?;
         let (answer, delay) = self.answer(&Call {
             app: Some(&tool.app),
@@ -145,7 +146,7 @@ impl Responder {
         Some((answer, delay))
     }
 
-    /// Whether an envelope that names this tool is a call of one.
+    /// Returns true if a tool of this name is called with an envelope.
     pub fn takes_envelope(&self, tool: &str) -> bool {
         let mut named = self
             .tools
@@ -154,7 +155,7 @@ impl Responder {
         named.any(|known| known.rest.is_none())
     }
 
-    /// The answer to a call, and how long it is held back.
+    /// Answers a call, and returns the delay of the answer.
     pub fn answer(&self, call: &Call<'_>) -> (Answer, Duration) {
         let request = || {
             format!(
@@ -178,7 +179,7 @@ impl Responder {
         }
         let (answer, delay, attempt) = self.perform(call);
         self.record(call, &answer, attempt);
-        // Whoever was turned away before anything happened may come again with the same key.
+        // A call that was refused before it had an effect may be repeated with the same key.
         if let Some(key) = call.key
             && (200..=299).contains(&answer.status)
             && answer.body["success"] != json!(false)
@@ -240,7 +241,7 @@ impl Responder {
 
     fn scripted(&self, tool: &MockTool, call: &Call<'_>) -> (Answer, Duration) {
         match &tool.script {
-            Script::Generated => (self.made_up(tool, call, None), Duration::ZERO),
+            Script::Generated => (self.generate(tool, call, None), Duration::ZERO),
             Script::Value(value) => (
                 success(tool, &fill(value, call.arguments), None),
                 Duration::ZERO,
@@ -255,7 +256,7 @@ impl Responder {
                 let chosen = open.find(|(index, case)| calls.take(&name, *index, case.times));
                 drop(calls);
                 let Some((_, case)) = chosen else {
-                    let error = format!("no case under mock of {name} is for this call");
+                    let error = format!("no case under `mock` of {name} matches this call");
                     return (refusal("no_mock", &error), Duration::ZERO);
                 };
                 (self.react(tool, call, case), case.delay)
@@ -265,7 +266,7 @@ impl Responder {
 
     fn react(&self, tool: &MockTool, call: &Call<'_>, case: &Case) -> Answer {
         match &case.reaction {
-            Reaction::Generated => self.made_up(tool, call, case.message.as_deref()),
+            Reaction::Generated => self.generate(tool, call, case.message.as_deref()),
             Reaction::Data(data) => {
                 success(tool, &fill(data, call.arguments), case.message.as_deref())
             }
@@ -291,7 +292,7 @@ impl Responder {
         }
     }
 
-    fn made_up(&self, tool: &MockTool, call: &Call<'_>, message: Option<&str>) -> Answer {
+    fn generate(&self, tool: &MockTool, call: &Call<'_>, message: Option<&str>) -> Answer {
         let arguments = Json::Object(call.arguments.clone()).to_string();
         let hash =
             blake3::hash(format!("{} {} {arguments}", self.seed, tool.signature.path()).as_bytes());
@@ -302,7 +303,7 @@ impl Responder {
         let examples = tool
             .results
             .get_or_init(|| match tool.signature.output_schema.as_deref() {
-                Some(contract) => Examples::new(contract.meant()),
+                Some(contract) => Examples::new(contract.normalized()),
                 None => Examples::of_type(&tool.signature.returns),
             });
         let made = match examples {
@@ -335,22 +336,22 @@ impl Responder {
             error,
         };
         let line = serde_json::to_string(&logged).map(|line| line + "\n");
-        // Under the lock, so that lines stand in the order of the calls.
+        // The log is written under the lock, so that its lines are in the order of the calls.
         let mut calls = self.calls();
         if let (Some(path), Ok(line)) = (&self.log, line) {
-            // The log was opened when the server started; a disk that fills up later stops no call.
+            // The log was opened when the server started; a disk that fills up later does not fail calls.
             let _ = self.host.append_file(path, line.as_bytes());
         }
         calls.record(logged);
     }
 }
 
-/// The JSON Schema of one argument.
+/// Returns the JSON Schema of one argument.
 fn contract(parameter: &planrun_lang::types::Parameter) -> Option<&Json> {
     parameter.schema.as_deref().map(Contract::schema)
 }
 
-/// Whether a schema says in so many words that a text may be empty.
+/// Returns true if a schema explicitly allows an empty text.
 fn admits_empty_text(schema: &Json) -> bool {
     let choices = schema.get("enum").and_then(Json::as_array);
     schema.get("minLength") == Some(&json!(0))
@@ -358,12 +359,12 @@ fn admits_empty_text(schema: &Json) -> bool {
 }
 
 impl MockTool {
-    /// What is wrong with the arguments, as the answer that says so.
+    /// Returns the answer that refuses invalid arguments; `None` if they are valid.
     fn refuse(&self, arguments: &Map<String, Json>) -> Option<Answer> {
         let given =
             |parameter: &planrun_lang::types::Parameter| match arguments.get(&*parameter.name) {
                 None | Some(Json::Null) => false,
-                // A form that was not filled in, unless the contract speaks of empty text.
+                // An empty text is a form field that was not filled in, unless the contract explicitly allows it.
                 Some(Json::String(text)) if text.is_empty() => {
                     contract(parameter).is_some_and(admits_empty_text)
                 }
@@ -392,11 +393,11 @@ impl MockTool {
                 .and_then(|schema| schema.get("title"))
                 .and_then(Json::as_str)
                 .unwrap_or(&parameter.name);
-            let told = json!({
+            let description = json!({
                 "type": if select { "select" } else { "input" }, "label": label,
                 "description": parameter.description.as_deref().unwrap_or_default(), "required": true,
             });
-            (parameter.name.to_string(), told)
+            (parameter.name.to_string(), description)
         };
         let required: Map<String, Json> = missing.iter().map(describe).collect();
         let names: Vec<&str> = missing.iter().map(|parameter| &*parameter.name).collect();

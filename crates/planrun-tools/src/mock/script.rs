@@ -1,4 +1,4 @@
-//! What the `mock:` section of a tool says: one value, or cases that are tried in order.
+//! Parses the `mock:` section of a tool: one value, or cases that are tried in order.
 
 use std::time::Duration;
 
@@ -16,32 +16,32 @@ const KEYS: [&str; 8] = [
     "times",
     "message",
 ];
-/// No answer is held back longer.
+/// Maximum delay of an answer.
 const LONGEST_DELAY: Duration = Duration::from_hours(1);
 
 /// The answers of one tool.
 #[derive(Clone, Debug)]
 pub(super) enum Script {
-    /// Made up from the schema of the result.
+    /// Generated from the schema of the result.
     Generated,
-    /// The same for every call, arguments filled in.
+    /// The same value for every call, with its placeholders filled in.
     Value(Json),
     Cases(Vec<Case>),
 }
 
-/// One answer with the condition that it is for.
+/// One answer and the condition for it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Case {
-    /// Arguments that the call must have.
+    /// Argument values that the call must have.
     pub when: Map<String, Json>,
     pub reaction: Reaction,
     pub delay: Duration,
-    /// How many calls it answers; all where nothing is said.
+    /// Number of calls that it answers; `None` if unlimited.
     pub times: Option<u64>,
     pub message: Option<String>,
 }
 
-/// What a case answers.
+/// What a case answers with.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Reaction {
     #[default]
@@ -61,7 +61,7 @@ impl Script {
     /// Reads a `mock:` section.
     ///
     /// # Errors
-    /// What is wrong with it, in words that follow the name of the tool.
+    /// Returns a message that describes the mistake and that follows the name of the tool.
     pub fn read(section: Option<&Json>) -> Result<Self, String> {
         match section {
             None => Ok(Self::Generated),
@@ -76,15 +76,15 @@ impl Script {
     }
 }
 
-/// A list is a list of cases if each element says what to answer, or when, in the words of cases.
+/// Returns true if an element has the keys of a case. A list is a list of cases if all its elements have.
 fn is_case(item: &Json) -> bool {
     let Json::Object(entries) = item else {
         return false;
     };
-    let says = ["when", "data", "fail", "status", "delay", "times"]
+    let has_case_key = ["when", "data", "fail", "status", "delay", "times"]
         .iter()
         .any(|key| entries.contains_key(*key));
-    says && entries.keys().all(|key| KEYS.contains(&key.as_str()))
+    has_case_key && entries.keys().all(|key| KEYS.contains(&key.as_str()))
 }
 
 impl Case {
@@ -98,13 +98,11 @@ impl Case {
             .into_iter()
             .filter(|key| item.get(key).is_some());
         if let [one, other, ..] = answers.collect::<Vec<_>>()[..] {
-            return Err(format!("`{one}` and `{other}` exclude each other"));
+            return Err(format!("`{one}` and `{other}` cannot be combined"));
         }
         let delay = match item.get("delay") {
             None => Duration::ZERO,
-            Some(written) => {
-                delay(written).ok_or("`delay` must be a length of time such as `50ms`")?
-            }
+            Some(written) => delay(written).ok_or("`delay` must be a duration such as `50ms`")?,
         };
         let times = match item.get("times") {
             None => None,
@@ -127,11 +125,13 @@ impl Case {
         })
     }
 
-    /// Whether the case is for a call with these arguments.
+    /// Returns true if the case matches a call with these arguments.
     pub fn is_for(&self, arguments: &Map<String, Json>) -> bool {
         let equal =
-            |name: &str, wanted: &Json| arguments.get(name).unwrap_or(&Json::Null) == wanted;
-        self.when.iter().all(|(name, wanted)| equal(name, wanted))
+            |name: &str, expected: &Json| arguments.get(name).unwrap_or(&Json::Null) == expected;
+        self.when
+            .iter()
+            .all(|(name, expected)| equal(name, expected))
     }
 }
 
@@ -201,11 +201,11 @@ mod tests {
     fn cases_that_cannot_be_meant_are_told() {
         assert_eq!(
             problem(&json!([{"data": 1, "status": 503}])),
-            "case 1: `data` and `status` exclude each other"
+            "case 1: `data` and `status` cannot be combined"
         );
         assert_eq!(
             problem(&json!([{"data": 1, "delay": 50}])),
-            "case 1: `delay` must be a length of time such as `50ms`"
+            "case 1: `delay` must be a duration such as `50ms`"
         );
         assert!(problem(&json!([{"data": 1}, {"status": 20}])).starts_with("case 2: `status`"));
         assert!(problem(&json!([{"fail": {}}])).contains("`reason` or `error`"));

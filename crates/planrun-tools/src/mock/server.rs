@@ -1,4 +1,4 @@
-//! The HTTP server in front of the mock: calls on any path, and the paths that control failures.
+//! The HTTP interface of the mock: calls on any path, and paths that control failures.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,21 +23,21 @@ use crate::tools::app::{App, Received};
 use crate::tools::http::percent;
 use crate::tools::openapi::Api;
 
-/// A larger request is refused.
+/// Maximum size of a request body, in bytes.
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 
-/// How to run a mock.
+/// Options of a mock.
 #[derive(Clone, Debug)]
 pub struct MockOptions {
-    /// Where to listen; port 0 lets the system choose.
+    /// The address to listen on. Port 0 lets the system choose.
     pub bind: SocketAddr,
-    /// What made-up data follows from.
+    /// The seed of generated data.
     pub seed: u64,
-    /// Each call appends a line of JSON here.
+    /// A file to which each call appends a line of JSON.
     pub log: Option<PathBuf>,
-    /// How many calls of a tool fail first.
+    /// The number of first calls that fail, by tool.
     pub failures: BTreeMap<String, u64>,
-    /// The documents whose operations it answers for as well, each below its name.
+    /// The documents whose operations are answered too, each below a path with its name.
     pub apis: Vec<Api>,
 }
 
@@ -61,20 +61,20 @@ impl Default for MockOptions {
 }
 
 impl MockServer {
-    /// Starts to answer for these apps.
+    /// Starts a mock of these apps.
     ///
     /// # Errors
-    /// The address is taken, the log cannot be written, or a `mock:` section cannot be understood.
+    /// Returns an error if the address is in use, the log cannot be written, or a `mock:` section is invalid.
     pub async fn start(
         apps: &[App],
         options: MockOptions,
         host: Arc<dyn Host>,
     ) -> io::Result<Self> {
         if let Some(log) = &options.log {
-            let told = |error: io::Error| {
+            let with_path = |error: io::Error| {
                 io::Error::new(error.kind(), format!("{}: {error}", log.display()))
             };
-            host.append_file(log, b"").map_err(told)?;
+            host.append_file(log, b"").map_err(with_path)?;
         }
         let responder = Responder::new(apps, options.seed, options.log, host);
         let responder = Arc::new(
@@ -90,13 +90,13 @@ impl MockServer {
         })
     }
 
-    /// Where it listens.
+    /// The address that the mock listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.listening.address()
     }
 
-    /// The endpoint for the tools of one app; apps may have tools of the same name.
+    /// Returns the endpoint for the tools of one app. Several apps may have tools of the same name.
     #[must_use]
     pub fn endpoint(&self, app: &str) -> String {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -111,13 +111,13 @@ impl MockServer {
         format!("http://{}/{app}/tool", self.address())
     }
 
-    /// The last ten thousand calls, oldest first.
+    /// Returns the last ten thousand calls, oldest first.
     #[must_use]
     pub fn calls(&self) -> Vec<LoggedCall> {
         self.responder.calls().log()
     }
 
-    /// Stops listening, lets what is under way end, and returns then.
+    /// Stops listening and returns when the requests in progress have finished, or after a grace period.
     pub async fn shutdown(self) {
         self.listening.shutdown().await;
     }
@@ -152,9 +152,9 @@ async fn configure(State(responder): State<Arc<Responder>>, body: axum::body::By
         Ok(configuration) => {
             let mut calls = responder.calls();
             calls.configure(configuration.failures);
-            let told =
+            let answer =
                 json!({"message": "Failure configuration updated", "config": calls.failures()});
-            Json(told).into_response()
+            Json(answer).into_response()
         }
         Err(problem) => bad_request(&format!(
             "expected {{\"failures\": {{\"tool\": 3}}}}: {problem}"
@@ -167,7 +167,7 @@ async fn reset(State(responder): State<Arc<Responder>>) -> Json<serde_json::Valu
     Json(json!({"message": "Failure configuration reset"}))
 }
 
-/// The body of a call that is no request of its own.
+/// The body of a call of a tool that does not define its own `request`.
 #[derive(serde::Deserialize)]
 struct Envelope {
     tool: String,
@@ -175,7 +175,7 @@ struct Envelope {
     args: Map<String, serde_json::Value>,
 }
 
-/// Any other request is a call: of an operation of a document, of a tool with a `request`, or in an envelope.
+/// Handles any other request as a call: of an operation of a document, of a tool with a `request`, or in an envelope.
 async fn call(
     State(responder): State<Arc<Responder>>,
     apis: Arc<ApiResponder>,
@@ -201,7 +201,7 @@ async fn call(
         .as_ref()
         .is_ok_and(|body| responder.takes_envelope(&body.tool));
     if !is_envelope && let Some((answer, delay)) = responder.rest_answer(&received, key) {
-        return held_back(answer, delay).await;
+        return delayed(answer, delay).await;
     }
     if received.method != Method::POST {
         let status = StatusCode::METHOD_NOT_ALLOWED;
@@ -223,10 +223,10 @@ async fn call(
         arguments: &body.args,
         key,
     });
-    held_back(answer, delay).await
+    delayed(answer, delay).await
 }
 
-async fn held_back(answer: Answer, delay: Duration) -> Response {
+async fn delayed(answer: Answer, delay: Duration) -> Response {
     if !delay.is_zero() {
         tokio::time::sleep(delay).await;
     }

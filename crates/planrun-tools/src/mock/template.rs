@@ -1,9 +1,9 @@
-//! Templates in mock answers: `{args.name}` stands for an argument of the call.
+//! Templates in mock answers: `{args.name}` is replaced by an argument of the call.
 
 use serde_json::{Map, Value as Json};
 
-/// Fills the arguments of a call into every text of an answer. A text that is one placeholder and nothing else
-/// becomes the argument itself, with its type; within other text an argument is written out.
+/// Fills the arguments of a call into every text of an answer. A text that is exactly one placeholder becomes the
+/// argument with its type; inside other text, the argument is converted to text.
 pub(super) fn fill(template: &Json, arguments: &Map<String, Json>) -> Json {
     match template {
         Json::String(text) => fill_text(text, arguments),
@@ -35,7 +35,7 @@ fn fill_text(text: &str, arguments: &Map<String, Json>) -> Json {
             }
             rest = behind;
         } else {
-            // Any other brace is text like the rest.
+            // Any other brace is literal text.
             filled.push('{');
             rest = &rest[1..];
         }
@@ -44,7 +44,7 @@ fn fill_text(text: &str, arguments: &Map<String, Json>) -> Json {
     Json::String(filled)
 }
 
-/// The path of a placeholder at the beginning of a text, and what stands behind it.
+/// Returns the path of a placeholder at the start of a text, and the text after it.
 fn placeholder(text: &str) -> Option<(&str, &str)> {
     let (path, behind) = text.strip_prefix("{args.")?.split_once('}')?;
     (!path.is_empty() && !path.contains('{')).then_some((path, behind))

@@ -1,4 +1,4 @@
-//! `agents` and `tool_sets` of planrun.yaml: the types of agents, and what each of them may do.
+//! `agents` and `tool_sets` of planrun.yaml: the types of agents and what each of them may do.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use planrun_lang::yaml::{Entry, Node};
 use super::models::ModelList;
 use crate::tools::app::section::Section;
 
-/// The namespace of the tools for files that every agent brings along, beside those of its project.
+/// The namespace of the file tools that every agent has in addition to the tools of its project.
 pub const AGENT_FILES: &str = "files";
-/// The type that is always there: it may do all that its project allows, and may dispatch itself.
+/// The type that always exists. It may do everything that its project allows, and may dispatch itself.
 const GENERAL: &str = "general";
-/// The key that names the type of the first agent where nobody says another one.
+/// The key that names the type of the first agent if no other type is requested.
 const DEFAULT: &str = "default";
 /// The keys of a type.
 const KEYS: [&str; 6] = [
@@ -27,32 +27,32 @@ const KEYS: [&str; 6] = [
     "skills",
 ];
 
-/// The types of agents of a project: its own, over the one that is always there.
+/// The agent types of a project: the built-in one and those that the project defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentTypes {
-    /// In the order of the file, after the one that is always there.
+    /// The built-in type first, then in the order of the file.
     pub types: Vec<AgentType>,
-    /// The name of the first agent's type where nobody says another one.
+    /// The type of the first agent if no other type is requested.
     pub default: Arc<str>,
-    /// Every pattern of tools in the file, with its place.
+    /// Every tool pattern in the file with its span.
     patterns: Vec<(String, Span)>,
 }
 
-/// One type of agent, under the name that the project gives it.
+/// One type of agent, by the name that the project gives it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentType {
     pub name: Arc<str>,
-    /// What it is for, for agents that may dispatch it.
+    /// Its purpose, for agents that may dispatch it.
     pub description: Option<String>,
-    /// The tools that it may call, as `desk.find` or `desk.*`; without a list all that the project allows.
+    /// The tools that it may call, such as `desk.find` or `desk.*`; `None` for all that the project allows.
     pub tools: Option<Vec<String>>,
-    /// A model of `models`; without one, that of whoever dispatches it.
+    /// The name of a model in `models`; `None` for the model of the dispatching agent.
     pub model: Option<String>,
     /// The types that it may dispatch.
     pub children: Vec<Arc<str>>,
-    /// The rules that it is told, by their paths below the folder of rules; without a list all.
+    /// The rules that it is given, by path below the rules folder; `None` for all.
     pub rules: Option<Vec<String>>,
-    /// The skills that it is told of, by their names; without a list all.
+    /// The skills that it can use, by name; `None` for all.
     pub skills: Option<Vec<String>>,
 }
 
@@ -72,7 +72,7 @@ impl Default for AgentTypes {
 }
 
 impl AgentTypes {
-    /// The type of this name.
+    /// Returns the type with this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&AgentType> {
         self.types.iter().find(|one| &*one.name == name)
@@ -82,7 +82,7 @@ impl AgentTypes {
         self.types.iter().map(|one| &*one.name)
     }
 
-    /// A finding for each tool that the file lists and that is none of these.
+    /// Reports every listed tool that does not exist in `tools`.
     #[must_use]
     pub fn unknown_tools(&self, tools: &Tools) -> Vec<Diagnostic> {
         let patterns = self.patterns.iter();
@@ -91,14 +91,14 @@ impl AgentTypes {
     }
 }
 
-/// What is wrong with a pattern such as `desk.find`, `desk.*` or `*`, if anything is.
+/// Checks a pattern such as `desk.find`, `desk.*` or `*`. Returns a diagnostic if nothing matches it.
 fn unknown_tool(pattern: &str, span: Span, tools: &Tools) -> Option<Diagnostic> {
     let (namespace, name) = pattern.split_once('.')?;
     if tools.unlocked.iter().any(|server| **server == *namespace) {
-        // Nobody knows yet what it offers.
+        // The server is not in the lock file yet, so its tools are unknown.
         return None;
     }
-    let message = format!("there is no tool `{pattern}`, which is listed for agents");
+    let message = format!("there is no tool `{pattern}`, but it is listed for agents");
     if tools.has_namespace(namespace) {
         if name == "*" || tools.find(namespace, name).is_some() {
             return None;
@@ -110,7 +110,7 @@ fn unknown_tool(pattern: &str, span: Span, tools: &Tools) -> Option<Diagnostic> 
         return Some(unknown((message, span), pattern, &names));
     }
     if namespace == AGENT_FILES {
-        // Agents find out themselves.
+        // These tools are not in the catalog. Agents check these patterns themselves.
         return None;
     }
     let names = tools.namespaces().map(|one| format!("{one}.{name}"));
@@ -118,7 +118,7 @@ fn unknown_tool(pattern: &str, span: Span, tools: &Tools) -> Option<Diagnostic> 
     Some(unknown((message, span), pattern, &names))
 }
 
-/// A finding about a name that is none of these.
+/// Builds a diagnostic for a name that is not one of `names`.
 fn unknown(
     (message, span): (String, Span),
     written: &str,
@@ -128,12 +128,14 @@ fn unknown(
     let finding = Diagnostic::new(&CONFIG_KEY, span, message).available(names());
     match nearest(written, names()) {
         Some(near) => finding.did_you_mean(near, span, near.name),
-        None if names().next().is_none() => finding.help("take it out: there is none at all"),
-        None => finding.help("write one of those that there are"),
+        None if names().next().is_none() => {
+            finding.help("remove it: there are none to choose from")
+        }
+        None => finding.help("use one of the available names"),
     }
 }
 
-/// Reads the types, over the one that is always there.
+/// Reads the types and adds them to the built-in one.
 pub(super) fn agent_types(
     (agents, tool_sets): (Option<&Node>, Option<&Node>),
     models: &ModelList,
@@ -200,8 +202,8 @@ impl Reader<'_> {
         };
         for entry in node.entries().unwrap_or_default() {
             if is_pattern(&entry.name) {
-                let message = format!("`{}` is no name for a tool set", entry.name);
-                let help = "write one without a `.`, so that it is not taken for a tool";
+                let message = format!("`{}` is not a valid name for a tool set", entry.name);
+                let help = "use a name without a `.`, which would be read as a tool";
                 let finding = Diagnostic::new(&CONFIG_KEY, entry.span, message);
                 self.found.push(finding.help(help));
             }
@@ -210,7 +212,7 @@ impl Reader<'_> {
                 .into_iter()
                 .partition(|(text, _)| is_pattern(text));
             self.found.extend(others.into_iter().map(|(text, span)| {
-                let message = format!("`{text}` names no tool");
+                let message = format!("`{text}` is not the name of a tool");
                 let help = "write `desk.find`, `desk.*` for all of a namespace, or `*`";
                 Diagnostic::new(&CONFIG_KEY, span, message).help(help)
             }));
@@ -248,7 +250,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The patterns of a list in which tool sets stand by their names.
+    /// Replaces the names of tool sets in a list by their patterns.
     fn tools(&mut self, written: Vec<(String, Span)>, what: &str) -> Vec<String> {
         let mut tools = Vec::new();
         for (text, span) in written {
@@ -258,7 +260,7 @@ impl Reader<'_> {
             } else if let Some((_, set)) = self.sets.iter().find(|(name, _)| *name == text) {
                 tools.extend(set.iter().cloned());
             } else {
-                let message = format!("there is no tool set `{text}`, which {what} lists");
+                let message = format!("there is no tool set `{text}`, but {what} lists it");
                 let names: Vec<&String> = self.sets.iter().map(|(name, _)| name).collect();
                 self.found.push(unknown((message, span), &text, &names));
             }
@@ -266,32 +268,33 @@ impl Reader<'_> {
         tools
     }
 
-    /// The name of a type, if there is one of that name.
+    /// Returns the type's name, or reports it and returns `None` if there is no such type.
     fn type_name(&mut self, written: &str, span: Span, whose: &str) -> Option<Arc<str>> {
         let known = self.names.iter().find(|name| &***name == written).cloned();
         if known.is_none() {
-            let message = format!("there is no agent type `{written}`, which {whose} names");
+            let message = format!("there is no agent type `{written}`, but {whose} names it");
             let finding = unknown((message, span), written, &self.names);
             self.found.push(finding);
         }
         known
     }
 
-    /// The name of a model. Where the project lists none, its server knows them.
+    /// Returns the model's name, or reports it and returns `None` if the project lists other models. If it lists none,
+    /// any name is accepted because only the server knows them.
     fn model(&mut self, written: String, span: Span, whose: &str) -> Option<String> {
         let models = self.models.models.iter();
         let names: Vec<&str> = models.map(|model| &*model.name).collect();
         if names.is_empty() || names.contains(&&*written) {
             return Some(written);
         }
-        let message = format!("there is no model `{written}` under `models`, which {whose} names");
+        let message = format!("there is no model `{written}` under `models`, but {whose} names it");
         let finding = unknown((message, span), &written, &names);
         self.found.push(finding);
         None
     }
 }
 
-/// Whether a text names tools: `desk.find`, `desk.*` or `*`.
+/// Returns true if a text is a tool pattern: `desk.find`, `desk.*` or `*`.
 fn is_pattern(text: &str) -> bool {
     let named = text.split_once('.');
     text == "*" || named.is_some_and(|(namespace, name)| !namespace.is_empty() && !name.is_empty())

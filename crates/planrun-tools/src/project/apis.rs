@@ -1,4 +1,4 @@
-//! Documents of `OpenAPI` that `planrun.yaml` names: where their operations are called, and with which credentials.
+//! `OpenAPI` documents that `planrun.yaml` names: the address of their operations and the credentials.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,27 +8,27 @@ use planrun_lang::diag::{Diagnostic, Severity, nearest};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Effect;
 
+use super::display_path;
 use super::servers::{ServerReader, address};
-use super::shown;
 use crate::tools::app::Findings;
 use crate::tools::app::section::Section;
 use crate::tools::app::variables::{Filled, variable_name};
 use crate::tools::openapi::{Access, Api, KeyScheme, MAX_DOCUMENT_BYTES, Operation, read_api};
 use planrun_lang::yaml::Node;
 
-/// The operations of a document, where they are called, and as whom.
+/// The operations of a document with their address and credentials.
 #[derive(Clone, Debug)]
 pub struct ApiSettings {
     pub api: Api,
-    /// The address that the project says; it counts more than those of the document.
+    /// The address in `planrun.yaml`. It takes precedence over those of the document.
     pub server: Option<Arc<str>>,
     pub access: Arc<Access>,
-    /// What is sent, and must not come back.
+    /// Values that are sent to the server and must be redacted in its answers.
     pub secrets: Vec<String>,
 }
 
 impl ApiSettings {
-    /// The address to which the path of an operation is added.
+    /// Returns the address that the path of an operation is appended to.
     #[must_use]
     pub fn base(&self, operation: &Operation) -> Option<Arc<str>> {
         let own = || operation.server.clone().or_else(|| self.api.server.clone());
@@ -36,14 +36,15 @@ impl ApiSettings {
     }
 }
 
-/// Where the secrets of one entry go while it is read.
+/// Collects the secrets of one entry while it is read.
 struct Secrets<'a> {
     reader: &'a ServerReader<'a>,
     secrets: Vec<String>,
 }
 
 impl ServerReader<'_> {
-    /// The document of one entry of `tools`, its findings beside those of `planrun.yaml`.
+    /// Reads the document of one entry of `tools`. Diagnostics in the document are returned separately from those in
+    /// `planrun.yaml`.
     pub(super) fn api(
         &self,
         (name, section): (&str, &Section),
@@ -73,9 +74,9 @@ impl ServerReader<'_> {
             && api.server.is_none()
         {
             let message = format!(
-                "nobody says where {name} is: `{path}` has no `servers` with a whole address"
+                "the address of {name} is unknown: `{path}` has no `servers` with a full URL"
             );
-            let help = "add `server: \"https://…\"` beside `openapi`";
+            let help = "add `server: \"https://…\"` next to `openapi`";
             found.push(Diagnostic::new(&CONFIG_KEY, place.span, message).help(help));
         }
         let mut access = Secrets {
@@ -100,14 +101,14 @@ impl ServerReader<'_> {
         found: &mut Vec<Diagnostic>,
     ) -> Option<Arc<SourceFile>> {
         if path.contains("://") {
-            let message = "`openapi` must be a file of the project, which is its own pin";
-            let help = "download the document, check it in, and name that file";
+            let message = "`openapi` must be a file of the project, which pins the document";
+            let help = "download the document, commit it, and name that file";
             found.push(Diagnostic::new(&CONFIG_KEY, place.span, message).help(help));
             return None;
         }
         let file = self.root.join(path);
         match self.host.read_bounded(&file, MAX_DOCUMENT_BYTES) {
-            Ok(text) => Some(Arc::new(SourceFile::new(shown(&file), text))),
+            Ok(text) => Some(Arc::new(SourceFile::new(display_path(&file), text))),
             Err(problem) => {
                 let message = format!("the document `{path}` cannot be read: {problem}");
                 found.push(Diagnostic::new(&CONFIG_KEY, place.span, message));
@@ -118,7 +119,7 @@ impl ServerReader<'_> {
 }
 
 impl Secrets<'_> {
-    /// `auth: { bearer: VARIABLE }`, `{ basic: { user: VARIABLE, password: VARIABLE } }`, `{ key: VARIABLE }` or
+    /// Reads `auth: { bearer: VARIABLE }`, `{ basic: { user: VARIABLE, password: VARIABLE } }`, `{ key: VARIABLE }` or
     /// `{ key: { SCHEME: VARIABLE } }`.
     fn read(
         &mut self,
@@ -140,11 +141,9 @@ impl Secrets<'_> {
             found,
         );
         if let (Some(_), Some(basic)) = (auth.get("bearer"), auth.get("basic")) {
-            let message = "`bearer` and `basic` of `auth` are the same header";
-            found.push(
-                Diagnostic::new(&CONFIG_KEY, basic.span, message)
-                    .help("leave out the one that is not meant"),
-            );
+            let message = "`bearer` and `basic` of `auth` set the same header";
+            found
+                .push(Diagnostic::new(&CONFIG_KEY, basic.span, message).help("remove one of them"));
             return access;
         }
         if let Some(token) = auth
@@ -190,11 +189,11 @@ impl Secrets<'_> {
                     ),
                 };
                 let help = if schemes.is_empty() {
-                    "write `bearer` or `basic`, as the server wants it".to_owned()
+                    "use `bearer` or `basic`, whichever the server requires".to_owned()
                 } else {
                     let listed: Vec<&str> = names().collect();
                     format!(
-                        "say which, as in `key: {{ {}: VARIABLE }}`; there are {}",
+                        "name one, as in `key: {{ {}: VARIABLE }}`; available: {}",
                         listed.first().unwrap_or(&""),
                         listed.join(", ")
                     )
@@ -226,7 +225,7 @@ impl Secrets<'_> {
         }
     }
 
-    /// The value of a variable that stands here by its name.
+    /// Returns the value of the environment variable that a node names.
     fn variable(&mut self, node: &Node, found: &mut Vec<Diagnostic>) -> Option<String> {
         let name = variable_name(node, self.reader.variables, found)?;
         let value = self
@@ -239,7 +238,7 @@ impl Secrets<'_> {
         } else {
             let message = format!("the environment variable {name} is not set");
             let help = format!(
-                "set {name} where plans run; without it these tools are called without that credential"
+                "set {name} where plans run; otherwise these tools are called without this credential"
             );
             found.push(Diagnostic::new(&CONFIG_VARIABLE, node.span, message).help(help));
         }
@@ -247,7 +246,7 @@ impl Secrets<'_> {
     }
 }
 
-/// Reports classes of operations that the document does not have.
+/// Reports `classes` for operations that the document does not have.
 fn unknown_classes(section: &Section, api: &Api, found: &mut Vec<Diagnostic>) {
     let names = || api.operations.iter().map(|one| &*one.signature.name);
     for entry in section

@@ -1,4 +1,4 @@
-//! Which app files a project means: files, folders and globs.
+//! Resolves the paths of app files: files, folders and globs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,31 +6,31 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 use planrun_lang::source::{SourceFile, Span};
 
-use super::{ProjectError, shown};
+use super::{ProjectError, display_path};
 use crate::host::{FileKind, Host};
 use crate::tools::app::{Loaded, app_files, is_app_file, load_apps};
 
-/// Where app files are looked for unless a project says otherwise.
+/// The folder of app files if the project does not list them.
 const FOLDER: &str = "apps";
-/// Folders nested deeper are not searched for what a glob means.
+/// Maximum depth of folders that a glob searches.
 const MAX_DEPTH: usize = 24;
-/// Files and folders that one glob may lead past.
+/// Maximum number of files and folders that one glob visits.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Reads the app files that paths name: a file, all of a folder, or what a glob matches.
+/// Reads the app files that paths name: a file, all app files in a folder, or the matches of a glob.
 ///
 /// # Errors
-/// A path where nothing is, or a glob that cannot be understood.
+/// Returns an error if a path does not exist or cannot be read, or if a glob is invalid.
 pub fn load_app_paths(host: &dyn Host, paths: &[PathBuf]) -> Result<Loaded, ProjectError> {
     let mut files = BTreeSet::new();
     for path in paths {
-        files.extend(meant(host, Path::new(""), &shown(path)).map_err(ProjectError)?);
+        files.extend(resolve(host, Path::new(""), &display_path(path)).map_err(ProjectError)?);
     }
     let files: Vec<PathBuf> = files.into_iter().collect();
     Ok(load_apps(host, &files, &BTreeSet::new()))
 }
 
-/// The files that a project file lists, sorted, each once.
+/// Returns the files that a project file lists, sorted and without duplicates.
 pub(super) fn listed(
     host: &dyn Host,
     root: &Path,
@@ -39,22 +39,22 @@ pub(super) fn listed(
 ) -> Result<Vec<PathBuf>, ProjectError> {
     let mut files = BTreeSet::new();
     for (path, span) in paths {
-        let found = meant(host, root, path).map_err(|problem| {
+        let found = resolve(host, root, path).map_err(|problem| {
             let text = host.read_file(file).unwrap_or_default();
-            super::Fault::new(*span, problem).within(&SourceFile::new(shown(file), text))
+            super::Fault::new(*span, problem).within(&SourceFile::new(display_path(file), text))
         })?;
         files.extend(found);
     }
     Ok(files.into_iter().collect())
 }
 
-/// The app files of the folder `apps`, if there is one.
-pub(super) fn beside(host: &dyn Host, root: &Path) -> Vec<PathBuf> {
+/// Returns the app files of the folder `apps`, or none if it does not exist.
+pub(super) fn in_default_folder(host: &dyn Host, root: &Path) -> Vec<PathBuf> {
     app_files(host, &root.join(FOLDER)).unwrap_or_default()
 }
 
-/// The files that one path means.
-fn meant(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>, String> {
+/// Returns the files that one path names.
+fn resolve(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>, String> {
     let path = root.join(written);
     if written.contains(['*', '?', '[', '{']) && host.canonical(&path).is_err() {
         return matching(host, root, written);
@@ -65,7 +65,7 @@ fn meant(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>, St
             Ok(files) => Ok(files),
             Err(problem) => Err(format!(
                 "the folder of app files {} cannot be read: {problem}",
-                shown(&path)
+                display_path(&path)
             )),
         },
         Err(problem) if problem.kind() == std::io::ErrorKind::NotFound => {
@@ -75,13 +75,13 @@ fn meant(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>, St
     }
 }
 
-/// The files that a glob matches; `*` stays within one folder, `**` does not.
+/// Returns the files that a glob matches. `*` stays within one folder, `**` does not.
 fn matching(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>, String> {
     let glob = GlobBuilder::new(written).literal_separator(true).build();
     let glob = glob
-        .map_err(|problem| format!("`{written}` is no glob: {}", problem.kind()))?
+        .map_err(|problem| format!("`{written}` is not a valid glob: {}", problem.kind()))?
         .compile_matcher();
-    // Only what lies below the part without wildcards can match.
+    // Only paths below the prefix without wildcards can match.
     let fixed: PathBuf = Path::new(written)
         .iter()
         .take_while(|part| !is_wild(&part.to_string_lossy()))
@@ -101,20 +101,21 @@ fn matching(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>,
     walk.folder(&fixed, depth);
     if walk.entries > MAX_ENTRIES {
         return Err(format!(
-            "`{written}` means too much: more than {MAX_ENTRIES} files and folders would have to be looked at; name the folder that app files are in"
+            "`{written}` is too broad: more than {MAX_ENTRIES} files and folders would have to be searched; name the \
+             folder of the app files"
         ));
     }
     Ok(walk.files)
 }
 
-/// Looking for what a glob matches.
+/// The search for the matches of a glob.
 struct Walk<'a> {
     host: &'a dyn Host,
     root: &'a Path,
-    /// Over paths relative to the root.
+    /// Matches paths relative to the root.
     glob: GlobMatcher,
     files: Vec<PathBuf>,
-    /// What was looked at.
+    /// Number of visited files and folders.
     entries: usize,
 }
 
@@ -123,7 +124,8 @@ fn is_wild(part: &str) -> bool {
 }
 
 impl Walk<'_> {
-    /// Collects what matches below a folder, which is relative to the root as the glob is. What cannot be read matches nothing.
+    /// Collects the matches below a folder, whose path is relative to the root like the glob. Unreadable folders match
+    /// nothing.
     fn folder(&mut self, folder: &Path, depth: usize) {
         let place = self.root.join(folder);
         let place = if place.as_os_str().is_empty() {
@@ -176,10 +178,10 @@ mod tests {
         }
         let host = RealHost;
         let found = |written: &str| {
-            let files = meant(&host, root, written)?;
+            let files = resolve(&host, root, written)?;
             let names = files
                 .iter()
-                .map(|file| shown(file.strip_prefix(root).unwrap()));
+                .map(|file| display_path(file.strip_prefix(root).unwrap()));
             Ok::<_, String>(names.collect::<Vec<_>>().join(" "))
         };
         assert_eq!(found("apps").unwrap(), "apps/a.yml apps/b.yaml");

@@ -1,11 +1,11 @@
-//! Finding the project of a plan.
+//! Finds the project of a plan.
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{ProjectError, shown};
+use super::{ProjectError, display_path};
 use crate::host::Host;
 
-/// Where a project is. Paths are as the user would write them.
+/// The location of a project. Paths are written as the user would write them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {
     /// Empty for the current folder.
@@ -18,10 +18,10 @@ impl Location {
     /// The name of the project file.
     pub const FILE: &str = "planrun.yaml";
 
-    /// Looks in `folder` where it is given, else at and above the folder of the plan.
+    /// Uses `folder` if it is given; otherwise searches the plan's folder and its parents.
     ///
     /// # Errors
-    /// Where `folder` holds no `planrun.yaml`.
+    /// Returns an error if `folder` contains no `planrun.yaml`.
     pub fn of(
         host: &dyn Host,
         plan: Option<&Path>,
@@ -33,7 +33,7 @@ impl Location {
                 return Err(ProjectError(format!(
                     "there is no {} in {}",
                     Self::FILE,
-                    shown(folder)
+                    display_path(folder)
                 )));
             }
             return Ok(Self {
@@ -58,7 +58,7 @@ impl Location {
             } else {
                 &candidate
             };
-            // A folder that does not exist has nothing above it that could be meant.
+            // If a folder does not exist, its parents are not searched.
             if host
                 .canonical(here)
                 .map_or(true, |path| path.parent().is_none())
@@ -73,7 +73,7 @@ impl Location {
     }
 }
 
-/// The folder above, relative where the folder was.
+/// Returns the parent folder, as a relative path if the folder is relative.
 fn above(folder: &Path) -> PathBuf {
     match folder.components().next_back() {
         Some(Component::Normal(_)) => folder.parent().map_or_else(PathBuf::new, Path::to_owned),

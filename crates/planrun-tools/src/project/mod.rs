@@ -1,4 +1,4 @@
-//! `planrun.yaml`: where tools come from, what plans may reach, and the defaults.
+//! `planrun.yaml`: the sources of tools, the permissions of plans, and defaults.
 
 mod agent_types;
 mod apis;
@@ -25,7 +25,7 @@ use crate::host::Host;
 use crate::tools::a2a::AgentServer;
 use crate::tools::app::{App, Findings, load_apps};
 use crate::tools::mcp::McpServer;
-use crate::tools::openapi::{CalledAt, Operation};
+use crate::tools::openapi::{Endpoint, Operation};
 use crate::tools::process::Program;
 use crate::tools::{Catalog, DeniedServer, ProjectLimit, Server, ServerError, ServerPool};
 
@@ -39,41 +39,42 @@ use servers::Reach;
 pub use servers::{ServerSettings, ToolSource};
 pub use settings::{CheckSettings, Settings};
 
-/// The largest lock: that of some 10,000 tools.
+/// Maximum size of a lock file, in bytes: about 10,000 tools.
 const MAX_LOCK_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What surrounds a plan.
+/// The project that a plan belongs to.
 #[derive(Clone, Debug)]
 pub struct Project {
-    /// The folder at which relative paths begin.
+    /// The folder that relative paths start from.
     pub root: PathBuf,
-    /// `planrun.yaml` as it was read, where there is one.
+    /// `planrun.yaml` as it was read, if there is one.
     pub file: Option<Arc<SourceFile>>,
     pub settings: Settings,
     pub apps: Vec<App>,
     /// The servers whose tools plans call, by name.
     pub servers: Vec<ServerSettings>,
-    /// The programs that are tools, by name.
+    /// The programs whose invocations are tools, by name.
     pub programs: Vec<Arc<Program>>,
-    /// The documents of `OpenAPI` whose operations plans call, by name.
+    /// The `OpenAPI` documents whose operations plans call, by name.
     pub apis: Vec<ApiSettings>,
-    /// The contracts of the tools of servers.
+    /// The pinned contracts of the servers' tools.
     pub lock: Arc<Lock>,
-    /// Where servers stay connected from one run to the next; without it each run connects to its own.
+    /// Keeps servers connected between runs; with `None`, each run opens its own connections.
     pub pool: Option<Arc<ServerPool>>,
 }
 
-/// A project that cannot be used, in one sentence for the user.
+/// Why a project cannot be used, as one sentence for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ProjectError(pub String);
 
 impl Project {
-    /// The project around a plan: that of `folder` where it is given, else the nearest `planrun.yaml` at or above the
-    /// plan, else the plan's own folder. `None` for a plan from standard input, which is in the current folder.
+    /// Loads the project of a plan: the one in `folder` if it is given, otherwise the nearest `planrun.yaml` in the
+    /// plan's folder or its parents, otherwise the plan's own folder. A `plan` of `None` is read from standard input
+    /// and belongs to the current folder.
     ///
     /// # Errors
-    /// Where `planrun.yaml` cannot be understood or names files that do not exist.
+    /// Returns an error if `planrun.yaml` is invalid or names files that do not exist.
     pub fn load(
         host: &dyn Host,
         plan: Option<&Path>,
@@ -82,10 +83,10 @@ impl Project {
         Self::open(host, &Location::of(host, plan, folder)?)
     }
 
-    /// The project at a place that has been found. Plans with the same place share one project.
+    /// Opens the project at a known location. Plans with the same location share one project.
     ///
     /// # Errors
-    /// As for [`Project::load`].
+    /// See [`Project::load`].
     pub fn open(
         host: &dyn Host,
         location: &Location,
@@ -102,7 +103,7 @@ impl Project {
             let text = host
                 .read_file(file)
                 .map_err(|problem| unreadable(file, &problem))?;
-            let source = Arc::new(SourceFile::new(shown(file), text));
+            let source = Arc::new(SourceFile::new(display_path(file), text));
             own_file = Some(source.clone());
             let mut found = Vec::new();
             read = settings::read(&source, (host, &root), &mut found)
@@ -117,7 +118,7 @@ impl Project {
         }
         let files = match (&read.apps, &location.file) {
             (Some(paths), Some(file)) => app_paths::listed(host, &location.folder, paths, file)?,
-            _ => app_paths::beside(host, &location.folder),
+            _ => app_paths::in_default_folder(host, &location.folder),
         };
         let loaded = load_apps(host, &files, &read.variables);
         findings.extend(loaded.findings);
@@ -141,8 +142,8 @@ impl Project {
         ))
     }
 
-    /// In which people are told what runs came to, and asked, where the project's file says so. What else is wrong with the
-    /// file is told by whoever opens the project.
+    /// Returns the language of observations, summaries and questions, if the project's file sets one. Other problems in
+    /// the file are ignored here; they are reported when the project is opened.
     #[must_use]
     pub fn language(host: &dyn Host, location: &Location) -> Option<Language> {
         let file = location
@@ -150,15 +151,15 @@ impl Project {
             .clone()
             .unwrap_or_else(|| location.folder.join(Location::FILE));
         let text = host.read_file(&file).ok()?;
-        let source = SourceFile::new(shown(&file), text);
+        let source = SourceFile::new(display_path(&file), text);
         let read = settings::read(&source, (host, &location.folder), &mut Vec::new());
         read.ok()?.settings.language
     }
 
-    /// What a plan with this `allow` may reach: never more than the project's own `allow`, where it has one.
+    /// Returns the permissions of a plan with this `allow`, limited by the project's own `allow` if it has one.
     ///
     /// # Errors
-    /// The first pattern that cannot be understood.
+    /// Returns an error for the first invalid pattern.
     pub fn permissions(
         &self,
         plan: &Grant,
@@ -171,8 +172,8 @@ impl Project {
         }
     }
 
-    /// Every tool that plans of this project can call. For mocks, `endpoint` gives the address that stands in for
-    /// those in the file of the app with this name.
+    /// Returns every tool that plans of this project can call. For mocks, `endpoint` returns the address that replaces
+    /// those in the app of the given name.
     #[must_use]
     pub fn catalog(
         &self,
@@ -192,7 +193,7 @@ impl Project {
             let endpoint = endpoint.map(|endpoint| endpoint(&settings.api.name));
             catalog.add_api(
                 settings.api.operations.iter().map(|operation| {
-                    let place = Self::called_at(settings, operation, endpoint.as_deref(), &limit);
+                    let place = Self::endpoint_of(settings, operation, endpoint.as_deref(), &limit);
                     (operation.clone(), place)
                 }),
                 &limit,
@@ -236,18 +237,18 @@ impl Project {
 }
 
 impl Project {
-    /// The servers that have no contracts in the lock.
+    /// The servers without contracts in the lock file.
     pub fn unlocked(&self) -> impl Iterator<Item = &Arc<str>> {
         let names = self.servers.iter().map(|server| &server.name);
         names.filter(|name| !self.lock.servers.contains_key(&***name))
     }
 }
 
-/// A server by its name, with what it offers now.
+/// The name of a server, and the tools that it offers now.
 pub type Offer = (Arc<str>, Result<OfferedServer, ServerError>);
 
 impl Project {
-    /// A server, which nothing reaches where the project's own `allow` does not let it.
+    /// Creates the client of a server. If the project's own `allow` does not permit the server, every call is denied.
     fn server(
         &self,
         settings: &ServerSettings,
@@ -276,7 +277,8 @@ impl Project {
         }
     }
 
-    /// What the project's own `allow` lets its tools reach; without one, naming a place is enough.
+    /// Returns the limits that the project's own `allow` imposes on its tools. Without one, every address that is named
+    /// in the project is permitted.
     #[must_use]
     pub fn limit(&self, host: &dyn Host) -> ProjectLimit {
         let allow = self.settings.allow.as_ref();
@@ -284,32 +286,33 @@ impl Project {
         ProjectLimit::new(permissions)
     }
 
-    /// Where an operation is called. `endpoint` stands in for its server, for mocks, which get no credentials.
-    fn called_at(
+    /// Returns the address and credentials of an operation. `endpoint` replaces the server by a mock, which gets no
+    /// credentials.
+    fn endpoint_of(
         settings: &ApiSettings,
         operation: &Operation,
         endpoint: Option<&str>,
         limit: &ProjectLimit,
-    ) -> CalledAt {
+    ) -> Endpoint {
         if let Some(endpoint) = endpoint {
-            return CalledAt {
+            return Endpoint {
                 base: Ok(endpoint.into()),
                 access: Arc::default(),
             };
         }
         let base = settings.base(operation);
-        let base = base.ok_or_else(|| "nobody says where its server is".to_owned());
+        let base = base.ok_or_else(|| "the address of its server is unknown".to_owned());
         let permitted = |base: Arc<str>| {
             let url = reqwest::Url::parse(&base).map_err(|error| error.to_string())?;
             limit.url(&url).map(|()| base)
         };
-        CalledAt {
+        Endpoint {
             base: base.and_then(permitted),
             access: settings.access.clone(),
         }
     }
 
-    /// Whether the project lets something be reached.
+    /// Checks whether the project permits an address or a program.
     fn permits(&self, reach: Reach, limit: &ProjectLimit, host: &dyn Host) -> Result<(), String> {
         match reach {
             Reach::Program(program) => {
@@ -322,7 +325,7 @@ impl Project {
         }
     }
 
-    /// What these servers offer now, asked all at once, in the order of their names.
+    /// Queries what these servers offer now, concurrently. The result is sorted by name.
     pub async fn offered(&self, host: &Arc<dyn Host>, names: &[Arc<str>]) -> Vec<Offer> {
         let mut asking = JoinSet::new();
         for server in self.servers.iter().filter(|one| names.contains(&one.name)) {
@@ -340,7 +343,8 @@ impl Project {
     }
 }
 
-/// What plans are checked against of a tool that is pinned, in this class or in its own.
+/// Returns the signature of a pinned tool that plans are checked against, with the given effect class or the pinned
+/// one.
 fn pinned_signature(
     lock: &Lock,
     namespace: &Arc<str>,
@@ -356,14 +360,15 @@ fn pinned_signature(
     }
 }
 
-/// Whoever writes a project may name any file of whoever checks it: of one outside of the project no words are shown.
+/// Hides the text of files outside of the project in diagnostics: the author of a project may name any file that the
+/// user who checks it can read.
 fn conceal(host: &dyn Host, root: &Path, found: &mut Findings) {
     let places = (
         host.canonical(Path::new(found.source.name())),
         host.canonical(root),
     );
     let (Ok(file), Ok(root)) = places else { return };
-    // Of what could not be read, only that is told.
+    // A file that could not be read has no text; the diagnostic only states that.
     if file.starts_with(root) || found.source.text().is_empty() {
         return;
     }
@@ -371,9 +376,9 @@ fn conceal(host: &dyn Host, root: &Path, found: &mut Findings) {
     let worst = errors.chain(&found.diagnostics).next();
     let Some(worst) = worst else { return };
     let line = found.source.position(worst.span.start).line;
-    let message = format!("this file cannot be used as it is: see its line {line}");
+    let message = format!("this file cannot be used: see line {line}");
     let mut only = Diagnostic::new(worst.code, Span::at(0), message)
-        .note("what is in it is not shown, because it lies outside of the project");
+        .note("its content is not displayed, because it is outside of the project");
     only.severity = worst.severity;
     *found = Findings {
         source: Arc::new(SourceFile::new(found.source.name(), "")),
@@ -381,7 +386,7 @@ fn conceal(host: &dyn Host, root: &Path, found: &mut Findings) {
     };
 }
 
-/// The contracts that are pinned; none where there is no lock yet.
+/// Reads the pinned contracts; empty if there is no lock file yet.
 fn read_lock(host: &dyn Host, path: &Path) -> Result<Lock, ProjectError> {
     let text = match host.read_bounded(path, MAX_LOCK_BYTES) {
         Ok(text) => text,
@@ -392,13 +397,13 @@ fn read_lock(host: &dyn Host, path: &Path) -> Result<Lock, ProjectError> {
     };
     Lock::parse(&text).map_err(|problem| {
         ProjectError(format!(
-            "{} cannot be used: {problem}; `planrun tools lock` writes it again",
-            shown(path)
+            "{} cannot be used: {problem}; write it again with `planrun tools lock`",
+            display_path(path)
         ))
     })
 }
 
-/// Something in `planrun.yaml` that cannot be used.
+/// An error in `planrun.yaml` that makes it unusable.
 struct Fault {
     span: Span,
     message: String,
@@ -430,9 +435,9 @@ fn unreadable(path: &Path, problem: &std::io::Error) -> ProjectError {
     } else {
         problem.to_string()
     };
-    ProjectError(format!("{} cannot be read: {why}", shown(path)))
+    ProjectError(format!("{} cannot be read: {why}", display_path(path)))
 }
 
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     path.display().to_string().replace('\\', "/")
 }

@@ -1,4 +1,4 @@
-//! `models` of planrun.yaml: the models that are asked, where they are and what they cost.
+//! `models` of planrun.yaml: the models that can be queried, their addresses and prices.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::tools::app::section::Section;
 use crate::tools::app::variables::{Filled, not_listed, variable_name};
 use planrun_lang::yaml::{Entry, Node};
 
-/// The key that names the model which is asked where nobody says another one.
+/// The key that names the model to use if no other model is requested.
 const DEFAULT: &str = "default";
 /// The keys of a model.
 const KEYS: [&str; 11] = [
@@ -29,13 +29,13 @@ const KEYS: [&str; 11] = [
     "retries",
     "price",
 ];
-/// More tries than these only make a failure take longer.
+/// Maximum number of retries; more only delay the failure.
 const MAX_RETRIES: u64 = 10;
-/// No model writes more.
+/// Maximum value of `max_tokens`.
 const MAX_TOKENS: u64 = 100_000_000;
-/// No price is higher, of a million tokens.
+/// Maximum price of a million tokens.
 const MAX_PRICE: f64 = 1e9;
-/// No answer takes longer.
+/// Maximum timeout.
 const MAX_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// The models of a project.
@@ -43,40 +43,40 @@ const MAX_TIMEOUT: Duration = Duration::from_hours(24);
 pub struct ModelList {
     /// In the order of the file.
     pub models: Vec<ModelSettings>,
-    /// The name of the one that is asked where nobody says another one.
+    /// The name of the model to use if no other model is requested.
     pub default: Option<Arc<str>>,
 }
 
-/// One model, under the name that the project gives it. What is missing is for the client to choose.
+/// One model, by the name that the project gives it. The client chooses values that are `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelSettings {
     pub name: Arc<str>,
     pub api: ModelApi,
-    /// With or without the version of the API.
+    /// With or without the version segment of the API.
     pub base_url: Url,
-    /// The name that its server knows.
+    /// The name of the model at its server.
     pub model: String,
-    /// The environment variable that holds the key; without one, none is sent.
+    /// The environment variable that contains the API key; with `None`, no key is sent.
     pub key: Option<String>,
     pub temperature: Option<f64>,
-    /// Of an answer.
+    /// Maximum number of tokens of an answer.
     pub max_tokens: Option<u64>,
-    /// For the whole of an answer, however often it is tried.
+    /// Timeout of a whole answer, including retries.
     pub timeout: Option<Duration>,
-    /// Until an answer begins.
+    /// Timeout until the first token of an answer.
     pub first_token: Option<Duration>,
-    /// Until an answer that has begun goes on.
+    /// Timeout between two tokens of an answer.
     pub between_tokens: Option<Duration>,
-    /// How often a request is tried again.
+    /// Maximum number of retries of a request.
     pub retries: Option<u32>,
     pub price: Option<Price>,
 }
 
-/// The shape in which a server is asked and answers.
+/// The API that a server implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelApi {
-    /// Chat completions, which most servers speak.
+    /// Chat completions, which most servers implement.
     Chat,
     /// Responses, the newer API of `OpenAI`.
     Responses,
@@ -84,18 +84,18 @@ pub enum ModelApi {
     Messages,
 }
 
-/// What a million tokens cost, in the currency of the project.
+/// The price of a million tokens, in the currency of the project.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Price {
     pub input: f64,
     pub output: f64,
-    /// Of the input, what came from a cache; as other input where it is missing.
+    /// Price of input that was read from a cache; `None` if it is the same as other input.
     #[serde(default)]
     pub cached: Option<f64>,
 }
 
 impl ModelApi {
-    /// The words for them.
+    /// The names in planrun.yaml.
     const WORDS: [(&str, Self); 3] = [
         ("chat", Self::Chat),
         ("responses", Self::Responses),
@@ -103,7 +103,8 @@ impl ModelApi {
     ];
 }
 
-/// Reads the models. `variables` are those that configuration may read, and `filled` those that stood in its texts.
+/// Reads the models. `variables` are the environment variables that configuration may read, and `filled` those that
+/// were filled into the texts.
 pub(super) fn models(
     node: &Node,
     (variables, filled): (&BTreeSet<String>, &[Filled]),
@@ -111,7 +112,7 @@ pub(super) fn models(
 ) -> ModelList {
     let Some(entries) = node.entries() else {
         let message = format!(
-            "`models` must be a mapping from names, and is {}",
+            "`models` must be a mapping from names, but is {}",
             node.kind()
         );
         found.push(Diagnostic::new(&CONFIG_KEY, node.span, message));
@@ -143,14 +144,14 @@ fn default(node: &Node, entries: &[Entry], found: &mut Vec<Diagnostic>) -> Optio
     let message = match node.text() {
         Some(text) => format!("there is no model `{text}` under `models`"),
         None => format!(
-            "`default` of `models` must be the name of one of them, and is {}",
+            "`default` of `models` must be the name of one of them, but is {}",
             node.kind()
         ),
     };
     let finding = Diagnostic::new(&CONFIG_KEY, node.span, message).available(names());
     found.push(match nearest(written, names()) {
         Some(near) => finding.did_you_mean(near, node.span, near.name),
-        None => finding.help("write the name of one of the models beside it"),
+        None => finding.help("use the name of one of the models"),
     });
     None
 }
@@ -190,7 +191,7 @@ fn model(
     })
 }
 
-/// An address of the web without credentials.
+/// Reads a web address without credentials.
 fn base_url(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Url> {
     let text = section.required("base_url", found)?;
     let node = section.get("base_url")?;
@@ -199,12 +200,12 @@ fn base_url(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Url> {
     let (message, help) = match url {
         Some(url) if url.username().is_empty() && url.password().is_none() => return Some(url),
         Some(_) => (
-            "a `base_url` has no credentials in it",
-            "put the key into a variable, list that in `env`, and write its name under `key`",
+            "`base_url` must not contain credentials",
+            "put the key into an environment variable, list it in `env`, and write its name under `key`",
         ),
         None => (
-            "`base_url` must be an address of the web",
-            "write it as in `https://api.example.com/v1`",
+            "`base_url` must be an HTTP or HTTPS URL",
+            "write a URL such as `https://api.example.com/v1`",
         ),
     };
     found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
@@ -219,7 +220,7 @@ fn price(node: &Node, found: &mut Vec<Diagnostic>) -> Option<Price> {
     for name in ["input", "output"] {
         if section.get(name).is_none() {
             let message = format!("`price` lacks the key `{name}`");
-            let help = "write what a million tokens cost, in the currency of your budgets";
+            let help = "add the price of a million tokens, in the currency of your budgets";
             found.push(Diagnostic::new(&CONFIG_KEY, section.span(), message).help(help));
         }
     }
@@ -312,11 +313,11 @@ models:
             ),
             (
                 "base_url: a.b/v1, model: m",
-                "`a.b/v1` `base_url` must be an address of the web []",
+                "`a.b/v1` `base_url` must be an HTTP or HTTPS URL []",
             ),
             (
                 "base_url: 'http://u:p@a', model: m",
-                "`'http://u:p@a'` a `base_url` has no credentials in it []",
+                "`'http://u:p@a'` `base_url` must not contain credentials []",
             ),
             (
                 &format!("{base}, api: chatt"),
@@ -324,15 +325,15 @@ models:
             ),
             (
                 &format!("{base}, key: sk-123"),
-                "`sk-123` here stands the name of a variable of the environment, and nothing else []",
+                "`sk-123` this must be the name of an environment variable []",
             ),
             (
                 &format!("{base}, key: K"),
-                "`K` K is read from the environment, and `env` of planrun.yaml does not list it []",
+                "`K` K is read from the environment, but `env` in planrun.yaml does not list it []",
             ),
             (
                 &format!("{base}, timeout: soon"),
-                "`soon` `timeout` must be a length of time such as `30s`, at most 86400s []",
+                "`soon` `timeout` must be a duration such as `30s`, at most 86400s []",
             ),
             (
                 &format!("{base}, retries: 99"),
@@ -358,6 +359,6 @@ models:
         );
         let found = load("models: { fast: { base_url: '${BASE}', model: m } }").1;
         assert_eq!(found.len(), 1);
-        assert!(found[0].contains("`env` of planrun.yaml does not list it"));
+        assert!(found[0].contains("`env` in planrun.yaml does not list it"));
     }
 }

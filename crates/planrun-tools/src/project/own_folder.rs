@@ -1,4 +1,4 @@
-//! The folder `.planrun` of a project: what planrun itself keeps there, which git ignores.
+//! The folder `.planrun` of a project, in which planrun keeps its own files and which git ignores.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,23 @@ use planrun_lang::permission::OWN_FOLDER;
 
 use crate::host::Host;
 
-/// Where planrun keeps what is its own, below the folder of a project.
+/// Returns the folder for planrun's own files in a project.
 #[must_use]
 pub fn own_folder(project: &Path) -> PathBuf {
     project.join(OWN_FOLDER)
 }
 
-/// The file in which the runs of a project are written down.
+/// Returns the journal file of a project's runs.
 #[must_use]
 pub fn journal_file(project: &Path) -> PathBuf {
     own_folder(project).join("journal.db")
 }
 
-/// Refuses a folder that is a link, or has one for its journal: what planrun keeps would lie where plans may reach it, or take the
-/// place of what somebody else keeps there.
+/// Refuses a folder or journal that is a symbolic link: planrun's files would be where plans can reach them, or would
+/// overwrite the files of others.
 ///
 /// # Errors
-/// One that says so.
+/// Returns an error that names the link.
 pub fn check_own_folder(host: &dyn Host, project: &Path) -> io::Result<()> {
     let here = if project.as_os_str().is_empty() {
         Path::new(".")
@@ -32,12 +32,12 @@ pub fn check_own_folder(host: &dyn Host, project: &Path) -> io::Result<()> {
     };
     for path in [own_folder(here), journal_file(here)] {
         let name = path.strip_prefix(here).unwrap_or(&path);
-        if let (Ok(leads), Ok(root)) = (host.canonical(&path), host.canonical(here))
-            && leads != root.join(name)
+        if let (Ok(target), Ok(root)) = (host.canonical(&path), host.canonical(here))
+            && target != root.join(name)
         {
             let name = name.display();
             let message = format!(
-                "`{name}` is a link, and planrun keeps its runs in the project's own folder; remove the link"
+                "`{name}` is a link, but planrun keeps its runs in the project's own folder; remove the link"
             );
             return Err(io::Error::other(message));
         }
@@ -45,10 +45,10 @@ pub fn check_own_folder(host: &dyn Host, project: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the folder for nobody but the user, where it is not there yet, and has git ignore it.
+/// Creates the folder if it does not exist, accessible only to the user and ignored by git.
 ///
 /// # Errors
-/// What the file system says.
+/// Returns any error of the file system.
 pub fn make_own_folder(host: &dyn Host, project: &Path) -> io::Result<()> {
     let folder = own_folder(project);
     let ignore = folder.join(".gitignore");

@@ -1,4 +1,4 @@
-//! Programs of the project as tools: what stands under `process` in `planrun.yaml`.
+//! Programs as tools: the `process` entries of `planrun.yaml`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use super::servers::{ServerReader, command_of};
 use crate::tools::app::section::Section;
 use crate::tools::app::tool::{CONTRACT_KEYS, Shared, arguments, contract};
 use crate::tools::app::variables::Filled;
-use crate::tools::process::{Bounds, Input, Output, Program, ProgramTool, Surroundings, Word};
+use crate::tools::process::{Bounds, Input, Output, Program, ProgramContext, ProgramTool, Word};
 use planrun_lang::yaml::Node;
 
 const KEYS: [&str; 7] = [
     "command", "env", "cwd", "input", "output", "limits", "tools",
 ];
-/// The keys of a tool beside those of its contract.
+/// The keys of a tool in addition to those of its contract.
 const OWN_KEYS: [&str; 3] = ["arguments", "input", "output"];
 
 impl ServerReader<'_> {
-    /// The program under a name, with its tools.
+    /// Reads the program with this name and its tools.
     pub(super) fn program(
         &self,
         name: &str,
@@ -44,7 +44,7 @@ impl ServerReader<'_> {
         let tools = tools(&section, &name, found);
         Some(Program {
             command,
-            surroundings: Surroundings {
+            context: ProgramContext {
                 root: self.root.to_owned(),
                 folder: self.folder(&section, found),
                 environment,
@@ -70,7 +70,7 @@ fn tools(section: &Section, namespace: &Arc<str>, found: &mut Vec<Diagnostic>) -
         };
         let is_same = |other: &ProgramTool| other.signature.name == tool.signature.name;
         if tools.iter().any(is_same) {
-            let message = format!("the tool {} is there twice", tool.signature.path());
+            let message = format!("the tool {} is defined twice", tool.signature.path());
             let help = "only the first is used; rename the other";
             found.push(Diagnostic::new(&AMBIGUOUS_TOOL, node.span, message).help(help));
             continue;
@@ -135,7 +135,7 @@ fn word(section: &Section, text: &str, span: Span, found: &mut Vec<Diagnostic>) 
         .ok()
 }
 
-/// `input: stdin` for all arguments as JSON, `input: "{text}"` for the text of one.
+/// Reads `input: stdin`, which sends all arguments as JSON, or `input: "{text}"`, which sends text with arguments.
 fn input(section: &Section, found: &mut Vec<Diagnostic>) -> (Input, Span) {
     let Some(node) = section.get("input") else {
         return (Input::Nothing, section.span());
@@ -147,7 +147,8 @@ fn input(section: &Section, found: &mut Vec<Diagnostic>) -> (Input, Span) {
         }
         Some(text) => {
             let message = format!(
-                "`input` is `stdin`, for all arguments as one JSON object, or a text with arguments such as `\"{{text}}\"`; here is `{text}`"
+                "`input` must be `stdin`, for all arguments as one JSON object, or a string with arguments such as \
+                 `\"{{text}}\"`, but is `{text}`"
             );
             section.report(node.span, message, found);
             Input::Nothing
@@ -165,7 +166,7 @@ fn output(word: &str) -> Option<Output> {
     }
 }
 
-/// Reports the places of arguments that are no parameters.
+/// Reports placeholders that do not name a parameter.
 fn unknown_arguments(
     signature: &Signature,
     words: &[(&Word, Span)],
@@ -183,19 +184,19 @@ fn unknown_arguments(
             .arguments()
             .filter(|name| names().all(|known| known != *name))
         {
-            let message = format!("`{{{name}}}` is no parameter of {}", signature.path());
+            let message = format!("`{{{name}}}` is not a parameter of {}", signature.path());
             let finding = Diagnostic::new(section.code(), *span, message).available(names());
             found.push(match nearest(name, names()) {
                 Some(near) => finding.help(format!("did you mean `{{{}}}`?", near.name)),
                 None => finding.help(format!(
-                    "list it under `parameters`, or write `{{{{{name}}}}}` for braces"
+                    "list it under `parameters`, or write `{{{{{name}}}}}` for literal braces"
                 )),
             });
         }
     }
 }
 
-/// Warns of parameters that reach the program nowhere.
+/// Warns about parameters that are never passed to the program.
 fn unused_parameters(
     signature: &Signature,
     words: &[(&Word, Span)],
@@ -214,18 +215,18 @@ fn unused_parameters(
             continue;
         }
         let message = format!(
-            "the parameter `{name}` of {} reaches the program nowhere",
+            "the parameter `{name}` of {} is never passed to the program",
             signature.path()
         );
         let mut finding = Diagnostic::new(section.code(), section.span(), message);
         finding.severity = Severity::Warning;
         found.push(finding.help(format!(
-            "write `{{{name}}}` into `arguments`, or `input: stdin` for all arguments as JSON"
+            "add `{{{name}}}` to `arguments`, or use `input: stdin` to pass all arguments as JSON"
         )));
     }
 }
 
-/// `limits: { time: 30s, output: 1MiB, memory: 512MiB }`
+/// Reads `limits: { time: 30s, output: 1MiB, memory: 512MiB }`.
 fn bounds(section: &Section, found: &mut Vec<Diagnostic>) -> Bounds {
     let usual = Bounds::default();
     let Some(node) = section.get("limits") else {
@@ -245,7 +246,7 @@ fn bounds(section: &Section, found: &mut Vec<Diagnostic>) -> Bounds {
         let size = size(&text);
         if size.is_none() {
             let message =
-                format!("`{name}` of `limits` must be a size such as 64MiB, and is `{text}`");
+                format!("`{name}` of `limits` must be a size such as 64MiB, but is `{text}`");
             limits.report(node.span, message, found);
         }
         size
@@ -256,9 +257,8 @@ fn bounds(section: &Section, found: &mut Vec<Diagnostic>) -> Bounds {
         let length = limits.text("time", found)?;
         let nanoseconds = parse_duration(&length).and_then(|length| u64::try_from(length).ok());
         if nanoseconds.is_none_or(|length| length == 0) {
-            let message = format!(
-                "`time` of `limits` must be a length of time such as 30s, and is `{length}`"
-            );
+            let message =
+                format!("`time` of `limits` must be a duration such as 30s, but is `{length}`");
             limits.report(node.span, message, found);
         }
         nanoseconds.map(Duration::from_nanos)
@@ -270,7 +270,7 @@ fn bounds(section: &Section, found: &mut Vec<Diagnostic>) -> Bounds {
     }
 }
 
-/// A size in bytes: `512KiB`, `64MiB`, `2GiB`.
+/// Parses a size in bytes: `512KiB`, `64MiB`, `2GiB`.
 fn size(text: &str) -> Option<u64> {
     let (digits, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit())?);
     let unit = match unit.trim() {
@@ -317,14 +317,14 @@ mod tests {
         let host = MemoryHost::default().with_file("/p/planrun.yaml", text);
         let (project, found) = Project::load(&host, Some(Path::new("/p/a.plan")), None).unwrap();
         assert_eq!(project.programs[0].tools.len(), 1);
-        let told: Vec<&str> = found[0]
+        let messages: Vec<&str> = found[0]
             .diagnostics
             .iter()
             .map(|one| &*one.message)
             .collect();
         assert_eq!(
-            told,
-            ["`classes` is for tools of servers, and these are of a program"]
+            messages,
+            ["`classes` applies to tools of servers, but these belong to a program"]
         );
     }
 }

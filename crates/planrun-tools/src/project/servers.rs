@@ -1,4 +1,4 @@
-//! The servers whose tools plans call: those that `planrun.yaml` names itself, and those in files of other programs.
+//! The servers whose tools plans call: those in `planrun.yaml` and those in the configuration files of other programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use planrun_lang::types::Effect;
 
 use super::apis::ApiSettings;
 use super::settings::Read;
-use super::{Location, shown};
+use super::{Location, display_path};
 use crate::host::Host;
 use crate::tools::BUILT_IN;
 use crate::tools::a2a::AgentAddress;
@@ -19,27 +19,27 @@ use crate::tools::app::section::Section;
 use crate::tools::app::variables::{self, Filled, not_listed};
 use crate::tools::app::{App, Findings};
 use crate::tools::mcp::{McpAddress, OAuth};
-use crate::tools::process::{Program, Surroundings};
+use crate::tools::process::{Program, ProgramContext};
 use planrun_lang::yaml::{self, Entry, Node};
 
-/// The kinds of tools that a name in `tools` can have.
+/// The kinds of sources that an entry in `tools` can have.
 const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];
-/// What stands beside `openapi`.
+/// The keys next to `openapi`.
 const OPENAPI: [&str; 2] = ["server", "auth"];
 const A2A: [&str; 2] = ["url", "headers"];
 const MCP: [&str; 7] = ["command", "url", "auth", "env", "headers", "cwd", "type"];
 
-/// Where the tools of a name come from.
+/// The source of an entry's tools.
 #[derive(Clone, Debug)]
 pub enum ToolSource {
     Mcp(McpAddress),
     A2a(AgentAddress),
 }
 
-/// What has to be let be reached before tools can be called.
+/// What has to be permitted before tools can be called.
 #[derive(Clone, Copy)]
 pub(super) enum Reach<'a> {
-    /// A program, by the word that calls it.
+    /// A program, by the first word of its command.
     Program(&'a str),
     Url(&'a str),
 }
@@ -57,19 +57,19 @@ impl ToolSource {
     }
 }
 
-/// A server under the name that the project gives it.
+/// A server, by the name that the project gives it.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
     pub name: Arc<str>,
     pub source: ToolSource,
-    /// The classes that the project itself gives to tools.
+    /// The effect classes that the project assigns to tools.
     pub classes: BTreeMap<String, Effect>,
-    /// What is sent to the server, and must not come back from it.
+    /// Values that are sent to the server and must be redacted in its answers.
     pub secrets: Vec<String>,
 }
 
-/// Every server of a project: those of `planrun.yaml`, then those of the files that it lists; and its programs. A name that is
-/// taken is left out.
+/// Returns every server of a project, first those of `planrun.yaml`, then those of the files that it lists, and its
+/// programs. Entries whose name is already taken are left out.
 pub(super) fn all(
     host: &dyn Host,
     root: &Path,
@@ -123,20 +123,21 @@ pub(super) fn all(
         }
         servers.extend(fresh(further, |one| &one.name, &mut taken, &file, found));
     }
-    let left = read.listed.classes.keys().map(|name| of_nobody(name));
+    let left = read.listed.classes.keys().map(|name| unused_classes(name));
     report(own, left.collect(), found);
     (servers, programs)
 }
 
-/// `classes` for tools of a server that does not exist.
-fn of_nobody(name: &str) -> Diagnostic {
-    let message = format!("`classes` of the tools `{name}` are of a server that no file names");
-    let help = "name the server beside them, or a file of servers under `mcp`";
+/// Reports `classes` for the tools of a server that does not exist.
+fn unused_classes(name: &str) -> Diagnostic {
+    let message =
+        format!("`classes` of the tools `{name}` belong to a server that is not configured");
+    let help = "configure the server next to them, or list a file of servers under `mcp`";
     Diagnostic::new(&CONFIG_KEY, Span::at(0), message).help(help)
 }
 
-/// What a file names, but for that whose name is taken, which is a finding: which of two was meant must not hang on the order of
-/// files.
+/// Returns the entries whose names are not taken yet and reports the others, because the order of files must not decide
+/// which of two is used.
 fn fresh<T>(
     further: Vec<T>,
     name: impl Fn(&T) -> &Arc<str>,
@@ -148,39 +149,39 @@ fn fresh<T>(
         .into_iter()
         .partition(|one| taken.insert(name(one).clone()));
     let twice = twice.iter().map(|one| {
-        let message = format!("there are tools with the name {} already", name(one));
+        let message = format!("there are already tools with the name {}", name(one));
         let finding = Diagnostic::new(&AMBIGUOUS_TOOL, Span::at(0), message);
         finding
-            .note("this server is left out")
-            .help("give one of them another name")
+            .note("this server is ignored")
+            .help("rename one of them")
     });
     report(file, twice.collect(), found);
     fresh
 }
 
-/// Reports what concerns a file as a whole.
+/// Reports diagnostics that concern a whole file.
 fn report(file: &Path, diagnostics: Vec<Diagnostic>, found: &mut Vec<Findings>) {
     if !diagnostics.is_empty() {
         found.push(Findings {
-            source: Arc::new(SourceFile::new(shown(file), "")),
+            source: Arc::new(SourceFile::new(display_path(file), "")),
             diagnostics,
         });
     }
 }
 
-/// What stands under `tools`.
+/// The entries under `tools`.
 #[derive(Default)]
 pub(super) struct Listed {
     pub servers: Vec<ServerSettings>,
     pub programs: Vec<Arc<Program>>,
     pub apis: Vec<ApiSettings>,
-    /// What is found in the documents of those.
+    /// The diagnostics in those documents.
     pub documents: Vec<Findings>,
-    /// The classes of tools of servers that other files name.
+    /// The effect classes of tools of servers in other files.
     pub classes: BTreeMap<String, BTreeMap<String, Effect>>,
 }
 
-/// Reads where servers are, with the variables of the environment that the project lets its configuration read.
+/// Reads servers, with the environment variables that the project allows its configuration to read.
 pub(super) struct ServerReader<'a> {
     pub host: &'a dyn Host,
     /// The folder of the project.
@@ -190,8 +191,8 @@ pub(super) struct ServerReader<'a> {
 }
 
 impl ServerReader<'_> {
-    /// The servers under the key `tools` of `planrun.yaml`, whose variables have been filled in, and the classes that stand
-    /// there for tools of servers from elsewhere.
+    /// Reads the entries under `tools` of `planrun.yaml`, after variables have been filled in. Entries with `classes`
+    /// only are for servers that are defined in other files.
     pub(super) fn listed(
         &self,
         node: &Node,
@@ -200,7 +201,7 @@ impl ServerReader<'_> {
     ) -> Listed {
         let Some(entries) = node.entries() else {
             let message = format!(
-                "`tools` must be a mapping from names, and is {}",
+                "`tools` must be a mapping from names, but is {}",
                 node.kind()
             );
             found.push(Diagnostic::new(&CONFIG_KEY, node.span, message));
@@ -208,13 +209,13 @@ impl ServerReader<'_> {
         };
         let mut listed = Listed::default();
         for entry in entries {
-            self.named(entry, filled, &mut listed, found);
+            self.read_entry(entry, filled, &mut listed, found);
         }
         listed
     }
 
-    /// Adds what stands under one name.
-    fn named(
+    /// Reads one entry.
+    fn read_entry(
         &self,
         entry: &Entry,
         filled: &[Filled],
@@ -233,11 +234,11 @@ impl ServerReader<'_> {
         }
         section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
         let classes = classes(&section, found);
-        let named = KINDS
+        let sources = KINDS
             .iter()
             .filter_map(|kind| Some((*kind, section.get(kind)?)));
-        let named: Vec<(&str, &Node)> = named.collect();
-        match *named {
+        let sources: Vec<(&str, &Node)> = sources.collect();
+        match *sources {
             [] => drop(listed.classes.insert(name.to_owned(), classes)),
             [(_, node)] if is_built_in(name, node, found) => {}
             [("openapi", _)] => {
@@ -248,8 +249,9 @@ impl ServerReader<'_> {
             }
             [("process", node)] => {
                 if let Some(node) = section.get("classes") {
-                    let message = "`classes` is for tools of servers, and these are of a program";
-                    let help = "write `effect` at the tool";
+                    let message =
+                        "`classes` applies to tools of servers, but these belong to a program";
+                    let help = "set `effect` of each tool instead";
                     found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
                 }
                 let program = self.program(name, node, filled, found);
@@ -264,18 +266,18 @@ impl ServerReader<'_> {
                 listed.servers.extend(server);
             }
             [(one, _), (other, _), ..] => {
-                let message = format!("the tools `{name}` are of `{one}` and of `{other}`");
-                let help = "give each of them a name of its own";
+                let message = format!("the tools `{name}` have both `{one}` and `{other}`");
+                let help = "use a separate name for each of them";
                 found.push(Diagnostic::new(&CONFIG_KEY, entry.span, message).help(help));
             }
         }
     }
 
-    /// The servers in a file that other programs read too: of Claude and Cursor under `mcpServers`, of VS Code under
-    /// `servers`.
+    /// Reads the servers in a file that other programs read too: `mcpServers` of Claude and Cursor, `servers` of VS
+    /// Code.
     pub(super) fn file(&self, path: &Path, found: &mut Vec<Findings>) -> Vec<ServerSettings> {
         let text = self.host.read_bounded(path, MAX_FILE_BYTES as u64);
-        let source = SourceFile::new(shown(path), text.as_deref().unwrap_or_default());
+        let source = SourceFile::new(display_path(path), text.as_deref().unwrap_or_default());
         let mut own = Vec::new();
         let servers = match text {
             Ok(text) => self.text(&text, &mut own),
@@ -299,7 +301,7 @@ impl ServerReader<'_> {
         let mut node = match yaml::parse(text) {
             Ok(node) => node,
             Err(problem) => {
-                let message = format!("this is no valid JSON: {}", problem.message);
+                let message = format!("this is not valid JSON: {}", problem.message);
                 found.push(Diagnostic::new(&CONFIG_KEY, problem.span, message));
                 return Vec::new();
             }
@@ -324,7 +326,7 @@ impl ServerReader<'_> {
         let what = format!("the MCP server `{name}`");
         let section = Section::new(what.clone(), node, &CONFIG_KEY, found)?;
         let mut known = MCP.to_vec();
-        // As other programs write it, the arguments stand beside the command.
+        // Other programs write the arguments next to the command.
         known.push("args");
         section.expect_keys(&known, &CONFIG_KEY, Severity::Warning, found);
         let mut secrets = self.secrets(node, filled, found);
@@ -332,7 +334,7 @@ impl ServerReader<'_> {
         let address = match (section.get("command"), section.get("url")) {
             (Some(command), None) => McpAddress::Program {
                 command: command_of(command, &section, found)?,
-                surroundings: Surroundings {
+                context: ProgramContext {
                     root: self.root.to_owned(),
                     folder: self.folder(&section, found),
                     environment,
@@ -344,8 +346,8 @@ impl ServerReader<'_> {
                 oauth: oauth(&section, found),
             },
             (Some(_), Some(url)) => {
-                let message = format!("{what} has a `command` and a `url`");
-                let help = "leave out the one that is not meant";
+                let message = format!("{what} has both a `command` and a `url`");
+                let help = "remove one of them";
                 found.push(Diagnostic::new(&CONFIG_KEY, url.span, message).help(help));
                 return None;
             }
@@ -364,7 +366,7 @@ impl ServerReader<'_> {
         })
     }
 
-    /// An agent: its address, or a mapping with that and headers.
+    /// Reads an agent: an address, or a mapping with an address and headers.
     fn agent(
         &self,
         name: &str,
@@ -389,7 +391,8 @@ impl ServerReader<'_> {
         })
     }
 
-    /// The variables that have been filled in within a part of the file: each is a credential, and has to be listed.
+    /// Returns the values of the variables that have been filled into a part of the file. Each is a credential, and is
+    /// reported if it is not listed in `env`.
     pub(super) fn secrets(
         &self,
         node: &Node,
@@ -413,7 +416,7 @@ impl ServerReader<'_> {
         }
     }
 
-    /// `env: [NAME…]` passes variables on; `env: { NAME: TEXT }` sets them.
+    /// Reads `env: [NAME…]`, which passes variables on, or `env: { NAME: TEXT }`, which sets them.
     pub(super) fn environment(
         &self,
         section: &Section,
@@ -434,7 +437,7 @@ impl ServerReader<'_> {
                 environment.push((name, value));
             } else {
                 let message = format!("the environment variable {name} is not set");
-                let help = format!("set {name}, or take it out of `env`");
+                let help = format!("set {name}, or remove it from `env`");
                 found.push(Diagnostic::new(&CONFIG_VARIABLE, node.span, message).help(help));
             }
         }
@@ -442,7 +445,7 @@ impl ServerReader<'_> {
     }
 }
 
-/// `command: [PROGRAM, ARGUMENT…]`, or a program with `args` beside it.
+/// Reads `command: [PROGRAM, ARGUMENT…]`, or a program with `args` next to it.
 pub(super) fn command_of(
     node: &Node,
     section: &Section,
@@ -457,7 +460,10 @@ pub(super) fn command_of(
     let mut command: Vec<String> = Vec::new();
     for node in nodes {
         let Some(word) = node.scalar() else {
-            let message = format!("a word of a command must be text, and is {}", node.kind());
+            let message = format!(
+                "a word of a command must be a string, but is {}",
+                node.kind()
+            );
             found.push(Diagnostic::new(&CONFIG_KEY, node.span, message));
             return None;
         };
@@ -470,14 +476,14 @@ pub(super) fn command_of(
     Some(command)
 }
 
-/// The address of the web under a key.
+/// Reads the web address under a key.
 pub(super) fn address(section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
     let text = section.required(key, found)?;
     let span = section.get(key).map_or(section.span(), |node| node.span);
     web_address(&text, (&format!("`{key}`"), span), found)
 }
 
-/// The text, where it is the address of something on the web.
+/// Returns the text if it is a web address.
 fn web_address(
     text: &str,
     (what, span): (&str, Span),
@@ -490,14 +496,14 @@ fn web_address(
         Ok(url) => format!("it begins with `{}:`", url.scheme()),
         Err(problem) => problem.to_string(),
     };
-    // Not the text: variables may have put credentials into it.
-    let message = format!("{what} is no web address: {problem}");
+    // The text itself is left out, because variables may have put credentials into it.
+    let message = format!("{what} is not an HTTP or HTTPS URL: {problem}");
     found.push(Diagnostic::new(&CONFIG_KEY, span, message));
     None
 }
 
-/// Whether it is planrun as a server: a client lists it beside the servers whose tools its plans call, and a plan that called
-/// it would call plans of models.
+/// Returns true if the server is planrun itself. Clients list it next to the servers whose tools its plans call, and a
+/// plan that called it would run plans written by models.
 fn serves_plans(server: &ServerSettings) -> bool {
     let ToolSource::Mcp(McpAddress::Program { command, .. }) = &server.source else {
         return false;
@@ -507,26 +513,26 @@ fn serves_plans(server: &ServerSettings) -> bool {
     has_word && program.is_some_and(|program| program == "planrun")
 }
 
-/// Whether a name is one of planrun itself, which is a finding.
+/// Reports a name that is a built-in namespace, and returns true for it.
 fn is_built_in(name: &str, node: &Node, found: &mut Vec<Diagnostic>) -> bool {
     let is_built_in = BUILT_IN.contains(&name);
     if is_built_in {
-        let message = format!("`{name}` is a namespace of planrun itself");
-        let help = "give the server another name";
+        let message = format!("`{name}` is a built-in namespace of planrun");
+        let help = "rename the server";
         found.push(Diagnostic::new(&AMBIGUOUS_TOOL, node.span, message).help(help));
     }
     is_built_in
 }
 
-/// `auth: oauth`, or `auth: { oauth: { client: ID, secret: TEXT, scopes: [SCOPE…] } }`.
+/// Reads `auth: oauth`, or `auth: { oauth: { client: ID, secret: TEXT, scopes: [SCOPE…] } }`.
 fn oauth(section: &Section, found: &mut Vec<Diagnostic>) -> Option<OAuth> {
     let node = section.get("auth")?;
     if node.scalar().as_deref() == Some("oauth") {
         return Some(OAuth::default());
     }
     let Some(written) = node.get("oauth") else {
-        let message = "`auth` can be `oauth` only".to_owned();
-        let help = "a fixed token stands in `headers: { Authorization: \"Bearer ${NAME}\" }`";
+        let message = "`auth` must be `oauth`".to_owned();
+        let help = "put a fixed token into `headers: { Authorization: \"Bearer ${NAME}\" }`";
         found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
         return None;
     };
@@ -541,7 +547,7 @@ fn oauth(section: &Section, found: &mut Vec<Diagnostic>) -> Option<OAuth> {
     })
 }
 
-/// A mapping from names to texts.
+/// Reads a mapping from names to texts.
 fn pairs(section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Vec<(String, String)> {
     let Some(node) = section.get(key) else {
         return Vec::new();
@@ -549,7 +555,7 @@ fn pairs(section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Vec<(Stri
     let Some(entries) = node.entries() else {
         section.report(
             node.span,
-            format!("`{key}` must be a mapping, and is {}", node.kind()),
+            format!("`{key}` must be a mapping, but is {}", node.kind()),
             found,
         );
         return Vec::new();
@@ -558,7 +564,7 @@ fn pairs(section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Vec<(Stri
         let value = entry.value.scalar();
         if value.is_none() {
             let message = format!(
-                "`{}` must be text, and is {}",
+                "`{}` must be a string, but is {}",
                 entry.name,
                 entry.value.kind()
             );
@@ -569,7 +575,7 @@ fn pairs(section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Vec<(Stri
     pairs.collect()
 }
 
-/// `classes: { TOOL: CLASS }`: what the project knows of the effect of tools.
+/// Reads `classes: { TOOL: CLASS }`, the effect classes that the project assigns to tools.
 fn classes(section: &Section, found: &mut Vec<Diagnostic>) -> BTreeMap<String, Effect> {
     let written = pairs(section, "classes", found);
     let node = section.get("classes");
@@ -581,7 +587,8 @@ fn classes(section: &Section, found: &mut Vec<Diagnostic>) -> BTreeMap<String, E
         }
         let span = node.map_or(section.span(), |node| node.span);
         let names = Effect::ALL.map(Effect::name).join(", ");
-        let message = format!("`{class}` of {tool} is no effect class: they are {names}");
+        let message =
+            format!("`{class}` of {tool} is not an effect class; the classes are {names}");
         section.report(span, message, found);
     }
     classes

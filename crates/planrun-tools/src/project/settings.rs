@@ -1,4 +1,4 @@
-//! What `planrun.yaml` says.
+//! Reads `planrun.yaml`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -40,59 +40,59 @@ const KEYS: [&str; 16] = [
     "journal",
     "engine",
 ];
-/// Keys whose meaning is fixed, and which nothing reads yet.
-const LATER: [&str; 2] = ["journal", "engine"];
-/// The parts of `limits`.
+/// Reserved keys that have no effect yet.
+const RESERVED_KEYS: [&str; 2] = ["journal", "engine"];
+/// The keys of `limits`.
 const LIMITS: [&str; 4] = ["calls", "time", "memory", "cost"];
 
-/// Everything in the file but where the tools are.
+/// All settings of the file except the sources of tools.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The most that any plan of the project may reach; without it, each plan's own `allow` says.
+    /// The permissions that no plan of the project may exceed; `None` if each plan's own `allow` decides.
     pub allow: Option<Grant>,
-    /// What a plan's `policy` leaves out, by the names that it has there: text for words and lengths of time.
+    /// Defaults for a plan's `policy`, by its keys: text for keywords and durations.
     pub policy: Map<String, Json>,
-    /// The most that a run of any plan may use, by the names of a plan's `budget`.
+    /// The limits of every run, by the keys of a plan's `budget`.
     pub limits: Map<String, Json>,
-    /// What steps that say nothing of it do where a call of such a tool fails: by `namespace.tool`, or `namespace.*`.
+    /// Retry settings for calls in steps that define none, by `namespace.tool` or `namespace.*`.
     pub retry: Vec<(String, Map<String, Json>)>,
-    /// The tools before each call of which somebody has to say yes: `namespace.tool`, or `namespace.*`.
+    /// The tools whose calls each need approval, as `namespace.tool` or `namespace.*`.
     pub confirm: Vec<String>,
     pub check: CheckSettings,
-    /// The models that are asked, as far as the file names them.
+    /// The models that the file defines.
     pub models: ModelList,
-    /// The types of agents that work in loops.
+    /// The agent types.
     pub agents: Arc<AgentTypes>,
-    /// In which people are told what runs came to, and asked.
+    /// The language of observations, summaries and questions.
     pub language: Option<Language>,
 }
 
-/// How findings weigh in this project.
+/// The severities of diagnostics in this project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckSettings {
-    /// Codes that are errors here; `warnings` stands for all warnings.
+    /// Codes that are errors; `warnings` stands for all warnings.
     pub deny: Vec<String>,
-    /// Codes that are not reported here.
+    /// Codes that are not reported.
     pub allow: Vec<String>,
-    /// Codes that are reported on request only, and are asked for here.
+    /// Codes that are reported only on request, and are requested here.
     pub enable: Vec<String>,
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Default)]
 pub(super) struct Read {
     pub settings: Settings,
-    /// The paths of app files, where the file lists them.
+    /// The paths of app files, if the file lists them.
     pub apps: Option<Vec<(String, Span)>>,
-    /// The servers that it names itself.
+    /// The servers that the file defines itself.
     pub listed: Listed,
-    /// The files of other programs that name further servers.
+    /// The files of other programs that define more servers.
     pub server_files: Vec<(String, Span)>,
-    /// The variables of the environment that configuration may read.
+    /// The environment variables that configuration may read.
     pub variables: BTreeSet<String>,
 }
 
-/// Reads the file. Keys that mean nothing are findings; what cannot be used is a fault.
+/// Reads the file. Unknown keys are reported as diagnostics; a file that cannot be used is an error.
 pub(super) fn read(
     source: &SourceFile,
     (host, root): (&dyn Host, &Path),
@@ -101,7 +101,7 @@ pub(super) fn read(
     let mut node = yaml::parse(source.text()).map_err(|problem| {
         Fault::new(
             problem.span,
-            format!("this is no valid YAML: {}", problem.message),
+            format!("this is not valid YAML: {}", problem.message),
         )
     })?;
     if node.content == Content::Null {
@@ -109,7 +109,7 @@ pub(super) fn read(
     }
     let filled = variables::fill_in(&mut node, host, |_, _| None, found);
     let section = section("planrun.yaml", &node, &KEYS, found)?;
-    warn_of_later(&node, found);
+    warn_reserved_keys(&node, found);
     let part = |name: &str| section.get(name);
     let apps = part("apps").map(|node| texts(node, "apps")).transpose()?;
     let allow = part("allow").map(|node| allow(node, found)).transpose()?;
@@ -154,21 +154,21 @@ pub(super) fn read(
     })
 }
 
-/// Warns of keys that a later version will read.
-fn warn_of_later(node: &Node, found: &mut Vec<Diagnostic>) {
+/// Warns about reserved keys.
+fn warn_reserved_keys(node: &Node, found: &mut Vec<Diagnostic>) {
     for entry in node
         .entries()
         .unwrap_or_default()
         .iter()
-        .filter(|entry| LATER.contains(&entry.name.as_str()))
+        .filter(|entry| RESERVED_KEYS.contains(&entry.name.as_str()))
     {
         let message = format!("`{}` in planrun.yaml is not supported yet", entry.name);
         let finding = Diagnostic::new(&NOT_YET, entry.span, message);
-        found.push(finding.help("nothing reads it; take it out for now"));
+        found.push(finding.help("remove it for now: it has no effect"));
     }
 }
 
-/// A mapping with known keys.
+/// Reads a mapping with known keys.
 fn section<'a>(
     what: &str,
     node: &'a Node,
@@ -178,14 +178,14 @@ fn section<'a>(
     let Some(section) = Section::new(what, node, &CONFIG_KEY, &mut Vec::new()) else {
         return Err(Fault::new(
             node.span,
-            format!("{what} must be a mapping, and is {}", node.kind()),
+            format!("{what} must be a mapping, but is {}", node.kind()),
         ));
     };
     section.expect_keys(keys, &CONFIG_KEY, Severity::Error, found);
     Ok(section)
 }
 
-/// A list of texts, or one text alone.
+/// Reads a list of texts, or a single text.
 fn texts(node: &Node, what: &str) -> Result<Vec<(String, Span)>, Fault> {
     let text = |node: &Node| node.scalar().map(|text| (text, node.span));
     if let Some(one) = text(node) {
@@ -195,7 +195,7 @@ fn texts(node: &Node, what: &str) -> Result<Vec<(String, Span)>, Fault> {
         Fault::new(
             node.span,
             format!(
-                "`{what}` must be a list of texts, and here is {}",
+                "`{what}` must be a list of strings, but this is {}",
                 node.kind()
             ),
         )
@@ -208,7 +208,7 @@ fn texts(node: &Node, what: &str) -> Result<Vec<(String, Span)>, Fault> {
 }
 
 fn allow(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Grant, Fault> {
-    let section = of_table("`allow`", node, &ALLOW, found)?;
+    let section = settings_section("`allow`", node, &ALLOW, found)?;
     let list = |name: &str| match section.get(name) {
         Some(node) => Ok(texts(node, name)?
             .into_iter()
@@ -228,19 +228,19 @@ fn allow(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Grant, Fault> {
 }
 
 fn policy(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>, Fault> {
-    of_table("`policy`", node, &POLICY, found)?;
-    Ok(known(node, &POLICY))
+    settings_section("`policy`", node, &POLICY, found)?;
+    Ok(known_settings(node, &POLICY))
 }
 
-/// `limits: { calls: 500, time: 1h, memory: 512MiB, cost: 5 }`
+/// Reads `limits: { calls: 500, time: 1h, memory: 512MiB, cost: 5 }`.
 fn limits(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>, Fault> {
     let section = section("`limits`", node, &LIMITS, found)?;
     let limit = |name: &str| Some((name.to_owned(), section.get(name)?.to_json()));
     Ok(LIMITS.into_iter().filter_map(limit).collect())
 }
 
-/// A mapping whose keys are settings, and so are those of what it holds.
-fn of_table<'a>(
+/// Reads a mapping of settings, including nested mappings.
+fn settings_section<'a>(
     what: &str,
     node: &'a Node,
     table: &Table,
@@ -250,14 +250,14 @@ fn of_table<'a>(
     let whole = section(what, node, &names, found)?;
     for setting in table.all {
         if let (Takes::Settings(inner), Some(node)) = (setting.takes, whole.get(setting.name)) {
-            of_table(&format!("`{}`", setting.name), node, inner, found)?;
+            settings_section(&format!("`{}`", setting.name), node, inner, found)?;
         }
     }
     Ok(whole)
 }
 
-/// The settings that a mapping holds. Keys that mean nothing have been reported; the rest still holds.
-fn known(node: &Node, table: &Table) -> Map<String, Json> {
+/// Returns the known settings of a mapping. Unknown keys have been reported and are left out.
+fn known_settings(node: &Node, table: &Table) -> Map<String, Json> {
     let Json::Object(mut settings) = node.to_json() else {
         return Map::new();
     };
@@ -276,7 +276,7 @@ fn retain_known(settings: &mut Map<String, Json>, table: &Table) {
     }
 }
 
-/// `retry: { access.*: { attempts: 3, on: [transient, tool.failed] } }`
+/// Reads `retry: { access.*: { attempts: 3, on: [transient, tool.failed] } }`.
 #[expect(clippy::type_complexity, reason = "a list of pairs")]
 fn retry(
     node: &Node,
@@ -284,7 +284,7 @@ fn retry(
 ) -> Result<Vec<(String, Map<String, Json>)>, Fault> {
     let Some(entries) = node.entries() else {
         let message = format!(
-            "`retry` must be a mapping from tools to settings, and is {}",
+            "`retry` must be a mapping from tools to settings, but is {}",
             node.kind()
         );
         return Err(Fault::new(node.span, message));
@@ -292,27 +292,27 @@ fn retry(
     let mut retries = Vec::new();
     for entry in entries {
         let what = format!("`retry` of {}", entry.name);
-        of_table(&what, &entry.value, &RETRY, found)?;
-        retries.push((entry.name.clone(), known(&entry.value, &RETRY)));
+        settings_section(&what, &entry.value, &RETRY, found)?;
+        retries.push((entry.name.clone(), known_settings(&entry.value, &RETRY)));
     }
     Ok(retries)
 }
 
-/// `language: zh`
+/// Reads `language: zh`.
 fn language(node: &Node, found: &mut Vec<Diagnostic>) -> Option<Language> {
     let written = node.scalar().unwrap_or_else(|| node.kind().to_owned());
     let language = Language::find(&written);
     if language.is_none() {
         let words = Language::WORDS.map(|(word, _)| word);
         let message = format!(
-            "`language` must be one of {}, and is `{written}`",
+            "`language` must be one of {}, but is `{written}`",
             words.map(|word| format!("`{word}`")).join(", ")
         );
         let finding = Diagnostic::new(&CONFIG_KEY, node.span, message);
         found.push(match nearest(&written, words) {
             Some(near) => finding.did_you_mean(near, node.span, near.name),
             None => finding.help(
-                "it is the language of observations, summaries and questions; findings and plans are not translated",
+                "set the language of observations, summaries and questions; diagnostics and plans are not translated",
             ),
         });
     }
@@ -343,7 +343,8 @@ fn check(node: &Node, found: &mut Vec<Diagnostic>) -> Result<CheckSettings, Faul
 }
 
 fn unknown_code(list: &str, written: &str, span: Span, extra: Option<&'static str>) -> Diagnostic {
-    let message = format!("`check.{list}` names `{written}`, which is no code of a finding");
+    let message =
+        format!("`check.{list}` lists `{written}`, which is not the code of a diagnostic");
     let finding = Diagnostic::new(&CONFIG_KEY, span, message);
     match nearest(written, codes::all().map(|code| code.name).chain(extra)) {
         Some(near) => finding.did_you_mean(near, span, near.name),
@@ -415,18 +416,18 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_one_sentence() {
-        let told = |text: &str| load(text).unwrap_err().0;
+        let error = |text: &str| load(text).unwrap_err().0;
         assert_eq!(
-            told("apps: [a"),
-            "/p/planrun.yaml:1:7: this is no valid YAML: unclosed bracket '['"
+            error("apps: [a"),
+            "/p/planrun.yaml:1:7: this is not valid YAML: unclosed bracket '['"
         );
         assert_eq!(
-            told("- a"),
-            "/p/planrun.yaml:1:1: planrun.yaml must be a mapping, and is a list"
+            error("- a"),
+            "/p/planrun.yaml:1:1: planrun.yaml must be a mapping, but is a list"
         );
         assert_eq!(
-            told("allow: { net: { a: 1 } }"),
-            "/p/planrun.yaml:1:15: `net` must be a list of texts, and here is a mapping"
+            error("allow: { net: { a: 1 } }"),
+            "/p/planrun.yaml:1:15: `net` must be a list of strings, but this is a mapping"
         );
     }
 
@@ -453,7 +454,7 @@ mod tests {
         let fault = load("retry: [hr]").unwrap_err();
         assert_eq!(
             fault.0,
-            "/p/planrun.yaml:1:8: `retry` must be a mapping from tools to settings, and is a list"
+            "/p/planrun.yaml:1:8: `retry` must be a mapping from tools to settings, but is a list"
         );
     }
 

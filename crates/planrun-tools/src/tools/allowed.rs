@@ -1,4 +1,4 @@
-//! What a plan does not allow is not called, whoever answers.
+//! Checks calls against the permissions of a plan, whichever transport would answer them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::host::Host;
 
-/// Whether what this signature stands for may be called, and where an agent answers, that one.
+/// Checks whether a plan may call the tool, model or agent that a signature describes.
 ///
 /// # Errors
-/// A denial that names what to allow.
+/// Returns a denial that names what to allow.
 pub fn may_call(permissions: &Permissions, signature: &Signature) -> Result<(), Denial> {
     let (namespace, name) = (&*signature.namespace, &*signature.name);
     match signature.kind {
@@ -24,7 +24,7 @@ pub fn may_call(permissions: &Permissions, signature: &Signature) -> Result<(), 
             permissions.tool(namespace, name)?;
             permissions.agent(namespace)
         }
-        // It calls tools of its namespace, each of which is held against the same.
+        // The agent calls tools of its namespace; each of those calls is checked too.
         CallKind::Agent | CallKind::ReadOnlyAgent => {
             permissions.any_tool_of(namespace)?;
             permissions.agent(namespace)
@@ -32,13 +32,13 @@ pub fn may_call(permissions: &Permissions, signature: &Signature) -> Result<(), 
     }
 }
 
-/// Holds calls against what a plan may reach, before anybody answers them.
+/// A transport that checks calls against the permissions of a plan before they reach the inner transport.
 pub struct Allowed {
     pub inner: Arc<dyn Transport>,
     pub origin: Origin,
     pub permissions: Arc<Permissions>,
     pub host: Arc<dyn Host>,
-    /// Where relative paths begin.
+    /// The folder that relative paths start from.
     pub root: PathBuf,
 }
 

@@ -13,9 +13,9 @@ use tokio::task::JoinSet;
 
 use super::app::{App, AppTool, AppTransport};
 use super::credential::{Credentials, in_variable};
-use super::files::{FileWorld, file_tools};
+use super::files::{FileAccess, file_tools};
 use super::http::{Fetch, HttpClient, fetch_signature};
-use super::openapi::{CalledAt, OpenApiTransport, Operation};
+use super::openapi::{Endpoint, OpenApiTransport, Operation};
 use super::process::{ProcessTool, Program, ProgramTransport, process_signature};
 use super::project_limit::ProjectLimit;
 use super::server::{DeniedServer, PinnedTool, Server};
@@ -24,63 +24,65 @@ use super::transport::Transport;
 use crate::contract::{Change, Lock, ObservedResults};
 use crate::host::Host;
 
-/// One tool: what a plan is checked against, and the way to call it.
+/// One tool: the contract that plans are checked against, and the transport that calls it.
 #[derive(Clone)]
 pub struct Tool {
     pub signature: Arc<Signature>,
     pub transport: Arc<dyn Transport>,
 }
 
-/// A tool that is made when somebody looks at it.
-type Later = LazyLock<Tool, Box<dyn FnOnce() -> Tool + Send>>;
+/// A tool that is created on first use.
+type LazyTool = LazyLock<Tool, Box<dyn FnOnce() -> Tool + Send>>;
 
-/// The tools of one namespace by their names.
-type Namespace = BTreeMap<Arc<str>, Arc<Later>>;
+/// The tools of one namespace by name.
+type Namespace = BTreeMap<Arc<str>, Arc<LazyTool>>;
 
-/// Every tool by namespace and name. Cloning is cheap enough to make one a run.
+/// Every tool by namespace and name. Cloning is cheap enough to create one catalog for each run.
 #[derive(Clone)]
 pub struct Catalog {
     host: Arc<dyn Host>,
     root: PathBuf,
     client: HttpClient,
-    /// What its tools send, and what must not come back from any of them.
+    /// The credentials that its tools send. They are redacted in the answers of all of them.
     credentials: Credentials,
     namespaces: BTreeMap<Arc<str>, Namespace>,
-    /// The servers behind some of them, connected when they are first called.
+    /// The servers of some namespaces. They are connected when they are first called.
     servers: Vec<(Arc<dyn Server>, Arc<Lock>)>,
-    /// What answers prompts, where there are models.
+    /// Answers prompts; `None` if there are no models.
     prompts: Option<Arc<dyn Prompts>>,
-    /// What the apps say of themselves to a model that plays them, by namespace.
+    /// The descriptions that apps provide for a model that uses them, by namespace.
     contexts: BTreeMap<Arc<str>, Arc<str>>,
-    /// Whether they belong to a pool, which outlives this catalog.
+    /// Whether the servers belong to a pool, which outlives this catalog.
     keeps_connections: bool,
 }
 
-/// What answers prompts.
+/// The transports that answer prompts.
 pub trait Prompts: Send + Sync {
-    /// Answers `infer`.
+    /// Returns the transport for `infer`.
     fn model(&self) -> Arc<dyn Transport>;
 
-    /// Why a prompt for this model, or for the project's own, would have no answer, as far as the project itself tells.
+    /// Returns why a prompt for this model, or for the project's default model, cannot be answered, as far as the
+    /// project's configuration shows; `None` if no reason is known.
     fn refusal(&self, model: Option<&str>) -> Option<String>;
 
-    /// Answers `ask`: a model that chooses among these tools, and knows what they are for.
+    /// Returns the transport for `ask`: a model that can call these tools and has the context of their app.
     fn agent(&self, context: Option<&Arc<str>>, tools: Vec<Tool>) -> Arc<dyn Transport>;
 }
 
-/// What servers say of the contracts that are pinned.
+/// The result of comparing pinned contracts with their servers.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// The dotted names of tools that have another contract now, sorted, and why in one sentence.
+    /// The dotted names of tools whose contract has changed, sorted, with the reason in one sentence.
     pub broken: Vec<(String, String)>,
-    /// The servers that have not said anything in time.
+    /// The servers that have not answered in time.
     pub late: BTreeSet<Arc<str>>,
 }
 
 impl Catalog {
-    /// How long a server may take, before a run begins, to be connected and to say what it offers.
+    /// Maximum time, before a run starts, for connecting to a server and getting its contracts.
     pub const CONTRACT_TIMEOUT: Duration = Duration::from_secs(10);
-    /// The built-in tools, which may reach what `permissions` allow. Relative paths begin at `root`.
+    /// Creates a catalog of the built-in tools, which may reach what `permissions` allow. Relative paths start from
+    /// `root`.
     #[must_use]
     pub fn new(host: Arc<dyn Host>, root: PathBuf, permissions: &Arc<Permissions>) -> Self {
         let client = HttpClient::default();
@@ -100,8 +102,8 @@ impl Catalog {
         catalog
     }
 
-    /// The same tools, the built-in ones reaching what `permissions` allow instead. Apps are called where the
-    /// project's own files say, whatever a plan allows.
+    /// Returns the same tools with other permissions for the built-in ones. Apps are called at the addresses in the
+    /// project's own files, whatever a plan allows.
     #[must_use]
     pub fn with_permissions(&self, permissions: &Arc<Permissions>) -> Self {
         let mut catalog = self.clone();
@@ -109,8 +111,8 @@ impl Catalog {
         catalog
     }
 
-    /// Adds a tool, in place of the one that had its name. Credentials that tools of the catalog send do not come back
-    /// from it.
+    /// Adds a tool; a tool of the same name is replaced. Credentials that tools of the catalog send are redacted in its
+    /// answers.
     pub fn add(&mut self, signature: impl Into<Arc<Signature>>, transport: Arc<dyn Transport>) {
         self.put(signature.into(), self.credentials.guard(transport));
     }
@@ -121,23 +123,23 @@ impl Catalog {
             signature,
             transport,
         };
-        self.put_later(namespace, name, || tool);
+        self.put_lazy(namespace, name, || tool);
     }
 
-    fn put_later(
+    fn put_lazy(
         &mut self,
         namespace: Arc<str>,
         name: Arc<str>,
         make: impl FnOnce() -> Tool + Send + 'static,
     ) {
-        let tool = Arc::new(Later::new(Box::new(make)));
+        let tool = Arc::new(LazyTool::new(Box::new(make)));
         self.namespaces
             .entry(namespace)
             .or_default()
             .insert(name, tool);
     }
 
-    /// Adds the tools of an app, which are called where its file says, as far as the project lets them.
+    /// Adds the tools of an app, which are called at the address in its file if the project permits it.
     pub fn add_app(&mut self, app: &App, limit: &ProjectLimit) {
         let (client, host) = (limit.client(), self.host.clone());
         self.add_app_tools(app, |tool| {
@@ -145,7 +147,7 @@ impl Catalog {
         });
     }
 
-    /// Adds the tools of an app, of which a mock at `endpoint` answers all. It gets no credentials.
+    /// Adds the tools of an app, all of which are answered by the mock at `endpoint`. The mock gets no credentials.
     pub fn add_mocked_app(&mut self, app: &App, endpoint: &str) {
         let (client, host) = (self.client.clone(), self.host.clone());
         self.add_app_tools(app, |tool| {
@@ -164,10 +166,10 @@ impl Catalog {
         }
     }
 
-    /// Adds the operations of a document, each with where it is called. What is sent there does not come back from any tool.
+    /// Adds the operations of a document with their addresses. The secrets are redacted in the answers of all tools.
     pub fn add_api(
         &mut self,
-        operations: impl IntoIterator<Item = (Arc<Operation>, CalledAt)>,
+        operations: impl IntoIterator<Item = (Arc<Operation>, Endpoint)>,
         limit: &ProjectLimit,
         secrets: &[String],
     ) {
@@ -188,8 +190,8 @@ impl Catalog {
         self.credentials.join(&sent);
     }
 
-    /// Adds the tools of a server whose contracts are pinned: their names, and what makes their contracts when they are looked
-    /// at. What is sent to it does not come back from any tool.
+    /// Adds the tools of a server whose contracts are pinned: their names, and functions that create their contracts on
+    /// first use. The secrets are redacted in the answers of all tools.
     pub fn add_server<M: FnOnce() -> Arc<Signature> + Send + 'static>(
         &mut self,
         server: &Arc<dyn Server>,
@@ -201,7 +203,7 @@ impl Catalog {
         for (name, make) in tools {
             let (server, lock) = (server.clone(), lock.clone());
             let credentials = self.credentials.clone();
-            self.put_later(server.name().clone(), name, move || {
+            self.put_lazy(server.name().clone(), name, move || {
                 let signature = make();
                 let tool = PinnedTool {
                     signature: signature.clone(),
@@ -216,8 +218,8 @@ impl Catalog {
         self.servers.push((server.clone(), lock.clone()));
     }
 
-    /// Asks the servers behind these tools, all at once, whether the contracts that are pinned still hold. One that cannot be
-    /// reached says nothing, and none is waited for longer than [`Self::CONTRACT_TIMEOUT`].
+    /// Asks the servers of these tools, concurrently, whether the pinned contracts still hold. A server that cannot be
+    /// reached is ignored, and one that takes longer than [`Self::CONTRACT_TIMEOUT`] is reported as late.
     pub async fn compare_contracts(
         &self,
         tools: impl IntoIterator<Item = &Arc<Signature>>,
@@ -253,8 +255,8 @@ impl Catalog {
         compared
     }
 
-    /// Adds the tools of a program, which nothing starts where it is denied for this reason. What it gets does not come back
-    /// from any tool.
+    /// Adds the tools of a program. If `denied` is a reason, the program is never started. Its secrets are redacted in
+    /// the answers of all tools.
     pub fn add_program(&mut self, program: &Arc<Program>, denied: Option<String>) {
         self.join_secrets(&program.secrets);
         let denied = denied.map(|why| Arc::new(DeniedServer::new(program.name.clone(), why)));
@@ -269,7 +271,7 @@ impl Catalog {
         }
     }
 
-    /// Adds what results looked like to the contracts that do not describe them.
+    /// Adds observed result shapes to contracts that do not describe their results.
     pub fn observe(&mut self, observed: &BTreeMap<String, ObservedResults>) {
         for (path, seen) in observed {
             let tool = path
@@ -277,17 +279,17 @@ impl Catalog {
                 .and_then(|(namespace, name)| self.namespaces.get_mut(namespace)?.get_mut(name));
             if let Some(tool) = tool {
                 let (known, seen) = (tool.clone(), seen.clone());
-                *tool = Arc::new(Later::new(Box::new(move || known.observed(&seen))));
+                *tool = Arc::new(LazyTool::new(Box::new(move || known.observed(&seen))));
             }
         }
     }
 
-    /// The servers belong to a pool: they stay connected when this catalog is closed.
+    /// Marks the servers as belonging to a pool: they stay connected when this catalog is closed.
     pub fn keep_connections(&mut self) {
         self.keeps_connections = true;
     }
 
-    /// Lets go of all servers at once, but for those of a pool. A call that is made later connects again.
+    /// Disconnects all servers concurrently, except those of a pool. A later call connects again.
     pub async fn close(&self) {
         if self.keeps_connections {
             return;
@@ -300,12 +302,12 @@ impl Catalog {
         closing.join_all().await;
     }
 
-    /// The names of all namespaces, sorted.
+    /// Returns the names of all namespaces, sorted.
     pub fn namespaces(&self) -> impl Iterator<Item = &Arc<str>> {
         self.namespaces.keys()
     }
 
-    /// The tool with this name in this namespace.
+    /// Returns the tool with this name in this namespace.
     #[must_use]
     pub fn tool(&self, namespace: &str, name: &str) -> Option<&Tool> {
         self.namespaces
@@ -314,18 +316,19 @@ impl Catalog {
             .map(|tool| &***tool)
     }
 
-    /// Prompts are answered by these from now on.
+    /// Sets what answers prompts.
     pub fn set_prompts(&mut self, prompts: Arc<dyn Prompts>) {
         self.prompts = Some(prompts);
     }
 
-    /// What answers `infer`.
+    /// Returns the transport for `infer`, if there are models.
     #[must_use]
     pub fn model(&self) -> Option<Arc<dyn Transport>> {
         Some(self.prompts.as_ref()?.model())
     }
 
-    /// Why a prompt would have no answer, as far as the project itself tells; nothing for what is no prompt.
+    /// Returns why a prompt cannot be answered, as far as the project's configuration shows; `None` if no reason is
+    /// known or `called` is not a prompt.
     #[must_use]
     pub fn refuses_prompt(&self, called: &Signature, model: Option<&str>) -> Option<String> {
         let prompts = || self.prompts.as_ref()?.refusal(model);
@@ -344,8 +347,8 @@ impl Catalog {
         servers.find(|server| **server.name() == *name)
     }
 
-    /// What answers `ask` for this namespace: the agent itself where it is one, else a model with those of its tools that
-    /// `held` gives.
+    /// Returns the transport for `ask` in this namespace: the agent itself if the namespace is an agent, otherwise a
+    /// model with the tools that `held` returns.
     pub fn agent(
         &self,
         namespace: &str,
@@ -364,7 +367,7 @@ impl Catalog {
         )
     }
 
-    /// What plans are checked against.
+    /// Returns the contracts that plans are checked against.
     #[must_use]
     pub fn tools(&self) -> Tools {
         let mut tools = Tools::default();
@@ -379,7 +382,7 @@ impl Catalog {
         tools
     }
 
-    /// Every tool's contract, sorted by namespace and name.
+    /// Returns every tool's contract, sorted by namespace and name.
     pub fn signatures(&self) -> impl Iterator<Item = &Arc<Signature>> {
         self.namespaces
             .values()
@@ -387,7 +390,7 @@ impl Catalog {
             .map(|tool| &tool.signature)
     }
 
-    /// What its tools send, and must not be shown.
+    /// Returns the credentials that its tools send, which must be redacted.
     #[must_use]
     pub fn secrets(&self) -> Redactor {
         self.credentials.known()
@@ -395,7 +398,7 @@ impl Catalog {
 
     fn add_built_in(&mut self, permissions: &Arc<Permissions>) {
         let (host, root) = (self.host.clone(), self.root.clone());
-        let files = FileWorld {
+        let files = FileAccess {
             host: host.clone(),
             permissions: permissions.clone(),
             root: root.clone(),
@@ -408,7 +411,7 @@ impl Catalog {
             }
         }
         self.credentials.join(&given);
-        // Nothing from outside comes out of these.
+        // These tools return nothing that comes from outside.
         for (signature, transport) in system_tools(&host) {
             self.put(signature, transport);
         }
@@ -435,7 +438,7 @@ impl Catalog {
 }
 
 impl Tool {
-    /// The same with what results looked like, where the contract does not describe them.
+    /// Returns the tool with the observed shape of its results, if its contract does not describe them.
     fn observed(&self, seen: &ObservedResults) -> Self {
         let mut tool = self.clone();
         if tool.signature.returns == Type::Any {

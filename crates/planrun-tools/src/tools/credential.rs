@@ -1,11 +1,11 @@
-//! Credentials: which texts are ones, and keeping them out of what comes back.
+//! Recognizes credentials, and redacts them in answers.
 
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::secrets::Redactor;
-use planrun_lang::types::sounds_secret;
+use planrun_lang::types::is_secret_name;
 use reqwest::Url;
 
 use super::http::percent;
@@ -18,7 +18,7 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
-    /// These are sent, too.
+    /// Adds credentials.
     pub(super) fn join(&self, others: &Redactor) {
         self.known
             .write()
@@ -26,7 +26,7 @@ impl Credentials {
             .join(others);
     }
 
-    /// Those that are known so far.
+    /// Returns the credentials that are known so far.
     pub(super) fn known(&self) -> Redactor {
         self.known
             .read()
@@ -34,7 +34,7 @@ impl Credentials {
             .clone()
     }
 
-    /// The tool, with marks for credentials in everything that it gives back.
+    /// Wraps a transport so that credentials in everything it returns are redacted.
     pub(super) fn guard(&self, transport: Arc<dyn Transport>) -> Arc<dyn Transport> {
         Arc::new(Guarded {
             transport,
@@ -42,7 +42,7 @@ impl Credentials {
         })
     }
 
-    /// What is told in the course of a call.
+    /// Redacts a text that is reported during a call.
     fn clean_text(&self, text: &mut String) {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if let Cow::Owned(clean) = known.text(text) {
@@ -50,7 +50,7 @@ impl Credentials {
         }
     }
 
-    /// What came back, before it becomes a value, an event or a message.
+    /// Redacts the outcome of a call before it becomes a value, an event or a message.
     fn clean(&self, outcome: CallOutcome) -> CallOutcome {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if known.is_empty() {
@@ -64,14 +64,14 @@ impl Credentials {
             }
             Err(error) => Err(CallError {
                 message: known.text(&error.message).into_owned(),
-                details: error.details.map(|told| told.shown(&known)),
+                details: error.details.map(|details| details.redacted(&known)),
                 ..error
             }),
         }
     }
 }
 
-/// A tool from which no credentials come back.
+/// A transport that redacts credentials.
 struct Guarded {
     transport: Arc<dyn Transport>,
     credentials: Credentials,
@@ -99,9 +99,9 @@ impl Transport for Guarded {
     }
 }
 
-/// The credentials in the value of a variable that programs get: all of it, or what an address has of them.
+/// Returns the credentials in the value of a variable that programs get: the whole value, or those in an address.
 pub(super) fn in_variable(name: &str, value: &str) -> Vec<String> {
-    if sounds_secret(name) {
+    if is_secret_name(name) {
         return vec![value.to_owned()];
     }
     Url::parse(value)
@@ -109,16 +109,16 @@ pub(super) fn in_variable(name: &str, value: &str) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// The credentials before the host of an address: its password, or the name where that stands alone.
+/// Returns the credentials before the host of an address: its password, or a user name without a password.
 pub(super) fn in_address(url: &Url) -> Vec<String> {
-    // Without a password, the name of a web address is a token.
+    // Without a password, the user name of a web address is a token.
     let alone = if matches!(url.scheme(), "http" | "https") {
         url.username()
     } else {
         ""
     };
     let written = url.password().unwrap_or(alone);
-    // As it is sent in `Authorization`: read back.
+    // It is decoded, because it is sent decoded in `Authorization`.
     let read = percent::decode(written);
     if read.is_empty() {
         Vec::new()
@@ -152,10 +152,10 @@ mod tests {
         assert_eq!(in_variable("SITE", "https://example.com/a%20b"), [""; 0]);
     }
 
-    /// Says a credential in everything that it can say.
-    struct Careless;
+    /// Puts a credential into everything that it returns.
+    struct Leaking;
 
-    impl Transport for Careless {
+    impl Transport for Leaking {
         fn call(&self, _: Request) -> Conversation {
             Conversation::with_events(|mut events| async move {
                 events.progress(Progress::message("with hunter2-token"));
@@ -184,23 +184,23 @@ mod tests {
             handle: None,
             cancel: CancellationToken::new(),
         };
-        let Conversation::Later(mut events) = credentials.guard(Arc::new(Careless)).call(request)
+        let Conversation::Later(mut events) = credentials.guard(Arc::new(Leaking)).call(request)
         else {
             panic!("it tells something")
         };
-        let mut told = Vec::new();
+        let mut texts = Vec::new();
         while let Some(event) = events.next().await {
-            told.push(match event {
+            texts.push(match event {
                 CallEvent::Progress(progress) => progress.text().unwrap().to_owned(),
                 CallEvent::Ask(ask) => ask.question().message().to_owned(),
                 CallEvent::Done(Ok(Answer::Json(json))) => json.to_string(),
                 other => panic!("{other:?}"),
             });
         }
-        assert_eq!(told.len(), 3);
+        assert_eq!(texts.len(), 3);
         assert!(
-            told.iter().all(|text| !text.contains("hunter2")),
-            "{told:?}"
+            texts.iter().all(|text| !text.contains("hunter2")),
+            "{texts:?}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The namespace `fs`: reading, listing and replacing files inside of what is allowed.
+//! The namespace `fs`: reads, lists and replaces files within the permissions.
 
 use planrun_lang::permission::{Permissions, local_path, reached_file};
 use std::io;
@@ -15,23 +15,23 @@ use super::{BoxFuture, Conversation, Described, Request, Transport, described};
 use crate::host::Host;
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 
-/// A file above this many bytes is not read.
+/// Maximum size of a file that is read, in bytes.
 pub(super) const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
-/// A folder with more entries is not listed.
+/// Maximum number of entries of a folder that is listed.
 pub(super) const MAX_ENTRIES: usize = 100_000;
 
 /// One tool of the namespace.
 pub struct FileTool {
     kind: Kind,
     signature: Arc<Signature>,
-    world: Arc<FileWorld>,
+    access: Arc<FileAccess>,
 }
 
-/// What the tools of the namespace share.
-pub struct FileWorld {
+/// File access within permissions, shared by the tools of the namespace.
+pub struct FileAccess {
     pub host: Arc<dyn Host>,
     pub permissions: Arc<Permissions>,
-    /// Where relative paths begin.
+    /// The folder that relative paths start from.
     pub root: PathBuf,
 }
 
@@ -42,14 +42,14 @@ enum Kind {
     Write,
 }
 
-/// The tools of the namespace with their contracts.
-pub fn file_tools(world: &Arc<FileWorld>) -> Vec<(Arc<Signature>, Arc<dyn Transport>)> {
+/// Returns the tools of the namespace with their contracts.
+pub fn file_tools(access: &Arc<FileAccess>) -> Vec<(Arc<Signature>, Arc<dyn Transport>)> {
     let tool = |kind, signature: Signature| -> (Arc<Signature>, Arc<dyn Transport>) {
         let signature = Arc::new(signature);
         let tool = FileTool {
             kind,
             signature: signature.clone(),
-            world: world.clone(),
+            access: access.clone(),
         };
         (signature, Arc::new(tool))
     };
@@ -83,7 +83,7 @@ pub fn file_tools(world: &Arc<FileWorld>) -> Vec<(Arc<Signature>, Arc<dyn Transp
             Kind::Write,
             signature(
                 "write",
-                "Replaces a file as a whole, or makes it.",
+                "Replaces a file as a whole, or creates it.",
                 Effect::Idempotent,
                 &["path", "content"],
                 Type::object(vec![bytes], Rest::Closed),
@@ -94,14 +94,14 @@ pub fn file_tools(world: &Arc<FileWorld>) -> Vec<(Arc<Signature>, Arc<dyn Transp
 
 impl Transport for FileTool {
     fn call(&self, request: Request) -> Conversation {
-        if let Err(error) = request.begins() {
+        if let Err(error) = request.require_no_handle() {
             return Conversation::Now(Err(error));
         }
-        let (kind, world) = (self.kind, self.world.clone());
+        let (kind, access) = (self.kind, self.access.clone());
         Conversation::from_future(async move {
-            let work = tokio::task::spawn_blocking(move || world.perform(kind, &request));
+            let work = tokio::task::spawn_blocking(move || access.perform(kind, &request));
             work.await
-                .unwrap_or_else(|_| Err(failed("the file could not be reached", Sent::Maybe)))
+                .unwrap_or_else(|_| Err(failed("the file access failed unexpectedly", Sent::Maybe)))
         })
     }
 
@@ -110,7 +110,7 @@ impl Transport for FileTool {
     }
 }
 
-impl FileWorld {
+impl FileAccess {
     fn perform(&self, kind: Kind, request: &Request) -> CallOutcome {
         let text = |name: &str| {
             request
@@ -121,7 +121,9 @@ impl FileWorld {
         };
         let written = text("path");
         if written.is_empty() || written.contains('\0') {
-            return Err(wrong("the path is empty or has a zero byte"));
+            return Err(invalid_arguments(
+                "the path is empty or contains a zero byte",
+            ));
         }
         let value = match kind {
             Kind::Read => self.read(written).map(Value::from),
@@ -131,14 +133,14 @@ impl FileWorld {
         value.map(Answer::Value)
     }
 
-    /// The text of a file that may be read.
+    /// Reads the text of a file.
     ///
     /// # Errors
-    /// A denial, or why it cannot be read.
+    /// Returns a denial, or the reason why the file cannot be read.
     pub fn read(&self, written: &str) -> Result<String, CallError> {
         let path = self.existing(written)?;
         let text = self.host.read_bounded(&path, MAX_FILE_BYTES);
-        text.map_err(|problem| told(written, &problem))
+        text.map_err(|problem| access_error(written, &problem))
     }
 
     fn list(&self, written: &str) -> Result<Value, CallError> {
@@ -146,14 +148,14 @@ impl FileWorld {
         let entries = self
             .host
             .list_folder(&path)
-            .map_err(|problem| told(written, &problem))?;
+            .map_err(|problem| access_error(written, &problem))?;
         if entries.len() > MAX_ENTRIES {
             return Err(failed(
                 &format!("{written} has more than {MAX_ENTRIES} entries"),
                 Sent::Answered,
             ));
         }
-        // Names that are not Unicode could not be given back to `fs.read`.
+        // Names that are not Unicode cannot be passed to `fs.read`, so they are left out.
         let names = entries
             .iter()
             .filter_map(|entry| entry.file_name()?.to_str());
@@ -164,18 +166,18 @@ impl FileWorld {
         let path = self.writable(written)?;
         self.host
             .write_file(&path, content.as_bytes())
-            .map_err(|problem| told(written, &problem))?;
+            .map_err(|problem| access_error(written, &problem))?;
         Ok(Value::object([(
             "bytes",
             Value::Int(i64::try_from(content.len()).unwrap_or(i64::MAX)),
         )]))
     }
 
-    /// The canonical path of a file that may be read. What is denied is denied whether it exists or not, so that
-    /// nobody finds out by asking.
+    /// Returns the canonical path of a file that may be read. A path is denied whether it exists or not, so that
+    /// denials do not reveal which files exist.
     ///
     /// # Errors
-    /// A denial, or that nothing stands there.
+    /// Returns a denial, or that the file does not exist.
     pub fn existing(&self, written: &str) -> Result<PathBuf, CallError> {
         let local = local_path(written).ok_or_else(|| elsewhere(written))?;
         let path = self.root.join(&*local);
@@ -187,30 +189,33 @@ impl FileWorld {
             Err(problem) => {
                 let expected = reached_file(&*self.host, &self.root, written, false);
                 self.permissions.read(&expected.unwrap_or(path), written)?;
-                Err(told(written, &problem))
+                Err(access_error(written, &problem))
             }
         }
     }
 
-    /// The canonical path of a file that may be written: its own, or that of its folder where there is none yet.
+    /// Returns the canonical path of a file that may be written: its own, or one below the canonical path of its folder
+    /// if it does not exist yet.
     ///
     /// # Errors
-    /// A denial.
+    /// Returns a denial.
     pub fn writable(&self, written: &str) -> Result<PathBuf, CallError> {
         local_path(written).ok_or_else(|| elsewhere(written))?;
         let path = reached_file(&*self.host, &self.root, written, true);
-        let path = path.ok_or_else(|| wrong(&format!("{written} names no file")))?;
+        let path = path.ok_or_else(|| {
+            invalid_arguments(&format!("{written} is not a file on this machine"))
+        })?;
         self.permissions.write(&path, written)?;
         Ok(path)
     }
 }
 
-/// Why a file could not be reached.
-fn told(written: &str, problem: &io::Error) -> CallError {
+/// Describes why a file cannot be accessed.
+fn access_error(written: &str, problem: &io::Error) -> CallError {
     let message = match problem.kind() {
         io::ErrorKind::NotFound => format!("{written} does not exist"),
         io::ErrorKind::IsADirectory => format!("{written} is a folder"),
-        io::ErrorKind::NotADirectory => format!("{written} is no folder"),
+        io::ErrorKind::NotADirectory => format!("{written} is not a folder"),
         io::ErrorKind::InvalidData => format!("{written} is not UTF-8 text"),
         io::ErrorKind::FileTooLarge => format!("{written} is larger than {MAX_FILE_BYTES} bytes"),
         _ => format!("{written}: {problem}"),
@@ -223,12 +228,12 @@ fn failed(message: &str, sent: Sent) -> CallError {
 }
 
 fn elsewhere(written: &str) -> CallError {
-    wrong(&format!(
+    invalid_arguments(&format!(
         "{written} is not the address of a file on this machine; write a path, or `file:///…`"
     ))
 }
 
-fn wrong(message: &str) -> CallError {
+fn invalid_arguments(message: &str) -> CallError {
     let class = ErrorClass::Validation(Validation::Arguments);
     CallError::new(class, message, Sent::No)
 }
@@ -255,7 +260,8 @@ fn signature(
         effect,
         effect_declared: true,
         raises: vec!["failed".into()],
-        // Two paths may name one file, and a folder changes with what is in it, so all files are one state: no `resource`.
+        // Two paths may name the same file, and writing a file changes its folder, so all files are one state: there is
+        // no `resource`.
         ..Signature::unknown("fs".into(), name.into())
     }
 }

@@ -1,4 +1,4 @@
-//! Calling the world: the transport trait, the catalog and one file per transport.
+//! Calls tools: the transport trait, the catalog, and one module per transport.
 
 pub mod a2a;
 mod allowed;
@@ -28,7 +28,7 @@ pub use conversation::{
     MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,
     Question, TooLarge, Usage, broken_off,
 };
-pub use files::FileWorld;
+pub use files::FileAccess;
 pub use process::kill_programs;
 pub use project_limit::ProjectLimit;
 pub use required_permission::{FilePath, Origin, RequiredPermission};

@@ -1,4 +1,4 @@
-//! What a project lets the tools that it configures reach: app files and servers, by the `allow` of planrun.yaml.
+//! The limits that `allow` of planrun.yaml imposes on the tools that the project configures: app files and servers.
 
 use std::sync::Arc;
 
@@ -7,14 +7,15 @@ use reqwest::{Client, Url};
 
 use super::http::{HttpClient, build};
 
-/// What tools of the project may reach: all that configuration names, or of that what `allow` of planrun.yaml lists where it has one.
+/// The permissions of the project's tools: everything that its configuration names, or only what `allow` of
+/// planrun.yaml lists if there is one.
 #[derive(Clone, Debug, Default)]
 pub struct ProjectLimit {
     allow: Option<Result<Arc<Permissions>, PermissionError>>,
 }
 
 impl ProjectLimit {
-    /// The limit of an `allow`, where there is one that can be understood.
+    /// Creates the limit of an `allow`; `None` permits everything, and an invalid one permits nothing.
     #[must_use]
     pub fn new(allow: Option<Result<Permissions, PermissionError>>) -> Self {
         Self {
@@ -22,19 +23,19 @@ impl ProjectLimit {
         }
     }
 
-    /// Passes where requests may go there.
+    /// Checks whether requests may be sent to an address.
     ///
     /// # Errors
-    /// Why not, with what to add to planrun.yaml.
+    /// Returns the reason why not, with what to add to planrun.yaml.
     pub fn url(&self, url: &Url) -> Result<(), String> {
         let place = url.authority().rsplit('@').next().unwrap_or_default();
         self.check("net", place, |permissions| permissions.net(url).is_ok())
     }
 
-    /// Passes where a program may be run.
+    /// Checks whether a program may be run.
     ///
     /// # Errors
-    /// Why not, with what to add to planrun.yaml.
+    /// Returns the reason why not, with what to add to planrun.yaml.
     pub fn program(&self, program: &ReachedProgram) -> Result<(), String> {
         let permits = |permissions: &Permissions| permissions.run(program).is_ok();
         self.check("run", program.written(), permits)
@@ -51,17 +52,17 @@ impl ProjectLimit {
             Some(Err(error)) => Err(error.to_string()),
             Some(Ok(permissions)) if permits(permissions) => Ok(()),
             Some(Ok(_)) => Err(format!(
-                "`allow` of planrun.yaml does not let it be reached; add \"{place}\" to `allow.{setting}` there"
+                "`allow` in planrun.yaml does not permit it; add \"{place}\" to `allow.{setting}` there"
             )),
         }
     }
 
-    /// What is granted, where there is an `allow`.
+    /// Returns the permissions of a valid `allow`; `None` if there is none.
     pub(crate) fn permissions(&self) -> Option<&Arc<Permissions>> {
         self.allow.as_ref()?.as_ref().ok()
     }
 
-    /// A client whose names resolve to what may be reached.
+    /// Returns an HTTP client that resolves only permitted addresses.
     #[must_use]
     pub fn client(&self) -> HttpClient {
         self.permissions()
@@ -70,7 +71,7 @@ impl ProjectLimit {
             })
     }
 
-    /// The same for requests to one address, made by another client.
+    /// Returns a `reqwest` client with the same limit for requests to one address.
     pub(super) fn client_of(&self, url: &str) -> Result<Client, String> {
         let permissions = self.permissions();
         let requested = Url::parse(url).map_err(|error| error.to_string())?;

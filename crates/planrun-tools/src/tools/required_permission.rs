@@ -1,4 +1,4 @@
-//! The permission that a call needs, from its tool and its arguments and before it is made.
+//! Determines the permission that a call needs, from its tool and arguments, before it is made.
 
 use std::path::{Path, PathBuf};
 
@@ -12,12 +12,12 @@ use reqwest::Url;
 use super::BUILT_IN;
 use crate::host::Host;
 
-/// Who vouches for a tool that is not built in.
+/// Who is responsible for a tool that is not built in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The project configures it, and it is called where the project's own files say.
+    /// The project configures it; it is called at the addresses in the project's own files.
     Project,
-    /// Only the plan declares it, so there is nothing to call: what answers is a double in a test.
+    /// Only the plan declares it, so it cannot be called; a test double answers.
     Plan,
     /// Nobody.
     Unknown,
@@ -26,27 +26,27 @@ pub enum Origin {
 /// The permission that a call needs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RequiredPermission {
-    /// None: `allow` does not speak of such calls.
+    /// None: `allow` has no setting for such calls.
     Nothing,
     Net(Url),
     Read(FilePath),
     Write(FilePath),
     Run(ReachedProgram),
-    /// One that the arguments do not tell.
+    /// The arguments do not determine what is accessed. Contains the tool's dotted name.
     Unclear(String),
-    /// Nobody knows what the tool reaches, so no permission is enough: its dotted name.
+    /// It is unknown what the tool accesses, so no permission is sufficient. Contains the tool's dotted name.
     Denied(String),
 }
 
-/// A file that a call reaches.
+/// A file that a call accesses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilePath {
     canonical: PathBuf,
-    /// As the call names it.
+    /// The path as the call names it.
     written: String,
 }
 
-/// What a tool reaches, whatever its arguments.
+/// What a tool accesses, independent of its arguments.
 #[derive(Clone, Copy)]
 enum Reach {
     Nothing,
@@ -60,7 +60,7 @@ enum Reach {
 impl Reach {
     fn of(signature: &Signature, origin: Origin) -> Self {
         if signature.kind.word().is_some() {
-            // The tools of an agent are each held against what may be reached.
+            // Each tool call of an agent is checked separately.
             return Self::Nothing;
         }
         match (&*signature.namespace, &*signature.name) {
@@ -79,7 +79,7 @@ impl Reach {
 }
 
 impl RequiredPermission {
-    /// The permission that a call with these arguments needs. Relative paths begin at `root`.
+    /// Returns the permission that a call with these arguments needs. Relative paths start from `root`.
     #[must_use]
     pub fn of(
         signature: &Signature,
@@ -116,11 +116,11 @@ impl RequiredPermission {
         known.unwrap_or_else(|| Self::Unclear(signature.path()))
     }
 
-    /// The setting of `allow` that speaks of it, and what stands there for this call.
+    /// Returns the setting of `allow` for this permission, and the entry for this call; `None` if no setting covers it.
     #[must_use]
     pub fn setting(&self) -> Option<(&'static str, String)> {
         match self {
-            Self::Net(url) => Some(("net", super::http::shown(url))),
+            Self::Net(url) => Some(("net", super::http::display_url(url))),
             Self::Read(file) => Some(("read", file.written.clone())),
             Self::Write(file) => Some(("write", file.written.clone())),
             Self::Run(program) => Some(("run", program.written().to_owned())),
@@ -128,10 +128,10 @@ impl RequiredPermission {
         }
     }
 
-    /// Passes where it is granted.
+    /// Checks that the permission is granted.
     ///
     /// # Errors
-    /// What the call ends with where it is not.
+    /// Returns the error that the call fails with.
     pub fn check(&self, permissions: &Permissions) -> Result<(), CallError> {
         match self {
             Self::Nothing => Ok(()),
@@ -141,11 +141,11 @@ impl RequiredPermission {
             Self::Run(program) => Ok(permissions.run(program)?),
             Self::Unclear(tool) => Err(refused(
                 ErrorClass::Validation(Validation::Arguments),
-                format!("the arguments of {tool} do not say what it reaches"),
+                format!("the arguments of {tool} do not specify what it accesses"),
             )),
             Self::Denied(tool) => Err(refused(
                 ErrorClass::Denied(Denied::Policy),
-                format!("calling {tool} is not allowed: nobody knows what it reaches"),
+                format!("calling {tool} is not allowed: it is unknown what it accesses"),
             )),
         }
     }
@@ -161,7 +161,7 @@ mod tests {
     use crate::host::MemoryHost;
     use planrun_lang::permission::Grant;
 
-    /// Whether a call passes where everything is allowed that `allow` can speak of.
+    /// Checks a call when all file and program permissions are granted.
     fn outcome(tool: &str, origin: Origin, arguments: &[(&str, &str)]) -> Result<(), String> {
         let host = MemoryHost::new(1).with_file("/project/a.txt", "");
         let (namespace, name) = tool.split_once('.').unwrap();
@@ -196,7 +196,7 @@ mod tests {
             outcome("http.fetch", Origin::Project, &url),
             Err("denied.policy".into())
         );
-        // A file that is deleted is not read, whoever adds such a tool.
+        // These tools do not exist: whatever they would access, it is not covered by a rule for another tool.
         for tool in ["fs.delete", "http.serve", "proc.kill", "sys.reboot"] {
             for origin in [Origin::Project, Origin::Plan, Origin::Unknown] {
                 assert_eq!(

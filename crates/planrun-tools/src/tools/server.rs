@@ -1,4 +1,5 @@
-//! Servers whose contracts a lock pins: what they offer now, the way to call their tools, and letting go of them.
+//! Servers whose contracts are pinned in the lock file: the tools that they offer now, the transports for their tools,
+//! and closing their connections.
 
 use std::sync::Arc;
 
@@ -9,64 +10,65 @@ use planrun_lang::types::{Denied, ErrorClass, Signature, Transient};
 use super::{BoxFuture, Conversation, DescribeError, Described, Request, Transport};
 use crate::contract::{Change, Lock, OfferedServer, OfferedTool};
 
-/// Why a server cannot be called, in one sentence. Parts of it may be text from outside.
+/// Why a server cannot be called, in one sentence. Parts of it may be untrusted text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServerError {
-    /// The project does not let it be reached.
+    /// The project does not permit access to it.
     #[error("{0}")]
     Denied(String),
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// A server that the project configures. It is connected when it is first needed, and again when the connection is lost.
+/// A server that the project configures. It is connected when it is first needed, and again when the connection is
+/// lost.
 pub trait Server: Send + Sync {
-    /// The name that the project gives it: the namespace of its tools.
+    /// The name that the project gives it, which is the namespace of its tools.
     fn name(&self) -> &Arc<str>;
 
-    /// What it offers now.
+    /// Returns the tools that it offers now.
     ///
     /// # Errors
-    /// Where it cannot be reached, or does not tell what it offers.
+    /// Returns an error if it cannot be reached or does not list its tools.
     fn offered(&self) -> BoxFuture<'_, Result<OfferedServer, ServerError>>;
 
-    /// What it says of one tool now; nothing where it does not offer it. It is asked once a connection, and again after it
-    /// has said that its tools have changed.
+    /// Returns the current description of one tool; `None` if it does not offer the tool. The server is queried once
+    /// per connection, and again after it has reported that its tools changed.
     ///
     /// # Errors
-    /// As for [`Self::offered`].
+    /// See [`Self::offered`].
     fn current<'a>(
         &'a self,
         tool: &'a str,
     ) -> BoxFuture<'a, Result<Option<Arc<OfferedTool>>, ServerError>>;
 
-    /// The way to call one of its tools, whose contract is pinned.
+    /// Returns the transport for one of its tools, whose contract is pinned.
     fn transport(self: Arc<Self>, tool: PinnedTool) -> Arc<dyn Transport>;
 
-    /// The way to `ask` it, where it is an agent.
+    /// Returns the transport for `ask`, if it is an agent.
     fn agent(self: Arc<Self>) -> Option<Arc<dyn Transport>> {
         None
     }
 
-    /// Lets go of it. The next call connects again.
+    /// Disconnects from the server. The next call connects again.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// A tool with its contract as it was when plans were checked against it.
+/// A tool with the contract that plans were checked against.
 #[derive(Clone, Debug)]
 pub struct PinnedTool {
-    /// Its name is the one by which the server knows it.
+    /// Its name is the name of the tool at the server.
     pub signature: Arc<Signature>,
     pub lock: Arc<Lock>,
 }
 
-/// A server that the project does not let be reached.
+/// A server that the project does not permit access to.
 pub struct DeniedServer {
     name: Arc<str>,
     why: String,
 }
 
-/// What a server offers now as contracts, nothing of it taken on trust.
+/// Describes what a server offers now as contracts. Claims about effects are not accepted.
 pub(super) async fn describe(server: &dyn Server) -> Described {
     let offered = server.offered().await;
     let offered = offered.map_err(ServerError::into_describe_error)?;
@@ -78,13 +80,13 @@ pub(super) async fn describe(server: &dyn Server) -> Described {
 }
 
 impl ServerError {
-    /// What this means for a step that calls the server: nothing was sent.
+    /// Converts this into the error of a step that calls the server. Nothing was sent.
     #[must_use]
     pub fn into_call_error(self) -> CallError {
         CallError::new(self.class(), self.to_string(), Sent::No)
     }
 
-    /// What this means for somebody who asks what the server offers.
+    /// Converts this into the error of a query for the server's tools.
     #[must_use]
     pub fn into_describe_error(self) -> DescribeError {
         DescribeError {
@@ -102,10 +104,10 @@ impl ServerError {
 }
 
 impl PinnedTool {
-    /// What has become of the contract at its server.
+    /// Compares the pinned contract with the server's current one.
     ///
     /// # Errors
-    /// Where the server does not tell.
+    /// Returns an error if the server cannot be queried.
     pub async fn change(&self, server: &dyn Server) -> Result<Change, ServerError> {
         let Signature {
             namespace, name, ..
@@ -117,11 +119,11 @@ impl PinnedTool {
         Ok(pinned.change(now.as_deref()))
     }
 
-    /// Passes where a call that was right by the pinned contract is right now.
+    /// Checks that calls that are valid under the pinned contract are still valid.
     ///
     /// # Errors
-    /// `denied.contract` where it may not be, and where the server cannot be reached what that means for a step.
-    pub async fn holds(&self, server: &dyn Server) -> Result<(), CallError> {
+    /// Returns `denied.contract` if they may not be, or the error of the step if the server cannot be reached.
+    pub async fn check_contract(&self, server: &dyn Server) -> Result<(), CallError> {
         match self.change(server).await {
             Ok(Change::None | Change::Documentation | Change::Compatible) => Ok(()),
             Ok(Change::Broken(why)) => {
@@ -138,7 +140,7 @@ impl PinnedTool {
 }
 
 impl DeniedServer {
-    /// The server with this name, and the reason in one sentence.
+    /// Creates a server with this name and the reason for the denial in one sentence.
     #[must_use]
     pub fn new(name: Arc<str>, why: String) -> Self {
         Self { name, why }

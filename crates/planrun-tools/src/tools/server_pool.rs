@@ -1,4 +1,4 @@
-//! Servers that stay connected from one run to the next.
+//! Keeps servers connected between runs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,20 +9,21 @@ use tokio::task::JoinSet;
 
 use super::server::Server;
 
-/// The servers of a process that runs many plans, by name. One whose settings have changed is let go of and opened anew.
+/// The servers of a process that runs many plans, by name. If the settings of a server change, it is disconnected and
+/// opened again.
 #[derive(Default)]
 pub struct ServerPool {
     servers: Mutex<BTreeMap<Arc<str>, Pooled>>,
 }
 
 struct Pooled {
-    /// Everything that decides how the server is reached.
+    /// All settings that determine the connection.
     settings: String,
     server: Arc<dyn Server>,
 }
 
 impl ServerPool {
-    /// The server of this name with these settings; where there is none yet, the one that `open` gives.
+    /// Returns the server of this name with these settings, opening it with `open` if there is none yet.
     pub fn server(
         &self,
         name: &Arc<str>,
@@ -48,7 +49,7 @@ impl ServerPool {
         server
     }
 
-    /// Lets go of all of them at once. One that is called later connects again.
+    /// Disconnects all servers concurrently. A later call connects again.
     pub async fn close(&self) {
         let servers: Vec<Arc<dyn Server>> = {
             let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);

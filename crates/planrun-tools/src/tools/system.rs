@@ -1,4 +1,4 @@
-//! The namespace `sys`: nothing, an echo, a failure at will, a pause, the clock and fresh ids.
+//! The namespace `sys`: nothing, echo, fail, sleep, now and uuid.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ enum Kind {
     Uuid,
 }
 
-/// The tools of the namespace with their contracts.
+/// Returns the tools of the namespace with their contracts.
 pub fn system_tools(host: &Arc<dyn Host>) -> Vec<(Arc<Signature>, Arc<dyn Transport>)> {
     let tool = |kind: Kind| -> (Arc<Signature>, Arc<dyn Transport>) {
         let signature = Arc::new(kind.signature());
@@ -56,14 +56,14 @@ impl Kind {
         let (name, description, effect, returns) = match self {
             Self::Nothing => (
                 "nothing",
-                "Does nothing and gives null.",
+                "Does nothing and returns null.",
                 Effect::Pure,
                 Type::Null,
             ),
-            Self::Echo => ("echo", "Gives back its value.", Effect::Pure, Type::Any),
+            Self::Echo => ("echo", "Returns its value.", Effect::Pure, Type::Any),
             Self::Fail => (
                 "fail",
-                "Fails with an error class such as `transient.unavailable`; for trying out plans.",
+                "Fails with an error class such as `transient.unavailable`; for testing plans.",
                 Effect::Pure,
                 Type::Never,
             ),
@@ -76,7 +76,7 @@ impl Kind {
             ),
             Self::Uuid => (
                 "uuid",
-                "A fresh random id, as text.",
+                "A new random id, as a string.",
                 Effect::Read,
                 Type::String,
             ),
@@ -85,7 +85,7 @@ impl Kind {
             description: Some(description.into()),
             parameters: self.parameters(),
             returns,
-            gives_back: matches!(self, Self::Echo).then(|| "value".into()),
+            returned_argument: matches!(self, Self::Echo).then(|| "value".into()),
             reads_clock: matches!(self, Self::Now),
             effect,
             effect_declared: true,
@@ -149,7 +149,7 @@ fn failure(arguments: &Value) -> CallError {
         let nearest = planrun_lang::diag::closest(written, ErrorClass::names())
             .map(|name| format!("; did you mean `{name}`?"));
         let message = format!(
-            "`{written}` is no error class{}",
+            "`{written}` is not an error class{}",
             nearest.unwrap_or_default()
         );
         let class = ErrorClass::Validation(Validation::Arguments);
@@ -179,12 +179,12 @@ fn sleep(request: Request) -> Conversation {
         .get("duration")
         .and_then(Value::as_duration)
         .map_or(Duration::ZERO, length);
-    // The pause begins with the call, not when the runtime first looks at it.
+    // The wait starts with the call, not when the future is first polled.
     let pause = tokio::time::sleep(length);
     Conversation::from_future(async move {
         let slept = request.cancel.run_until_cancelled(pause).await;
         let stopped = || {
-            let message = "the wait was stopped".to_owned();
+            let message = "the wait was cancelled".to_owned();
             CallError::new(ErrorClass::Cancelled, message, Sent::No)
         };
         CallOutcome::Ok(Answer::Value(
@@ -193,7 +193,7 @@ fn sleep(request: Request) -> Conversation {
     })
 }
 
-/// A negative length is none at all.
+/// Converts nanoseconds; a negative duration becomes zero.
 fn length(nanoseconds: i128) -> Duration {
     Duration::from_nanos(u64::try_from(nanoseconds.max(0)).unwrap_or(u64::MAX))
 }

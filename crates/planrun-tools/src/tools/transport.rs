@@ -1,4 +1,4 @@
-//! The one way in which the engine calls a tool.
+//! The interface through which the engine calls tools.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,73 +11,75 @@ use tokio_util::sync::CancellationToken;
 
 use super::conversation::{Conversation, Handle};
 
-/// A future that a trait object can return.
+/// A boxed future, which trait objects can return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// One attempt at a call. The arguments have been checked against the contract of what is called.
+/// One attempt of a call. The arguments have been checked against the contract.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The step that calls, by its path in the run.
+    /// The path of the calling step in the run.
     pub path: Arc<str>,
-    /// The contract of what is called.
+    /// The contract of the called tool.
     pub signature: Arc<Signature>,
-    /// A map of argument names to values.
+    /// A map from argument names to values.
     pub arguments: Value,
-    /// Equal for every attempt of one execution, so that the server can tell a repetition.
+    /// The same for every attempt of one execution, so that the server can detect repeated calls.
     pub idempotency_key: Arc<str>,
-    /// What an earlier process was given for this call: it is taken up again there, and nothing is sent a second time.
+    /// The handle that an earlier process received for this call. If present, the call is resumed there and not sent
+    /// again.
     pub handle: Option<Handle>,
-    /// Fires when the attempt shall stop: a timeout, a cancelled run, a lost race.
+    /// Cancelled when the attempt has to stop: a timeout, a cancelled run, a lost race.
     pub cancel: CancellationToken,
 }
 
 impl Request {
-    /// Passes where the call begins, for transports that give no handles.
+    /// Checks that the call is new, for transports that do not support handles.
     ///
     /// # Errors
-    /// What a call with a handle ends with there: it was sent before, and must not be sent again.
-    pub fn begins(&self) -> Result<(), CallError> {
+    /// Returns the error for a call with a handle: it was sent before and must not be sent again.
+    pub fn require_no_handle(&self) -> Result<(), CallError> {
         if self.handle.is_none() {
             return Ok(());
         }
         let path = self.signature.path();
         Err(CallError::new(
             ErrorClass::Internal,
-            format!("a call of {path} cannot be taken up again where it was left"),
+            format!("a call of {path} cannot be resumed"),
             Sent::Maybe,
         ))
     }
 }
 
-/// Why nobody knows what a transport offers at present.
+/// Why the contracts of a transport cannot be determined.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{class}: {message}")]
 pub struct DescribeError {
     pub class: ErrorClass,
-    /// One sentence for people.
+    /// One sentence for the user.
     pub message: String,
 }
 
-/// The contracts of what a transport offers.
+/// The contracts that a transport offers.
 pub type Described = Result<Vec<Arc<Signature>>, DescribeError>;
 
-/// A way to call tools. Timeouts and retries are the engine's; a transport makes one attempt and tells what it knows.
+/// Calls tools. The engine handles timeouts and retries; a transport makes one attempt and reports its outcome.
 pub trait Transport: Send + Sync {
-    /// Starts one attempt. Called within a tokio runtime.
+    /// Starts one attempt. Must be called within a tokio runtime.
     fn call(&self, request: Request) -> Conversation;
 
-    /// Adds what beside a call's tool, contract and arguments decides its answer: where it is called, and with which
-    /// credentials. Nothing for tools that are the same for everybody.
+    /// Adds everything that determines an answer besides the tool, contract and arguments: the address and the
+    /// credentials. Adds nothing for tools that are the same for every user.
     fn identify(&self, _identity: &mut Identity) {}
 
-    /// What it offers at present. May be asked again while a program runs, and tell something else then.
+    /// Returns the contracts that it offers now. They may change while a program runs.
     ///
     /// # Errors
-    /// When what it calls cannot be reached, or answers with something else.
+    /// Returns an error if the called service cannot be reached or its answer is invalid.
     fn describe(&self) -> BoxFuture<'_, Described>;
 }
 
-/// Where a tool is called, and as whom: a keyed hash, from which no credential can be read or guessed without the key.
+/// The address and credentials of a tool as a keyed hash. Credentials cannot be derived or guessed from it without the
+/// key.
 pub struct Identity(blake3::Hasher);
 
 impl Identity {
@@ -86,13 +88,13 @@ impl Identity {
         Self(blake3::Hasher::new_keyed(key))
     }
 
-    /// Adds one part. Parts do not run into each other.
+    /// Adds one part. The length is hashed too, so that parts cannot be confused.
     pub fn add(&mut self, part: &[u8]) {
         self.0.update(&(part.len() as u64).to_le_bytes());
         self.0.update(part);
     }
 
-    /// Adds parts one after the other.
+    /// Adds several parts in order.
     pub fn add_all<'a>(&mut self, parts: impl IntoIterator<Item = &'a String>) {
         for part in parts {
             self.add(part.as_bytes());
@@ -105,7 +107,7 @@ impl Identity {
     }
 }
 
-/// The answer of a transport to [`Transport::describe`] whose contracts never change.
+/// Answers [`Transport::describe`] for a transport whose contracts never change.
 pub fn described<'a>(
     signatures: impl IntoIterator<Item = Arc<Signature>>,
 ) -> BoxFuture<'a, Described> {
@@ -113,16 +115,16 @@ pub fn described<'a>(
     Box::pin(std::future::ready(Ok(signatures)))
 }
 
-/// Answers in place of every tool, as tests of plans do.
+/// Answers calls in place of the tools, as tests of plans do.
 pub trait StandIn: Transport {
-    /// What is called in place of a tool; `None` where nothing tells where the tool is.
-    fn over(self: Arc<Self>, tool: Option<Arc<dyn Transport>>) -> Arc<dyn Transport>;
+    /// Returns the transport that answers in place of a tool; `None` if the tool has no transport.
+    fn wrap(self: Arc<Self>, tool: Option<Arc<dyn Transport>>) -> Arc<dyn Transport>;
 
-    /// Whether it stands in for this tool; any other is called.
+    /// Returns true if it answers in place of this tool; otherwise the tool itself is called.
     fn replaces(&self, signature: &Signature) -> bool;
 
-    /// Whether it has an answer for a call that looks whether a step happened. Where it has none the step counts as one
-    /// that says nothing of how to look at it.
+    /// Returns true if it answers the call that verifies whether a step happened. If it does not, the step is treated
+    /// as one without a `verify`.
     fn verifies(&self, signature: &Signature) -> bool;
 }
 

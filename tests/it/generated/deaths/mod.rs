@@ -1,9 +1,10 @@
-//! A run may die at any event, and again: another process goes on with it, and nothing is lost or done twice.
+//! A run may die at any event, several times: another process resumes it, and nothing is lost or done twice.
 //!
-//! Generated plans run with a journal that takes so many events and loses the rest, then another process goes on, some
-//! of them several times in a row. What came of it is held against the same plan in the same world that nobody disturbed.
+//! Generated plans run with a journal that accepts a limited number of events and loses the rest; then another process
+//! resumes the run, sometimes several times in a row. The result is compared with that of an undisturbed run of the
+//! same plan in the same world.
 
-mod life;
+mod scenario;
 mod verdict;
 
 use std::sync::{Arc, Mutex};
@@ -11,16 +12,16 @@ use std::sync::{Arc, Mutex};
 use planrun_lang::sema::Plan;
 use rayon::prelude::*;
 
-use self::life::{Life, lived};
+use self::scenario::{Scenario, run_scenario};
 use self::verdict::{Tally, fault};
+use super::harness::FailureRate;
+use super::project_context::{ProjectContext, seeds};
 use super::shrink::shrunk;
-use super::stage::Weather;
-use super::workshop::{Workshop, seeds};
 use crate::generate::{Dice, Project, Size, project};
 
-/// So many plans are tried in CI.
+/// Number of plans that are tried in CI.
 const PLANS: u64 = 240;
-/// Each dies in so many ways.
+/// Number of ways in which each plan dies.
 const WAYS: u64 = 4;
 
 #[test]
@@ -35,18 +36,18 @@ fn a_run_that_dies_goes_on_and_nothing_happens_twice() {
     println!(
         "{count} plans from seed {base} that die (PLANRUN_SEED replays one, PLANRUN_PLANS widens):\n  {tally}"
     );
-    for told in wrong.iter().take(3) {
-        println!("{told}");
+    for fault in wrong.iter().take(3) {
+        println!("{fault}");
     }
-    for told in wrong.iter().skip(3) {
-        println!("{}", told.lines().next().unwrap_or_default());
+    for fault in wrong.iter().skip(3) {
+        println!("{}", fault.lines().next().unwrap_or_default());
     }
     assert!(
         wrong.is_empty(),
         "{} of {count} plans do not survive",
         wrong.len()
     );
-    // The test must not become empty.
+    // Makes sure that the test covers enough.
     assert!(
         count < 100 || tally.is_telling(count * WAYS),
         "too little happens: {tally}"
@@ -66,15 +67,15 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
     };
     for way in 0..WAYS {
         if let Some(fault) = try_way(&made, &plan, (seed, way), tally) {
-            let nobody = Mutex::default();
+            let silent = Mutex::default();
             let still = |made: &Project| {
                 let made = Arc::new(made.clone());
                 checked(&made)
-                    .is_some_and(|plan| try_way(&made, &plan, (seed, way), &nobody).is_some())
+                    .is_some_and(|plan| try_way(&made, &plan, (seed, way), &silent).is_some())
             };
             let small = shrunk(&made, &still);
             let again = checked(&small)
-                .and_then(|plan| try_way(&Arc::new(small.clone()), &plan, (seed, way), &nobody));
+                .and_then(|plan| try_way(&Arc::new(small.clone()), &plan, (seed, way), &silent));
             let (files, fault) = again.map_or((&*made, fault), |again| (&small, again));
             let files: Vec<String> = files
                 .plans
@@ -91,7 +92,7 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
 }
 
 fn checked(made: &Project) -> Option<Arc<Plan>> {
-    let checked = Workshop::of(made).check(made);
+    let checked = ProjectContext::of(made).check(made);
     let refused = checked
         .diagnostics
         .iter()
@@ -99,24 +100,24 @@ fn checked(made: &Project) -> Option<Arc<Plan>> {
     checked.plans.last().filter(|_| !refused).cloned()
 }
 
-/// What is wrong where a plan dies in one way.
+/// Returns the fault if a plan dies in one way.
 fn try_way(
     made: &Arc<Project>,
     plan: &Arc<Plan>,
     (seed, way): (u64, u64),
     tally: &Mutex<Tally>,
 ) -> Option<String> {
-    let weather = Weather::Steady(if way.is_multiple_of(2) { 0 } else { 8 });
-    let life = |deaths: Vec<usize>| {
-        lived(&Life {
+    let failure_rate = FailureRate::Steady(if way.is_multiple_of(2) { 0 } else { 8 });
+    let run = |deaths: Vec<usize>| {
+        run_scenario(&Scenario {
             made,
             plan,
-            weather,
+            failure_rate,
             seed,
             deaths,
         })
     };
-    let undisturbed = match life(Vec::new()) {
+    let undisturbed = match run(Vec::new()) {
         Ok(undisturbed) => undisturbed,
         Err(fault) => return Some(format!("undisturbed: {fault}")),
     };
@@ -125,10 +126,10 @@ fn try_way(
     while dice.one_in(2) && deaths.len() < 5 {
         deaths.push(dice.below(12));
     }
-    let disturbed = match life(deaths.clone()) {
+    let disturbed = match run(deaths.clone()) {
         Ok(disturbed) => disturbed,
         Err(fault) => return Some(format!("died after {deaths:?} events: {fault}")),
     };
-    let told = |fault| format!("died after {deaths:?} events: {fault}");
-    fault(plan, &undisturbed, &disturbed, tally).map(told)
+    let describe = |fault| format!("died after {deaths:?} events: {fault}");
+    fault(plan, &undisturbed, &disturbed, tally).map(describe)
 }

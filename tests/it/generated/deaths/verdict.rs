@@ -1,4 +1,4 @@
-//! What must hold of a run that has died, on its own and beside one that nobody disturbed.
+//! Invariants of a run that has died, alone and compared with an undisturbed run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,16 +8,16 @@ use planrun_lang::protocol::RunState;
 use planrun_lang::sema::{Plan, StepKind};
 use serde_json::Value as Json;
 
-use super::life::Lived;
+use super::scenario::ScenarioResult;
 
-/// How much was held against what.
+/// Totals of the comparisons.
 #[derive(Default)]
 pub struct Tally {
     runs: u64,
     /// Runs in which everything had to be the same.
     whole: u64,
     completed: u64,
-    doubts: u64,
+    unknown_outcomes: u64,
     undone: u64,
     retried: u64,
     answers: u64,
@@ -25,10 +25,10 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Whether so many runs were worth it.
+    /// Returns true if this number of runs covered enough.
     pub fn is_telling(&self, runs: u64) -> bool {
         let seen = [
-            self.doubts,
+            self.unknown_outcomes,
             self.undone,
             self.retried,
             self.answers,
@@ -46,7 +46,7 @@ impl fmt::Display for Tally {
             runs,
             whole,
             completed,
-            doubts,
+            unknown_outcomes,
             undone,
             retried,
             answers,
@@ -54,15 +54,21 @@ impl fmt::Display for Tally {
         } = self;
         write!(
             f,
-            "{runs} runs that died, {completed} completed, {whole} the same in everything; with calls in doubt {doubts}, \
+            "{runs} runs that died, {completed} completed, {whole} the same in everything; with calls in doubt {unknown_outcomes}, \
              with something taken back {undone}, looked at {verified}, done again {retried}, answered by people {answers}"
         )
     }
 }
 
-pub fn fault(plan: &Plan, before: &Lived, after: &Lived, tally: &Mutex<Tally>) -> Option<String> {
-    let has = |lived: &Lived, find: &dyn Fn(&Json) -> bool| lived.events.iter().any(find);
-    let told = |name: &'static str| move |event: &Json| event["event"] == name;
+pub fn fault(
+    plan: &Plan,
+    before: &ScenarioResult,
+    after: &ScenarioResult,
+    tally: &Mutex<Tally>,
+) -> Option<String> {
+    let has =
+        |result: &ScenarioResult, find: &dyn Fn(&Json) -> bool| result.events.iter().any(find);
+    let is_event = |name: &'static str| move |event: &Json| event["event"] == name;
     let ends = |end: &'static str| {
         move |event: &Json| {
             event["path"]
@@ -70,31 +76,32 @@ pub fn fault(plan: &Plan, before: &Lived, after: &Lived, tally: &Mutex<Tally>) -
                 .is_some_and(|path| path.ends_with(end))
         }
     };
-    let doubt = |lived: &Lived| {
-        has(lived, &|event| {
+    let has_unknown_outcome = |result: &ScenarioResult| {
+        has(result, &|event| {
             matches!(event["for"].as_str(), Some("outcome" | "answer"))
-        }) || has(lived, &|event| {
+        }) || has(result, &|event| {
             event.to_string().contains("unknown_outcome")
         })
     };
-    let retried = has(before, &told("step.retried")) || has(after, &told("step.retried"));
-    let open = doubt(before) || doubt(after) || retried || has_race(plan);
+    let retried = has(before, &is_event("step.retried")) || has(after, &is_event("step.retried"));
+    let open =
+        has_unknown_outcome(before) || has_unknown_outcome(after) || retried || has_race(plan);
     let whole = !open && before.state == RunState::Completed;
     {
         let mut tally = tally.lock().unwrap();
         tally.runs += 1;
         tally.whole += u64::from(whole);
         tally.completed += u64::from(after.state == RunState::Completed);
-        tally.doubts += u64::from(doubt(after));
+        tally.unknown_outcomes += u64::from(has_unknown_outcome(after));
         tally.undone += u64::from(has(after, &ends(".undo")));
         tally.verified += u64::from(has(after, &ends(".verify")));
         tally.retried += u64::from(retried);
-        tally.answers += u64::from(has(after, &told("answer.given")));
+        tally.answers += u64::from(has(after, &is_event("answer.given")));
     }
-    for lived in [before, after] {
-        let fault = journal_fault(lived)
-            .or_else(|| look_fault(lived))
-            .or_else(|| call_fault(lived));
+    for result in [before, after] {
+        let fault = journal_fault(result)
+            .or_else(|| replay_fault(result))
+            .or_else(|| call_fault(result));
         if fault.is_some() {
             return fault;
         }
@@ -106,9 +113,9 @@ pub fn fault(plan: &Plan, before: &Lived, after: &Lived, tally: &Mutex<Tally>) -
     }
 }
 
-/// Nothing was in doubt: the run came to the same.
-fn whole_fault(before: &Lived, after: &Lived) -> Option<String> {
-    // What was lost counts, so a budget may be spent by it.
+/// Compares runs without unknown outcomes: everything is the same.
+fn whole_fault(before: &ScenarioResult, after: &ScenarioResult) -> Option<String> {
+    // Lost calls count too, so they can exhaust a budget.
     if after
         .class
         .as_ref()
@@ -116,8 +123,8 @@ fn whole_fault(before: &Lived, after: &Lived) -> Option<String> {
     {
         return None;
     }
-    let cut = |lived: &Lived| {
-        lived
+    let cut = |result: &ScenarioResult| {
+        result
             .steps
             .iter()
             .any(|step| step["status"] == "cancelled" || step["reason"] == "replied")
@@ -154,34 +161,34 @@ fn whole_fault(before: &Lived, after: &Lived) -> Option<String> {
         .or_else(|| differs(&before.tasks, &after.tasks, "tasks"))
 }
 
-/// Who only looks at the journal sees what the last process saw.
-fn look_fault(lived: &Lived) -> Option<String> {
-    let (state, reply, steps, tasks) = &lived.looked;
-    if lived.waits.is_none() {
-        let ended = differs(&lived.state, state, "state of who looks")
-            .or_else(|| differs(&lived.reply, reply, "reply of who looks"));
+/// Checks that a process that only replays the journal sees the same as the last process.
+fn replay_fault(result: &ScenarioResult) -> Option<String> {
+    let (state, reply, steps, tasks) = &result.replayed;
+    if result.waits.is_none() {
+        let ended = differs(&result.state, state, "state of who looks")
+            .or_else(|| differs(&result.reply, reply, "reply of who looks"));
         if ended.is_some() {
             return ended;
         }
     }
-    let mut pairs = lived.steps.iter().zip(steps);
+    let mut pairs = result.steps.iter().zip(steps);
     let step = pairs.find(|(one, other)| one != other);
     step.map(|(one, other)| format!("who looks sees {other}, and it was {one}"))
         .or_else(|| {
             differs(
-                &lived.steps.len(),
+                &result.steps.len(),
                 &steps.len(),
                 "number of steps of who looks",
             )
         })
-        .or_else(|| differs(&lived.tasks, tasks, "tasks of who looks"))
+        .or_else(|| differs(&result.tasks, tasks, "tasks of who looks"))
 }
 
-/// The journal on its own: numbers without gaps, one key for an execution, one end for each generation.
-fn journal_fault(lived: &Lived) -> Option<String> {
+/// Checks the journal alone: event numbers without gaps, one idempotency key per execution, one end per generation.
+fn journal_fault(result: &ScenarioResult) -> Option<String> {
     let mut keys: BTreeMap<(String, u64), BTreeSet<String>> = BTreeMap::new();
     let mut ended: BTreeSet<String> = BTreeSet::new();
-    for (index, event) in lived.events.iter().enumerate() {
+    for (index, event) in result.events.iter().enumerate() {
         if event["number"] != index as u64 + 1 {
             return Some(format!(
                 "event {} has the number {}",
@@ -224,7 +231,7 @@ fn journal_fault(lived: &Lived) -> Option<String> {
             "{execution:?} goes out under several keys: {keys:?}"
         ));
     }
-    lived
+    result
         .events
         .iter()
         .find(|event| {
@@ -235,14 +242,14 @@ fn journal_fault(lived: &Lived) -> Option<String> {
         .map(|event| format!("what was taken back is taken back again: {event}"))
 }
 
-/// What the world saw is in the journal.
-fn call_fault(lived: &Lived) -> Option<String> {
-    let keys: BTreeSet<&str> = lived
+/// Checks that every call of an effect is in the journal.
+fn call_fault(result: &ScenarioResult) -> Option<String> {
+    let keys: BTreeSet<&str> = result
         .events
         .iter()
         .filter_map(|event| event["key"].as_str())
         .collect();
-    let unknown = lived
+    let unknown = result
         .calls
         .iter()
         .find(|call| call.effect && !keys.contains(call.key.as_str()));
@@ -254,10 +261,10 @@ fn call_fault(lived: &Lived) -> Option<String> {
     })
 }
 
-/// A value without how often what failed in it was tried: that hangs on when a process died.
+/// Removes the number of attempts from errors, because it depends on when a process died.
 fn without_attempts(value: &Json) -> Json {
     match value {
-        // An error may have been written into a text as JSON.
+        // An error may be a JSON text inside a string.
         Json::String(text) => match serde_json::from_str::<Json>(text) {
             Ok(inner) if inner.is_array() || inner.is_object() => {
                 Json::String(without_attempts(&inner).to_string())
@@ -281,7 +288,7 @@ fn differs<T: PartialEq + fmt::Debug>(before: &T, after: &T, what: &str) -> Opti
     (before != after).then(|| format!("the {what} was {before:?} and is {after:?}"))
 }
 
-/// Whether somewhere the first answer wins.
+/// Returns true if a plan has a race.
 pub fn has_race(plan: &Plan) -> bool {
     let steps = plan
         .blocks

@@ -1,4 +1,4 @@
-//! A tool double that writes down when each call begins and ends, and answers by nothing but the call itself.
+//! A tool double that records when each call begins and ends. Its answers depend only on the call itself.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,44 +12,44 @@ use tokio::time::Instant;
 
 use crate::generate::Dice;
 
-/// One call, or a wait of the plan, as it was seen from outside.
+/// One call, or a wait of the plan, as observed from outside.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
     pub path: String,
     /// The dotted name; `wait` for a wait.
     pub tool: String,
     pub arguments: String,
-    /// How often this path has been called, this time included.
+    /// Number of calls at this path so far, including this one.
     pub attempt: u32,
-    /// Where it begins among all beginnings and ends, and when, in milliseconds.
+    /// The position among all beginnings and ends, and the time in milliseconds.
     pub begins: (usize, u128),
     pub ends: Option<(usize, u128)>,
 }
 
-/// What was called, in order.
+/// The calls, in order.
 #[derive(Default)]
-pub struct Book {
+pub struct CallLog {
     pub calls: Vec<Seen>,
     marks: usize,
 }
 
-/// What decides the answers.
+/// The parameters that determine the answers.
 #[derive(Clone, Copy, Debug)]
-pub struct Nature {
+pub struct DoubleSettings {
     pub seed: u64,
-    /// Whether calls fail now and then.
-    pub rough: bool,
+    /// Whether calls sometimes fail.
+    pub fallible: bool,
 }
 
 pub struct Double {
-    pub nature: Nature,
-    /// What decides how long answers take, and nothing else.
+    pub settings: DoubleSettings,
+    /// The seed of the delays of answers.
     pub delays: u64,
     pub begun: Instant,
-    pub book: Arc<Mutex<Book>>,
+    pub call_log: Arc<Mutex<CallLog>>,
 }
 
-impl Book {
+impl CallLog {
     pub fn begin(&mut self, path: &str, tool: &str, arguments: &str, at: u128) -> usize {
         let attempt = self.calls.iter().filter(|call| call.path == path).count() + 1;
         let begins = (self.mark(), at);
@@ -77,9 +77,9 @@ impl Book {
     }
 }
 
-/// What a tool says to an attempt.
+/// Returns the answer of a tool to an attempt.
 pub fn answer(
-    nature: Nature,
+    settings: DoubleSettings,
     path: &str,
     tool: &str,
     attempt: u32,
@@ -88,7 +88,7 @@ pub fn answer(
     let hash = call.bytes().fold(u64::from(attempt), |hash, byte| {
         hash.wrapping_mul(31).wrapping_add(u64::from(byte))
     });
-    let mut dice = Dice::new(nature.seed ^ hash.wrapping_mul(0x9e37_79b9));
+    let mut dice = Dice::new(settings.seed ^ hash.wrapping_mul(0x9e37_79b9));
     let kinds: &[(&str, Sent)] = match tool {
         "w.make" => &[
             ("tool.busy", Sent::Refused),
@@ -114,7 +114,7 @@ pub fn answer(
         "w.put" => 4,
         _ => 7,
     };
-    let fails = (nature.rough || tool == "w.miss") && !kinds.is_empty() && dice.one_in(one_in);
+    let fails = (settings.fallible || tool == "w.miss") && !kinds.is_empty() && dice.one_in(one_in);
     if fails {
         let (class, sent) = *dice.pick(kinds);
         return Err((ErrorClass::find(class).unwrap(), sent));
@@ -127,17 +127,19 @@ impl Transport for Double {
         let (path, tool) = (request.path.to_string(), request.signature.path());
         let arguments = request.arguments.to_json().to_string();
         let now = |begun: Instant| begun.elapsed().as_millis();
-        // Reads are not written down, and answer by their arguments alone, since nothing orders them.
+        // Reads are not recorded, and their answers depend only on the arguments, because reads have no order.
         let is_read = matches!(&*tool, "w.look" | "w.miss");
         let number = (!is_read).then(|| {
-            self.book
+            self.call_log
                 .lock()
                 .unwrap()
                 .begin(&path, &tool, &arguments, now(self.begun))
         });
-        let attempt = number.map_or(1, |number| self.book.lock().unwrap().calls[number].attempt);
+        let attempt = number.map_or(1, |number| {
+            self.call_log.lock().unwrap().calls[number].attempt
+        });
         let by = if is_read { &arguments } else { &path };
-        let outcome = answer(self.nature, by, &tool, attempt)
+        let outcome = answer(self.settings, by, &tool, attempt)
             .map(Answer::Json)
             .map_err(|(class, sent)| {
                 let message = format!("made up: {class}");
@@ -147,17 +149,17 @@ impl Transport for Double {
             hash.wrapping_mul(31).wrapping_add(u64::from(byte))
         });
         let wait = *Dice::new(hash).pick(&[0, 0, 10, 10, 25, 60, 1500]);
-        let (book, begun) = (self.book.clone(), self.begun);
+        let (call_log, begun) = (self.call_log.clone(), self.begun);
         if wait == 0 && hash.is_multiple_of(2) {
             if let Some(number) = number {
-                book.lock().unwrap().end(number, now(begun));
+                call_log.lock().unwrap().end(number, now(begun));
             }
             return Conversation::Now(outcome);
         }
         Conversation::from_future(async move {
             tokio::time::sleep(Duration::from_millis(wait)).await;
             if let Some(number) = number {
-                book.lock().unwrap().end(number, now(begun));
+                call_log.lock().unwrap().end(number, now(begun));
             }
             outcome
         })

@@ -1,17 +1,17 @@
-//! Plans in which every call is an effect are held against an interpreter that takes one statement after the other: the same
-//! calls with the same arguments, in the same order, and the same end.
+//! Plans in which every call is an effect are compared with an interpreter that executes one statement after the other:
+//! the calls, their arguments, their order and the end of the run must be the same.
 //!
-//! Where nothing stands beside anything, beginnings and ends are exactly those of the interpreter. Where statements run beside
-//! each other (`parallel`, a wide `each`, `after`) they keep the order that it gives, and when one of them ends the run, the
-//! others have come as far as they had come.
+//! Without concurrency, the beginnings and ends are exactly those of the interpreter. Concurrent statements
+//! (`parallel`, a wide `each`, `after`) keep the partial order that it gives, and when one of them ends the run, the
+//! others stop wherever they are.
 //!
-//! Not generated, since one statement after the other says nothing of them: listeners, `ask`, forms and approvals that wait for
-//! people, signals, `infer`, `verify`, `wait until` and `wait for`, and bounds in time (`timeout`, `within`, `deadline`).
-//! Branches of a `race` ask the same, so that it does not matter who wins.
+//! Not generated, because sequential execution does not define them: listeners, `ask`, forms and approvals that wait
+//! for people, signals, `infer`, `verify`, `wait until` and `wait for`, and time limits (`timeout`, `within`,
+//! `deadline`). The branches of a `race` send the same request, so that the winner does not matter.
 
 mod double;
 mod oracle;
-mod page;
+mod statement_order;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -32,36 +32,36 @@ use planrun_tools::tools::Catalog;
 use rayon::prelude::*;
 use tokio::time::Instant;
 
-use self::double::{Book, Double, Nature, Seen};
+use self::double::{CallLog, Double, DoubleSettings, Seen};
 use self::oracle::{Meaning, World, meaning};
 use super::bounds;
+use super::project_context::seeds;
 use super::shrink::shrunk_text;
-use super::workshop::seeds;
 use crate::generate::{Effects, effects};
 
-/// So many plans are tried in CI.
+/// Number of plans that are tried in CI.
 const PLANS: u64 = 2000;
-/// Each runs under so many orders and delays.
+/// Number of orders and delays for each plan.
 const ORDERS: u64 = 12;
 
-/// What was held against what.
+/// Totals of the comparisons.
 #[derive(Default, Debug)]
 struct Tally {
     plans: u64,
     runs: u64,
     effects: u64,
-    /// Plans that hold each of these words.
+    /// Plans that contain each of these words.
     holding: BTreeMap<&'static str, u64>,
     /// Plans with two effects or more.
     several: u64,
-    /// Plans in which statements ran beside each other.
+    /// Plans with concurrent statements.
     wide: u64,
     failed: u64,
     undone: u64,
     undo_failed: u64,
 }
 
-/// What plans have to hold, and how many in a hundred of them at least.
+/// Words that plans must contain, and the minimum share of plans in percent.
 const WORDS: [(&str, u64); 14] = [
     ("if ", 20),
     ("each ", 20),
@@ -91,11 +91,11 @@ fn effects_happen_in_the_order_of_the_page() {
     println!(
         "{count} plans from seed {base} (PLANRUN_SEED replays one, PLANRUN_PLANS widens): {tally:?}"
     );
-    for told in wrong.iter().take(3) {
-        println!("{told}");
+    for fault in wrong.iter().take(3) {
+        println!("{fault}");
     }
-    for told in wrong.iter().skip(3).take(40) {
-        println!("{}", told.lines().next().unwrap_or_default());
+    for fault in wrong.iter().skip(3).take(40) {
+        println!("{}", fault.lines().next().unwrap_or_default());
     }
     assert!(
         wrong.is_empty(),
@@ -103,13 +103,13 @@ fn effects_happen_in_the_order_of_the_page() {
         wrong.len()
     );
     if count >= 100 {
-        tally.is_full(count);
+        tally.assert_covered(count);
     }
 }
 
 impl Tally {
-    /// The test must not become empty.
-    fn is_full(&self, count: u64) {
+    /// Asserts that the test covered enough.
+    fn assert_covered(&self, count: u64) {
         for (word, least) in WORDS {
             let held = self.holding.get(word).copied().unwrap_or_default();
             assert!(
@@ -170,7 +170,7 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
             let text = shrunk_text(&made.text, &still);
             return Err(format!(
                 "seed {seed}, order {order}: {fault}\n{}",
-                retold(&Effects { text, ..made }, seed, order)
+                describe(&Effects { text, ..made }, seed, order)
             ));
         }
         several |= ran.calls.len() > 1;
@@ -195,7 +195,7 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
     Ok(())
 }
 
-/// The executions that were seen: here each path has one, and is called again for it.
+/// Returns the executions of a run. Here each path has one execution; further calls are attempts.
 fn executed(ran: &Ran) -> bounds::Executed {
     let mut executed = bounds::Executed::default();
     for call in ran.calls.iter().filter(|call| call.tool != "wait") {
@@ -213,8 +213,8 @@ fn still_differs(made: &Effects, seed: u64, order: u64) -> bool {
     verdict::fault(&expected(&program, made, seed, &ran), &ran).is_some()
 }
 
-/// The plan with what was seen and what was expected.
-fn retold(made: &Effects, seed: u64, order: u64) -> String {
+/// Formats a plan, with the actual and the expected calls.
+fn describe(made: &Effects, seed: u64, order: u64) -> String {
     let program = Arc::new(Program::new(checked(&made.text).unwrap()));
     let ran = perform(&program, made, seed, order);
     let expected = expected(&program, made, seed, &ran);
@@ -233,8 +233,8 @@ fn retold(made: &Effects, seed: u64, order: u64) -> String {
         );
     }
     marks.sort();
-    let told: Vec<String> = marks.into_iter().map(|(_, text)| text).collect();
-    let wanted: Vec<String> = expected
+    let actual: Vec<String> = marks.into_iter().map(|(_, text)| text).collect();
+    let planned: Vec<String> = expected
         .calls
         .iter()
         .map(|call| {
@@ -252,14 +252,14 @@ fn retold(made: &Effects, seed: u64, order: u64) -> String {
         "{}\n{fault}\nseen, {}:\n{}\nexpected, {:?}, undone {:?}:\n{}\n",
         made.text.replace(crate::generate::TOOLS, ""),
         ran.outcome.state,
-        told.join("\n"),
+        actual.join("\n"),
         expected.error,
         expected.undone,
-        wanted.join("\n")
+        planned.join("\n")
     )
 }
 
-/// The main plan of a text, or what is wrong with it.
+/// Returns the main plan of a text, or an error.
 fn checked(text: &str) -> Result<Arc<Plan>, String> {
     let source = SourceFile::new("main.plan", text);
     let found = sema::check_without_rules(&source, &Tools::default(), &NoFiles);
@@ -287,7 +287,7 @@ impl Files for NoFiles {
     }
 }
 
-/// A run as it was seen from outside.
+/// A run as observed from outside.
 struct Ran {
     calls: Vec<Seen>,
     world: World,
@@ -302,9 +302,9 @@ fn expected(program: &Program, made: &Effects, seed: u64, ran: &Ran) -> Meaning 
     meaning(
         &program.plan,
         input(seed),
-        Nature {
+        DoubleSettings {
             seed,
-            rough: made.rough,
+            fallible: made.fallible,
         },
         &ran.world,
     )
@@ -317,36 +317,36 @@ fn perform(program: &Arc<Program>, made: &Effects, seed: u64, order: u64) -> Ran
         .build()
         .unwrap();
     runtime.block_on(async {
-        let (book, begun) = (Arc::new(Mutex::new(Book::default())), Instant::now());
+        let (call_log, begun) = (Arc::new(Mutex::new(CallLog::default())), Instant::now());
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(seed));
         let mut catalog = Catalog::new(
             host.clone(),
             PathBuf::from("/"),
             &Arc::new(Permissions::none()),
         );
-        let nature = Nature {
+        let settings = DoubleSettings {
             seed,
-            rough: made.rough,
+            fallible: made.fallible,
         };
         let double = Arc::new(Double {
-            nature,
+            settings,
             delays: seed ^ order.wrapping_mul(0x51ed),
             begun,
-            book: book.clone(),
+            call_log: call_log.clone(),
         });
         for tool in ["make", "send", "put", "drop", "risk", "look", "miss"] {
             catalog.add(Signature::unknown("w".into(), tool.into()), double.clone());
         }
         let mut world = World::default();
         let (mut number, mut waits) = (0, BTreeMap::new());
-        let heard = book.clone();
+        let recorded = call_log.clone();
         let mut observer = |event: &Event| {
             number += 1;
             note(event, number, &mut world);
             note_wait(
                 event,
                 &mut waits,
-                &mut heard.lock().unwrap(),
+                &mut recorded.lock().unwrap(),
                 begun.elapsed().as_millis(),
             );
         };
@@ -372,7 +372,7 @@ fn perform(program: &Arc<Program>, made: &Effects, seed: u64, order: u64) -> Ran
         if let Some(error) = &outcome.error {
             world.origins.insert(String::new(), chain(error));
         }
-        let calls = book.lock().unwrap().calls.clone();
+        let calls = call_log.lock().unwrap().calls.clone();
         world.attempts = calls
             .iter()
             .map(|call| (call.path.clone(), call.attempt))
@@ -385,7 +385,7 @@ fn perform(program: &Arc<Program>, made: &Effects, seed: u64, order: u64) -> Ran
     })
 }
 
-/// What the world decided, as far as an event tells of it.
+/// Records the decisions of the world that an event contains.
 fn note(event: &Event, number: usize, world: &mut World) {
     let (path, error) = match &event.kind {
         EventKind::StepSettled {
@@ -405,8 +405,8 @@ fn note(event: &Event, number: usize, world: &mut World) {
     }
 }
 
-/// A wait of the plan counts as a call, from its beginning to its end.
-fn note_wait(event: &Event, waits: &mut BTreeMap<String, usize>, book: &mut Book, at: u128) {
+/// Records a wait of the plan as a call.
+fn note_wait(event: &Event, waits: &mut BTreeMap<String, usize>, call_log: &mut CallLog, at: u128) {
     let is_wait = |path: &str| {
         path.rsplit('.')
             .next()
@@ -414,18 +414,18 @@ fn note_wait(event: &Event, waits: &mut BTreeMap<String, usize>, book: &mut Book
     };
     match &event.kind {
         EventKind::StepRunning { path, .. } if is_wait(path) => {
-            waits.insert(path.to_string(), book.begin(path, "wait", "", at));
+            waits.insert(path.to_string(), call_log.begin(path, "wait", "", at));
         }
         EventKind::StepSettled { path, .. } => {
             if let Some(call) = waits.remove(&**path) {
-                book.end(call, at);
+                call_log.end(call, at);
             }
         }
         _ => {}
     }
 }
 
-/// The paths of a failure and of what is behind it.
+/// Returns the paths of a failure and of its causes.
 fn chain(error: &StepError) -> Vec<String> {
     let mut paths = vec![error.step.to_string()];
     paths.extend(error.cause.as_deref().map(chain).unwrap_or_default());

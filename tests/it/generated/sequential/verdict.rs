@@ -1,4 +1,4 @@
-//! Whether a run was what its plan means.
+//! Compares a run with the meaning of its plan.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::Ran;
 use super::double::Seen;
 use super::oracle::{Expected, Fault, Meaning};
 
-/// The first difference between what was expected and what was seen.
+/// Returns the first difference between the expected and the actual run.
 pub fn fault(expected: &Meaning, ran: &Ran) -> Option<String> {
     calls(expected, ran).or_else(|| end(expected, ran))
 }
@@ -70,7 +70,7 @@ fn calls(expected: &Meaning, ran: &Ran) -> Option<String> {
         match (of(above).and_then(|call| call.ends), of(below)) {
             (_, None) => {}
             (Some(ended), Some(begun)) if ended.0 < begun.begins.0 => {}
-            // What something else has ended before it began holds nothing back that comes after both.
+            // A call that was skipped because the run ended does not delay a later call that comes after both.
             (None, Some(_)) if above.optional && !below.optional => {}
             (_, Some(_)) => {
                 return Some(format!(
@@ -83,14 +83,14 @@ fn calls(expected: &Meaning, ran: &Ran) -> Option<String> {
     None
 }
 
-/// One call after the other, as they were expected.
+/// Compares sequential calls one by one.
 fn exact(expected: &Meaning, ran: &Ran) -> Option<String> {
     let mut last = 0;
-    for (wanted, seen) in expected.calls.iter().zip(&ran.calls) {
-        if wanted.path != seen.path {
+    for (planned, seen) in expected.calls.iter().zip(&ran.calls) {
+        if planned.path != seen.path {
             return Some(format!(
                 "`{}` was called, and `{}` was to be",
-                seen.path, wanted.path
+                seen.path, planned.path
             ));
         }
         let ends = seen.ends.map_or(usize::MAX, |(mark, _)| mark);
@@ -116,7 +116,7 @@ fn end(expected: &Meaning, ran: &Ran) -> Option<String> {
         ));
     }
     let class = |class: Option<String>| class.unwrap_or_default();
-    let (was, wanted) = (
+    let (was, planned) = (
         class(outcome.error.as_ref().map(|error| error.class.to_string())),
         class(expected.error.as_ref().map(|fault| fault.class.to_string())),
     );
@@ -127,9 +127,9 @@ fn end(expected: &Meaning, ran: &Ran) -> Option<String> {
                 .iter()
                 .any(|class| class.to_string() == was)
     };
-    if was != wanted && !expected.error.as_ref().is_some_and(is_any) {
+    if was != planned && !expected.error.as_ref().is_some_and(is_any) {
         return Some(format!(
-            "the run fails with `{was}` and was to fail with `{wanted}`"
+            "the run fails with `{was}` and was to fail with `{planned}`"
         ));
     }
     if outcome.reply != expected.reply {
@@ -143,7 +143,7 @@ fn end(expected: &Meaning, ran: &Ran) -> Option<String> {
         .iter()
         .map(|task| (task.name.to_string(), task.context.clone()))
         .collect();
-    // Whether something else has ended the run before a `set` is open.
+    // The run may have ended before or after a `set`.
     if tasks != expected.tasks && !(expected.wide && expected.error.is_some()) {
         return Some(format!(
             "the tasks are {tasks:?} and were to be {:?}",
@@ -157,8 +157,8 @@ fn end(expected: &Meaning, ran: &Ran) -> Option<String> {
             undone.push((step.path.to_string(), well));
         }
     }
-    let mut wanted = expected.undone.clone();
+    let mut planned = expected.undone.clone();
     undone.sort();
-    wanted.sort();
-    (undone != wanted).then(|| format!("undone were {undone:?}, and were to be {wanted:?}"))
+    planned.sort();
+    (undone != planned).then(|| format!("undone were {undone:?}, and were to be {planned:?}"))
 }

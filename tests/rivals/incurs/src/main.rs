@@ -1,4 +1,5 @@
-//! A program of `programs/` by incurs code mode, over the desk. Its MCP client is this adapter: the crates bring none.
+//! Runs a program of `programs/` with incurs code mode on the MCP server `desk`. The MCP client is this adapter,
+//! because the crates do not contain one.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -17,8 +18,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 
-/// The desk as a program; one request at a time waits for its answer, as many as there are on the way.
-struct Desk {
+/// The server process; many requests may be pending at the same time.
+struct DeskServer {
     wire: Mutex<Wire>,
     _process: Child,
 }
@@ -29,7 +30,7 @@ struct Wire {
     number: u64,
 }
 
-impl Desk {
+impl DeskServer {
     async fn start() -> Result<Self, String> {
         let words = env::var("RIVALS_DESK").map_err(|error| error.to_string())?;
         let words: Vec<String> = serde_json::from_str(&words).map_err(|error| error.to_string())?;
@@ -98,7 +99,7 @@ impl Wire {
 }
 
 #[async_trait]
-impl McpClient for Desk {
+impl McpClient for DeskServer {
     async fn list_tools(&self) -> Result<Vec<McpTool>, String> {
         let listed = self.request("tools/list", json!({})).await?;
         let tools = listed["tools"].as_array().cloned().unwrap_or_default();
@@ -116,7 +117,7 @@ impl McpClient for Desk {
         Ok(tools.into_iter().map(tool).collect())
     }
 
-    /// Structured content where there is some, else a single text, else the parts as they are.
+    /// Returns structured content if there is some, else a single text, else the parts as they are.
     async fn call_tool(&self, name: &str, arguments: Value) -> Result<Value, String> {
         let result = self
             .request(
@@ -139,7 +140,7 @@ impl McpClient for Desk {
     }
 }
 
-/// Reads are free, and the others are asked for where `asks` says so.
+/// Reads are allowed, and other calls require an approval if `asks` is set.
 struct Policy {
     asks: bool,
 }
@@ -154,7 +155,7 @@ impl ToolPolicyResolver for Policy {
 }
 
 async fn play() -> Result<Value, String> {
-    let desk = Arc::new(Desk::start().await?);
+    let desk = Arc::new(DeskServer::start().await?);
     let asks = env::var_os("RIVALS_GATE").is_some();
     let connector = McpConnector::new("desk", desk).with_policy_resolver(Arc::new(Policy { asks }));
     let place = env::var("RIVALS_STATE").map_err(|error| error.to_string())?;
@@ -178,13 +179,13 @@ async fn play() -> Result<Value, String> {
         asked += 1;
         state = codemode.approve(&state.id, first.seq).await?;
     }
-    let mut found = told(&codemode, &state.id).await?;
+    let mut found = describe(&codemode, &state.id).await?;
     found["asked"] = asked.into();
     found["ms"] = (began.elapsed().as_secs_f64() * 1000.0).into();
     Ok(found)
 }
 
-/// What becomes of an execution whose process was killed.
+/// Resumes an execution whose process was killed.
 async fn resume(codemode: &CodeMode) -> Result<Value, String> {
     let executions = codemode.runtime().executions().await;
     let executions = executions.map_err(|error| error.to_string())?;
@@ -193,13 +194,13 @@ async fn resume(codemode: &CodeMode) -> Result<Value, String> {
     };
     let before = format!("{:?}", last.status).to_lowercase();
     let state = codemode.drive_if_idle(&last.id, Default::default()).await?;
-    let mut found = told(codemode, &state.id).await?;
+    let mut found = describe(codemode, &state.id).await?;
     found["said"] = format!("found {before}; after its recovery: {}", found["said"]).into();
     Ok(found)
 }
 
-/// What its tools for models show of an execution: large values by reference.
-async fn told(codemode: &CodeMode, id: &str) -> Result<Value, String> {
+/// Returns the description of an execution by its tools for models: large values are references.
+async fn describe(codemode: &CodeMode, id: &str) -> Result<Value, String> {
     let state = codemode.execution_snapshot(id).await?;
     Ok(match state.status {
         ExecutionStatus::Completed => {
@@ -207,8 +208,8 @@ async fn told(codemode: &CodeMode, id: &str) -> Result<Value, String> {
             json!({ "outcome": "value", "said": result.to_string() })
         }
         status => {
-            let said = state.error.unwrap_or_else(|| format!("{status:?}"));
-            json!({ "outcome": "error", "said": said })
+            let message = state.error.unwrap_or_else(|| format!("{status:?}"));
+            json!({ "outcome": "error", "said": message })
         }
     })
 }

@@ -1,10 +1,10 @@
-//! Calls in requests, rules and skills.
+//! Tests of calls in requests, rules and skills.
 
 use super::*;
 
 impl Bench {
-    /// What the model was told first: of the project, and the first request.
-    fn told(&self) -> [String; 2] {
+    /// Returns the first system prompt and the first request that the model received.
+    fn prompts(&self) -> [String; 2] {
         let sent = self.sent();
         [0, 1].map(|index| {
             let text = sent[0]["messages"][index]["content"].as_str();
@@ -26,14 +26,14 @@ async fn s4_25_a_call_in_a_request_is_made_before_the_model_is_asked() {
         and @[desk.find{\"customer\": \"Li\"}], @[desk_broken{\"why\": \"}]\"}]? \
         @[desk.find{\"customer\": 7}] @[desk.fin{}] @[desk.find{customer}] @[task_finish{}]";
     let mut session = Session::new("s");
-    let outcome = bench.go_on(&mut session, Some(request)).await;
+    let outcome = bench.resume(&mut session, Some(request)).await;
     assert_eq!((outcome.ended, outcome.rounds), (done("ok"), 1));
     assert_eq!(
         bench.called(),
         [r#"find {"customer":"Li"}"#, r#"broken {"why":"}]"}"#]
     );
-    let [_, told] = bench.told();
-    let (text, blocks) = told.split_once("\n\n").unwrap();
+    let [_, message] = bench.prompts();
+    let (text, blocks) = message.split_once("\n\n").unwrap();
     assert!(
         text.starts_with("Which of @[desk.find{\"customer\": \"Li\"}]\nand @[desk"),
         "{text}"
@@ -44,14 +44,14 @@ async fn s4_25_a_call_in_a_request_is_made_before_the_model_is_asked() {
         "[desk_broken{\"why\": \"}]\"}] failed: Error executing desk.broken: tool.lost: it is lost",
         "[desk.find{\"customer\": 7}] failed: ",
         "[desk.fin{}] failed: There is no tool `desk.fin`.",
-        "[desk.find{customer}] failed: its arguments are no JSON object: ",
-        "[task_finish{}] failed: only the model calls this",
+        "[desk.find{customer}] failed: its arguments are not a JSON object: ",
+        "[task_finish{}] failed: only the model can call this",
     ]) {
-        assert!(block.starts_with(begin), "{begin}: {told}");
+        assert!(block.starts_with(begin), "{begin}: {message}");
     }
-    assert_eq!(blocks.len(), 6, "{told}");
+    assert_eq!(blocks.len(), 6, "{message}");
     bench
-        .go_on(&mut session, Some("@[desk.find{\"customer\": \"@{WHO}\"}]"))
+        .resume(&mut session, Some("@[desk.find{\"customer\": \"@{WHO}\"}]"))
         .await;
     let Some(Message::User { text }) = session.messages.get(2) else {
         panic!("{session:?}")
@@ -64,18 +64,22 @@ async fn s4_25_a_call_in_a_request_is_made_before_the_model_is_asked() {
 
 #[tokio::test]
 async fn s4_25_a_call_in_a_request_that_changes_something_is_asked_for() {
-    for (value, told, calls) in [
+    for (value, expected, calls) in [
         (true, "@[desk.close{\"id\": 7}]:\n```\nclosed 7\n```", 1),
         (
             false,
-            "@[desk.close{\"id\": 7}] failed: Rejected: somebody said no. Nothing was called.",
+            "@[desk.close{\"id\": 7}] failed: Rejected: a person declined. Nothing was called.",
             0,
         ),
     ] {
         let bench = Bench::new("- { text: ok }").await.answered(value, None);
         let outcome = bench.run("@[desk.close{\"id\": 7}]").await;
         assert_eq!(outcome.ended, done("ok"));
-        assert!(bench.told()[1].ends_with(told), "{:?}", bench.told());
+        assert!(
+            bench.prompts()[1].ends_with(expected),
+            "{:?}",
+            bench.prompts()
+        );
         assert_eq!(bench.called().len(), calls);
         assert_eq!(bench.asked.lock().unwrap().len(), 1);
     }
@@ -86,7 +90,7 @@ async fn s4_25_a_request_waits_for_its_calls_and_goes_on_without_making_one_twic
     let bench = Bench::new("- { text: ok }\n- { text: again }").await;
     let mut session = Session::new("s");
     let request = "@[desk.find{\"customer\": \"Li\"}] @[desk.close{\"id\": 7}] @[desk.find{\"customer\": \"Wu\"}]";
-    let outcome = bench.go_on(&mut session, Some(request)).await;
+    let outcome = bench.resume(&mut session, Some(request)).await;
     let Ended::Waits { run, question } = &outcome.ended else {
         panic!("{outcome:?}")
     };
@@ -97,11 +101,11 @@ async fn s4_25_a_request_waits_for_its_calls_and_goes_on_without_making_one_twic
     );
     let kept = serde_json::to_string(&session).unwrap();
     let mut session: Session = serde_json::from_str(&kept).unwrap();
-    // Nobody has answered yet, and the next request has to wait.
-    let again = bench.go_on(&mut session, Some("And?")).await;
+    // There is no answer yet, so the next request has to wait.
+    let again = bench.resume(&mut session, Some("And?")).await;
     assert_eq!(again.ended, outcome.ended);
     bench.approve(run);
-    let outcome = bench.go_on(&mut session, None).await;
+    let outcome = bench.resume(&mut session, None).await;
     assert_eq!(outcome.ended, done("ok"));
     assert_eq!(
         bench.called(),
@@ -111,10 +115,10 @@ async fn s4_25_a_request_waits_for_its_calls_and_goes_on_without_making_one_twic
             r#"find {"customer":"Wu"}"#
         ]
     );
-    let [_, told] = bench.told();
+    let [_, message] = bench.prompts();
     assert!(
-        told.contains("closed 7") && told.matches("[1,2]").count() == 2,
-        "{told}"
+        message.contains("closed 7") && message.matches("[1,2]").count() == 2,
+        "{message}"
     );
     assert_eq!(session.pending, None);
 }
@@ -126,10 +130,14 @@ async fn s4_25_a_request_of_a_process_that_died_before_its_calls_is_gone_on_with
     let agent = Agent::new(bench.setup.clone(), "").unwrap();
     let request = "@[desk.find{\"customer\": \"Li\"}]";
     session.pending = Some(agent.pending(request, &session.macros));
-    let outcome = bench.go_on(&mut session, None).await;
+    let outcome = bench.resume(&mut session, None).await;
     assert_eq!(outcome.ended, done("ok"));
     assert_eq!(bench.called(), [r#"find {"customer":"Li"}"#]);
-    assert!(bench.told()[1].contains("[1,2]"), "{:?}", bench.told());
+    assert!(
+        bench.prompts()[1].contains("[1,2]"),
+        "{:?}",
+        bench.prompts()
+    );
 }
 
 #[tokio::test]
@@ -145,14 +153,14 @@ async fn s4_25_rules_and_skills_call_what_only_reads_and_a_skill_when_it_is_read
         "---\nname: close\ndescription: Closes\n---\nOf @[desk.find{\"customer\": \"Xu\"}].";
     bench.agents_file("skills/close/SKILL.md", skill);
     let outcome = bench.run("Go").await;
-    let [system, _] = bench.told();
+    let [system, _] = bench.prompts();
     for who in ["Li", "Wu"] {
         let block = format!("@[desk.find{{\"customer\": \"{who}\"}}]:\n```\n[1,2]\n```");
         assert!(system.contains(&block), "{system}");
     }
     for refused in ["desk.close{\"id\": 7}", "run{\"plan\": \"reply 1\"}"] {
-        let told = format!("@[{refused}] failed: rules and skills call only tools that read");
-        assert!(system.contains(&told), "{system}");
+        let message = format!("@[{refused}] failed: rules and skills can call only read-only tools");
+        assert!(system.contains(&message), "{system}");
     }
     let (skill, _) = results(&outcome)[0];
     assert_eq!(
@@ -181,6 +189,6 @@ async fn s4_25_what_strangers_wrote_calls_nothing() {
     let request = "@{define A, @[desk.close{\"id\": 7}]}@[notes/x.md] @{A}";
     let outcome = bench.run(request).await;
     assert_eq!(results(&outcome).len(), 1);
-    assert!(bench.told().iter().all(|text| text.contains(stranger)));
+    assert!(bench.prompts().iter().all(|text| text.contains(stranger)));
     assert_eq!(bench.called(), [""; 0]);
 }

@@ -1,29 +1,29 @@
-//! What changes something is asked for, and what was left open is gone on with.
+//! Tests of approvals, and of continuing after an interruption.
 
 use super::*;
 
 #[tokio::test]
 async fn s4_17_what_changes_something_is_asked_for_once_and_a_no_is_told_with_its_reason() {
     let turns = "- { calls: [{ name: desk_close, arguments: { id: 7 } }] }\n- { text: ok }";
-    for (value, note, told, calls) in [
+    for (value, note, expected, calls) in [
         (true, None, "closed 7", 1),
         (
             false,
             None,
-            "Rejected: somebody said no. Nothing was called.",
+            "Rejected: a person declined. Nothing was called.",
             0,
         ),
         (
             false,
             Some("it is mine"),
-            "Rejected: somebody said no: it is mine. Nothing was called.",
+            "Rejected: a person declined: it is mine. Nothing was called.",
             0,
         ),
     ] {
         let bench = Bench::new(turns).await.answered(value, note);
         let outcome = bench.run("Close 7").await;
         assert_eq!(outcome.ended, done("ok"));
-        assert_eq!(results(&outcome), [(told, !value)]);
+        assert_eq!(results(&outcome), [(expected, !value)]);
         assert_eq!(bench.called().len(), calls);
         let asked = bench.asked.lock().unwrap();
         assert_eq!(asked.len(), 1);
@@ -70,7 +70,7 @@ async fn where_nobody_is_there_the_loop_waits_and_goes_on_after_the_answer() {
     )
     .await;
     let mut session = Session::new("s");
-    let outcome = bench.go_on(&mut session, Some("Close")).await;
+    let outcome = bench.resume(&mut session, Some("Close")).await;
     let Ended::Waits { run, question } = &outcome.ended else {
         panic!("{outcome:?}")
     };
@@ -79,11 +79,11 @@ async fn where_nobody_is_there_the_loop_waits_and_goes_on_after_the_answer() {
         "{question}"
     );
     assert_eq!(session.unanswered().len(), 1);
-    // Nobody has answered yet.
-    let again = bench.go_on(&mut session, None).await;
+    // There is no answer yet.
+    let again = bench.resume(&mut session, None).await;
     assert_eq!(again.ended, outcome.ended);
     bench.approve(run);
-    let outcome = bench.go_on(&mut session, None).await;
+    let outcome = bench.resume(&mut session, None).await;
     assert_eq!(outcome.ended, done("ok"));
     assert_eq!(bench.called(), [r#"close {"id":7}"#]);
     let sent = bench.sent();
@@ -115,7 +115,7 @@ async fn s4_23_a_session_goes_on_in_another_process_and_calls_of_a_killed_one_ar
     let kept = sessions.open("one").unwrap();
     assert_eq!(kept, session);
 
-    // As a process leaves it that dies before its calls.
+    // The state that a process leaves if it dies before making its calls.
     let mut killed = kept;
     killed.messages.truncate(2);
     killed.runs.clear();

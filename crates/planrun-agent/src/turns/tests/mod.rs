@@ -1,4 +1,4 @@
-//! Loops against a scripted model over HTTP, with tools that write down what they are called with.
+//! Tests of loops with a scripted model over HTTP and with tools that record their calls.
 
 mod asked;
 mod asking;
@@ -46,16 +46,16 @@ tool desk.close(id: int) -> string effect
 tool desk.enter(key: secret, door: int) -> string effect
 ";
 
-/// A tool that writes down what it is called with.
-struct Desk {
+/// A tool that records its calls.
+struct RecordingTool {
     signature: Arc<planrun_lang::types::Signature>,
     calls: Arc<Mutex<Vec<String>>>,
     meeting: Arc<Barrier>,
 }
 
-impl Transport for Desk {
+impl Transport for RecordingTool {
     fn call(&self, request: Request) -> Conversation {
-        if let Err(error) = request.begins() {
+        if let Err(error) = request.require_no_handle() {
             return Conversation::Now(Err(error));
         }
         let name = request.signature.name.clone();
@@ -88,14 +88,14 @@ impl Transport for Desk {
     }
 }
 
-/// Somebody who says the same to every question, and counts them.
-struct Says {
+/// An approver that gives the same answer to every question, and records the questions.
+struct FixedAsker {
     value: Json,
     note: Option<&'static str>,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-impl Asker for Says {
+impl Asker for FixedAsker {
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
         self.asked
             .lock()
@@ -111,7 +111,7 @@ impl Asker for Says {
     }
 }
 
-/// A project with a desk, and a model that plays a script.
+/// A project with tools, and a model that plays a script.
 struct Bench {
     place: TempDir,
     double: ModelDouble,
@@ -121,7 +121,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Somebody agrees to what a run may do.
+    /// Approves a run.
     fn approve(&self, run: &str) {
         let yes = Given {
             path: "approval".into(),
@@ -162,7 +162,7 @@ impl Bench {
         assert!(found.is_empty(), "{found:?}");
         let meeting = Arc::new(Barrier::new(2));
         let tools = declared.into_iter().map(|signature| Tool {
-            transport: Arc::new(Desk {
+            transport: Arc::new(RecordingTool {
                 signature: signature.clone(),
                 calls: calls.clone(),
                 meeting: meeting.clone(),
@@ -189,9 +189,9 @@ impl Bench {
         }
     }
 
-    /// With somebody who says this to every question.
+    /// Adds an approver that gives this answer to every question.
     fn answered(mut self, value: impl Into<Json>, note: Option<&'static str>) -> Self {
-        self.setup.asker = Some(Arc::new(Says {
+        self.setup.asker = Some(Arc::new(FixedAsker {
             value: value.into(),
             note,
             asked: self.asked.clone(),
@@ -199,20 +199,20 @@ impl Bench {
         self
     }
 
-    async fn go_on(&self, session: &mut Session, request: Option<&str>) -> Outcome {
+    async fn resume(&self, session: &mut Session, request: Option<&str>) -> Outcome {
         let agent = Agent::new(self.setup.clone(), request.unwrap_or_default()).unwrap();
         agent.run(session, request).await.unwrap()
     }
 
     async fn run(&self, request: &str) -> Outcome {
-        self.go_on(&mut Session::new("s"), Some(request)).await
+        self.resume(&mut Session::new("s"), Some(request)).await
     }
 
     fn called(&self) -> Vec<String> {
         self.calls.lock().unwrap().clone()
     }
 
-    /// The bodies of the requests that the model got.
+    /// Returns the bodies of the requests that the model received.
     fn sent(&self) -> Vec<Json> {
         let requests = self.double.requests().into_iter();
         requests.map(|request| request.body).collect()
@@ -230,7 +230,7 @@ fn done(text: &str) -> Ended {
     }
 }
 
-/// The results that stand in messages, and whether they are failures.
+/// Returns the results of calls in the messages, and whether they are errors.
 fn results(outcome: &Outcome) -> Vec<(&str, bool)> {
     let results = outcome.messages.iter().filter_map(|message| match message {
         Message::Tool { text, is_error, .. } => Some((&**text, *is_error)),

@@ -1,4 +1,4 @@
-//! Rounds: what is said and called in them, and how the loop ends.
+//! Tests of rounds: their answers and calls, and the end of the loop.
 
 use super::*;
 
@@ -74,9 +74,9 @@ async fn s4_4_a_round_that_says_nothing_is_told_and_recorded() {
 async fn s4_5_only_what_is_new_is_given_back_and_all_is_sent() {
     let bench = Bench::new("- { text: One }\n- { text: Two }").await;
     let mut session = Session::new("s");
-    bench.go_on(&mut session, Some("first")).await;
+    bench.resume(&mut session, Some("first")).await;
     let before = session.messages.clone();
-    let outcome = bench.go_on(&mut session, Some("second")).await;
+    let outcome = bench.resume(&mut session, Some("second")).await;
     assert_eq!(outcome.messages[0], user("second"));
     assert_eq!(outcome.messages.len(), 2);
     assert!(session.messages.starts_with(&before) && session.messages.len() == 4);
@@ -86,7 +86,7 @@ async fn s4_5_only_what_is_new_is_given_back_and_all_is_sent() {
 #[tokio::test]
 async fn s4_6_a_stop_is_a_normal_end_and_every_call_has_an_answer() {
     let turn = "- { text: Wait, calls: [{ name: desk_close, arguments: { id: 1 } }, { name: desk_find, arguments: { customer: x } }] }";
-    // After the first call, and while the model still speaks.
+    // After the first call, and while the model is still answering.
     for (when_called, results_of) in [(true, 2), (false, 0)] {
         let mut bench = Bench::new(turn).await.answered(true, None);
         let cancel = bench.setup.cancel.clone();
@@ -117,13 +117,13 @@ async fn s4_6_a_model_that_fails_loses_nothing_that_was_said() {
     )
     .await;
     let mut session = Session::new("s");
-    let outcome = bench.go_on(&mut session, Some("Hi")).await;
+    let outcome = bench.resume(&mut session, Some("Hi")).await;
     let Ended::Failed(error) = &outcome.ended else {
         panic!("{outcome:?}")
     };
     assert_eq!(error.kind, ErrorKind::InvalidRequest);
     assert_eq!(outcome.messages.len(), 3);
-    let outcome = bench.go_on(&mut session, None).await;
+    let outcome = bench.resume(&mut session, None).await;
     assert_eq!(outcome.ended, done("Whole"));
 }
 
@@ -141,15 +141,18 @@ async fn s4_8_broken_arguments_and_names_that_mean_nothing_are_answered() {
     .await;
     let outcome = bench.run("Go").await;
     let results = results(&outcome);
-    for (index, told) in [
-        (0, "the arguments are no JSON"),
-        (1, "There is no tool `desk_fnd`. Was `desk_find` meant?"),
+    for (index, expected) in [
+        (0, "the arguments are not valid JSON"),
+        (1, "There is no tool `desk_fnd`. Did you mean `desk_find`?"),
         (2, "[1,2]"),
         (3, "[1,2]"),
         (4, "custmer"),
         (5, "Tool 'task_finish' is only available for Sub-Agents."),
     ] {
-        assert!(results[index].0.contains(told), "{told}: {results:?}");
+        assert!(
+            results[index].0.contains(expected),
+            "{expected}: {results:?}"
+        );
     }
     assert_eq!(bench.called().len(), 2);
 }
@@ -173,7 +176,7 @@ async fn every_call_of_a_conversation_has_an_id_of_its_own() {
 
 #[tokio::test]
 async fn reads_of_a_round_are_made_at_the_same_time() {
-    // Each waits for the other.
+    // Each call waits for the other.
     let bench = Bench::new(
         "- { calls: [{ name: desk_meet, arguments: { who: a } }, { name: desk_meet, arguments: { who: b } }] }\n- { text: ok }",
     )
@@ -194,16 +197,18 @@ async fn s4_25_rules_bring_files_along_and_a_session_nothing_twice() {
     )
     .unwrap();
     let mut session = Session::new("s");
-    bench.go_on(&mut session, Some("See @[notes/a.md:1]")).await;
     bench
-        .go_on(&mut session, Some("Again: @[notes/a.md:1]"))
+        .resume(&mut session, Some("See @[notes/a.md:1]"))
+        .await;
+    bench
+        .resume(&mut session, Some("Again: @[notes/a.md:1]"))
         .await;
     let sent = bench.sent();
     let system = sent[1]["messages"][0]["content"].as_str().unwrap();
     let circle = "Error: Circular reference detected: .agents/rules/a.md -> .agents/rules/b.md -> \
                   .agents/rules/a.md";
-    let told = format!("As in \n\n@[notes/deep/b.txt]:\n```\ntwo\n```{circle}.");
-    assert!(system.contains(&told), "{system}");
+    let expected = format!("As in \n\n@[notes/deep/b.txt]:\n```\ntwo\n```{circle}.");
+    assert!(system.contains(&expected), "{system}");
     let texts = session.messages.iter().filter_map(|message| match message {
         Message::User { text } => Some(&**text),
         _ => None,
@@ -226,9 +231,9 @@ async fn s4_25_only_requests_define_macros_for_later_requests() {
     std::fs::write(rules.join("a.md"), "<!-- @def DIR=none -->In @{DIR}.").unwrap();
     let mut session = Session::new("s");
     let first = "@{define DIR, notes}See @[@{DIR}/own.md]";
-    bench.go_on(&mut session, Some(first)).await;
+    bench.resume(&mut session, Some(first)).await;
     bench
-        .go_on(&mut session, Some("And @[@{DIR}/a.md:1]"))
+        .resume(&mut session, Some("And @[@{DIR}/a.md:1]"))
         .await;
     let system = bench.sent()[2]["messages"][0]["content"].to_string();
     assert!(system.contains("In none."), "{system}");

@@ -1,4 +1,4 @@
-//! Sub-agents: what they may reach, how they end, and what is told of them.
+//! Tests of sub-agents: their permissions, ends and reports.
 
 use super::*;
 
@@ -135,7 +135,7 @@ async fn what_a_run_may_reach_stays_narrow_whoever_resumes_it() {
         assert!(matches!(called, Called::Waits { .. }), "{called:?}");
         bench.approve(run);
         let called = wide.resume(run, &cancel).await.unwrap();
-        let told = format!("{called:?}");
-        assert_eq!(told.contains("denied.policy"), is_denied, "{told}");
+        let text = format!("{called:?}");
+        assert_eq!(text.contains("denied.policy"), is_denied, "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a model has in a loop: tools, plans, files, rules and skills.
+//! Tests of what a model can use in a loop: tools, plans, files, rules and skills.
 
 use super::*;
 
@@ -114,12 +114,12 @@ async fn s4_24_and_s4_26_rules_and_skills_are_told() {
     .unwrap();
     let outcome = bench.run("Go").await;
     let system = bench.sent()[0]["messages"][0]["content"].to_string();
-    for told in [
+    for expected in [
         "Be brief.",
         "pdf: Reads PDFs",
         "Current Allowed URIs: read [\\\"notes\\\"]",
     ] {
-        assert!(system.contains(told), "{told}: {system}");
+        assert!(system.contains(expected), "{expected}: {system}");
     }
     assert_eq!(results(&outcome)[0], ("Open it.", false));
     assert!(results(&outcome)[1].1);
@@ -136,7 +136,7 @@ async fn tools_beyond_the_first_are_told_once_they_were_described() {
     });
     let (declared, _) = declared_tools(&SourceFile::new("tools", many));
     let tools = declared.into_iter().map(|signature| Tool {
-        transport: Arc::new(Desk {
+        transport: Arc::new(RecordingTool {
             signature: signature.clone(),
             calls: Arc::default(),
             meeting: Arc::new(Barrier::new(1)),
@@ -153,7 +153,7 @@ async fn tools_beyond_the_first_are_told_once_they_were_described() {
     let sent = bench.sent();
     let offers =
         |body: &Json, name: &str| body["tools"].to_string().contains(&format!("\"{name}\""));
-    let told: Vec<bool> = sent.iter().map(|body| offers(body, "desk_close")).collect();
-    assert_eq!(told, [false, true, true]);
+    let offered: Vec<bool> = sent.iter().map(|body| offers(body, "desk_close")).collect();
+    assert_eq!(offered, [false, true, true]);
     assert!(sent[0]["tools"].as_array().unwrap().len() <= 48 + 5);
 }

@@ -1,4 +1,5 @@
-//! The fold of a journal: where every step stood when the last event was written, and what came from outside, in order.
+//! The replay state: a fold over the events of a journal that yields the state of every step and the external inputs in
+//! order.
 
 mod steps;
 
@@ -22,118 +23,118 @@ use crate::journal::questions::{Accepted, Questions};
 use crate::journal::read::EventError;
 use crate::journal::words::{Bound, EventName};
 
-/// How often processes of a run may crash at one place before it is paused; a person has to resume it then.
+/// How often processes of a run may crash at the same event before the run is paused; then a person has to resume it.
 pub const MAX_CRASHES: u32 = 3;
 
-/// What a journal tells of a run.
+/// The state of a run after all recorded events.
 #[derive(Debug, Default)]
 pub struct ReplayState {
     pub run: Arc<str>,
     pub plan: Arc<str>,
-    /// The number of the last event.
+    /// Number of the last event.
     pub last: u64,
-    /// When the first and the last event happened, in nanoseconds since 1970.
+    /// Wall-clock times of the first and the last event, in nanoseconds since the Unix epoch.
     pub begun_at: i128,
     pub last_at: i128,
     pub state: Option<RunState>,
     pub reply: Option<Value>,
     pub error: Option<Arc<StepError>>,
-    /// When it wants to go on by itself, in nanoseconds since 1970.
+    /// Wall-clock time at which the run resumes by itself, in nanoseconds since the Unix epoch.
     pub wake: Option<i128>,
-    /// The hash of what the run is bound to, where it was patched.
+    /// Hash of the pinned document after the last patch; `None` if the run was never patched.
     pub patched: Option<Arc<str>>,
-    /// By path, in the order in which they were first told of.
+    /// The steps by path, in the order of their first events.
     pub steps: IndexMap<Arc<str>, RecordedStep, FixedState>,
     /// The status of each task that was ever moved, by path.
     pub tasks: BTreeMap<Arc<str>, Arc<str>>,
-    /// What the dispatcher could not have computed itself, in the order in which it learned of it.
+    /// What the run could not have computed itself, in the order in which it arrived.
     pub external_inputs: VecDeque<ExternalInput>,
-    /// What people were asked.
+    /// The questions that people were asked.
     pub questions: Questions,
-    /// How often a process took the run over from one that had died, without anything new since.
+    /// Number of times a process took over from one that had died, since the last progress.
     crashes: u32,
-    /// How many processes have driven it.
+    /// Number of processes that have driven the run.
     pub processes: u32,
-    /// Times in which it neither went on nor waited for a moment of its own: when each ended, and how long it was.
+    /// Idle periods, in which the run neither worked nor waited for a timer of its own: the end and the length of each.
     idle: Vec<(i128, i128)>,
-    /// The moment that the run itself waits for while no process drives it.
-    rests_until: Option<i128>,
+    /// The time that the run itself waits for while no process drives it.
+    waits_until: Option<i128>,
     pub generations: Generations,
-    /// The moment of the event before the last one.
+    /// Wall-clock time of the event before the last one.
     before_last: i128,
-    /// How often each kind of event was told of each path and has not been lived through again, by their `place`.
-    told: HashMap<u64, u32>,
+    /// How many events of each kind and path have been recorded and not been replayed yet, by their `place`.
+    unreplayed: HashMap<u64, u32>,
 }
 
-/// Where a step stood.
+/// The recorded state of a step.
 #[derive(Debug)]
 pub struct RecordedStep {
     pub state: StepState,
     pub tool: Option<Arc<str>>,
-    /// When it began and ended, in nanoseconds since 1970.
+    /// Wall-clock time at which it began, in nanoseconds since the Unix epoch, and its duration.
     pub begun_at: i128,
     pub duration_ms: u64,
     pub attempts: u32,
     pub recovered: bool,
     pub reason: Option<Arc<str>>,
-    /// The number of the process that it has last settled in, from 1.
+    /// Number of the process in which it last settled, from 1.
     pub process: u32,
     pub error: Option<Arc<StepError>>,
     pub output: Option<Value>,
-    /// Of a call that was dispatched at least once.
+    /// The latest execution of its call; `None` if no attempt was made.
     pub call: Option<Box<RecordedCall>>,
-    /// Executions of it that ended, and after which it was made again, oldest first.
+    /// Earlier executions, which ended before the call was made again, oldest first.
     pub earlier: VecDeque<Box<RecordedCall>>,
-    /// What was taken over from another run.
+    /// The result that was copied from another run.
     pub copied: Option<Value>,
-    /// What people were asked about it, one question an execution.
+    /// Questions that people were asked about it, one per execution.
     pub asked: Vec<RecordedQuestion>,
-    /// The moment that it waits for, in nanoseconds since 1970.
+    /// The wall-clock time that it waits for, in nanoseconds since the Unix epoch.
     pub until: Option<i128>,
 }
 
-/// A question that was asked.
+/// A recorded question.
 #[derive(Clone, Debug)]
 pub struct RecordedQuestion {
     pub question: Arc<Question>,
     pub answer: Option<Answer>,
-    /// Whether the step had ended: it is asked what it gave, since it is taken back.
+    /// Whether the step had already ended: the question asks for its value, which its `undo` needs.
     pub after_end: bool,
-    /// Whether an attempt went out on the answer.
+    /// Whether an attempt was sent on the answer.
     used: bool,
-    /// Whether what asked it is done again since, so that the same question is another one.
-    over: bool,
+    /// Whether the step has been retried since, so that the same question counts as another one.
+    retried: bool,
 }
 
 impl ReplayState {
-    /// Takes the next event.
+    /// Applies the next event.
     ///
     /// # Errors
-    /// When the event does not follow on those before it.
+    /// Returns an error if the event does not follow the last one.
     pub fn take(&mut self, event: Event) -> Result<(), EventError> {
         let Event {
             number, at, kind, ..
         } = event;
         if number != self.last + 1 {
             return Err(EventError::new(format!(
-                "event {number} follows on event {}",
+                "event {number} follows event {}",
                 self.last
             )));
         }
         self.last = number;
-        let idle = self.rest_since_last(at);
+        let idle = self.idle_since_last_event(at);
         self.before_last = self.last_at;
         self.last_at = self.last_at.max(at);
-        self.live(kind, at, idle);
+        self.apply_kind(kind, at, idle);
         Ok(())
     }
 
-    fn live(&mut self, kind: EventKind, at: i128, idle: i128) {
+    fn apply_kind(&mut self, kind: EventKind, at: i128, idle: i128) {
         match kind {
             EventKind::RunStarted { run, plan, .. } => self.started(run, plan, at),
             EventKind::RunResumed => self.resumed(idle, at),
             EventKind::RunPaused { wake, still } => {
-                self.leave_out_people(at);
+                self.exclude_waits_for_people(at);
                 self.paused(wake, still);
             }
             EventKind::RunPatched { after, .. } => (self.patched, self.crashes) = (Some(after), 0),
@@ -141,16 +142,16 @@ impl ReplayState {
             settled @ EventKind::RunSettled { .. } => self.run_settled(settled),
             EventKind::TimerFired { path, timer } => self.timer(path, timer, at),
             EventKind::TaskSet { path, status, .. } => {
-                self.told(EventName::TaskSet, &path);
+                self.note_event(EventName::TaskSet, &path);
                 self.tasks.insert(path, status);
             }
             kind @ (EventKind::TaskMoved { .. }
             | EventKind::SignalReceived { .. }
-            | EventKind::AnswerGiven { .. }) => self.heard(kind, at),
+            | EventKind::AnswerGiven { .. }) => self.apply_external(kind, at),
             kind @ (EventKind::BudgetLow { .. }
             | EventKind::ListenerFired { .. }
             | EventKind::RunGranted { .. }) => {
-                self.told(kind.name(), kind.path());
+                self.note_event(kind.name(), kind.path());
             }
             kind @ (EventKind::StepQueued { .. }
             | EventKind::StepRunning { .. }
@@ -163,12 +164,12 @@ impl ReplayState {
             | EventKind::UsageReported { .. }
             | EventKind::ResultNoted { .. }
             | EventKind::StepRecovering { .. }
-            | EventKind::StepSettled { .. }) => self.step_told(kind, at),
+            | EventKind::StepSettled { .. }) => self.apply_step_event(kind, at),
         }
     }
 
-    /// What somebody outside has said. What was refused has changed nothing, and is not lived through again.
-    fn heard(&mut self, kind: EventKind, at: i128) {
+    /// Applies an input from outside. A refused input has changed nothing, and is not replayed.
+    fn apply_external(&mut self, kind: EventKind, at: i128) {
         let name = kind.name();
         if let EventKind::AnswerGiven {
             path,
@@ -191,22 +192,22 @@ impl ReplayState {
             refused: None,
         } = kind
         {
-            self.told(name, &path);
+            self.note_event(name, &path);
             self.tasks.insert(path.clone(), status.clone());
             let moved = ExternalInputKind::TaskMoved {
                 path,
                 status,
                 context,
             };
-            self.learn(at, moved);
+            self.add_external_input(at, moved);
         } else if let EventKind::SignalReceived {
             signal,
             payload,
             refused: None,
         } = kind
         {
-            self.told(name, &signal);
-            self.learn(at, ExternalInputKind::Signal { signal, payload });
+            self.note_event(name, &signal);
+            self.add_external_input(at, ExternalInputKind::Signal { signal, payload });
         }
     }
 
@@ -222,31 +223,30 @@ impl ReplayState {
         }
     }
 
-    /// Whether an event of this kind and place was written down that has not been lived through again; it is crossed
-    /// off then.
-    pub fn cross_off(&mut self, event: EventName, path: &str) -> bool {
-        if self.told.is_empty() {
+    /// Marks one recorded event of this kind and path as replayed. Returns false if there is none left.
+    pub fn mark_replayed(&mut self, event: EventName, path: &str) -> bool {
+        if self.unreplayed.is_empty() {
             return false;
         }
         let place = place(event, path);
-        let Some(count) = self.told.get_mut(&place) else {
+        let Some(count) = self.unreplayed.get_mut(&place) else {
             return false;
         };
         *count -= 1;
         if *count == 0 {
-            self.told.remove(&place);
+            self.unreplayed.remove(&place);
         }
         true
     }
 
-    /// Whether an event of this kind and place was written down that has not been lived through again.
+    /// Returns true if an event of this kind and path has been recorded and not been replayed yet.
     #[must_use]
-    pub fn tells(&self, event: EventName, path: &str) -> bool {
-        self.told.contains_key(&place(event, path))
+    pub fn has_unreplayed(&self, event: EventName, path: &str) -> bool {
+        self.unreplayed.contains_key(&place(event, path))
     }
 
-    /// The answer to a call whose step begins only after everything else was lived through: a patch has put something
-    /// before it.
+    /// Takes the answer to a call whose step begins only after everything else was replayed, because a patch has put
+    /// something before it.
     pub fn late_answer(&mut self, path: &str) -> Option<Result<Value, Arc<StepError>>> {
         let of_call = |input: &ExternalInput| matches!(&input.kind, ExternalInputKind::Answer { path: own, .. } if **own == *path);
         let index = self.external_inputs.iter().position(of_call)?;
@@ -256,8 +256,8 @@ impl ReplayState {
         }
     }
 
-    /// How long, from a moment to now, the run neither went on nor waited for a moment of its own: waits for people, and
-    /// for somebody to resume it. Both are in nanoseconds since 1970.
+    /// Returns how long the run was idle from `moment` to `now`: it waited for people, or to be resumed. Both are in
+    /// nanoseconds since the Unix epoch.
     #[must_use]
     pub fn idle_since(&self, moment: i128, now: i128) -> Duration {
         let known: i128 = self
@@ -266,27 +266,27 @@ impl ReplayState {
             .filter(|(end, _)| *end > moment)
             .map(|(_, length)| length)
             .sum();
-        Duration::from_nanos(u64::try_from(known + self.rest_since_last(now)).unwrap_or(0))
+        Duration::from_nanos(u64::try_from(known + self.idle_since_last_event(now)).unwrap_or(0))
     }
 
-    /// The idle part of the time since the last event, after which no process drove the run.
-    fn rest_since_last(&self, now: i128) -> i128 {
-        let rested = self
-            .rests_until
+    /// Returns the idle part of the time since the last event, in which no process drove the run.
+    fn idle_since_last_event(&self, now: i128) -> i128 {
+        let waited = self
+            .waits_until
             .map_or(0, |until| (until.min(now) - self.last_at).max(0));
-        (now - self.last_at - rested).max(0)
+        (now - self.last_at - waited).max(0)
     }
 
-    /// How many processes have died since it last got further.
+    /// Returns the number of processes that have died since the last progress.
     #[must_use]
     pub fn crashes(&self) -> u32 {
         self.crashes + u32::from(self.state == Some(RunState::Running))
     }
 
-    /// Holds an answer against what the run asks. `now` is in nanoseconds since 1970.
+    /// Checks an answer against the questions of the run. `now` is in nanoseconds since the Unix epoch.
     ///
     /// # Errors
-    /// When the answer cannot be taken.
+    /// Returns an error if the answer is refused.
     pub fn accept(&self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
         match self.state {
             Some(state) if state.is_ended() => Err(AnswerError::Withdrawn(given.path.clone())),
@@ -294,11 +294,11 @@ impl ReplayState {
         }
     }
 
-    /// Takes an answer out: what it was given for is not what the run asks now.
+    /// Removes an answer that was given to another question than the run asks now.
     pub fn forget_answer(&mut self, path: &str) {
         self.external_inputs
             .retain(|input| !matches!(&input.kind, ExternalInputKind::Given(answer) if *answer.path == *path));
-        self.cross_off(EventName::AnswerGiven, path);
+        self.mark_replayed(EventName::AnswerGiven, path);
     }
 
     fn started(&mut self, run: Arc<str>, plan: Arc<str>, at: i128) {
@@ -306,25 +306,25 @@ impl ReplayState {
         self.begun_at = at;
         self.processes = 1;
         self.state = Some(RunState::Running);
-        self.told(EventName::RunStarted, "");
+        self.note_event(EventName::RunStarted, "");
     }
 
     fn cancelling(&mut self, keep: bool, at: i128) {
-        self.told(EventName::RunCancelling, "");
-        self.learn(at, ExternalInputKind::Cancel { keep });
+        self.note_event(EventName::RunCancelling, "");
+        self.add_external_input(at, ExternalInputKind::Cancel { keep });
     }
 
     fn paused(&mut self, wake: Option<i128>, still: bool) {
         self.crashes = 0;
         self.state = Some(RunState::Paused);
         self.wake = wake;
-        // A moment that the run itself waits for comes nearer without a process, too.
-        self.rests_until = self
+        // A timer of the run itself runs on without a process.
+        self.waits_until = self
             .wake
             .filter(|_| !still && !self.only_people_are_awaited());
     }
 
-    fn handed(&mut self, path: &str, handle: Json) {
+    fn handle_given(&mut self, path: &str, handle: Json) {
         self.crashes = 0;
         let step = self.steps.get_mut(path);
         if let Some(call) = step.and_then(|step| step.call.as_mut()) {
@@ -340,20 +340,20 @@ impl ReplayState {
     }
 
     fn recovering(&mut self, path: &Arc<str>, error: Arc<StepError>, at: i128) {
-        self.told(EventName::StepRecovering, path);
+        self.note_event(EventName::StepRecovering, path);
         self.failed(path, at, error);
     }
 
-    /// A step is done again, and so is what worked for it: what was called so far has ended.
+    /// Records that a step, and what it holds, is executed again: its calls so far have ended.
     fn retried(&mut self, path: Arc<str>, at: i128) {
         let inside = self.steps.iter_mut();
         for (_, step) in inside.filter(|(own, _)| holds(&path, own)) {
             step.earlier.extend(step.call.take());
-            step.asked.iter_mut().for_each(|asked| asked.over = true);
+            step.asked.iter_mut().for_each(|asked| asked.retried = true);
         }
         self.generations.retries.push(path.clone());
-        self.told(EventName::StepRetried, &path);
-        self.learn(at, ExternalInputKind::Retried { path });
+        self.note_event(EventName::StepRetried, &path);
+        self.add_external_input(at, ExternalInputKind::Retried { path });
     }
 
     fn resumed(&mut self, idle: i128, at: i128) {
@@ -362,12 +362,12 @@ impl ReplayState {
         }
         self.processes += 1;
         self.idle.push((at, idle));
-        self.rests_until = None;
+        self.waits_until = None;
         self.state = Some(RunState::Running);
     }
 
     fn timer(&mut self, path: Arc<str>, timer: Bound, at: i128) {
-        self.leave_out_people(at);
+        self.exclude_waits_for_people(at);
         match timer {
             Bound::Within | Bound::Deadline => {
                 let call = self
@@ -381,12 +381,12 @@ impl ReplayState {
             Bound::Expires => self.questions.close(&path, true),
             Bound::Wait => {}
         }
-        self.told(EventName::TimerFired, &path);
-        self.learn(at, ExternalInputKind::Timer { path, timer });
+        self.note_event(EventName::TimerFired, &path);
+        self.add_external_input(at, ExternalInputKind::Timer { path, timer });
     }
 
     fn answered(&mut self, answer: Answer, at: i128) {
-        self.leave_out_people(at);
+        self.exclude_waits_for_people(at);
         if self.replied_to_peer(&answer, at) {
             return;
         }
@@ -395,12 +395,12 @@ impl ReplayState {
         if let Some(asked) = step.and_then(|step| self.steps.get_mut(&step)?.asked.last_mut()) {
             asked.answer = Some(answer.clone());
         }
-        self.told(EventName::AnswerGiven, &answer.path);
-        self.learn(at, ExternalInputKind::Given(answer));
+        self.note_event(EventName::AnswerGiven, &answer.path);
+        self.add_external_input(at, ExternalInputKind::Given(answer));
     }
 
-    /// Where everything has waited for people since the event before, that time is nobody's.
-    fn leave_out_people(&mut self, at: i128) {
+    /// Time in which everything waited for people since the last event counts as idle.
+    fn exclude_waits_for_people(&mut self, at: i128) {
         if self.state == Some(RunState::Running) && self.only_people_are_awaited() {
             self.idle.push((at, at - self.before_last));
         }
@@ -412,7 +412,7 @@ impl ReplayState {
             .open()
             .filter_map(|(path, _)| self.questions.step(path));
         let asked: BTreeSet<&Arc<str>> = questions.collect();
-        let goes_on = |step: &RecordedStep| {
+        let is_active = |step: &RecordedStep| {
             let calls = step.call.as_ref().is_some_and(|call| match call.phase {
                 RecordedPhase::InFlight | RecordedPhase::Waiting { .. } => true,
                 RecordedPhase::Answered | RecordedPhase::Ended => false,
@@ -423,10 +423,10 @@ impl ReplayState {
             && self
                 .steps
                 .iter()
-                .all(|(path, step)| asked.contains(path) || !goes_on(step))
+                .all(|(path, step)| asked.contains(path) || !is_active(step))
     }
 
-    fn learn(&mut self, at: i128, kind: ExternalInputKind) {
+    fn add_external_input(&mut self, at: i128, kind: ExternalInputKind) {
         self.crashes = 0;
         self.external_inputs.push_back(ExternalInput {
             number: self.last,
@@ -435,8 +435,8 @@ impl ReplayState {
         });
     }
 
-    fn told(&mut self, event: EventName, path: &str) {
-        *self.told.entry(place(event, path)).or_default() += 1;
+    fn note_event(&mut self, event: EventName, path: &str) {
+        *self.unreplayed.entry(place(event, path)).or_default() += 1;
     }
 
     fn step(&mut self, path: Arc<str>, at: i128) -> &mut RecordedStep {
@@ -460,34 +460,34 @@ impl ReplayState {
     }
 }
 
-/// A kind of event and a path as one number, wide enough that two of a run do not meet.
+/// Returns a hash of an event kind and a path, wide enough that collisions within a run are negligible.
 fn place(event: EventName, path: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (event, path).hash(&mut hasher);
     hasher.finish()
 }
 
-/// The generations of steps: one that is done again, and what works for it, begins a new one.
+/// The generations of steps: each retry of a step begins a new one, for the step and what it holds.
 #[derive(Debug, Default)]
 pub struct Generations {
-    /// The paths of what was done again, in order.
+    /// Paths of the retried steps, in order.
     retries: Vec<Arc<str>>,
-    /// How many of them were replayed.
+    /// Number of retries that have been replayed.
     replayed: usize,
 }
 
 impl Generations {
-    /// The next retry is replayed.
+    /// Records that the next retry has been replayed.
     pub fn replay_retry(&mut self) {
         self.replayed += 1;
     }
 
-    /// The latest generation of a step.
+    /// Returns the latest generation of a step.
     fn latest(&self, path: &str) -> usize {
         count(&self.retries, path)
     }
 
-    /// Its generation in what was replayed so far.
+    /// Returns the generation of a step in what has been replayed so far.
     #[must_use]
     pub fn current(&self, path: &str) -> usize {
         count(
@@ -501,14 +501,14 @@ fn count(retries: &[Arc<str>], path: &str) -> usize {
     retries.iter().filter(|outer| holds(outer, path)).count()
 }
 
-/// Whether a step is another one, or works for it.
+/// Returns true if `path` is the step `outer` or inside it.
 fn holds(outer: &str, path: &str) -> bool {
     path.strip_prefix(outer)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 impl RecordedStep {
-    /// The next call of the step in what is replayed, of those of this generation.
+    /// Takes the next recorded call of the step in this generation.
     pub fn next_call(&mut self, generation: usize) -> Option<Box<RecordedCall>> {
         while self
             .earlier
@@ -524,7 +524,7 @@ impl RecordedStep {
         }
     }
 
-    /// Whether there is such a call.
+    /// Returns true if [`Self::next_call`] would return a call.
     #[must_use]
     pub fn has_next_call(&self, generation: usize) -> bool {
         let mut earlier = self

@@ -1,4 +1,4 @@
-//! What the events of steps tell of them: calls, their attempts and ends, and questions.
+//! Applies the events of steps to the replay state: calls, their attempts and ends, and questions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
 impl ReplayState {
-    /// An event of a step.
-    pub(super) fn step_told(&mut self, kind: EventKind, at: i128) {
+    /// Applies an event of a step.
+    pub(super) fn apply_step_event(&mut self, kind: EventKind, at: i128) {
         match kind {
             EventKind::StepQueued { path } => self.queued(&path, at),
             EventKind::StepRunning {
@@ -50,11 +50,11 @@ impl ReplayState {
                 self.copied(path, output, cached, at);
             }
             EventKind::StepRetried { path } => self.retried(path, at),
-            EventKind::HandleGiven { path, handle } => self.handed(&path, handle),
+            EventKind::HandleGiven { path, handle } => self.handle_given(&path, handle),
             EventKind::UsageReported { path, used } => self.used(&path, used),
             EventKind::StepRecovering { path, error } => self.recovering(&path, error, at),
             settled @ EventKind::StepSettled { .. } => self.settled(settled, at),
-            // Only an answer tells what was noted, and no answer is lived through again. The others are not of a step.
+            // A note accompanies an answer and is not replayed by itself. The other events do not belong to steps.
             EventKind::ResultNoted { .. }
             | EventKind::RunStarted { .. }
             | EventKind::RunResumed
@@ -90,7 +90,7 @@ impl ReplayState {
         at: i128,
     ) {
         self.crashes = 0;
-        // The attempt has ended, and what its peer asked is withdrawn.
+        // The attempt has ended, so the question of its peer is withdrawn.
         self.questions.close(path, false);
         if what == Waiting::Outcome {
             return self.lost(path, at, error);
@@ -110,29 +110,29 @@ impl ReplayState {
         }
         if polls {
             call.trial = 0;
-            call.unheard = error;
+            call.poll_error = error;
         }
     }
 
-    /// The answer to an attempt was lost. If the attempt is made again, that belongs to the same execution.
+    /// Records that the answer to an attempt was lost. If the attempt is made again, it belongs to the same execution.
     fn lost(&mut self, path: &Arc<str>, at: i128, error: Option<Arc<StepError>>) {
         if let Some(error) = error {
             self.failed(path, at, error);
         }
-        self.told(EventName::StepWaiting, path);
+        self.note_event(EventName::StepWaiting, path);
         let step = self.step(path.clone(), at);
         step.state = StepState::Waiting;
         step.earlier.extend(step.call.take());
     }
 
-    /// A result that was given before has stood for a call. Where that was found in the middle of the run, it comes again
-    /// at its place.
+    /// Records that an earlier result was used for a call. A result from the cache was found in the middle of the run,
+    /// so it is an external input and is replayed at its place.
     fn copied(&mut self, path: Arc<str>, output: Value, cached: bool, at: i128) {
         let generation = self.generations.latest(&path);
         let step = self.step(path.clone(), at);
         if !cached {
             step.copied = Some(output);
-            return self.told(EventName::StepCopied, &path);
+            return self.note_event(EventName::StepCopied, &path);
         }
         step.call = Some(Box::new(RecordedCall::cached(
             at,
@@ -140,11 +140,10 @@ impl ReplayState {
             generation,
         )));
         let outcome = Ok(output);
-        self.learn(at, ExternalInputKind::Answer { path, outcome });
+        self.add_external_input(at, ExternalInputKind::Answer { path, outcome });
     }
 
-    /// What is called asks something. Nothing of that is done again when the journal is replayed: the call goes on with
-    /// what it was told.
+    /// Records a question of a peer. It is not asked again on replay: the call resumes with the recorded answer.
     fn peer_asks(&mut self, path: Arc<str>, question: Arc<Question>, at: i128) {
         self.questions.ask(&path, question.clone());
         let step = self.step(path, at);
@@ -155,7 +154,7 @@ impl ReplayState {
         }
     }
 
-    /// Somebody has replied to what is called; false where the answer is to another question.
+    /// Records the answer to a question of a peer. Returns false if the answer is to another question.
     pub(super) fn replied_to_peer(&mut self, answer: &Answer, at: i128) -> bool {
         let question = self.questions.question(&answer.path);
         if question.is_none_or(|question| question.kind != Waiting::Peer) {
@@ -173,13 +172,14 @@ impl ReplayState {
         true
     }
 
-    /// A question is put to somebody.
+    /// Records a question to a person.
     fn asked(&mut self, path: Arc<str>, question: Arc<Question>, at: i128) {
         let what = question.kind;
         self.questions.ask(&path, question.clone());
-        let same =
-            |one: &RecordedQuestion| one.question.concerns(what, question.execution) && !one.over;
-        // Of a gate that asks again what it let through has changed; a call that was lost again is another question.
+        let same = |one: &RecordedQuestion| {
+            one.question.concerns(what, question.execution) && !one.retried
+        };
+        // If a gate asks again, its arguments have changed; if a call was lost again, that is another question.
         let again = what == Waiting::Answer;
         let void = self
             .steps
@@ -192,7 +192,7 @@ impl ReplayState {
             self.forget_answer(&answer);
         }
         let step = self.step(path, at);
-        let asked_before = step.asked.last().filter(|one| !one.over);
+        let asked_before = step.asked.last().filter(|one| !one.retried);
         let ended = step.state.is_settled() || asked_before.is_some_and(|one| one.after_end);
         let after_end = again && ended;
         step.state = StepState::Waiting;
@@ -202,11 +202,11 @@ impl ReplayState {
             answer: None,
             after_end,
             used: false,
-            over: false,
+            retried: false,
         });
     }
 
-    /// A call waits for a slot. One that had been announced never went out, then.
+    /// Records that a call waits for a slot. If its attempt had been announced, it was never sent.
     fn queued(&mut self, path: &str, at: i128) {
         let call = self.steps.get_mut(path).and_then(|step| step.call.as_mut());
         match call.filter(|call| call.phase == RecordedPhase::InFlight) {
@@ -217,7 +217,7 @@ impl ReplayState {
                 };
                 call.trial = call.trial.saturating_sub(1);
             }
-            None => self.told(EventName::StepQueued, path),
+            None => self.note_event(EventName::StepQueued, path),
         }
     }
 
@@ -230,7 +230,7 @@ impl ReplayState {
     ) {
         let tool = Some(tool).filter(|tool| !tool.is_empty());
         let Some(sent) = sent else {
-            self.told(EventName::StepRunning, &path);
+            self.note_event(EventName::StepRunning, &path);
             let step = self.step(path, at);
             (step.state, step.tool) = (StepState::Running, tool);
             return;
@@ -238,18 +238,18 @@ impl ReplayState {
         let execution = sent.execution;
         let answered = self.steps.get(&path).and_then(|step| step.call.as_ref());
         if answered.is_some_and(|call| call.phase == RecordedPhase::Answered) {
-            // It was made again after it had ended: the answer of then is void.
+            // The call was made again after it had ended, so the earlier answer is void.
             self.external_inputs.retain(
                 |input| !matches!(&input.kind, ExternalInputKind::Answer { path: old, .. } if *old == path),
             );
-            self.cross_off(EventName::StepSettled, &path);
+            self.mark_replayed(EventName::StepSettled, &path);
         }
-        let goes_on = self
+        let has_call = self
             .steps
             .get(&path)
             .is_some_and(|step| step.call.is_some());
-        if execution > 0 && goes_on {
-            // The gate before this execution is behind the run; the first one tells when the step began.
+        if execution > 0 && has_call {
+            // This execution has passed its gate. The first answer stays, because it dates the start of the step.
             self.forget_last_answer(&path, execution);
         }
         let generation = self.generations.latest(&path);
@@ -267,7 +267,7 @@ impl ReplayState {
             arrived: same.and_then(|call| call.arrived.or(lost.map(|lost| lost.sent_at))),
             may_have_happened: lost.is_some()
                 || before.as_ref().is_some_and(|call| call.may_have_happened),
-            unheard: open.and_then(|call| call.unheard.clone()),
+            poll_error: open.and_then(|call| call.poll_error.clone()),
             cached: false,
             asked: same.map(|call| call.asked.clone()).unwrap_or_default(),
             handle: None,
@@ -302,7 +302,7 @@ impl ReplayState {
         );
         if let Some(last) = last {
             self.external_inputs.remove(last);
-            self.cross_off(EventName::AnswerGiven, &answer);
+            self.mark_replayed(EventName::AnswerGiven, &answer);
         }
     }
 
@@ -320,7 +320,7 @@ impl ReplayState {
         else {
             return;
         };
-        self.told(EventName::StepSettled, &path);
+        self.note_event(EventName::StepSettled, &path);
         match &error {
             Some(error) if matches!(state, StepState::Failed | StepState::Unknown) => {
                 self.failed(&path, at, error.clone());
@@ -346,17 +346,17 @@ impl ReplayState {
         if state == StepState::Completed {
             call.phase = RecordedPhase::Answered;
             let outcome = Ok(output.unwrap_or(Value::Null));
-            self.learn(at, ExternalInputKind::Answer { path, outcome });
+            self.add_external_input(at, ExternalInputKind::Answer { path, outcome });
         } else {
             call.phase = RecordedPhase::Ended;
         }
     }
 
-    /// A failure of a step: news where it is the end of an attempt.
+    /// Records the failure of a step, which is an external input if it ends an attempt.
     pub(super) fn failed(&mut self, path: &Arc<str>, at: i128, error: Arc<StepError>) {
         let step = self.step(path.clone(), at);
         step.error = Some(error.clone());
-        // A spent budget ends a call before its next attempt, and so does a key that the other side may have forgotten.
+        // A spent budget ends a call before its next attempt, and so does a key that the peer may have forgotten.
         let spent = matches!(
             error.class,
             ErrorClass::Budget(_) | ErrorClass::UnknownOutcome
@@ -368,7 +368,7 @@ impl ReplayState {
         };
         if let Some(call) = step.call.as_mut().filter(|call| ends(call.phase)) {
             call.phase = RecordedPhase::Answered;
-            self.learn(
+            self.add_external_input(
                 at,
                 ExternalInputKind::Answer {
                     path: path.clone(),
@@ -383,29 +383,30 @@ impl ReplayState {
 mod tests {
     use super::*;
 
-    /// The branch of a race that waited for its turn until another one had won has begun no call. Done again, it has.
+    /// The branch of a race that waited for its turn until another one had won has begun no call. After a retry, it
+    /// has.
     #[test]
     fn a_call_belongs_to_a_generation_of_its_step() {
-        let mut past = ReplayState::default();
+        let mut state = ReplayState::default();
         let cached =
-            |past: &mut ReplayState, path: &str| past.copied(path.into(), Value::Null, true, 0);
-        cached(&mut past, "a.first");
-        past.retried("a".into(), 0);
-        cached(&mut past, "a.b");
-        cached(&mut past, "ab");
-        let has = |past: &ReplayState, path: &str| {
-            let generation = past.generations.current(path);
-            past.steps[path].has_next_call(generation)
+            |state: &mut ReplayState, path: &str| state.copied(path.into(), Value::Null, true, 0);
+        cached(&mut state, "a.first");
+        state.retried("a".into(), 0);
+        cached(&mut state, "a.b");
+        cached(&mut state, "ab");
+        let has = |state: &ReplayState, path: &str| {
+            let generation = state.generations.current(path);
+            state.steps[path].has_next_call(generation)
         };
-        assert!(!has(&past, "a.b") && has(&past, "ab") && has(&past, "a.first"));
-        let step = past.steps.get_mut("a.b").unwrap();
+        assert!(!has(&state, "a.b") && has(&state, "ab") && has(&state, "a.first"));
+        let step = state.steps.get_mut("a.b").unwrap();
         assert!(step.next_call(0).is_none());
-        past.generations.replay_retry();
+        state.generations.replay_retry();
         assert!(
-            has(&past, "a.b") && !has(&past, "a.first"),
+            has(&state, "a.b") && !has(&state, "a.first"),
             "its generation is over"
         );
-        let step = past.steps.get_mut("a.b").unwrap();
+        let step = state.steps.get_mut("a.b").unwrap();
         assert!(step.next_call(1).is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! `confirm`: nothing goes out before somebody has agreed to it, as it is.
+//! `confirm`: a call is sent only after a person has approved it exactly as it is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,43 +20,43 @@ use crate::run::policy::ToolNames;
 use crate::run::program::Program;
 use crate::run::sensitive::in_arguments;
 
-/// What stands before a step.
+/// Why a step needs an approval.
 enum Gate<'s> {
     /// Its own `confirm`.
     Own(&'s Confirm),
-    /// The project wants a yes before every call of this tool.
+    /// The project requires a confirmation before every call of this tool.
     Project(String),
-    /// Why it is not among what was agreed to for the run as a whole.
+    /// The call exceeds the grant of the run, for this reason.
     Exceeds(String),
 }
 
-/// Somebody's yes.
+/// An approval that a person has given.
 pub(in crate::run) struct Approval {
     question: Arc<Question>,
-    /// Whether something has gone out on it.
+    /// Whether an attempt has been sent on it.
     used: bool,
 }
 
-/// What becomes of an attempt at a call that may need an approval.
+/// The result of checking the approval of an attempt.
 pub(in crate::run) enum Verdict {
-    /// It may go out.
+    /// The attempt may be sent.
     Free,
-    /// Its approval is out of date.
+    /// The approval has expired.
     Expired(Arc<StepError>),
-    /// Somebody has to agree first.
+    /// A person has to approve the attempt first.
     AskAgain,
 }
 
-/// What people have agreed to.
+/// The approvals that people have given.
 #[derive(Default)]
 pub(in crate::run) struct Approvals {
     given: BTreeMap<NodeRef, Approval>,
-    /// To all that the run does, before it does anything.
+    /// The grant for the run as a whole.
     pub consent: Consent,
 }
 
 impl Approvals {
-    /// Whether a step must wait for an approval before it begins; asks for it then.
+    /// Returns true if a step must wait for an approval before it begins, and asks for it.
     pub(in crate::run) fn must_be_asked(
         &self,
         ctx: &mut Context,
@@ -74,7 +74,7 @@ impl Approvals {
             // The next process asks.
             return true;
         }
-        match arguments_shown(ctx, at, step) {
+        match displayed_arguments(ctx, at, step) {
             Ok(arguments) => {
                 let path = ctx.tree.path(program, at);
                 if let Some((.., signature)) = ctx.tree.tool_call(program, at)
@@ -90,14 +90,14 @@ impl Approvals {
         true
     }
 
-    /// What an approval was given for.
+    /// Returns the arguments that an approval was given for.
     pub(in crate::run) fn arguments(&self, at: NodeRef) -> Option<Value> {
         self.given
             .get(&at)
             .map(|approval| approval.question.arguments.clone())
     }
 
-    /// Whether the next attempt at a call is of an execution that nobody has approved of.
+    /// Returns true if the next attempt belongs to another execution than the approved one.
     pub(in crate::run) fn is_for_another(
         &self,
         ctx: &Context,
@@ -110,7 +110,7 @@ impl Approvals {
         })
     }
 
-    /// Looks at the approval again when it is used.
+    /// Checks the approval of a call again immediately before an attempt is sent.
     pub(in crate::run) fn check(
         &mut self,
         ctx: &Context,
@@ -118,10 +118,10 @@ impl Approvals {
         step: &Step,
         call: &CallState,
     ) -> Verdict {
-        let program = ctx.tree.program(at.0);
         if self.gate_of_call(ctx, at, step, call).is_none() {
             return Verdict::Free;
         }
+        let program = ctx.tree.program(at.0);
         let path = ctx.tree.path(&program, at);
         let Some(approval) = self.given.get_mut(&at) else {
             return Verdict::AskAgain;
@@ -138,7 +138,7 @@ impl Approvals {
         let expires = asked.expires.filter(|_| !approval.used);
         if expires.is_some_and(|expires| expires <= ctx.outbox.now.wall) {
             let message =
-                "the approval came in time, and was out of date when the call could go out";
+                "the approval was given in time, but expired before the call could be sent";
             let error = StepError::new(ErrorClass::Expired, message, &path);
             return Verdict::Expired(Arc::new(error));
         }
@@ -146,13 +146,14 @@ impl Approvals {
         Verdict::Free
     }
 
-    /// Somebody has agreed.
+    /// Records an approval.
     pub(in crate::run) fn approve(&mut self, at: NodeRef, question: Arc<Question>) {
         let used = false;
         self.given.insert(at, Approval { question, used });
     }
 
-    /// Asks before a call that has begun: before another execution of it, or before one that was not agreed to.
+    /// Asks before an attempt at a call that has begun: before another execution, or before a call that was not
+    /// approved.
     pub(in crate::run) fn ask_for_another(
         &self,
         ctx: &mut Context,
@@ -166,7 +167,7 @@ impl Approvals {
         }
     }
 
-    /// What stands before a call as it would go out.
+    /// Returns why a call, with its final arguments, needs an approval.
     fn gate_of_call<'s>(
         &self,
         ctx: &Context,
@@ -178,20 +179,20 @@ impl Approvals {
         gate(ctx, at, step).or_else(exceeds)
     }
 
-    /// The step of an approval waits for nothing any more.
+    /// Removes the approval of a step that no longer needs it.
     pub(in crate::run) fn withdraw(&mut self, at: NodeRef) {
         self.given.remove(&at);
     }
 }
 
-/// Whether a call with these arguments is not made, so that nobody has to approve of it.
+/// Returns true if a call with these arguments is not made, so that it needs no approval.
 fn needs_no_call(ctx: &Context, path: &str, signature: &Signature, arguments: &Value) -> bool {
     let copies = ctx.setup.copies.as_ref();
     ctx.outbox.recording.has_copied(path)
         || copies.is_some_and(|copies| matches!(copies.of(path, signature, arguments), Some(Ok(_))))
 }
 
-/// Asks for an approval of one execution.
+/// Asks for the approval of one execution.
 fn ask(
     ctx: &mut Context,
     at: NodeRef,
@@ -202,24 +203,26 @@ fn ask(
     let program = ctx.tree.program(at.0);
     let path = ctx.tree.path(&program, at);
     let mut why =
-        (execution > ctx.executions.first(&path)).then(|| "it is to be done once more".into());
-    if let Some(past) = ctx
+        (execution > ctx.executions.first(&path)).then(|| "the step is executed again".into());
+    if let Some(recorded) = ctx
         .outbox
         .recording
         .asked(&path, Waiting::Confirm, execution)
     {
         let now = Question {
             arguments: arguments.clone(),
-            ..(*past.question).clone()
+            ..(*recorded.question).clone()
         };
-        if binding(ctx, &program, &path, step, &now) == past.question.binding {
-            return ctx.then(Inquiry::AskAgain(at, Box::new(past)));
+        if binding(ctx, &program, &path, step, &now) == recorded.question.binding {
+            return ctx.then(Inquiry::AskAgain(at, Box::new(recorded)));
         }
-        // What was asked then is not what would be done now, so what was answered is void.
+        // The recorded question does not match what would be done now, so its answer is void.
         ctx.outbox
             .recording
-            .forget_answer(&past.question.path(&path));
-        why = Some("what was asked before has changed, so an answer to that is void".into());
+            .forget_answer(&recorded.question.path(&path));
+        why = Some(
+            "the call has changed since the previous question, so an answer to that is void".into(),
+        );
     }
     let question = match text_of(ctx, at, step, gate) {
         Ok(question) => question,
@@ -240,7 +243,7 @@ fn ask(
     ctx.then(Inquiry::Ask(at, Box::new(question)));
 }
 
-/// The text of a gate, with its role and its end.
+/// Returns the question of a gate, with its text, role and expiry.
 fn text_of(
     ctx: &Context,
     at: NodeRef,
@@ -266,7 +269,7 @@ fn text_of(
     }
 }
 
-/// What a step calls, by its name; empty where it calls nothing.
+/// Returns the name of the tool or plan that a step calls; empty if it calls nothing.
 fn called(step: &Step) -> Arc<str> {
     match &step.kind {
         StepKind::Call(Call {
@@ -281,7 +284,8 @@ fn called(step: &Step) -> Arc<str> {
     }
 }
 
-/// What stands before a step, whatever it is called with. What verifies a step, or undoes it, passes no gate.
+/// Returns why a step needs an approval, independent of its arguments. Steps of `verify` and `undo` blocks only need
+/// their own `confirm`.
 fn gate<'s>(ctx: &Context, at: NodeRef, step: &'s Step) -> Option<Gate<'s>> {
     if let Some(confirm) = step
         .clauses
@@ -297,16 +301,16 @@ fn gate<'s>(ctx: &Context, at: NodeRef, step: &'s Step) -> Option<Gate<'s>> {
     else {
         return None;
     };
-    let wanted = ctx
+    let is_required = ctx
         .setup
         .defaults
         .confirm
         .iter()
         .any(|tools| tools.covers(signature));
-    (wanted && !ctx.tree[at.0].aside).then(|| Gate::Project(signature.path()))
+    (is_required && !ctx.tree[at.0].auxiliary).then(|| Gate::Project(signature.path()))
 }
 
-/// A question with its text, its role and its end evaluated.
+/// Creates a question and evaluates its text, role and expiry.
 pub(in crate::run) fn question_of(
     ctx: &Context,
     at: NodeRef,
@@ -336,8 +340,12 @@ pub(in crate::run) fn question_of(
     })
 }
 
-/// What somebody is shown of what a step would do.
-fn arguments_shown(ctx: &mut Context, at: NodeRef, step: &Step) -> Result<Value, Arc<StepError>> {
+/// Returns what a person has to see to approve a step: the arguments of a call, or the value that a block begins with.
+fn displayed_arguments(
+    ctx: &mut Context,
+    at: NodeRef,
+    step: &Step,
+) -> Result<Value, Arc<StepError>> {
     let code = match &step.kind {
         StepKind::Call(call) => match &call.target {
             Target::Tool(signature) => return ctx.arguments(at, call, &signature.clone()),
@@ -377,7 +385,7 @@ fn arguments_shown(ctx: &mut Context, at: NodeRef, step: &Step) -> Result<Value,
     Ok(Value::object([(name, value)]))
 }
 
-/// The execution that an approval is for: all polls of a step are one thing to agree to.
+/// Returns the execution that an approval applies to. All polls of a step share one approval.
 fn approved_execution(ctx: &Context, at: NodeRef, step: &Step, leaf: &CallState) -> u32 {
     if step.until().is_some() {
         ctx.executions.first(&ctx.tree.own_path(at))
@@ -386,8 +394,8 @@ fn approved_execution(ctx: &Context, at: NodeRef, step: &Step, leaf: &CallState)
     }
 }
 
-/// What a step is part of: the statement of the run's plan, where its meaning is known, so that a patch elsewhere
-/// leaves approvals alone; else the whole plan.
+/// Returns the definition that contains a step: the statement of the run's plan, if its definition is known, so that a
+/// patch elsewhere does not void approvals; otherwise the whole plan.
 fn definition<'d>(ctx: &'d Context, program: &'d Program, path: &str) -> &'d [u8] {
     let name = path.split(['.', '[']).next().unwrap_or_default();
     ctx.setup
@@ -396,7 +404,7 @@ fn definition<'d>(ctx: &'d Context, program: &'d Program, path: &str) -> &'d [u8
         .map_or(program.plan.digest.as_bytes(), String::as_bytes)
 }
 
-/// Everything that an approval holds for, as one hash.
+/// Returns the hash of everything that an approval applies to.
 fn binding(
     ctx: &Context,
     program: &Program,
@@ -410,7 +418,7 @@ fn binding(
             target: Target::Tool(signature),
             ..
         }) => signature.digest(),
-        // The digest of a plan holds those of the plans that it calls.
+        // The digest of a plan includes those of the plans that it calls.
         _ => String::new(),
     };
     let key = blake3::derive_key("planrun 2026 arguments of an approval", run);

@@ -1,4 +1,4 @@
-//! Attempts at calls: what goes out, what comes back, and what follows from that.
+//! Attempts at calls: sending them, receiving their answers, and retrying.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::run::schedule::Timer;
 use crate::run::sensitive::below;
 
 impl Calls {
-    /// Makes the next attempt; the slot is held.
+    /// Makes the next attempt at a call that holds a slot.
     pub(in crate::run) fn attempt(
         &mut self,
         ctx: &mut Context,
@@ -59,7 +59,7 @@ impl Calls {
         ctx.tree.record_mut(at).attempts += 1;
         let event = announce(ctx, program, at, signature, &state);
         ctx.tree.record_mut(at).note_open(&state);
-        // What changes nothing may be asked at once; anything else only when nobody can forget that it was.
+        // A call without effects may be sent at once; any other only when its event is durable.
         let needed = if state.effect.is_read_only() {
             0
         } else {
@@ -74,7 +74,7 @@ impl Calls {
         self.dispatch(ctx, program, at, step, signature, state);
     }
 
-    /// Sends what was held back and may go now.
+    /// Sends held attempts whose events are durable.
     pub(in crate::run) fn send_held(&mut self, ctx: &mut Context) {
         if ctx.outbox.recording.is_replaying() || ctx.is_suspended() {
             return;
@@ -138,9 +138,9 @@ impl Calls {
         self.open.calls.insert(at, state);
     }
 
-    /// A call can be taken up again with this.
+    /// Records the handle of an attempt.
     pub(in crate::run) fn handle_given(&mut self, ctx: &mut Context, call: CallId, handle: Json) {
-        let Some(state) = self.open.flying(call) else {
+        let Some(state) = self.open.in_flight(call) else {
             return;
         };
         state.handle = Some(handle.clone());
@@ -148,30 +148,30 @@ impl Calls {
         ctx.outbox.emit(EventKind::HandleGiven { path, handle });
     }
 
-    /// A call says what it has cost since it last did.
+    /// Records usage that a call reports during an attempt.
     pub(in crate::run) fn usage_reported(&mut self, ctx: &mut Context, call: CallId, used: Used) {
-        let Some(state) = self.open.flying(call) else {
+        let Some(state) = self.open.in_flight(call) else {
             return;
         };
         state.has_reported_usage = true;
         self.budgets.report_usage(ctx, call.at, used);
     }
 
-    /// An answer from outside; one of an earlier phase comes too late and is dropped.
+    /// Takes an answer from outside. An answer to an attempt that is no longer in flight is dropped.
     pub(in crate::run) fn receive(
         &mut self,
         ctx: &mut Context,
         CallId { at, number }: CallId,
         outcome: CallOutcome,
     ) {
-        if self.open.flying(CallId { at, number }).is_none() {
+        if self.open.in_flight(CallId { at, number }).is_none() {
             return;
         }
         let Some(state) = self.open.take(ctx, at) else {
             return;
         };
         if ctx.is_suspended() && state.effect.repeatable() {
-            // It was stopped, and the next process makes it again.
+            // The attempt was stopped, and the next process makes it again.
             return;
         }
         let program = ctx.tree.program(at.0);
@@ -210,7 +210,7 @@ impl Calls {
                                 note: note.into(),
                             });
                         }
-                        self.answered(ctx, program, at, step, state, value);
+                        self.answered(ctx, program, at, (step, signature), state, value);
                     }
                     Err(fault) => {
                         let path = ctx.tree.path(program, at);
@@ -244,12 +244,12 @@ impl Calls {
         ctx: &mut Context,
         program: &Arc<Program>,
         at: NodeRef,
-        step: &Step,
+        (step, signature): (&Step, &Arc<Signature>),
         state: Box<CallState>,
         value: Value,
     ) {
         ctx.tree.record_mut(at).note_success();
-        remember(ctx, at, &state, &value);
+        remember(ctx, at, (step, signature), &state, &value);
         let Some(until) = step.until() else {
             return ctx.settle(at, End::Completed(value));
         };
@@ -279,8 +279,8 @@ impl Calls {
         let policy = &ctx.tree.scope(at.0).policy;
         let (backoff, on) =
             policy.backoff(ctx.setup.defaults.retry_of(step, signature), state.effect);
-        let wanted = on.iter().any(|pattern| pattern.matches(&error.class));
-        // Whatever the plan says: what may have happened is not simply done again.
+        let is_retried = on.iter().any(|pattern| pattern.matches(&error.class));
+        // Whatever the plan says, a call that may have taken effect is not simply repeated.
         let broken = error.class == ErrorClass::Validation(Validation::Result)
             && error.sent == Sent::Answered;
         let unknown = error.class == ErrorClass::UnknownOutcome || broken;
@@ -292,13 +292,13 @@ impl Calls {
         {
             return self.poll_again(ctx, &program, at, until, state, Some(error));
         }
-        if ending || unknown || !wanted || !error.is_value() {
+        if ending || unknown || !is_retried || !error.is_value() {
             return call_failed(ctx, at, state, error);
         }
         if state.attempt >= backoff.attempts {
             if ctx.pauses_when_exhausted(at, &error) && !ctx.can_park(at.0) {
                 let message = format!(
-                    "{} (the run would pause here, and without a journal it cannot)",
+                    "{} (the run would be paused here, but it has no journal)",
                     error.message
                 );
                 return ctx.step_failed(
@@ -318,7 +318,8 @@ impl Calls {
             state.attempt,
             error.retry_after,
         );
-        // Only where the contract says that nothing has happened is the execution over; anything else keeps its key.
+        // The execution ends only if the contract says that nothing has happened; otherwise the next attempt keeps its
+        // key.
         if error.ends_execution() {
             next_execution(ctx, &program, at, &mut state);
         }
@@ -352,7 +353,7 @@ impl Calls {
         self.open.calls.insert(at, state);
     }
 
-    /// The wait is over.
+    /// Makes the next attempt, after the wait for it.
     pub(in crate::run) fn again(&mut self, ctx: &mut Context, at: NodeRef, number: u64) {
         if self
             .open
@@ -362,7 +363,7 @@ impl Calls {
         {
             return;
         }
-        self.open.slots.has_come(at);
+        self.open.slots.clear_woken(at);
         if self.must_ask_again(ctx, at) {
             return self.ask_again(ctx, at);
         }
@@ -381,7 +382,7 @@ impl Calls {
     }
 }
 
-/// Tells of an attempt before it is made; gives the number of the event.
+/// Emits the event of an attempt before the attempt is made. Returns the number of the event.
 fn announce(
     ctx: &mut Context,
     program: &Program,
@@ -398,7 +399,7 @@ fn announce(
         key: state.key.clone(),
         effect: state.effect,
         arguments: state.arguments.clone(),
-        again: again_of(ctx, at).map(Into::into),
+        again: repeat_reason(ctx, at).map(Into::into),
     };
     let labels = below(ARGUMENTS, &sensitive_arguments(signature, &state.arguments));
     let kind = EventKind::StepRunning {
@@ -410,7 +411,7 @@ fn announce(
     ctx.outbox.emit_labelled(kind, labels)
 }
 
-/// A call has failed, and no further attempt is made.
+/// Handles the failure of a call that is not retried.
 pub(in crate::run) fn call_failed(
     ctx: &mut Context,
     at: NodeRef,
@@ -429,14 +430,14 @@ fn timeout(ctx: &Context, frame: FrameId, step: &Step) -> Duration {
         .map(|timeout| ctx.tree.evaluate(frame, timeout));
     match own {
         Some(Ok(Value::Duration(nanos))) => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
-        // A pure call bounds itself, as `sys.sleep` does; only a lost answer needs a bound from outside.
-        _ if step.effect == Effect::Pure => crate::run::clock::FARTHEST,
+        // A pure call bounds its own duration, as `sys.sleep` does; only an answer that can be lost needs a timeout.
+        _ if step.effect == Effect::Pure => crate::run::clock::MAX_WAIT,
         _ => ctx.tree.scope(frame).policy.timeout,
     }
 }
 
-/// Why a call is made although another run has made it.
-fn again_of(ctx: &Context, (frame, node): NodeRef) -> Option<&'static str> {
+/// Returns why a call is made although another run has already made it.
+fn repeat_reason(ctx: &Context, (frame, node): NodeRef) -> Option<&'static str> {
     ctx.tree
         .record((frame, node))
         .details()?

@@ -1,11 +1,11 @@
-//! Budgets: what a run has used of calls, tokens, money and time, and when that is too much.
+//! Budgets: how many calls, tokens, money, time and memory a run has used, and when a limit is reached.
 
 use std::fmt;
 use std::time::Duration;
 
 use planrun_lang::call::Answer;
 use planrun_lang::sema::Budget;
-use planrun_lang::types::{ErrorClass, Signature, UsagePaths};
+use planrun_lang::types::{Budget as Part, ErrorClass, Signature, UsagePaths};
 use planrun_lang::value::Value;
 
 use crate::journal::{EventKind, StepError, Used};
@@ -13,12 +13,12 @@ use crate::run::context::Context;
 use crate::run::frame::{FrameId, NodeRef};
 use crate::run::scope::Spent;
 
-/// The part of a budget after which it is told that it runs low.
+/// Fraction of a budget at which a warning is emitted.
 const LOW: f64 = 0.8;
 
-/// A part of a budget with what is used of it.
+/// One limit of a budget with its usage.
 struct Share {
-    class: planrun_lang::types::Budget,
+    class: Part,
     word: &'static str,
     used: f64,
     limit: f64,
@@ -30,22 +30,22 @@ impl fmt::Display for Share {
             "time" => f.write_str(&crate::run::duration_text::short_duration(
                 Duration::from_secs_f64(self.limit),
             )),
-            "cost" => write!(f, "{} for what calls cost", self.limit),
-            "memory" => write!(f, "{} bytes for what calls give", self.limit),
+            "cost" => write!(f, "{} for the cost of calls", self.limit),
+            "memory" => write!(f, "{} bytes for the results of calls", self.limit),
             word => write!(f, "{} {word}", self.limit),
         }
     }
 }
 
-/// What is used of budgets.
+/// Usage that is not part of any budget.
 #[derive(Default)]
 pub(in crate::run) struct Budgets {
-    /// Attempts that verified a step, or undid it: no budget counts them.
+    /// Attempts in `verify` and `undo` blocks, which no budget counts.
     pub exempt_calls: u64,
 }
 
 impl Budgets {
-    /// Counts attempts, and what they used; those that verify a step, or undo it, need no budget.
+    /// Counts attempts and their usage, except those in `verify` and `undo` blocks.
     pub(in crate::run) fn spend(
         &mut self,
         ctx: &mut Context,
@@ -53,7 +53,7 @@ impl Budgets {
         calls: u32,
         used: Used,
     ) {
-        if ctx.tree[frame].aside {
+        if ctx.tree[frame].auxiliary {
             self.exempt_calls += u64::from(calls);
             return;
         }
@@ -67,7 +67,7 @@ impl Budgets {
         warn_of_low_budgets(ctx, frame);
     }
 
-    /// What a call has cost, as it told itself or as its answer does.
+    /// Records usage that a call, or its answer, reports.
     pub(in crate::run) fn report_usage(&mut self, ctx: &mut Context, at: NodeRef, used: Used) {
         if used.is_nothing() {
             return;
@@ -81,8 +81,8 @@ impl Budgets {
     }
 }
 
-/// Counts what a call has given.
-pub(in crate::run) fn hold(ctx: &mut Context, frame: FrameId, value: &Value) {
+/// Counts the memory of a call's result.
+pub(in crate::run) fn count_memory(ctx: &mut Context, frame: FrameId, value: &Value) {
     let bytes = value.memory();
     let mut inner = Some(ctx.tree[frame].scope);
     while let Some(scope) = inner {
@@ -114,18 +114,17 @@ fn warn_of_low_budgets(ctx: &mut Context, frame: FrameId) {
     }
 }
 
-/// Ends the run where a budget that an attempt needs is spent; true where that is so.
+/// Ends the run if a budget that an attempt needs is spent. Returns true in that case.
 pub(in crate::run) fn budget_is_spent(ctx: &mut Context, at: NodeRef) -> bool {
-    if ctx.tree[at.0].aside {
+    if ctx.tree[at.0].auxiliary {
         return false;
     }
     let mut inner = Some(ctx.tree[at.0].scope);
     while let Some(scope) = inner {
         let bounded = !ctx.tree.scopes[scope].policy.budget.is_empty();
         let spent = bounded.then(|| {
-            shares(ctx, scope)
-                .into_iter()
-                .find(|share| share.used >= share.limit)
+            let mut shares = shares(ctx, scope);
+            shares.find(|share| share.used >= share.limit)
         });
         if let Some(share) = spent.flatten() {
             let (class, message) = (
@@ -133,7 +132,7 @@ pub(in crate::run) fn budget_is_spent(ctx: &mut Context, at: NodeRef) -> bool {
                 format!("the budget of {share} is spent"),
             );
             ctx.fatal(class.clone(), &message);
-            // It has begun and holds nothing that could be undone.
+            // The step has begun, but nothing was sent that would have to be undone.
             let error = StepError::new(class, message, &ctx.tree.own_path(at));
             ctx.fail_step(at, std::sync::Arc::new(error));
             return true;
@@ -143,8 +142,8 @@ pub(in crate::run) fn budget_is_spent(ctx: &mut Context, at: NodeRef) -> bool {
     false
 }
 
-/// What is used of the budget of a plan instance.
-fn shares(ctx: &Context, scope: usize) -> Vec<Share> {
+/// Returns the limits of a plan instance's budget, with their usage.
+fn shares(ctx: &Context, scope: usize) -> impl Iterator<Item = Share> + use<> {
     let scope = &ctx.tree.scopes[scope];
     let Budget {
         calls,
@@ -163,36 +162,12 @@ fn shares(ctx: &Context, scope: usize) -> Vec<Share> {
         reason = "a count beyond 2^53 is beyond any budget"
     )]
     let count = |used: u64, limit: Option<u64>| Some((used as f64, limit? as f64));
-    let since = Duration::from_micros(ctx.outbox.elapsed().saturating_sub(scope.begun))
-        .saturating_sub(ctx.schedule.waited());
-    let shares = [
-        (
-            planrun_lang::types::Budget::Calls,
-            "calls",
-            count(made, calls),
-        ),
-        (
-            planrun_lang::types::Budget::Tokens,
-            "tokens",
-            count(used.tokens, tokens),
-        ),
-        (
-            planrun_lang::types::Budget::Cost,
-            "cost",
-            cost.map(|limit| (used.cost, limit)),
-        ),
-        (
-            planrun_lang::types::Budget::Time,
-            "time",
-            time.map(|limit| (since.as_secs_f64(), limit.as_secs_f64())),
-        ),
-        (
-            planrun_lang::types::Budget::Memory,
-            "memory",
-            count(held, memory),
-        ),
-    ];
-    let share = |(class, word, share)| {
+    let time = time.map(|limit| {
+        let since = Duration::from_micros(ctx.outbox.elapsed().saturating_sub(scope.begun));
+        let since = since.saturating_sub(ctx.schedule.waited());
+        (since.as_secs_f64(), limit.as_secs_f64())
+    });
+    let share = |class, word, share: Option<(f64, f64)>| {
         let (used, limit) = share?;
         Some(Share {
             class,
@@ -201,16 +176,24 @@ fn shares(ctx: &Context, scope: usize) -> Vec<Share> {
             limit,
         })
     };
-    shares.into_iter().filter_map(share).collect()
+    // Attempts ask for these, so they take no memory of their own.
+    let shares = [
+        share(Part::Calls, "calls", count(made, calls)),
+        share(Part::Tokens, "tokens", count(used.tokens, tokens)),
+        share(Part::Cost, "cost", cost.map(|limit| (used.cost, limit))),
+        share(Part::Time, "time", time),
+        share(Part::Memory, "memory", count(held, memory)),
+    ];
+    shares.into_iter().flatten()
 }
 
-/// What an answer says of its cost where the contract of its tool tells.
+/// Returns the usage in an answer, at the paths that the tool's contract names.
 pub(in crate::run) fn used_by(signature: &Signature, answer: &Answer) -> Used {
     let paths = signature.usage.as_deref();
     paths.map(|paths| used(paths, answer)).unwrap_or_default()
 }
 
-/// What an answer says at these places; nothing where there is no number.
+/// Returns the usage at these paths of an answer; zero where there is no positive number.
 fn used(paths: &UsagePaths, answer: &Answer) -> Used {
     let number = |path: &Option<std::sync::Arc<str>>| -> Option<f64> {
         let path = path.as_deref()?;

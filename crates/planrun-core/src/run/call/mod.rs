@@ -1,4 +1,4 @@
-//! Calls of tools: what has to hold before one starts, and how it starts.
+//! Calls of tools: the checks before an attempt, and starting them.
 
 pub(super) mod approval;
 pub(super) mod attempt;
@@ -33,23 +33,23 @@ use crate::run::frame::NodeRef;
 use crate::run::program::Program;
 use crate::run::reached::Reached;
 
-/// The calls of tools, and what stands before them.
+/// The calls of tools, their approvals and budgets.
 #[derive(Default)]
 pub(in crate::run) struct Calls {
     pub open: OpenCalls,
     pub approvals: Approvals,
     pub budgets: Budgets,
-    /// One went out whose answer may be there already.
+    /// Whether a call was sent whose answer may already have arrived.
     pub called: bool,
 }
 
 impl Calls {
-    /// A call may run: take a slot, or wait for one.
+    /// Starts a call if a slot is free; otherwise queues it.
     pub(in crate::run) fn start(&mut self, ctx: &mut Context, program: &Program, at: NodeRef) {
-        self.open.slots.has_come(at);
+        self.open.slots.clear_woken(at);
         let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
         if ctx.is_suspended() || ctx.setup.replay_only && !recording.knows(&tree.own_path(at)) {
-            // The next process begins with it.
+            // The next process begins with this call.
             return;
         }
         if recording.is_replaying() && recording.has_begun(&tree.own_path(at)) {
@@ -77,7 +77,7 @@ impl Calls {
         }
     }
 
-    /// A call has a slot, and has begun.
+    /// Begins the work of a call that holds a slot.
     pub(in crate::run) fn begin(&mut self, ctx: &mut Context, at: NodeRef) {
         let program = ctx.tree.program(at.0);
         let Some((step, call, signature)) = ctx.tree.tool_call(&program, at) else {
@@ -85,10 +85,10 @@ impl Calls {
         };
         let path = ctx.tree.path(&program, at);
         let open = open_execution(ctx, at, &path);
-        let past = ctx.outbox.recording.begun(&path);
-        let was_cached = past.as_ref().is_some_and(|past| past.cached);
-        if let Some(past) = past.filter(|past| !past.cached) {
-            return self.begin_again(ctx, at, call.effect, path, past);
+        let recorded = ctx.outbox.recording.begun(&path);
+        let was_cached = recorded.as_ref().is_some_and(|recorded| recorded.cached);
+        if let Some(recorded) = recorded.filter(|recorded| !recorded.cached) {
+            return self.begin_recorded(ctx, at, call.effect, path, recorded);
         }
         let known = open.as_ref().map(|open| open.arguments.clone());
         let known = known.or_else(|| self.approvals.arguments(at));
@@ -111,7 +111,7 @@ impl Calls {
         let mut state = Box::new(CallState::new(call.effect, arguments, execution, key));
         state.arrived = arrived;
         if was_cached {
-            return self.recalled_before(ctx, at, state);
+            return self.replay_recall(ctx, at, state);
         }
         match self.unless_cached(ctx, at, step, state) {
             Ok(Some(state)) => self.attempt(ctx, &program, at, step, signature, state),
@@ -123,7 +123,7 @@ impl Calls {
         }
     }
 
-    /// The call, if somebody has agreed to it as it is; else it is asked for again.
+    /// Returns the call if it is approved as it is; otherwise asks again, or fails, and returns `None`.
     pub(in crate::run) fn with_approval(
         &mut self,
         ctx: &mut Context,
@@ -146,7 +146,7 @@ impl Calls {
         None
     }
 
-    /// Whether the next attempt at a call is of an execution that nobody has approved of.
+    /// Returns true if the next attempt belongs to an execution that has not been approved.
     pub(in crate::run) fn must_ask_again(&self, ctx: &Context, at: NodeRef) -> bool {
         let program = ctx.tree.program(at.0);
         let (Some(state), Some(step)) = (self.open.calls.get(&at), ctx.tree.step(&program, at))
@@ -164,7 +164,7 @@ impl Calls {
         }
     }
 
-    /// Somebody has agreed to a step: a call that has begun goes on, any other step begins.
+    /// Continues after an approval: a call that has begun is resumed, any other step begins.
     pub(in crate::run) fn approved(
         &mut self,
         ctx: &mut Context,
@@ -180,7 +180,7 @@ impl Calls {
         ctx.schedule.ready.push(Reverse(at));
     }
 
-    /// It has not happened: the same execution goes out again, with its key and its arguments.
+    /// Sends the same execution again, with its key and arguments, after it was found not to have taken effect.
     pub(in crate::run) fn send_again(&mut self, ctx: &mut Context, at: NodeRef) {
         let Some(state) = self.open.calls.get_mut(&at) else {
             return;
@@ -191,35 +191,35 @@ impl Calls {
         self.again(ctx, at, number);
     }
 
-    /// As an earlier process did.
-    pub(in crate::run) fn send_past_again(
+    /// Replays [`Self::send_again`] of an earlier process.
+    pub(in crate::run) fn resend_recorded(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
         path: Arc<str>,
-        past: RecordedCall,
+        recorded: RecordedCall,
     ) {
         let Some(state) = self.open.calls.remove(&at) else {
             return;
         };
         self.open.slots.hold(ctx, at.0);
-        self.begin_again(ctx, at, state.effect, path, past);
+        self.begin_recorded(ctx, at, state.effect, path, recorded);
         if let Some(again) = self.open.calls.get_mut(&at) {
             again.sends = state.sends + 1;
         }
     }
 
-    /// The step of a call has settled.
+    /// Removes a call whose step has settled.
     pub(in crate::run) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
         self.open.settled(ctx, at);
         self.approvals.withdraw(at);
     }
 }
 
-/// The execution that a call goes on with.
+/// Returns the open execution that a call continues.
 fn open_execution(ctx: &mut Context, at: NodeRef, path: &str) -> Option<Execution> {
     let open = ctx.executions.open(path)?.clone();
-    // A patch may have changed what nobody outside has seen.
+    // A patch may have changed a call that was never sent.
     if open.arrived.is_none() && ctx.outbox.recording.is_patched() {
         return None;
     }
@@ -227,7 +227,7 @@ fn open_execution(ctx: &mut Context, at: NodeRef, path: &str) -> Option<Executio
     Some(open)
 }
 
-/// Nobody knows whether a call happened. `orphaned`: the process that had sent it is gone.
+/// Requests handling of a call whose outcome is unknown. `orphaned`: the process that had sent it is gone.
 pub(in crate::run) fn outcome_unknown(
     ctx: &mut Context,
     at: NodeRef,
@@ -243,7 +243,7 @@ pub(in crate::run) fn outcome_unknown(
     });
 }
 
-/// The same call as its next execution.
+/// Turns the call into its next execution.
 pub(in crate::run) fn next_execution(
     ctx: &Context,
     program: &Program,
@@ -253,11 +253,11 @@ pub(in crate::run) fn next_execution(
     let execution = state.execution + 1;
     let path = ctx.tree.path(program, at);
     let key = idempotency_key(&ctx.setup.run_id, state.effect, &path, execution);
-    state.begins(execution, key);
+    state.begin_execution(execution, key);
 }
 
-/// Why a call may not be sent once more: its key has reached the other side so long ago that it may have been
-/// forgotten there, so that a repetition would pass for another call.
+/// Returns why a call may not be sent again: its key reached the peer so long ago that the peer may have forgotten it,
+/// and would treat the repetition as another call.
 pub(in crate::run) fn key_is_forgotten(
     ctx: &Context,
     at: NodeRef,
@@ -271,7 +271,7 @@ pub(in crate::run) fn key_is_forgotten(
     }
     let age = Duration::from_nanos(u64::try_from(age).unwrap_or(u64::MAX));
     let message = format!(
-        "whether this happened is not known: it was sent {} ago, and `{}` recognizes a repetition for {} only",
+        "it is unknown whether this happened: it was sent {} ago, but `{}` recognizes a repetition only for {}",
         short_duration(age),
         signature.path(),
         short_duration(ttl),

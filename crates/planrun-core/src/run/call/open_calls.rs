@@ -1,7 +1,8 @@
-//! The calls that have begun and not settled, with their slots.
+//! Open calls, which have begun and not settled, and their slots.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
+use foldhash::fast::FixedState;
 use planrun_lang::protocol::StepState;
 
 use super::slots::Slots;
@@ -12,104 +13,111 @@ use crate::run::command::{CallId, Command};
 use crate::run::context::Context;
 use crate::run::frame::NodeRef;
 
-/// The calls that have begun and not settled.
+/// The open calls: those that have begun and not settled.
 #[derive(Default)]
 pub(in crate::run) struct OpenCalls {
-    pub calls: BTreeMap<NodeRef, Box<CallState>>,
-    /// Those that are ready to go out and wait until that is on disk, in the order in which they became ready.
+    pub calls: HashMap<NodeRef, Box<CallState>, FixedState>,
+    /// Calls that are ready and wait until their event is durable, in the order in which they became ready.
     pub held: VecDeque<NodeRef>,
     pub slots: Slots,
-    /// Those that an earlier process lost, and this one takes up next.
+    /// Calls whose answers an earlier process lost, which are taken up one after the other.
     lost: VecDeque<NodeRef>,
 }
 
 impl OpenCalls {
-    /// The step of a call has settled.
+    /// Removes a call whose step has settled.
     pub(in crate::run) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
         self.calls.remove(&at);
-        self.slots.leave(ctx, at);
+        self.slots.remove(ctx, at);
     }
 
-    /// A call that waits for somebody's reply to its peer holds no slot.
+    /// Releases the slot of a call while its peer waits for a reply.
     pub(in crate::run) fn wait_for_reply(&mut self, ctx: &mut Context, at: NodeRef) {
         let Some(state) = self.calls.get_mut(&at) else {
             return;
         };
-        state.talks = true;
-        if !std::mem::replace(&mut state.asks, true) {
+        state.has_peer_questions = true;
+        if !std::mem::replace(&mut state.awaits_reply, true) {
             self.slots.give(ctx, at.0);
         }
     }
 
-    /// Its peer has got the reply: the call holds a slot again.
-    pub(in crate::run) fn go_on_after_reply(&mut self, ctx: &mut Context, at: NodeRef) {
-        let asks = self.calls.get_mut(&at).map(|state| &mut state.asks);
-        if asks.is_some_and(std::mem::take) {
+    /// Takes a slot again after the peer of a call has got its reply.
+    pub(in crate::run) fn resume_after_reply(&mut self, ctx: &mut Context, at: NodeRef) {
+        let awaits_reply = self.calls.get_mut(&at).map(|state| &mut state.awaits_reply);
+        if awaits_reply.is_some_and(std::mem::take) {
             self.slots.hold(ctx, at.0);
         }
     }
 
-    /// Takes the call of an attempt that has ended. Whatever its peer asked is withdrawn, and its slot is held as that of
-    /// any other.
+    /// Takes the call of an attempt that has ended, and withdraws the question of its peer. The call holds a slot
+    /// again, which the caller releases as for any other call.
     pub(in crate::run) fn take(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
     ) -> Option<Box<CallState>> {
         let mut state = self.calls.remove(&at)?;
-        if state.talks {
+        if state.has_peer_questions {
             ctx.then(Inquiry::PeerWithdrawn(at));
         }
-        if std::mem::take(&mut state.asks) {
+        if std::mem::take(&mut state.awaits_reply) {
             self.slots.hold(ctx, at.0);
         }
         Some(state)
     }
 
-    /// Takes up the next call that an earlier process had sent and never got an answer to. All that follows from one
-    /// comes before the next, as it does when the journal is replayed.
+    /// Returns the next call that an earlier process had sent without getting an answer. Everything that follows from
+    /// one is done before the next is returned, in the same order as on replay.
     pub(in crate::run) fn next_lost(&mut self) -> Option<NodeRef> {
         let is_lost = |state: &CallState| matches!(state.phase, Phase::Lost | Phase::CutOff);
         if self.lost.is_empty() {
-            let lost = self.calls.iter().filter(|(_, state)| is_lost(state));
-            self.lost = lost.map(|(at, _)| *at).collect();
+            self.lost = self.in_source_order(is_lost).into();
         }
         self.lost.pop_front()
     }
 
-    /// Whether no call is ready to go out, or waits for a slot.
+    /// Returns the steps of the open calls that fulfil a condition, in source order.
+    fn in_source_order(&self, condition: impl Fn(&CallState) -> bool) -> Vec<NodeRef> {
+        let calls = self.calls.iter().filter(|(_, state)| condition(state));
+        let mut steps: Vec<NodeRef> = calls.map(|(at, _)| *at).collect();
+        steps.sort_unstable();
+        steps
+    }
+
+    /// Returns true if no call is ready to be sent or waits for a slot.
     pub(in crate::run) fn is_quiet(&self) -> bool {
         self.slots.is_quiet() && self.held.is_empty()
     }
 
-    /// A call that has begun and not settled.
+    /// Returns the open call of a step.
     pub(in crate::run) fn get(&self, at: NodeRef) -> Option<&CallState> {
         self.calls.get(&at).map(|state| &**state)
     }
 
-    /// All calls that have begun and not settled, with their steps.
+    /// Returns all open calls with their steps, in no particular order.
     pub(in crate::run) fn iter(&self) -> impl Iterator<Item = (NodeRef, &CallState)> {
         self.calls.iter().map(|(at, state)| (*at, &**state))
     }
 
-    /// Whether no call has begun and not settled.
+    /// Returns true if there is no open call.
     pub(in crate::run) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
     /// Stops a call without settling its step.
     pub(in crate::run) fn stop(&mut self, ctx: &mut Context, at: NodeRef) {
-        self.slots.leave(ctx, at);
+        self.slots.remove(ctx, at);
         self.stop_attempt(ctx, at);
     }
 
-    /// Stops an attempt, and takes its call out of those that have begun.
+    /// Stops an attempt, removes its call from the open calls and returns it.
     pub(in crate::run) fn stop_attempt(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
     ) -> Option<Box<CallState>> {
-        let state = self.leave(ctx, at)?;
+        let state = self.remove(ctx, at)?;
         if state.phase == Phase::InFlight {
             ctx.outbox.push(Command::StopCall(CallId {
                 at,
@@ -119,14 +127,14 @@ impl OpenCalls {
         Some(state)
     }
 
-    /// Takes a call out of those that have begun, and gives its slot back.
-    pub(in crate::run) fn leave(
+    /// Removes a call from the open calls, releases its slot and returns it.
+    pub(in crate::run) fn remove(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
     ) -> Option<Box<CallState>> {
         let state = self.calls.remove(&at)?;
-        if state.talks {
+        if state.has_peer_questions {
             ctx.then(Inquiry::PeerWithdrawn(at));
         }
         if state.has_slot() {
@@ -135,7 +143,7 @@ impl OpenCalls {
         Some(state)
     }
 
-    /// Keeps a call without a slot, until it is known how it goes on.
+    /// Keeps a call without a slot until it is known how it continues.
     pub(in crate::run) fn put_aside(
         &mut self,
         ctx: &mut Context,
@@ -147,21 +155,21 @@ impl OpenCalls {
         self.calls.insert(at, state);
     }
 
-    /// Ends a call that nobody waits for any more.
+    /// Ends a call whose result is no longer needed.
     pub(in crate::run) fn cut_off(&mut self, ctx: &mut Context, at: NodeRef) {
         let Some(state) = self.calls.get(&at) else {
             return;
         };
-        let (is_held, may_land) = (state.is_held(), state.may_land());
+        let (is_held, may_take_effect) = (state.is_held(), state.may_take_effect());
         if is_held {
             retract(ctx, at);
         }
-        ctx.tree.record_mut(at).in_doubt |= may_land;
+        ctx.tree.record_mut(at).in_doubt |= may_take_effect;
         self.stop(ctx, at);
     }
 
-    /// The call that an attempt in flight belongs to; none where it has ended.
-    pub(in crate::run) fn flying(
+    /// Returns the call of an attempt in flight; `None` if the attempt has ended.
+    pub(in crate::run) fn in_flight(
         &mut self,
         CallId { at, number }: CallId,
     ) -> Option<&mut CallState> {
@@ -169,22 +177,24 @@ impl OpenCalls {
         (state.number == number && state.phase == Phase::InFlight).then_some(state)
     }
 
-    /// This process lets go of the run: what has not gone out does not, and what the next process makes again is stopped.
+    /// Suspends the calls with the run: held attempts are not sent, and attempts that the next process makes again are
+    /// stopped.
     pub(in crate::run) fn suspend(&mut self, ctx: &mut Context) {
         while let Some(at) = self.held.pop_front() {
             if self.get(at).is_some_and(CallState::is_held) {
                 retract(ctx, at);
             }
         }
-        let stopped = self.calls.iter();
-        for (at, state) in stopped.filter(|(_, state)| state.stops_with_its_process()) {
-            let (at, number) = (*at, state.number);
-            ctx.outbox.push(Command::StopCall(CallId { at, number }));
+        for at in self.in_source_order(CallState::stops_on_suspend) {
+            if let Some(CallState { number, .. }) = self.get(at) {
+                let number = *number;
+                ctx.outbox.push(Command::StopCall(CallId { at, number }));
+            }
         }
     }
 }
 
-/// An attempt that was told of has not gone out.
+/// Records that an announced attempt was not sent.
 pub(in crate::run) fn retract(ctx: &mut Context, at: NodeRef) {
     let path = ctx.tree.own_path(at);
     ctx.outbox

@@ -1,4 +1,4 @@
-//! Polls: a call is made again and again until what it gives is what the step waits for.
+//! Polls: a call is repeated until its result satisfies the step's `until`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::run::frame::NodeRef;
 use crate::run::program::Program;
 
 impl Calls {
-    /// What a poll waits for is not there, or nobody could tell: it goes on until the time of the step is over. Each poll
-    /// is an execution of its own.
+    /// Polls again, after a result that does not satisfy `until`, or after a poll without an answer. Polling ends with
+    /// the timeout of the step. Each poll is an execution of its own.
     pub(in crate::run) fn poll_again(
         &mut self,
         ctx: &mut Context,
@@ -25,19 +25,19 @@ impl Calls {
         at: NodeRef,
         until: &Until,
         mut state: Box<CallState>,
-        unheard: Option<Arc<StepError>>,
+        poll_error: Option<Arc<StepError>>,
     ) {
         let wait = match ctx.tree.evaluate(at.0, &until.every) {
             Ok(Value::Duration(nanos)) => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
             Ok(_) => Duration::ZERO,
             Err(error) => return ctx.expression_failed(at, &error),
         };
-        let asked = unheard
+        let asked = poll_error
             .as_ref()
             .and_then(|error| error.retry_after)
             .unwrap_or_default();
         next_execution(ctx, program, at, &mut state);
-        state.polls(unheard.clone());
+        state.begin_poll(poll_error.clone());
         let least = Duration::from_millis(1);
         self.wait(
             ctx,
@@ -45,19 +45,19 @@ impl Calls {
             state,
             Waiting::Poll,
             wait.max(asked).max(least),
-            unheard,
+            poll_error,
         );
     }
 
-    /// Why the time of a poll is over without the latest one having told anything.
-    pub(in crate::run) fn unheard(&self, ctx: &Context, at: NodeRef) -> Option<Arc<StepError>> {
+    /// Returns the error of the latest poll if it got no answer, to explain why the step timed out.
+    pub(in crate::run) fn poll_error(&self, ctx: &Context, at: NodeRef) -> Option<Arc<StepError>> {
         let state = self.open.calls.get(&at)?;
         let path = ctx.tree.own_path(at);
         let first = state.in_flight() && state.execution == ctx.executions.first(&path);
         let silent = || {
             let error = StepError::new(
                 ErrorClass::Transient(Transient::Timeout),
-                "no answer has come",
+                "no answer was received",
                 &path,
             );
             Arc::new(StepError {
@@ -66,6 +66,6 @@ impl Calls {
                 ..error
             })
         };
-        state.unheard.clone().or_else(|| first.then(silent))
+        state.poll_error.clone().or_else(|| first.then(silent))
     }
 }

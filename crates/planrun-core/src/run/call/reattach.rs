@@ -1,4 +1,4 @@
-//! Calls that an earlier process of the run has begun: they go on where they were.
+//! Calls that an earlier process of the run has begun: they resume from their recorded state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,17 +21,17 @@ use crate::run::schedule::Timer;
 use crate::run::sensitive::in_arguments;
 
 impl Calls {
-    /// A call that an earlier process of the run has begun: with its arguments and its key, where it was.
-    pub(in crate::run) fn begin_again(
+    /// Begins a recorded call with its arguments and its key, in its recorded phase.
+    pub(in crate::run) fn begin_recorded(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
         effect: Effect,
         path: Arc<str>,
-        past: RecordedCall,
+        recorded: RecordedCall,
     ) {
-        self.note_past(ctx, at, effect, &past);
-        let phase = match past.phase {
+        self.note_recorded(ctx, at, effect, &recorded);
+        let phase = match recorded.phase {
             RecordedPhase::InFlight => Phase::Lost,
             RecordedPhase::Ended => Phase::CutOff,
             RecordedPhase::Waiting { .. } => Phase::Waiting,
@@ -40,35 +40,35 @@ impl Calls {
         let labels = ctx
             .tree
             .step(&ctx.tree.program(at.0), at)
-            .map(|step| in_arguments(step, &past.arguments))
+            .map(|step| in_arguments(step, &recorded.arguments))
             .unwrap_or_default();
-        ctx.outbox.note_secrets(&past.arguments, &labels);
+        ctx.outbox.note_secrets(&recorded.arguments, &labels);
         let number = ctx.schedule.number();
-        let key = if past.key.is_empty() {
-            idempotency_key(&ctx.setup.run_id, effect, &path, past.execution)
+        let key = if recorded.key.is_empty() {
+            idempotency_key(&ctx.setup.run_id, effect, &path, recorded.execution)
         } else {
-            past.key
+            recorded.key
         };
         let state = Box::new(CallState {
             number,
             phase,
-            arrived: past.arrived,
-            sent_at: past.sent_at,
-            handle: past.handle,
-            unheard: past.unheard,
-            attempt: past.trial,
-            talks: !past.asked.is_empty(),
-            ..CallState::new(effect, past.arguments, past.execution, key)
+            arrived: recorded.arrived,
+            sent_at: recorded.sent_at,
+            handle: recorded.handle,
+            poll_error: recorded.poll_error,
+            attempt: recorded.trial,
+            has_peer_questions: !recorded.asked.is_empty(),
+            ..CallState::new(effect, recorded.arguments, recorded.execution, key)
         });
         ctx.tree.set_state(at, StepState::Running);
         ctx.tree.record_mut(at).note_open(&state);
         self.open.calls.insert(at, state);
-        if !past.asked.is_empty() {
-            ctx.then(Inquiry::PeerAskedBefore(at, past.asked));
+        if !recorded.asked.is_empty() {
+            ctx.then(Inquiry::ReplayPeerQuestions(at, recorded.asked));
         }
-        match past.phase {
+        match recorded.phase {
             RecordedPhase::Answered => match ctx.outbox.recording.late_answer(&path) {
-                Some(outcome) => self.answered_before(ctx, at, outcome),
+                Some(outcome) => self.replay_answer(ctx, at, outcome),
                 None => ctx.outbox.recording.expect(path, at),
             },
             RecordedPhase::InFlight | RecordedPhase::Ended => {}
@@ -76,14 +76,14 @@ impl Calls {
                 let has_asked =
                     ctx.outbox
                         .recording
-                        .has_asked(&path, Waiting::Confirm, past.execution);
-                self.wait_as_before(ctx, at, has_asked, (since, wait));
+                        .has_asked(&path, Waiting::Confirm, recorded.execution);
+                self.resume_wait(ctx, at, has_asked, (since, wait));
             }
         }
     }
 
-    /// A call waits for its next attempt, or for somebody's yes to it, as it did in an earlier process.
-    fn wait_as_before(
+    /// Resumes the wait of a recorded call for its next attempt or for an approval.
+    fn resume_wait(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
@@ -104,29 +104,35 @@ impl Calls {
         ctx.schedule.set(ctx.outbox.now.after(left), number, again);
     }
 
-    /// What is known of the attempts that an earlier process made at a call.
-    fn note_past(&mut self, ctx: &mut Context, at: NodeRef, effect: Effect, past: &RecordedCall) {
+    /// Restores the record of a step from the attempts that an earlier process made.
+    fn note_recorded(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        effect: Effect,
+        recorded: &RecordedCall,
+    ) {
         let record = ctx.tree.record_mut(at);
-        let made = past.attempts.saturating_sub(record.attempts);
-        record.attempts = past.attempts;
-        record.in_doubt |= past.may_have_happened && !effect.is_read_only();
-        if past.again.is_some() {
+        let made = recorded.attempts.saturating_sub(record.attempts);
+        record.attempts = recorded.attempts;
+        record.in_doubt |= recorded.may_have_happened && !effect.is_read_only();
+        if recorded.again.is_some() {
             record.details_mut().again = RepeatReason::ALL
                 .into_iter()
-                .find(|again| past.again.as_deref() == Some(again.name()));
+                .find(|again| recorded.again.as_deref() == Some(again.name()));
         }
-        if !matches!(&past.arguments, Value::Map(map) if map.is_empty()) {
-            record.details_mut().arguments = Some(past.arguments.clone());
+        if !matches!(&recorded.arguments, Value::Map(map) if map.is_empty()) {
+            record.details_mut().arguments = Some(recorded.arguments.clone());
         }
-        self.budgets.spend(ctx, at.0, made, past.used);
+        self.budgets.spend(ctx, at.0, made, recorded.used);
         let program = ctx.tree.program(at.0);
         if let Some((.., tool)) = ctx.tree.tool_call(&program, at) {
             self.approvals.consent.spend(ctx, at, tool);
         }
     }
 
-    /// Takes up the next call that an earlier process had sent and never got an answer to; false where none is left. One
-    /// with a handle goes on at its peer, what may be done twice is sent again, and of the rest nobody knows.
+    /// Takes up the next call that an earlier process had sent without getting an answer; false if none is left. A call
+    /// with a handle is reattached, a repeatable one is sent again, and the outcome of any other is unknown.
     pub(in crate::run) fn take_up_next_lost(&mut self, ctx: &mut Context) -> bool {
         let Some(at) = self.open.next_lost() else {
             return false;
@@ -154,7 +160,7 @@ impl Calls {
         let ending = ctx.tree[at.0].ending.is_some();
         let forgotten = key_is_forgotten(ctx, at, signature, &state);
         if state.effect.repeatable() && !ending && forgotten.is_none() {
-            // The attempt that was lost is the one that is made again.
+            // The lost attempt is repeated, so it does not count.
             state.attempt = state.attempt.saturating_sub(1);
             return self.attempt(ctx, &program, at, step, signature, state);
         }
@@ -167,13 +173,13 @@ impl Calls {
         }
     }
 
-    pub(in crate::run) fn answered_before(
+    pub(in crate::run) fn replay_answer(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
         outcome: Result<Value, Arc<StepError>>,
     ) {
-        let Some(state) = self.open.leave(ctx, at) else {
+        let Some(state) = self.open.remove(ctx, at) else {
             return;
         };
         match outcome {
@@ -193,7 +199,7 @@ impl Calls {
 }
 
 fn lost_with_its_process(ctx: &Context, at: NodeRef, effect: Effect) -> StepError {
-    let message = "the process that had sent it ended before an answer came".to_owned();
+    let message = "the process that sent it ended before an answer arrived".to_owned();
     let class = ErrorClass::Transient(Transient::Network);
     let lost = CallError::new(class, message, Sent::Maybe);
     let attempts = ctx.tree.record(at).attempts;

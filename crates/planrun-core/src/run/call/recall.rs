@@ -1,4 +1,4 @@
-//! Results that may be used again: a call with `cache` asks for one before it goes out.
+//! Cached results: a call with `cache` looks for an earlier result before it is sent.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::run::context::Context;
 use crate::run::frame::NodeRef;
 
 impl Calls {
-    /// A call that is about to go out; none where an earlier result is asked for first.
+    /// Returns a call that is about to be sent; `None` if it looks for a cached result first.
     pub(in crate::run) fn unless_cached(
         &mut self,
         ctx: &mut Context,
@@ -37,7 +37,7 @@ impl Calls {
         Ok(None)
     }
 
-    /// Asks for a result that is at most so old, in nanoseconds.
+    /// Looks for a cached result that is at most `age` nanoseconds old.
     pub(in crate::run) fn recall(&mut self, ctx: &mut Context, at: NodeRef, age: i128) {
         let Some(of) = self.cached_call(ctx, at) else {
             return;
@@ -58,7 +58,7 @@ impl Calls {
         });
     }
 
-    /// An earlier result is there, and stands for the call; or there is none, and it goes out.
+    /// Uses the cached result for the call, or sends the call if there is none.
     pub(in crate::run) fn recalled(
         &mut self,
         ctx: &mut Context,
@@ -78,7 +78,7 @@ impl Calls {
         let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
             return;
         };
-        // No chain proves what a cache holds, so it is checked as an answer is.
+        // No hash chain covers the cache, so its result is checked like an answer.
         let fits = |found: &Recalled| check_value(&found.value, &signature.returns).is_ok();
         if let Some(Recalled { run, value }) = found.filter(fits) {
             let path = ctx.tree.own_path(at);
@@ -94,8 +94,8 @@ impl Calls {
         self.attempt(ctx, &program, at, step, signature, state);
     }
 
-    /// An earlier process of the run has found a result: it is given at its place.
-    pub(in crate::run) fn recalled_before(
+    /// Replays a cached result that an earlier process found, which is delivered at its recorded place.
+    pub(in crate::run) fn replay_recall(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
@@ -129,12 +129,14 @@ fn cached_call(scope: ScopeId, signature: &Arc<Signature>, state: &CallState) ->
     }
 }
 
-/// A result may be used again, by this run and by others.
-pub(in crate::run) fn remember(ctx: &mut Context, at: NodeRef, state: &CallState, value: &Value) {
-    let program = ctx.tree.program(at.0);
-    let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
-        return;
-    };
+/// Caches the result of a call with `cache`, for this run and others.
+pub(in crate::run) fn remember(
+    ctx: &mut Context,
+    at: NodeRef,
+    (step, signature): (&Step, &Arc<Signature>),
+    state: &CallState,
+    value: &Value,
+) {
     if step.cache().is_none() {
         return;
     }

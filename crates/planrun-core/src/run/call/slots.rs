@@ -1,4 +1,4 @@
-//! Slots: how many attempts may be in flight at once, in a plan instance and in those that called it.
+//! Slots: limits the number of attempts in flight in a plan instance and in those that called it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,14 +13,15 @@ use crate::run::tree::Tree;
 /// The calls that wait for a slot.
 #[derive(Default)]
 pub(in crate::run) struct Slots {
-    /// In source order; each with the number of the attempt that it waits to make, once it has begun.
+    /// Queued calls in source order, each with the number of the attempt that it waits to make; `None` if it has not
+    /// begun.
     queued: BTreeMap<NodeRef, Option<u64>>,
-    /// Those that were told of a free slot and have not come to take it.
+    /// Calls that were woken for a free slot and have not taken it yet.
     woken: BTreeSet<NodeRef>,
 }
 
 impl Slots {
-    /// Takes a slot for a call in a frame; false where none is left.
+    /// Takes a slot for a call in a frame; false if none is free.
     pub(in crate::run) fn take(&mut self, ctx: &mut Context, frame: FrameId) -> bool {
         let is_free = is_free(&ctx.tree, ctx.tree[frame].scope);
         if is_free {
@@ -29,9 +30,8 @@ impl Slots {
         is_free
     }
 
-    /// Takes a slot whether one is free or not: what an earlier process had begun is not held up, since its answers
-    /// come in the order in which they came then.
-    #[expect(clippy::unused_self, reason = "a slot is taken from the slots")]
+    /// Takes a slot even if none is free. A recorded call is not held up, because its answer is replayed at its place.
+    #[expect(clippy::unused_self, reason = "part of the interface of slots")]
     pub(in crate::run) fn hold(&mut self, ctx: &mut Context, frame: FrameId) {
         let mut inner = Some(ctx.tree[frame].scope);
         while let Some(scope) = inner {
@@ -40,7 +40,7 @@ impl Slots {
         }
     }
 
-    /// Gives the slot of a call in a frame back, and lets the first call that can use it try again.
+    /// Releases the slot of a call in a frame, and wakes the first call that can use it.
     pub(in crate::run) fn give(&mut self, ctx: &mut Context, frame: FrameId) {
         let mut inner = Some(ctx.tree[frame].scope);
         while let Some(scope) = inner {
@@ -51,31 +51,32 @@ impl Slots {
         self.wake_next(ctx);
     }
 
-    /// A call waits for a slot: to begin, or to make the attempt with this number.
+    /// Queues a call until a slot is free, to begin or to make the attempt with this number.
     pub(in crate::run) fn wait(&mut self, ctx: &mut Context, at: NodeRef, attempt: Option<u64>) {
         ctx.tree.set_state(at, StepState::Queued);
         self.queued.insert(at, attempt);
     }
 
-    /// A call that was told of a free slot has come.
-    pub(in crate::run) fn has_come(&mut self, at: NodeRef) {
+    /// Records that a woken call has come to take its slot.
+    pub(in crate::run) fn clear_woken(&mut self, at: NodeRef) {
         self.woken.remove(&at);
     }
 
-    /// A call waits for no slot any more. One that had been woken for a slot and will not take it passes it on.
-    pub(in crate::run) fn leave(&mut self, ctx: &mut Context, at: NodeRef) {
+    /// Removes a call that waits for a slot. If it had been woken, the next call is woken instead.
+    pub(in crate::run) fn remove(&mut self, ctx: &mut Context, at: NodeRef) {
         self.queued.remove(&at);
         if self.woken.remove(&at) {
             self.wake_next(ctx);
         }
     }
 
-    /// Whether no call waits.
+    /// Returns true if no call waits.
     pub(in crate::run) fn is_quiet(&self) -> bool {
         self.queued.is_empty() && self.woken.is_empty()
     }
 
-    /// The slots are gone with the process: what has not begun waits for none, which is what its journal tells.
+    /// Empties the queue when the process ends. A call that has not begun becomes pending again, as its journal
+    /// records.
     pub(in crate::run) fn close(&mut self, tree: &mut Tree) {
         for (at, attempt) in std::mem::take(&mut self.queued) {
             if attempt.is_none() {
@@ -85,7 +86,7 @@ impl Slots {
     }
 
     fn wake_next(&mut self, ctx: &mut Context) {
-        // One whose own plan has no slot left would take this one's place and leave the slot unused.
+        // A call whose own plan instance has no free slot could not use this one.
         let tree = &ctx.tree;
         let able = self.queued.keys().copied();
         let able = able.filter(|at| is_free(tree, tree[at.0].scope));
@@ -103,7 +104,7 @@ impl Slots {
     }
 }
 
-/// Whether a plan instance, and each that called it, has a slot left.
+/// Returns true if a plan instance, and each that called it, has a free slot.
 fn is_free(tree: &Tree, scope: ScopeId) -> bool {
     tree.scopes_around(scope).all(|scope| {
         let scope = &tree.scopes[scope];

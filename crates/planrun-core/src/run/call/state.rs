@@ -1,4 +1,4 @@
-//! A call that has begun: its execution, and how far it has come.
+//! The state of an open call: its execution and its phase.
 
 use std::sync::Arc;
 
@@ -11,57 +11,59 @@ use crate::journal::StepError;
 /// A call that has begun and not settled.
 #[derive(Debug)]
 pub(in crate::run) struct CallState {
-    /// Tells answers and timers of this phase from those of earlier ones.
+    /// Distinguishes answers and timers of this phase from those of earlier phases.
     pub number: u64,
     pub phase: Phase,
     pub effect: Effect,
     pub arguments: Value,
-    /// What every attempt of the execution carries.
+    /// Idempotency key, shared by every attempt of the execution.
     pub key: Arc<str>,
-    /// The execution that its attempts belong to.
+    /// Number of the execution that its attempts belong to.
     pub execution: u32,
-    /// When the first attempt of the execution that may have arrived was sent, in nanoseconds since 1970.
+    /// Wall-clock time at which the first attempt of the execution that may have arrived was sent, in nanoseconds since
+    /// the Unix epoch.
     pub arrived: Option<i128>,
-    /// When the latest attempt was sent; of one that changes nothing nobody asks.
+    /// Wall-clock time at which the latest attempt was sent; not set for calls without effects, which do not need it.
     pub sent_at: i128,
-    /// What the attempt in flight can be taken up again with by a later process.
+    /// The handle with which a later process can reattach to the attempt in flight.
     pub handle: Option<Json>,
-    /// Whether its peer has asked something and waits for the reply; it holds no slot then.
-    pub asks: bool,
-    /// Whether its peer has asked anything.
-    pub talks: bool,
-    /// Whether the attempt in flight has told what it has cost, so that its answer need not.
+    /// Whether its peer waits for the reply to a question; meanwhile the call holds no slot.
+    pub awaits_reply: bool,
+    /// Whether its peer has asked any question.
+    pub has_peer_questions: bool,
+    /// Whether the attempt in flight has reported usage, so that the usage in its answer is ignored.
     pub has_reported_usage: bool,
-    /// Why the latest poll has told nothing.
-    pub unheard: Option<Arc<StepError>>,
-    /// Of the current series of retries; a poll begins a new one.
+    /// The error of the latest poll, if it got no answer.
+    pub poll_error: Option<Arc<StepError>>,
+    /// Number of the attempt in the current series of retries; a poll begins a new series.
     pub attempt: u32,
-    /// How often it was sent again because it had not happened.
+    /// How often it was sent again after it was found not to have taken effect.
     pub sends: u32,
 }
 
-/// How far a call has come.
+/// The phase of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::run) enum Phase {
-    /// It has a slot, and goes out as soon as the event with this number is on disk.
+    /// It holds a slot, and is sent when the event with this number is durable.
     Held(u64),
     InFlight,
-    /// It has a slot, and asks for an earlier result as soon as the run has caught up: one at most so old, in nanoseconds.
+    /// It holds a slot, and looks for a cached result when the replay has ended; the result may be at most this many
+    /// nanoseconds old.
     ToRecall(i128),
-    /// Whether there is an earlier result is being looked up.
+    /// The cache is being searched.
     Recalling,
     /// Between attempts or polls; holds no slot.
     Waiting,
-    /// An earlier process of the run has got its answer, and it will be given at its place.
+    /// An earlier process received its answer, which is replayed at its place.
     Answered,
-    /// An earlier process of the run had sent it, and died before an answer came.
+    /// An earlier process had sent it, and died before an answer came.
     Lost,
-    /// An earlier process of the run had sent it, and ended it because of something else.
+    /// An earlier process had sent it, and ended it because of something else.
     CutOff,
 }
 
 impl CallState {
-    /// A call that is about to make its first attempt.
+    /// Creates a call that is about to make its first attempt.
     pub(in crate::run) fn new(
         effect: Effect,
         arguments: Value,
@@ -78,16 +80,16 @@ impl CallState {
             arrived: None,
             sent_at: 0,
             handle: None,
-            asks: false,
-            talks: false,
+            awaits_reply: false,
+            has_peer_questions: false,
             has_reported_usage: false,
-            unheard: None,
+            poll_error: None,
             attempt: 0,
             sends: 0,
         }
     }
 
-    /// Whether an attempt is under way.
+    /// Returns true if an attempt is in flight.
     pub(in crate::run) fn in_flight(&self) -> bool {
         match self.phase {
             Phase::InFlight | Phase::Answered | Phase::Lost | Phase::CutOff => true,
@@ -95,51 +97,51 @@ impl CallState {
         }
     }
 
-    /// Whether it was told of and has not gone out.
+    /// Returns true if its attempt was announced and has not been sent.
     pub(in crate::run) fn is_held(&self) -> bool {
         matches!(self.phase, Phase::Held(_))
     }
 
-    /// Whether it holds a slot.
+    /// Returns true if it holds a slot.
     pub(in crate::run) fn has_slot(&self) -> bool {
-        self.phase != Phase::Waiting && !self.asks
+        self.phase != Phase::Waiting && !self.awaits_reply
     }
 
-    /// Whether the process must not end before its answer is there, since the next one may neither make it again nor take
-    /// it up.
-    pub(in crate::run) fn keeps_the_process(&self) -> bool {
+    /// Returns true if the process must wait for its answer, because the next process could neither repeat the call nor
+    /// reattach to it.
+    pub(in crate::run) fn requires_process(&self) -> bool {
         self.in_flight() && !self.effect.repeatable() && self.handle.is_none()
     }
 
-    /// Whether the attempt is stopped when the process lets go of the run: the next one makes it again. One with a handle
-    /// goes on at its peer, and is taken up there.
-    pub(in crate::run) fn stops_with_its_process(&self) -> bool {
+    /// Returns true if the attempt is stopped when the run is suspended, because the next process repeats it. A call
+    /// with a handle continues at its peer, and is reattached to.
+    pub(in crate::run) fn stops_on_suspend(&self) -> bool {
         self.phase == Phase::InFlight && self.effect.repeatable() && self.handle.is_none()
     }
 
-    /// Whether cancelling it would leave open if it happened, so that it could land after what undoes it.
+    /// Returns true if cancelling it would leave its outcome unknown, so that it could take effect after its undo.
     pub(in crate::run) fn must_be_awaited(&self) -> bool {
         self.in_flight() && self.phase != Phase::CutOff && !self.effect.is_read_only()
     }
 
-    /// Whether cancelling it leaves open if it happened.
-    pub(in crate::run) fn may_land(&self) -> bool {
+    /// Returns true if cancelling it leaves its outcome unknown.
+    pub(in crate::run) fn may_take_effect(&self) -> bool {
         self.in_flight() && !self.effect.is_read_only()
     }
 
-    /// Nothing of the execution has happened, so nobody knows its key.
+    /// Forgets the attempts of the execution, none of which took effect, so that its key counts as never sent.
     pub(in crate::run) fn forget_attempts(&mut self) {
         self.arrived = None;
     }
 
-    /// Goes on as another execution.
-    pub(in crate::run) fn begins(&mut self, execution: u32, key: Arc<str>) {
+    /// Begins another execution.
+    pub(in crate::run) fn begin_execution(&mut self, execution: u32, key: Arc<str>) {
         self.forget_attempts();
         (self.execution, self.key) = (execution, key);
     }
 
-    /// Goes on with the first attempt of a poll, after one that has told nothing for this reason.
-    pub(in crate::run) fn polls(&mut self, unheard: Option<Arc<StepError>>) {
-        (self.attempt, self.unheard) = (0, unheard);
+    /// Begins a new series of attempts for the next poll; `poll_error` is the error of a poll without an answer.
+    pub(in crate::run) fn begin_poll(&mut self, poll_error: Option<Arc<StepError>>) {
+        (self.attempt, self.poll_error) = (0, poll_error);
     }
 }

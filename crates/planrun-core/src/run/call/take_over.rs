@@ -1,4 +1,4 @@
-//! Calls that are not made, since another run or an earlier process has their value.
+//! Calls that are not made, because another run or an earlier process has their result.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::run::frame::NodeRef;
 use crate::run::program::Program;
 use crate::run::sensitive::{below, in_output};
 
-/// Whether the result of another run, or of an earlier process, stands for a call with these arguments; then the
-/// step has its value, or has failed because it must not be done again.
+/// Returns true if the call is not made: the result of another run, or one that an earlier process copied, completes
+/// the step, or the step fails because its effect must not be repeated.
 pub(in crate::run) fn is_copied(
     ctx: &mut Context,
     program: &Program,
@@ -54,7 +54,7 @@ pub(in crate::run) fn is_copied(
                 && !call.effect.is_read_only();
             if refused {
                 let message = format!(
-                    "another run has done this, and its {} differs; `--yes` lets it be done again",
+                    "another run has already done this, but its {} changed; repeat it with `--yes`",
                     again.name()
                 );
                 let error = StepError::new(ErrorClass::Denied(Denied::Policy), message, &path);
@@ -65,21 +65,21 @@ pub(in crate::run) fn is_copied(
     }
 }
 
-/// The run that results are copied from.
+/// Returns the run that results are copied from.
 fn base_run(ctx: &Context) -> Arc<str> {
     let copies = ctx.setup.copies.as_ref();
     copies.map(|copies| copies.run.clone()).unwrap_or_default()
 }
 
-/// Where a result comes from that stands for a call: the run that has called.
+/// Where the result of a call comes from, with the run that made the call.
 pub(in crate::run) enum Source {
-    /// This run is made from that one.
+    /// The run that this run is based on.
     Run(Arc<str>),
-    /// The plan lets results be used again.
+    /// The cache.
     Cache(Arc<str>),
 }
 
-/// A step completes with a result that was given before, and nothing is called.
+/// Completes a step with an earlier result, without a call.
 pub(in crate::run) fn take_over(
     ctx: &mut Context,
     at: NodeRef,

@@ -1,10 +1,10 @@
-//! Agents that are asked, when a run has ended well, whether what they did was done: `policy { verify: agents }`.
+//! `policy { verify: agents }`: asks the agents of a run that has completed whether their work was done.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planrun_lang::protocol::StepState;
-use planrun_lang::secrets::hidden;
+use planrun_lang::secrets::redact_paths;
 use planrun_lang::sema::{AgentCheck, Step};
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::{Value, shortened};
@@ -15,26 +15,26 @@ use crate::run::context::Context;
 use crate::run::frame::{Ending, NodeRef, Role};
 use crate::run::sensitive::in_arguments;
 
-/// The most of an agent's reason that is told, in characters.
+/// Maximum length of an agent's reason in a report, in characters.
 const MAX_WHY: usize = 500;
 
-/// Of each agent the first step, in the order of the source, that has changed something and that nothing else verifies;
-/// with the reason where the agent cannot be asked about it.
+/// Returns, for each agent, its first step in source order that has changed something and that nothing else verifies;
+/// with the reason if the agent cannot be asked about it.
 pub(super) fn steps_to_ask_about(ctx: &Context) -> Vec<(NodeRef, Result<(), Arc<StepError>>)> {
     let mut found = Vec::new();
-    for frame in (0..ctx.tree.frames.len()).filter(|frame| !ctx.tree[*frame].aside) {
+    for frame in (0..ctx.tree.frames.len()).filter(|frame| !ctx.tree[*frame].auxiliary) {
         let program = ctx.tree.program(frame);
         for (node, content) in (0..).zip(&ctx.tree.block(&program, frame).nodes) {
             let at = (frame, node);
             let Some(check) = content.step().and_then(Step::agent_check) else {
                 continue;
             };
-            // Where an arm has recovered, the call of the step itself has failed.
+            // If an arm has recovered the step, its own call has failed.
             let done = ctx.tree.state_of(at) == StepState::Completed
                 && !ctx.tree.record(at).recovered
                 && check
                     .body()
-                    .is_none_or(|body| ctx.setup.can_look(&program, body));
+                    .is_none_or(|body| ctx.setup.can_run_verification(&program, body));
             if done {
                 let asks = can_ask(check, &ctx.tree.own_path(at));
                 found.push((place(ctx, at), check.agent.clone(), at, asks));
@@ -53,11 +53,12 @@ fn can_ask(check: &AgentCheck, path: &Arc<str>) -> Result<(), Arc<StepError>> {
     let Err(reason) = &check.body else {
         return Ok(());
     };
-    let message = format!("nobody was asked whether `{path}` was done: {reason}");
+    let message = format!("it was not verified whether `{path}` was done: {reason}");
     Err(unverified(message, path, None))
 }
 
-/// Where a step stands: from the plan inwards the number of each statement, and which of the blocks that worked for it.
+/// Returns the position of a step for sorting in source order: from the plan inwards, the number of each statement and
+/// the number of the frame that works for it.
 fn place(ctx: &Context, at: NodeRef) -> Vec<(u32, usize)> {
     let (mut frame, mut node) = at;
     let mut place = Vec::new();
@@ -80,33 +81,34 @@ fn place(ctx: &Context, at: NodeRef) -> Vec<(u32, usize)> {
     place
 }
 
-/// What an agent is told of a step: its path, and what it was given as far as that may be shown.
-pub(super) fn told(ctx: &Context, at: NodeRef, step: &Step) -> Value {
+/// Returns the input for an agent that verifies a step: the path of the step and its redacted arguments.
+pub(super) fn agent_input(ctx: &Context, at: NodeRef, step: &Step) -> Value {
     let details = ctx.tree.record(at).details();
     let arguments = details.and_then(|details| details.arguments.clone());
     let arguments = arguments.unwrap_or_else(|| ctx.no_arguments.clone());
-    let arguments = hidden(&arguments, &in_arguments(step, &arguments));
-    let told = Value::object([
+    let arguments = redact_paths(&arguments, &in_arguments(step, &arguments));
+    let input = Value::object([
         ("step", Value::String(ctx.tree.own_path(at))),
         ("arguments", arguments),
     ]);
-    ctx.outbox.redactor.value(&told).unwrap_or(told)
+    ctx.outbox.redactor.value(&input).unwrap_or(input)
 }
 
-/// What the answer of an agent means. One that could not tell has not found anything wrong.
+/// Interprets the answer of an agent. An agent that could not decide has not found anything wrong.
 pub(super) fn check(agent: &str, path: &Arc<str>, answer: Result<Value, Ending>) -> Check {
     let answer = match answer {
         Ok(answer) => answer,
         Err(Ending::Failed(error)) => {
             let message = format!(
-                "`{agent}` could not say whether `{path}` was done: {}",
+                "`{agent}` could not determine whether `{path}` was done: {}",
                 error.message
             );
-            return Check::Untold(unverified(message, path, Some(error)));
+            return Check::Undecided(unverified(message, path, Some(error)));
         }
         Err(Ending::Cancelled) => {
-            let message = format!("`{agent}` was stopped before it said whether `{path}` was done");
-            return Check::Untold(unverified(message, path, None));
+            let message =
+                format!("`{agent}` was cancelled before it determined whether `{path}` was done");
+            return Check::Undecided(unverified(message, path, None));
         }
     };
     let why = answer.get("why").and_then(Value::as_str);
@@ -114,12 +116,12 @@ pub(super) fn check(agent: &str, path: &Arc<str>, answer: Result<Value, Ending>)
     match answer.get("verified") {
         Some(Value::Bool(true)) => Check::Holds,
         Some(Value::Bool(false)) => {
-            let message = format!("`{agent}` says that `{path}` was not done: {why}");
+            let message = format!("`{agent}` reports that `{path}` was not done: {why}");
             Check::Fails(unverified(message, path, None))
         }
         _ => {
-            let message = format!("`{agent}` could not say whether `{path}` was done: {why}");
-            Check::Untold(unverified(message, path, None))
+            let message = format!("`{agent}` could not determine whether `{path}` was done: {why}");
+            Check::Undecided(unverified(message, path, None))
         }
     }
 }

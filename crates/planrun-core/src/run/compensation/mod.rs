@@ -1,4 +1,4 @@
-//! Compensation at the end of a plan: effects are verified where it has completed, and undone where it has failed.
+//! Compensation at the end of a plan: effects are verified if it has completed, and undone if it has failed.
 
 mod agents;
 pub(super) mod undo;
@@ -21,21 +21,21 @@ use crate::run::people::People;
 use crate::run::program::Program;
 use crate::run::reached::Reached;
 
-/// What a run keeps for that.
+/// The state of compensation in a run.
 #[derive(Default)]
 pub(in crate::run) struct Compensation {
-    /// Whether any plan of the run verifies its effects, or undoes them.
+    /// Whether any plan of the run verifies or undoes effects.
     pub matters: bool,
-    /// Steps with an `undo` that may have changed something and have not settled.
+    /// Steps with an `undo` that have, or may have, changed something and have not settled.
     touched: BTreeSet<NodeRef>,
-    /// Those that have settled, in that order.
+    /// Those steps that have settled, in the order in which they settled.
     happened: Vec<NodeRef>,
-    /// What was found out of steps that were verified.
+    /// Results of verification.
     checks: BTreeMap<NodeRef, Check>,
-    /// Steps that are undone and of which somebody is asked what they gave, with the states that they are in.
+    /// Steps whose value people are asked for, so that they can be undone, with their states before.
     pub asked: BTreeMap<NodeRef, StepState>,
-    stages: BTreeMap<FrameId, Stage>,
-    /// Somebody cancelled the run, and what it did shall be undone.
+    phases: BTreeMap<FrameId, Phase>,
+    /// Whether the run was cancelled and its effects are undone.
     pub undoes_cancelled: bool,
 }
 
@@ -48,30 +48,30 @@ impl Compensation {
     }
 }
 
-/// What was found out of a step.
+/// The result of verifying a step.
 #[derive(Clone, Debug)]
 pub(in crate::run) enum Check {
     Holds,
     Fails(Arc<StepError>),
-    /// Nobody could look, as the plan says that somebody has to.
+    /// Verification failed to run, although the plan requires it.
     Inconclusive(Arc<StepError>),
-    /// Its agent could not tell, which is no failure.
-    Untold(Arc<StepError>),
+    /// The agent could not decide, which is not a failure.
+    Undecided(Arc<StepError>),
 }
 
 impl Check {
-    /// Why it is not known that the effect is there.
+    /// Returns why the effect is not known to be there.
     fn error(&self) -> Option<&Arc<StepError>> {
         match self {
             Self::Holds => None,
-            Self::Fails(error) | Self::Inconclusive(error) | Self::Untold(error) => Some(error),
+            Self::Fails(error) | Self::Inconclusive(error) | Self::Undecided(error) => Some(error),
         }
     }
 
-    /// Why the run fails.
+    /// Returns why the run fails.
     fn failure(&self) -> Option<&Arc<StepError>> {
         match self {
-            Self::Holds | Self::Untold(_) => None,
+            Self::Holds | Self::Undecided(_) => None,
             Self::Fails(error) | Self::Inconclusive(error) => Some(error),
         }
     }
@@ -80,17 +80,17 @@ impl Check {
         match self {
             Self::Holds => CheckStatus::Verified,
             Self::Fails(_) => CheckStatus::Failed,
-            Self::Inconclusive(_) | Self::Untold(_) => CheckStatus::Inconclusive,
+            Self::Inconclusive(_) | Self::Undecided(_) => CheckStatus::Inconclusive,
         }
     }
 }
 
-/// How far the end of a plan instance has come.
-enum Stage {
-    /// So many steps are being verified.
+/// The phase of compensation in a plan instance.
+enum Phase {
+    /// Number of verifications that are still running.
     Verifying(usize),
     Undoing {
-        /// The last one is undone next.
+        /// Steps that remain to be undone; the last one is next.
         left: Vec<NodeRef>,
         current: Option<NodeRef>,
     },
@@ -98,51 +98,53 @@ enum Stage {
 }
 
 impl Compensation {
-    /// Goes on with what comes after the steps of a plan instance; false where nothing of it is left.
-    pub(in crate::run) fn goes_on(&mut self, ctx: &mut Context, frame: FrameId) -> bool {
+    /// Continues compensation after the steps of a plan instance have settled. Returns false when nothing is left to
+    /// do.
+    pub(in crate::run) fn proceed(&mut self, ctx: &mut Context, frame: FrameId) -> bool {
         if !self.matters {
             return false;
         }
         loop {
-            match self.stages.get_mut(&frame) {
+            match self.phases.get_mut(&frame) {
                 None => {
-                    let stage = self.first_stage(ctx, frame);
-                    self.stages.insert(frame, stage);
+                    let phase = self.first_phase(ctx, frame);
+                    self.phases.insert(frame, phase);
                 }
-                Some(Stage::Verifying(0)) => {
+                Some(Phase::Verifying(0)) => {
                     if self.is_verified_again(ctx) {
                         return true;
                     }
                     self.conclude_verification(ctx);
-                    self.stages.insert(frame, Stage::Over);
+                    self.phases.insert(frame, Phase::Over);
                 }
                 Some(
-                    Stage::Verifying(_)
-                    | Stage::Undoing {
+                    Phase::Verifying(_)
+                    | Phase::Undoing {
                         current: Some(_), ..
                     },
                 ) => return true,
-                Some(Stage::Undoing { left, current }) => match left.pop() {
+                Some(Phase::Undoing { left, current }) => match left.pop() {
                     Some(at) => {
                         *current = Some(at);
                         self.undo_step(ctx, at);
                     }
                     None => {
-                        self.stages.insert(frame, Stage::Over);
+                        self.phases.insert(frame, Phase::Over);
                     }
                 },
-                Some(Stage::Over) => return false,
+                Some(Phase::Over) => return false,
             }
         }
     }
 
-    /// Verifies every step that says how, and has each agent asked about the first of its others; gives the number of looks.
+    /// Begins the verification of every step that has one, and of the first step of each agent. Returns the number of
+    /// verifications.
     fn verify_all(&mut self, ctx: &mut Context) -> usize {
         let mut found = steps_to_verify(ctx);
         for (at, asks) in agents::steps_to_ask_about(ctx) {
             match asks {
                 Ok(()) => found.push(at),
-                Err(error) => self.found(ctx, at, Check::Untold(error)),
+                Err(error) => self.record_check(ctx, at, Check::Undecided(error)),
             }
         }
         found.retain(|at| !self.checks.contains_key(at));
@@ -152,36 +154,36 @@ impl Compensation {
         found.len()
     }
 
-    /// Keeps what was found out of a step, and tells what its agent has said.
-    fn found(&mut self, ctx: &mut Context, at: NodeRef, check: Check) {
+    /// Records the result of verifying a step, and reports the answer of its agent as a coverage point.
+    fn record_check(&mut self, ctx: &mut Context, at: NodeRef, check: Check) {
         let program = ctx.tree.program(at.0);
         let step = ctx.tree.step(&program, at);
         if step.and_then(Step::agent_check).is_some() {
-            let said = match check.status() {
+            let answer = match check.status() {
                 CheckStatus::Verified => Some(true),
                 CheckStatus::Failed => Some(false),
                 CheckStatus::Inconclusive | CheckStatus::Unverified => None,
             };
-            ctx.reached(at, Reached::Asked(said));
+            ctx.reached(at, Reached::Asked(answer));
         }
         self.checks.insert(at, check);
     }
 
-    fn first_stage(&mut self, ctx: &mut Context, frame: FrameId) -> Stage {
+    fn first_phase(&mut self, ctx: &mut Context, frame: FrameId) -> Phase {
         if self.undoes(ctx, frame) {
-            return Stage::Undoing {
+            return Phase::Undoing {
                 left: self.to_undo(ctx, frame),
                 current: None,
             };
         }
         if ctx.tree[frame].owner.is_none() && ctx.tree[frame].ending.is_none() {
-            return Stage::Verifying(self.verify_all(ctx));
+            return Phase::Verifying(self.verify_all(ctx));
         }
-        Stage::Over
+        Phase::Over
     }
 
-    /// Whether a plan instance that has ended undoes what it did: where it failed, by its policy; where somebody
-    /// cancelled the run, unless the effects shall stay.
+    /// Returns true if a plan instance that has ended undoes its effects: after a failure unless its policy pauses,
+    /// after a cancellation unless the effects are kept.
     fn undoes(&self, ctx: &Context, frame: FrameId) -> bool {
         match &ctx.tree[frame].ending {
             Some(Ending::Failed(_)) => ctx.tree.scope(frame).policy.on_failure != OnFailure::Pause,
@@ -190,8 +192,8 @@ impl Compensation {
         }
     }
 
-    /// What verifies a step, or undoes it, has ended.
-    pub(in crate::run) fn aside_ended(
+    /// Handles the end of a frame that verifies or undoes a step.
+    pub(in crate::run) fn auxiliary_ended(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
@@ -199,52 +201,52 @@ impl Compensation {
         frame: FrameId,
         outcome: Result<(), Ending>,
     ) {
-        let Some(body) = self.stage_of(at) else {
+        let Some(body) = self.instance_of(at) else {
             return;
         };
-        match self.stages.get_mut(&body) {
-            Some(Stage::Verifying(open)) => {
+        match self.phases.get_mut(&body) {
+            Some(Phase::Verifying(open)) => {
                 *open = open.saturating_sub(1);
                 let check = check(ctx, at, frame, outcome);
-                self.found(ctx, at, check);
+                self.record_check(ctx, at, check);
             }
-            Some(Stage::Undoing { .. }) if role == Role::Verify => {
+            Some(Phase::Undoing { .. }) if role == Role::Verify => {
                 return self.resolved(ctx, at, frame, outcome);
             }
-            Some(Stage::Undoing { .. }) => {
+            Some(Phase::Undoing { .. }) => {
                 undone(ctx, at, outcome);
                 return self.next_to_undo(ctx, at);
             }
-            Some(Stage::Over) | None => {}
+            Some(Phase::Over) | None => {}
         }
         ctx.schedule.ended.push(body);
     }
 
-    /// A step has been undone, or there was nothing to undo: the one before it comes next.
+    /// Continues with the next step to undo, after one was undone or needed no undo.
     pub(in crate::run) fn next_to_undo(&mut self, ctx: &mut Context, at: NodeRef) {
-        let Some(body) = self.stage_of(at) else {
+        let Some(body) = self.instance_of(at) else {
             return;
         };
-        if let Some(Stage::Undoing { current, .. }) = self.stages.get_mut(&body) {
+        if let Some(Phase::Undoing { current, .. }) = self.phases.get_mut(&body) {
             *current = None;
         }
         ctx.schedule.ended.push(body);
     }
 
-    /// The plan instance whose end works at a step.
-    fn stage_of(&self, at: NodeRef) -> Option<FrameId> {
-        let works = |stage: &Stage| match stage {
-            Stage::Verifying(_) => true,
-            Stage::Undoing { current, .. } => *current == Some(at),
-            Stage::Over => false,
+    /// Returns the frame of the plan instance whose compensation works on a step.
+    fn instance_of(&self, at: NodeRef) -> Option<FrameId> {
+        let works = |phase: &Phase| match phase {
+            Phase::Verifying(_) => true,
+            Phase::Undoing { current, .. } => *current == Some(at),
+            Phase::Over => false,
         };
-        self.stages
+        self.phases
             .iter()
-            .find(|(_, stage)| works(stage))
+            .find(|(_, phase)| works(phase))
             .map(|(frame, _)| *frame)
     }
 
-    /// Whether what was found is not the end of it: somebody has them made again.
+    /// Returns true if a failed verification is to be retried, now or later in the replay.
     fn is_verified_again(&self, ctx: &Context) -> bool {
         let again = |at: &NodeRef| {
             ctx.setup.retries
@@ -256,15 +258,15 @@ impl Compensation {
         ctx.outbox.recording.is_replaying() && self.not_verified().iter().any(again)
     }
 
-    /// The steps that are not as they should be, as far as was verified.
+    /// Returns the steps whose verification has failed.
     fn not_verified(&self) -> Vec<NodeRef> {
         let fails = |(at, check): (&NodeRef, &Check)| check.failure().map(|_| *at);
         self.checks.iter().filter_map(fails).collect()
     }
 
-    /// Verifies again what was not as it should be.
+    /// Verifies those steps again.
     pub(in crate::run) fn verify_again(&mut self, ctx: &mut Context) {
-        if matches!(self.stages.get(&0), Some(Stage::Verifying(0))) {
+        if matches!(self.phases.get(&0), Some(Phase::Verifying(0))) {
             for at in self.not_verified() {
                 ctx.then(Inquiry::VerifyAgain(at));
             }
@@ -276,14 +278,18 @@ impl Compensation {
         ctx.outbox
             .emit(EventKind::StepRetried { path: path.clone() });
         self.checks.remove(&at);
-        if let Some(Stage::Verifying(open)) = self.stages.get_mut(&0) {
+        if let Some(Phase::Verifying(open)) = self.phases.get_mut(&0) {
             *open += 1;
         }
         open_verify(ctx, at);
     }
 
-    /// As an earlier process did; false where it was not about a look.
-    pub(in crate::run) fn verified_again_before(&mut self, ctx: &mut Context, path: &str) -> bool {
+    /// Replays a retried verification of an earlier process. Returns false if the path is not that of one.
+    pub(in crate::run) fn replay_verification_retry(
+        &mut self,
+        ctx: &mut Context,
+        path: &str,
+    ) -> bool {
         let found = self
             .not_verified()
             .into_iter()
@@ -293,11 +299,11 @@ impl Compensation {
         true
     }
 
-    /// Ends what is being undone, and leaves the rest: somebody insists that the run ends.
+    /// Ends the undo that is in progress, and skips the remaining ones.
     pub(in crate::run) fn abandon_undo(&mut self, ctx: &mut Context, people: &mut People) {
         let mut current = Vec::new();
-        for stage in self.stages.values_mut() {
-            if let Stage::Undoing { left, current: at } = stage {
+        for phase in self.phases.values_mut() {
+            if let Phase::Undoing { left, current: at } = phase {
                 left.clear();
                 current.extend(*at);
             }
@@ -315,17 +321,17 @@ impl Compensation {
         }
     }
 
-    /// What could tell says that a step has happened.
+    /// Records that verification has found the effect of a step.
     pub(in crate::run) fn note_verified(&mut self, at: NodeRef) {
         self.checks.insert(at, Check::Holds);
     }
 
-    /// What a call did is another frame's to undo.
+    /// Removes a step, because its undo is now the responsibility of another frame.
     pub(in crate::run) fn forget(&mut self, at: NodeRef) {
         self.happened.retain(|happened| *happened != at);
     }
 
-    /// What was found out of the steps that were verified.
+    /// Returns the reports of the verified steps.
     pub(in crate::run) fn reports(&self, ctx: &Context) -> BTreeMap<NodeRef, CheckReport> {
         let reports = self.checks.iter().map(|(at, check)| {
             let report = CheckReport {
@@ -339,7 +345,7 @@ impl Compensation {
         reports.collect()
     }
 
-    /// Every step has been verified: one that is not as it should be fails the run. Nothing is undone any more.
+    /// Fails the run if a verification has failed, after all of them have ended. Nothing is undone in that case.
     fn conclude_verification(&mut self, ctx: &mut Context) {
         let failed = self
             .checks
@@ -351,7 +357,7 @@ impl Compensation {
     }
 }
 
-/// Opens what verifies a step.
+/// Opens the block that verifies a step.
 pub(in crate::run) fn open_verify(ctx: &mut Context, at: NodeRef) {
     let program = ctx.tree.program(at.0);
     let Some(step) = ctx.tree.step(&program, at) else {
@@ -359,17 +365,17 @@ pub(in crate::run) fn open_verify(ctx: &mut Context, at: NodeRef) {
     };
     if let Some(verify) = step.verify() {
         ctx.reached(at, Reached::Verified);
-        open_aside(ctx, &program, at, verify.body, Role::Verify, Value::Null);
+        open_auxiliary(ctx, &program, at, verify.body, Role::Verify, Value::Null);
     } else if let Some(body) = step.agent_check().and_then(AgentCheck::body) {
-        let told = agents::told(ctx, at, step);
-        open_aside(ctx, &program, at, body, Role::Verify, told);
+        let input = agents::agent_input(ctx, at, step);
+        open_auxiliary(ctx, &program, at, body, Role::Verify, input);
     }
 }
 
-/// The completed steps that say how to verify them.
+/// Returns the completed steps with a `verify`.
 fn steps_to_verify(ctx: &Context) -> Vec<NodeRef> {
     let mut found = Vec::new();
-    for frame in (0..ctx.tree.frames.len()).filter(|frame| !ctx.tree[*frame].aside) {
+    for frame in (0..ctx.tree.frames.len()).filter(|frame| !ctx.tree[*frame].auxiliary) {
         let program = ctx.tree.program(frame);
         let verifies = |node: &planrun_lang::sema::Node| {
             node.step()
@@ -387,7 +393,7 @@ fn steps_to_verify(ctx: &Context) -> Vec<NodeRef> {
     found
 }
 
-/// What the end of a look means.
+/// Interprets the end of a verification.
 fn check(ctx: &mut Context, at: NodeRef, frame: FrameId, outcome: Result<(), Ending>) -> Check {
     let program = ctx.tree.program(at.0);
     let asked = ctx.tree.step(&program, at).and_then(Step::agent_check);
@@ -406,43 +412,41 @@ fn check(ctx: &mut Context, at: NodeRef, frame: FrameId, outcome: Result<(), End
     };
     match outcome {
         Ok(()) => Check::Holds,
-        Err(Ending::Failed(error)) if error.says_no() => Check::Fails(broken(
-            format!("what `verify` looks for after `{path}` is not there"),
+        Err(Ending::Failed(error)) if error.denies_effect() => Check::Fails(broken(
+            format!("`verify` did not find the effect of `{path}`"),
             Some(error),
         )),
         Err(Ending::Failed(error)) => {
-            let message = format!(
-                "nobody knows whether `{path}` is as it should be: {}",
-                error.message
-            );
+            let message = format!("`verify` could not check `{path}`: {}", error.message);
             Check::Inconclusive(broken(message, Some(error)))
         }
-        Err(Ending::Cancelled) => {
-            Check::Inconclusive(broken(format!("the look at `{path}` was ended"), None))
-        }
+        Err(Ending::Cancelled) => Check::Inconclusive(broken(
+            format!("the verification of `{path}` was cancelled"),
+            None,
+        )),
     }
 }
 
-/// The tools that were called to verify a step.
+/// Returns the tools that were called to verify a step.
 fn verified_with(ctx: &Context, (frame, node): NodeRef) -> Vec<String> {
     let details = ctx.tree.record((frame, node)).details();
     let frames = details
         .map(|details| details.frames.as_slice())
         .unwrap_or_default();
-    let looks = frames.iter().filter(|look| {
-        ctx.tree[**look]
+    let verifications = frames.iter().filter(|frame| {
+        ctx.tree[**frame]
             .owner
             .is_some_and(|own| own.role == Role::Verify)
     });
     let mut tools = Vec::new();
-    for look in looks {
-        let program = ctx.tree.program(*look);
+    for frame in verifications {
+        let program = ctx.tree.program(*frame);
         for (content, record) in ctx
             .tree
-            .block(&program, *look)
+            .block(&program, *frame)
             .nodes
             .iter()
-            .zip(&ctx.tree[*look].records)
+            .zip(&ctx.tree[*frame].records)
         {
             let called = content
                 .step()
@@ -454,9 +458,9 @@ fn verified_with(ctx: &Context, (frame, node): NodeRef) -> Vec<String> {
     tools
 }
 
-/// Opens a block beside the flow of the plan, which begins with a value. One that is opened again gets a number:
-/// `x.verify`, `x.verify[1]`.
-pub(in crate::run) fn open_aside(
+/// Opens a block outside of the flow of the plan, with a value in its first slot. If it is opened again, its path gets
+/// a number: `x.verify`, `x.verify[1]`.
+pub(in crate::run) fn open_auxiliary(
     ctx: &mut Context,
     program: &Program,
     at: NodeRef,
@@ -497,7 +501,7 @@ pub(in crate::run) fn open_aside(
     ctx.start(frame);
 }
 
-/// Whether a plan, or one that it calls, says how to verify effects or undo them.
+/// Returns true if a plan, or one that it calls, verifies or undoes effects.
 fn matters(program: &Program) -> bool {
     let mut steps = program
         .plan
@@ -505,7 +509,7 @@ fn matters(program: &Program) -> bool {
         .iter()
         .flat_map(|block| &block.nodes)
         .filter_map(|node| node.step());
-    steps.any(|step| step.asides().next().is_some() || step.agent_check().is_some())
+    steps.any(|step| step.auxiliary_blocks().next().is_some() || step.agent_check().is_some())
         || program.plans.iter().any(|called| matters(called))
 }
 
@@ -513,7 +517,7 @@ pub(in crate::run) fn calls_tool(step: &Step) -> bool {
     matches!(&step.kind, StepKind::Call(call) if matches!(call.target, Target::Tool(_)))
 }
 
-/// The dotted name of the tool that a step calls.
+/// Returns the dotted name of the tool that a step calls.
 fn tool(step: &Step) -> Option<String> {
     match &step.kind {
         StepKind::Call(Call {

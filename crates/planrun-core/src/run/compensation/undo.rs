@@ -1,4 +1,4 @@
-//! `undo`: what a failed plan did is undone, last first, one after the other; a failure stops none of the others.
+//! `undo`: undoes the effects of a failed plan, one after the other, last first; a failure does not stop the others.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use planrun_lang::sema::{Step, Undo};
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
-use super::{Compensation, open_aside};
+use super::{Compensation, open_auxiliary};
 use crate::journal::{FormField, Question, StepError, Waiting};
 use crate::run::agenda::{End, Inquiry};
 use crate::run::context::Context;
@@ -17,8 +17,8 @@ use crate::run::reached::Reached;
 use crate::run::sensitive::{in_arguments, in_output};
 
 impl Compensation {
-    /// A call has changed something, or may have: it, and every step around it, has something to undo. What an arm
-    /// did to recover a step is not the step's.
+    /// Records that a call has, or may have, changed something, so that it and every step around it has something to
+    /// undo. The effects of a `recover` arm do not count as effects of its step.
     pub(in crate::run) fn note_change(&mut self, ctx: &Context, at: NodeRef) {
         if !self.matters {
             return;
@@ -41,17 +41,18 @@ impl Compensation {
         }
     }
 
-    /// A step has settled: from now on it is in the log, where it has something to undo.
+    /// Records that a step has settled. If it has something to undo, it is in the log from then on.
     pub(in crate::run) fn note_settled(&mut self, at: NodeRef) {
         if self.touched.remove(&at) {
             self.happened.push(at);
         }
     }
 
-    /// What a plan instance has to undo, so that the last one of the list is the first. The `undo` of a step that
-    /// holds others takes the place of theirs where the step has worked; else theirs run, and it has nothing to read.
+    /// Returns the steps that a plan instance has to undo; the last one of the list is undone first. The `undo` of a
+    /// step that holds others replaces theirs if the step has completed by itself; otherwise theirs run, because its
+    /// own has no value to read.
     pub(in crate::run) fn to_undo(&self, ctx: &Context, frame: FrameId) -> Vec<NodeRef> {
-        let wanted = |at: &&NodeRef| {
+        let belongs = |at: &&NodeRef| {
             let (mut inner, mut within) = (at.0, false);
             loop {
                 within |= inner == frame;
@@ -79,13 +80,13 @@ impl Compensation {
         self.happened
             .iter()
             .filter(own)
-            .filter(wanted)
+            .filter(belongs)
             .filter(fresh)
             .copied()
             .collect()
     }
 
-    /// Takes a step back. Of one that may have happened it is found out first what it came to, where something can tell.
+    /// Undoes a step. If its outcome is unknown, it is verified first, provided that it can be.
     pub(in crate::run) fn undo_step(&mut self, ctx: &mut Context, at: NodeRef) {
         let program = ctx.tree.program(at.0);
         let Some(step) = ctx.tree.step(&program, at) else {
@@ -101,8 +102,8 @@ impl Compensation {
         self.undo_unknown(ctx, at);
     }
 
-    /// It may have happened, and nobody knows what it gave: an `undo` that does not read that runs, one that does waits
-    /// for somebody who knows.
+    /// Undoes a step whose outcome is unknown: an `undo` that does not read its value runs at once, any other waits for
+    /// a person who knows the value.
     fn undo_unknown(&mut self, ctx: &mut Context, at: NodeRef) {
         let program = ctx.tree.program(at.0);
         match ctx.tree.step(&program, at).and_then(Step::undo) {
@@ -111,7 +112,7 @@ impl Compensation {
         }
     }
 
-    /// What can tell has verified a step that may have happened.
+    /// Handles the end of the verification of a step whose outcome was unknown.
     pub(in crate::run) fn resolved(
         &mut self,
         ctx: &mut Context,
@@ -130,7 +131,7 @@ impl Compensation {
                 let gave = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
                 open_undo(ctx, at, gave);
             }
-            Err(Ending::Failed(error)) if error.says_no() => {
+            Err(Ending::Failed(error)) if error.denies_effect() => {
                 self.next_to_undo(ctx, at);
             }
             Ok(()) | Err(_) => self.undo_unknown(ctx, at),
@@ -155,7 +156,7 @@ impl Compensation {
             .unwrap_or_default();
         let secret = step.is_some_and(|step| !in_output(step).is_empty());
         let text = format!(
-            "Did `{path}` happen, and what did it give? It is taken back, and its `undo` reads that."
+            "Did `{path}` happen, and what did it return? It will be undone, and its `undo` reads the result."
         );
         let question = Question {
             asked_at: ctx.outbox.now.wall,
@@ -172,34 +173,34 @@ impl Compensation {
         };
         let before = ctx.tree.state_of(at);
         self.asked.insert(at, before);
-        if let Some(past) = ctx.outbox.recording.asked_after_end(&path, execution) {
-            return ctx.then(Inquiry::AskAgain(at, Box::new(past)));
+        if let Some(recorded) = ctx.outbox.recording.asked_after_end(&path, execution) {
+            return ctx.then(Inquiry::AskAgain(at, Box::new(recorded)));
         }
         ctx.then(Inquiry::Ask(at, Box::new(question)));
     }
 
-    /// Whether somebody is asked what a step gave, so that it can be undone.
+    /// Returns true if people are asked for the value of a step, so that it can be undone.
     pub(in crate::run) fn asks(&self, at: NodeRef) -> bool {
         self.asked.contains_key(&at)
     }
 
-    /// That is asked no longer: the step stands as it stood before.
+    /// Ends that question and restores the state of the step.
     pub(in crate::run) fn stop_asking(&mut self, ctx: &mut Context, at: NodeRef) {
         if let Some(state) = self.asked.remove(&at) {
             ctx.tree.set_state(at, state);
         }
     }
 
-    /// Somebody has said what became of it: `{ happened: bool, value: … }`.
-    pub(in crate::run) fn answered(&mut self, ctx: &mut Context, at: NodeRef, told: &Value) {
+    /// Handles a person's answer: `{ happened: bool, value: … }`.
+    pub(in crate::run) fn answered(&mut self, ctx: &mut Context, at: NodeRef, answer: &Value) {
         self.stop_asking(ctx, at);
-        if told.get("happened") == Some(&Value::Bool(true)) {
-            return open_undo(ctx, at, told.get("value").cloned().unwrap_or(Value::Null));
+        if answer.get("happened") == Some(&Value::Bool(true)) {
+            return open_undo(ctx, at, answer.get("value").cloned().unwrap_or(Value::Null));
         }
         self.next_to_undo(ctx, at);
     }
 
-    /// Nobody can say it.
+    /// Handles a question that nobody answered: the undo has failed.
     pub(in crate::run) fn unanswered(
         &mut self,
         ctx: &mut Context,
@@ -211,7 +212,7 @@ impl Compensation {
         self.next_to_undo(ctx, at);
     }
 
-    /// Why steps could not be undone: somebody must see to them.
+    /// Returns why steps could not be undone, so that a person can repair them.
     pub(in crate::run) fn not_undone(&self, ctx: &Context) -> Vec<Arc<StepError>> {
         let failed = |at: &NodeRef| match ctx.tree.record(*at).details()?.undone.as_ref()? {
             Undone::Yes => None,
@@ -220,7 +221,7 @@ impl Compensation {
         self.happened.iter().filter_map(failed).collect()
     }
 
-    /// Whether the end of a call leaves something behind that can be undone.
+    /// Returns true if a settled call leaves an effect behind that may have to be undone.
     pub(in crate::run) fn has_changed(
         &self,
         ctx: &Context,
@@ -238,7 +239,7 @@ impl Compensation {
             .details()
             .is_some_and(|details| details.copied)
         {
-            // Another run has done it, and that is not this one's to undo.
+            // Another run has made the call, so this run does not undo it.
             return false;
         }
         let record = &ctx.tree.record(at);
@@ -254,7 +255,7 @@ fn open_undo(ctx: &mut Context, at: NodeRef, gave: Value) {
     let program = ctx.tree.program(at.0);
     if let Some(undo) = ctx.tree.step(&program, at).and_then(Step::undo) {
         ctx.reached(at, Reached::Undone);
-        open_aside(ctx, &program, at, undo.body, Role::Undo, gave);
+        open_auxiliary(ctx, &program, at, undo.body, Role::Undo, gave);
     }
 }
 
@@ -266,7 +267,7 @@ pub(in crate::run) fn undone(ctx: &mut Context, at: NodeRef, outcome: Result<(),
             let path: Arc<str> = format!("{}.undo", ctx.tree.own_path(at)).into();
             Undone::No(Arc::new(StepError::new(
                 ErrorClass::Cancelled,
-                "it was not waited for",
+                "it was cancelled before it completed",
                 &path,
             )))
         }
@@ -274,7 +275,7 @@ pub(in crate::run) fn undone(ctx: &mut Context, at: NodeRef, outcome: Result<(),
     ctx.tree.record_mut(at).details_mut().undone = Some(undone);
 }
 
-/// Whether a step has come to what it does without its arms.
+/// Returns true if a step has completed without a `recover` arm.
 fn has_worked(ctx: &Context, at: NodeRef) -> bool {
     let caught = ctx
         .tree

@@ -1,4 +1,4 @@
-//! Everything that people were asked in a run, and what became of each question.
+//! Reports of everything that people were asked in a run, with the results.
 
 use std::sync::Arc;
 
@@ -11,56 +11,57 @@ use crate::journal::{APPROVE, Answer, FormField, Question, Waiting, instant};
 use crate::run::context::Context;
 use crate::run::frame::{Microseconds, NodeRef};
 
-/// One question: a gate, a form, or whether something happened.
+/// The report of one question: a gate, a form, or whether a call took effect.
 #[derive(Clone, Debug, Serialize)]
 pub struct QuestionReport {
-    /// The path under which it is answered.
+    /// The path under which the question is answered.
     pub path: Arc<str>,
     /// `confirm`, `approval`, `input`, `answer` or `peer`.
     pub kind: &'static str,
     pub status: QuestionStatus,
     pub text: Arc<str>,
-    /// What is behind it, where it is not asked in the course of things.
+    /// Why it is asked, if it is not part of the normal flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Arc<str>>,
-    /// What would be, or was, called; absent for steps that hold others, and for forms.
+    /// Tool that the gate guards, or that was called; absent for steps that hold other steps, and for forms.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub tool: Arc<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
-    /// What a gate lets through, or what was sent; of a form, what is known and what stands in its fields.
+    /// Arguments that the gate approves, or that were sent; for a form, the values that are known and the prefilled
+    /// ones.
     pub arguments: Value,
-    /// The fields that are asked for.
+    /// Fields of the form.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub form: Vec<FormField>,
-    /// The role that answers.
+    /// The role that has to answer.
     pub role: Option<Arc<str>>,
-    /// RFC 3339, like the end of the time for an answer.
+    /// RFC 3339, like `expires`.
     pub asked_at: String,
     pub expires: Option<String>,
-    /// Who answered, and what they said to it.
+    /// Who answered, and with which note.
     pub by: Option<Arc<str>>,
     pub note: Option<Arc<str>>,
 }
 
-/// What became of a question.
+/// The status of a question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QuestionStatus {
     Pending,
     /// A yes to a gate.
     Approved,
-    /// A no to a gate, or to what a peer asked.
+    /// A no to a gate, or a declined question of a peer.
     Rejected,
-    /// A form, or what became of a call.
+    /// An answer to a form, or to the question whether a call took effect.
     Answered,
     /// Nobody answered in time.
     Expired,
-    /// The step ended before anybody answered, or asked for something else.
+    /// The step ended, or asked something else, before anybody answered.
     Withdrawn,
 }
 
-/// A question while the run goes on.
+/// A question of a run.
 pub(in crate::run) struct Asked {
     at: NodeRef,
     path: Arc<str>,
@@ -72,7 +73,7 @@ pub(in crate::run) struct Asked {
 }
 
 impl People {
-    /// A step asks.
+    /// Records that a step asks.
     pub(in crate::run) fn note_asked(
         &mut self,
         ctx: &Context,
@@ -93,7 +94,7 @@ impl People {
         });
     }
 
-    /// Somebody has answered.
+    /// Records an answer.
     pub(in crate::run) fn note_answered(&mut self, at: NodeRef, kind: Waiting, answer: &Answer) {
         let status = match kind {
             Waiting::Confirm if answer.value == Value::Bool(true) => QuestionStatus::Approved,
@@ -115,7 +116,7 @@ impl People {
         }
     }
 
-    /// What a step asked is open no more.
+    /// Closes the open question of a step.
     pub(in crate::run) fn note_closed(
         &mut self,
         at: NodeRef,
@@ -127,11 +128,11 @@ impl People {
         Some(asked)
     }
 
-    /// Everything that was asked, as it may be seen, in the order in which it was.
+    /// Returns the reports of all questions, with secrets redacted, in the order in which they were asked.
     pub(in crate::run) fn question_reports(&self, ctx: &Context) -> Vec<QuestionReport> {
         let report = |asked: &Asked| {
-            let question = asked.question.shown(&ctx.outbox.redactor);
-            let shown = |text: &Option<Arc<str>>| {
+            let question = asked.question.redacted(&ctx.outbox.redactor);
+            let redacted = |text: &Option<Arc<str>>| {
                 text.as_deref()
                     .map(|text| ctx.outbox.redactor.text(text).into())
             };
@@ -148,8 +149,8 @@ impl People {
                 role: question.by.clone(),
                 asked_at: ctx.outbox.instant(asked.since),
                 expires: question.expires.map(instant),
-                by: shown(&asked.by),
-                note: shown(&asked.note),
+                by: redacted(&asked.by),
+                note: redacted(&asked.note),
             }
         };
         self.asked.iter().map(report).collect()

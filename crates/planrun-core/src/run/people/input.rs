@@ -1,4 +1,4 @@
-//! `input`: a form that somebody fills in.
+//! `input`: forms that people fill in.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::run::frame::NodeRef;
 use crate::run::sensitive::in_output;
 
 impl People {
-    /// Asks for what has no value yet; where nothing is left, nobody is asked.
+    /// Asks for the fields without a valid value. If there are none, nobody is asked.
     pub(in crate::run) fn start_input(
         &mut self,
         ctx: &mut Context,
@@ -26,8 +26,8 @@ impl People {
         input: &Input,
     ) {
         let path = ctx.tree.own_path(at);
-        if let Some(past) = ctx.outbox.recording.asked(&path, Waiting::Input, 0) {
-            return self.ask_as_before(ctx, at, past);
+        if let Some(recorded) = ctx.outbox.recording.asked(&path, Waiting::Input, 0) {
+            return self.replay_question(ctx, at, recorded);
         }
         let mut question = match form(ctx, at, input, step.within()) {
             Ok(question) => question,
@@ -70,7 +70,7 @@ fn form(
             value.map(|value| value.filter(|value| !value.is_null()))
         };
         let known = value(&field.known)?;
-        // What is known and would not be taken as an answer is asked for, and stands in the field.
+        // A known value that would be refused as an answer is asked for, and prefilled.
         let answered = known
             .as_ref()
             .is_some_and(|known| asked.read(Some(&asked.written(known))).is_ok());
@@ -96,13 +96,13 @@ fn form_field(ctx: &Context, at: NodeRef, field: &InputField) -> Result<FormFiel
         .transpose()?
     {
         Some(Value::List(options)) if options.is_empty() && !field.ty.admits_null() => {
-            // Nobody could answer that.
+            // No answer would be accepted.
             let span = field
                 .options
                 .as_ref()
                 .map_or_else(Span::default, |code| code.span);
             let fault = format!(
-                "`{}` has nothing to choose from: the list behind `in` is empty",
+                "`{}` has no options: the list after `in` is empty",
                 field.name
             );
             return Err(EvalError::plain(fault, span));

@@ -29,30 +29,30 @@ use crate::run::sensitive::{below, in_answer};
 /// Questions by the paths under which they are answered.
 type OpenQuestions = Vec<(Arc<str>, Arc<Question>)>;
 
-/// What waits for people, and for moments.
+/// The steps that wait for people or until a time.
 pub(in crate::run) struct People {
     pub questions: Questions,
     holds: BTreeMap<NodeRef, Hold>,
     by_step: BTreeMap<Arc<str>, NodeRef>,
-    /// Everything that was asked.
+    /// Every question that was asked.
     pub asked: Vec<Asked>,
-    /// Questions that nobody has been turned to with.
-    unsought: Vec<NodeRef>,
-    /// Answers that were given before anything was asked.
+    /// Steps whose questions have not been passed to anybody yet.
+    unasked: Vec<NodeRef>,
+    /// Answers that were given in advance.
     answers: Vec<Given>,
-    /// Whether there is somebody who can be asked.
+    /// Whether the driver can ask people.
     asks: bool,
-    /// How many questions somebody is busy with.
+    /// Number of questions that the driver is asking.
     asking: usize,
-    /// How many steps wait for moments.
+    /// Number of steps that wait until a time.
     moments: usize,
 }
 
-/// A step that waits for somebody, or for a moment.
+/// A step that waits for a person, or until a time.
 struct Hold {
-    /// Tells its timer from those of earlier ones.
+    /// Distinguishes its timer from those of earlier waits.
     number: u64,
-    /// `None` where it waits for a moment.
+    /// `None` if it waits until a time.
     question: Option<Arc<Question>>,
 }
 
@@ -63,7 +63,7 @@ impl People {
             holds: BTreeMap::new(),
             by_step: BTreeMap::new(),
             asked: Vec::new(),
-            unsought: Vec::new(),
+            unasked: Vec::new(),
             answers,
             asks,
             asking: 0,
@@ -71,7 +71,7 @@ impl People {
         }
     }
 
-    /// Whether a step waits for somebody or for a moment.
+    /// Returns true if a step waits for a person, or until a time.
     pub(in crate::run) fn holds(&self, at: NodeRef) -> bool {
         self.holds.contains_key(&at)
     }
@@ -80,29 +80,29 @@ impl People {
         !self.holds.is_empty()
     }
 
-    /// Whether some step waits for a moment.
+    /// Returns true if a step waits until a time.
     pub(in crate::run) fn awaits_moments(&self) -> bool {
         self.moments > 0
     }
 
-    /// Somebody is to be turned to with what a step asks.
-    pub(in crate::run) fn seek(&mut self, at: NodeRef) {
-        self.unsought.push(at);
+    /// Queues the question of a step, to be passed to people.
+    pub(in crate::run) fn queue_question(&mut self, at: NodeRef) {
+        self.unasked.push(at);
     }
 
-    /// Whether somebody is being asked by this process.
+    /// Returns true if the driver is asking somebody.
     pub(in crate::run) fn is_asking(&self) -> bool {
         self.asking > 0
     }
 
-    /// Whether a timer is that of a step that still waits.
+    /// Returns true if a timer belongs to a step that still waits.
     pub(in crate::run) fn counts(&self, at: NodeRef, number: u64) -> bool {
         self.holds
             .get(&at)
             .is_some_and(|hold| hold.number == number)
     }
 
-    /// What is still asked, and the paths of answers that nothing asked for.
+    /// Returns the open questions, and the paths of unused answers.
     fn left(&mut self) -> (OpenQuestions, Vec<Arc<str>>) {
         let open = self
             .questions
@@ -120,16 +120,16 @@ impl People {
 }
 
 impl People {
-    /// What is still asked, as it may be seen, and the paths of answers that nothing asked for.
+    /// Returns the open questions with secrets redacted, and the paths of unused answers.
     pub(in crate::run) fn left_open(&mut self, ctx: &Context) -> (OpenQuestions, Vec<Arc<str>>) {
         let (mut open, unused) = self.left();
         for (_, question) in &mut open {
-            *question = Arc::new(question.shown(&ctx.outbox.redactor));
+            *question = Arc::new(question.redacted(&ctx.outbox.redactor));
         }
         (open, unused)
     }
 
-    /// A step asks something that no earlier process has asked.
+    /// Asks a question that no earlier process has asked.
     pub(in crate::run) fn ask_first(&mut self, ctx: &mut Context, at: NodeRef, question: Question) {
         let program = ctx.tree.program(at.0);
         let labels = below(ARGUMENTS, &question.sensitive);
@@ -142,33 +142,36 @@ impl People {
         self.ask(ctx, at, question);
     }
 
-    /// A step waits until somebody has answered.
+    /// Lets a step wait for an answer.
     fn ask(&mut self, ctx: &mut Context, at: NodeRef, question: Arc<Question>) {
         let path = ctx.tree.own_path(at);
         self.questions.ask(&path, question.clone());
         self.note_asked(ctx, at, question.path(&path), question.clone());
-        self.unsought.push(at);
+        self.unasked.push(at);
         let until = question.expires;
         self.hold(ctx, at, path, Some(question), until);
     }
 
-    /// Asks as an earlier process did; its answer comes at its place.
-    pub(in crate::run) fn ask_as_before(
+    /// Replays a question of an earlier process. Its answer is replayed at its own place.
+    pub(in crate::run) fn replay_question(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
-        past: RecordedQuestion,
+        recorded: RecordedQuestion,
     ) {
-        self.ask(ctx, at, past.question);
-        let Some(answer) = past.answer.filter(|_| !ctx.outbox.recording.is_replaying()) else {
+        self.ask(ctx, at, recorded.question);
+        let Some(answer) = recorded
+            .answer
+            .filter(|_| !ctx.outbox.recording.is_replaying())
+        else {
             return;
         };
-        // What it waited for had to be done again, so that the place of the answer is past.
+        // What it waited for was executed again, so the place of its answer has been passed.
         ctx.outbox.recording.forget_answer(&answer.path);
         self.apply(ctx, &answer);
     }
 
-    /// A step waits until a moment, in nanoseconds since 1970, or until it has what it waits for.
+    /// Lets a step wait until a time, in nanoseconds since the Unix epoch, or for an answer.
     pub(in crate::run) fn hold(
         &mut self,
         ctx: &mut Context,
@@ -189,7 +192,7 @@ impl People {
         self.holds.insert(at, Hold { number, question });
     }
 
-    /// Takes a step out of those that wait.
+    /// Removes a waiting step.
     fn unhold(&mut self, ctx: &mut Context, at: NodeRef) -> Option<(Arc<str>, Hold)> {
         let hold = self.holds.remove(&at)?;
         self.moments -= usize::from(hold.question.is_none());
@@ -198,7 +201,7 @@ impl People {
         Some((path, hold))
     }
 
-    /// A step waits no longer: what it asked is withdrawn.
+    /// Ends the wait of a step and withdraws its question.
     pub(in crate::run) fn release_hold(&mut self, ctx: &mut Context, at: NodeRef) {
         if let Some((path, _)) = self.unhold(ctx, at) {
             self.note_closed(at, QuestionStatus::Withdrawn);
@@ -206,17 +209,17 @@ impl People {
         }
     }
 
-    /// Turns to whoever may answer what has been asked since the last time.
-    pub(in crate::run) fn turn_to_people(&mut self, ctx: &mut Context) {
+    /// Passes on the questions that were asked since the last call.
+    pub(in crate::run) fn ask_pending(&mut self, ctx: &mut Context) {
         if ctx.is_suspended() {
             return;
         }
-        for at in std::mem::take(&mut self.unsought) {
+        for at in std::mem::take(&mut self.unasked) {
             ctx.then(Inquiry::SeekAnswer(at));
         }
     }
 
-    /// Turns to whoever may answer what a step has asked, if it still waits.
+    /// Looks for an answer to the question of a step, if it still waits.
     pub(in crate::run) fn seek_first_answer(
         &mut self,
         ctx: &mut Context,
@@ -258,7 +261,7 @@ impl People {
         }
         if self.asks && may_ask {
             self.asking += 1;
-            let question = Arc::new(asking.question.shown(&ctx.outbox.redactor));
+            let question = Arc::new(asking.question.redacted(&ctx.outbox.redactor));
             ctx.outbox.push(Command::Ask(Asking { question, ..asking }));
             return;
         }
@@ -269,16 +272,16 @@ impl People {
             ctx.then(Inquiry::PeerUnanswered(at));
         } else {
             let message = format!(
-                "this waits for somebody, and a run without a journal ends with its process; run it with a journal, \
-                 or give the answer with `--answer {}=JSON`",
+                "this waits for a person, but a run without a journal ends with its process; run it with a journal, or \
+                 pass the answer with `--answer {}=JSON`",
                 asking.path
             );
             self.unanswered(ctx, at, ErrorClass::Internal, message);
         }
     }
 
-    /// Somebody who was asked came back.
-    pub(in crate::run) fn hear(
+    /// Handles the result of asking a person.
+    pub(in crate::run) fn ask_ended(
         &mut self,
         ctx: &mut Context,
         peers: &Peers,
@@ -300,7 +303,7 @@ impl People {
         }
     }
 
-    /// An answer from outside; one that does not fit changes nothing.
+    /// Handles an answer from the inbox. A refused answer changes nothing.
     pub(in crate::run) fn receive_answer(
         &mut self,
         ctx: &mut Context,
@@ -313,7 +316,7 @@ impl People {
         }
     }
 
-    /// Takes an answer that was given at a moment, if it fits what is asked.
+    /// Accepts an answer that was given at `at`, if it is valid.
     fn answer(
         &mut self,
         ctx: &mut Context,
@@ -322,16 +325,16 @@ impl People {
         at: i128,
     ) -> Result<(), AnswerError> {
         match self.questions.accept(given, at)? {
-            Accepted::Now(answer) => match peers.at(&ctx.tree, &self.questions, &answer.path) {
+            Accepted::New(answer) => match peers.at(&ctx.tree, &self.questions, &answer.path) {
                 Some(at) => ctx.then(Inquiry::PeerAnswered(at, Box::new(answer))),
                 None => self.take_answer(ctx, &answer),
             },
-            Accepted::Before => {}
+            Accepted::Duplicate => {}
         }
         Ok(())
     }
 
-    /// An answer that fits.
+    /// Records a valid answer and applies it.
     pub(in crate::run) fn take_answer(&mut self, ctx: &mut Context, answer: &Answer) {
         let step = self.questions.step(&answer.path);
         let at = step.and_then(|step| self.by_step.get(step)).copied();
@@ -363,7 +366,7 @@ impl People {
         let Some((_, hold)) = self.unhold(ctx, at) else {
             return;
         };
-        self.questions.answered(answer, ctx.outbox.lived_moment());
+        self.questions.answered(answer, ctx.outbox.wall_time());
         let Some(question) = hold.question else {
             return;
         };
@@ -377,7 +380,7 @@ impl People {
                 self.unanswered(ctx, at, ErrorClass::Denied(Denied::Human), answer.refusal());
             }
             Waiting::Approval => ctx.then(Inquiry::RunApproved(Box::new(answer.clone()))),
-            Waiting::Answer => ctx.then(Inquiry::OutcomeTold(at, answer.value.clone())),
+            Waiting::Answer => ctx.then(Inquiry::OutcomeAnswered(at, answer.value.clone())),
             Waiting::Input
             | Waiting::Peer
             | Waiting::Retry
@@ -390,8 +393,8 @@ impl People {
         }
     }
 
-    /// What a step waits for has not come in time, or is the time itself.
-    pub(in crate::run) fn hold_is_over(&mut self, ctx: &mut Context, at: NodeRef, number: u64) {
+    /// Handles the timer of a waiting step: its question has expired, or its wait is over.
+    pub(in crate::run) fn hold_expired(&mut self, ctx: &mut Context, at: NodeRef, number: u64) {
         if !self.counts(at, number) {
             return;
         }
@@ -415,15 +418,15 @@ impl People {
             ctx,
             at,
             ErrorClass::Expired,
-            "nobody answered in time".to_owned(),
+            "no answer was given in time".to_owned(),
         );
     }
 
-    /// As in an earlier process of the run.
-    pub(in crate::run) fn hold_ended_before(&mut self, ctx: &mut Context, path: &str) {
+    /// Replays the end of a wait in an earlier process.
+    pub(in crate::run) fn replay_hold_end(&mut self, ctx: &mut Context, path: &str) {
         let found = self.by_step.get(path).copied();
         if let Some((at, number)) = found.and_then(|at| Some((at, self.holds.get(&at)?.number))) {
-            self.hold_is_over(ctx, at, number);
+            self.hold_expired(ctx, at, number);
         }
     }
 

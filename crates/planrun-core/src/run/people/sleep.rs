@@ -1,4 +1,4 @@
-//! `wait`: steps that wait for a moment, which is kept when the process is not.
+//! `wait`: steps that wait until a time, also across processes.
 
 use planrun_lang::builtins::FailureKind;
 use planrun_lang::eval::EvalError;
@@ -12,7 +12,7 @@ use crate::run::context::Context;
 use crate::run::frame::NodeRef;
 
 impl People {
-    /// Waits for a moment; one that is past is there at once.
+    /// Waits until a time. A time that has passed completes the step at once.
     pub(in crate::run) fn start_sleep(&mut self, ctx: &mut Context, at: NodeRef, code: &Code) {
         let path = ctx.tree.own_path(at);
         if let Some(until) = ctx.outbox.recording.slept_until(&path) {
@@ -42,7 +42,7 @@ fn moment(ctx: &Context, at: NodeRef, code: &Code, now: i128) -> Result<i128, Ev
         Value::Timestamp(until) => Ok(until),
         other => {
             let message = format!(
-                "`wait` takes a length of time or a moment, and this is {}",
+                "`wait` takes a duration or a timestamp, but this is {}",
                 other.preview(80)
             );
             Err(EvalError::new(FailureKind::NoOverload, message, code.span))

@@ -18,7 +18,7 @@ use crate::run::context::Context;
 use crate::run::frame::{FrameId, Microseconds, NodeRef, TaskRef};
 use crate::run::program::Program;
 
-/// Where a task stands. Its context is in the slot of the frame that declares it.
+/// The state of a task. Its context is in a slot of the frame that declares it.
 #[derive(Debug)]
 pub(in crate::run) struct TaskState {
     pub status: Status,
@@ -29,16 +29,16 @@ pub(in crate::run) struct TaskState {
 #[derive(Default)]
 pub(in crate::run) struct Tasks {
     pub(in crate::run) states: BTreeMap<TaskRef, TaskState>,
-    /// Those that have failed with a step which stands still.
+    /// Tasks that failed with a parked step.
     failed_work: Vec<Failed>,
 }
 
-/// A task that has failed with a step which stands still, so that it can be taken up again.
+/// A task that failed with a parked step, so that it can be restored.
 #[derive(Debug)]
 pub(in crate::run) struct Failed {
     pub step: NodeRef,
     pub task: TaskRef,
-    /// Its status before.
+    /// Its status before the failure.
     pub before: Status,
 }
 
@@ -51,13 +51,13 @@ struct Move {
     error: Option<Arc<StepError>>,
 }
 
-/// What became of one task.
+/// The report of one task.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskReport {
     pub name: Arc<str>,
     pub status: Arc<str>,
     pub context: Value,
-    /// Every change, the beginning included.
+    /// Every change, including the initial one.
     pub trace: Vec<TaskMove>,
 }
 
@@ -65,9 +65,9 @@ pub struct TaskReport {
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskMove {
     pub status: Arc<str>,
-    /// `initialized`, `set`, the firing that set it or whose failure it was, `retried`, or `signal`.
+    /// `initialized`, `set`, the path of the firing that set it or failed, `retried`, or `signal`.
     pub reason: Arc<str>,
-    /// The failure behind it: that of its work, or the one that the arm around the `set` has caught.
+    /// The failure behind the change: that of the firing, or the one that the arm around the `set` has caught.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
     /// RFC 3339.
@@ -75,7 +75,7 @@ pub struct TaskMove {
 }
 
 impl Tasks {
-    /// A task begins: in its first status, every field of its context null.
+    /// Creates a task in its first status, with a context whose fields are null.
     pub(in crate::run) fn declare(&mut self, ctx: &mut Context, frame: FrameId, id: TaskId) {
         let program = ctx.tree.program(frame);
         let task = program.plan.task(id);
@@ -99,7 +99,7 @@ impl Tasks {
         );
     }
 
-    /// A task's declaration, in its turn: one under a condition begins here.
+    /// Runs the declaration of a task. A task under a condition begins here.
     pub(in crate::run) fn run_task(&mut self, ctx: &mut Context, at: NodeRef, id: TaskId) {
         let own = (at.0, id);
         let begins = !self.states.contains_key(&own);
@@ -113,7 +113,7 @@ impl Tasks {
         }
     }
 
-    /// `set`: status and context in one event.
+    /// Runs a `set`, which changes status and context in one event.
     pub(in crate::run) fn run_set(
         &mut self,
         ctx: &mut Context,
@@ -146,7 +146,7 @@ impl Tasks {
         ctx.commit(Subject::Task(home));
     }
 
-    /// Moves a task and merges what is given into its context.
+    /// Changes the status of a task and merges fields into its context.
     pub(in crate::run) fn change(
         &mut self,
         ctx: &mut Context,
@@ -157,7 +157,7 @@ impl Tasks {
         error: Option<Arc<StepError>>,
     ) {
         if !self.states.contains_key(&at) {
-            // Its declaration stands under a condition that did not hold.
+            // The declaration is under a condition that did not hold.
             self.declare(ctx, at.0, at.1);
         }
         let slot = ctx.tree.program(at.0).plan.task(at.1).slot;
@@ -183,7 +183,7 @@ impl Tasks {
         }
     }
 
-    /// What became of the tasks of the plan itself; those of the plans that it calls are their own affair.
+    /// Returns the reports of the plan's own tasks; those of called plans are private.
     pub(in crate::run) fn reports(&self, ctx: &Context) -> Vec<TaskReport> {
         let own = self
             .states
@@ -192,7 +192,7 @@ impl Tasks {
         let report = |(at, state): (&TaskRef, &TaskState)| {
             let task = ctx.tree.scopes[0].program.plan.task(at.1);
             let name = |status: Status| Arc::from(task.status_name(status));
-            let told = |moved: &Move| TaskMove {
+            let task_move = |moved: &Move| TaskMove {
                 status: name(moved.status),
                 reason: moved.reason.clone(),
                 at: ctx.outbox.instant(moved.at),
@@ -202,14 +202,14 @@ impl Tasks {
                 name: ctx.tree.task_path(*at),
                 status: name(state.status),
                 context: ctx.tree.context_of(*at),
-                trace: state.trace.iter().map(told).collect(),
+                trace: state.trace.iter().map(task_move).collect(),
             }
         };
         own.map(report).collect()
     }
 }
 
-/// The names of a context's fields.
+/// Returns the names of a context's fields.
 fn fields(context: &Type) -> impl Iterator<Item = &Arc<str>> {
     let object = if let Type::Object(object) = context {
         Some(object)
@@ -222,11 +222,11 @@ fn fields(context: &Type) -> impl Iterator<Item = &Arc<str>> {
         .map(|field| &field.name)
 }
 
-/// Holds what a `set` gives against the declared context; null is always stored.
+/// Checks a context against its declaration. Null is always accepted.
 pub(in crate::run) fn fit(task: &Task, given: &Value) -> Result<(), String> {
     let (Type::Object(object), Value::Map(given)) = (&task.context, given) else {
         return Err(format!(
-            "the context of `{}` is an object, and this is {}",
+            "the context of `{}` must be an object, but this is {}",
             task.name,
             given.preview(80)
         ));

@@ -1,4 +1,5 @@
-//! The work of tasks: a task whose `set` was to come from a firing fails with that firing, and is taken up again with it.
+//! The work of tasks: a task that a firing was to `set` fails with that firing, and is restored when the failed step is
+//! retried.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::run::frame::{FrameId, NodeRef, TaskRef};
 use crate::run::signal::external_move;
 
 impl Tasks {
-    /// A task fails with a firing, unless it has ended.
+    /// Fails a task together with a firing, unless the task has ended.
     pub(in crate::run) fn fail(&mut self, ctx: &mut Context, failed: FailedWork) {
         let FailedWork {
             firing,
@@ -37,11 +38,11 @@ impl Tasks {
         }
         let reason = ctx.tree[firing].path.clone();
         self.change(ctx, home, status, &Value::Null, reason, Some(error));
-        tell_of_task(ctx, home, status);
+        emit_task_set(ctx, home, status);
         ctx.commit(Subject::Task(home));
     }
 
-    /// A step that stood still is done again: what has failed with it stands where it stood. That fires nothing.
+    /// Restores the tasks that failed with a parked step which is retried. That fires no listeners.
     pub(in crate::run) fn take_up(&mut self, ctx: &mut Context, step: NodeRef) {
         let (again, rest) = std::mem::take(&mut self.failed_work)
             .into_iter()
@@ -49,11 +50,11 @@ impl Tasks {
         self.failed_work = rest;
         for Failed { task, before, .. } in Vec::into_iter(again) {
             self.change(ctx, task, before, &Value::Null, "retried".into(), None);
-            tell_of_task(ctx, task, before);
+            emit_task_set(ctx, task, before);
         }
     }
 
-    /// Somebody outside moves a task.
+    /// Handles a move of a task from outside.
     pub(in crate::run) fn receive_move(
         &mut self,
         ctx: &mut Context,
@@ -87,8 +88,8 @@ impl Tasks {
     }
 }
 
-/// Something in a firing, or the firing itself, has failed and nothing caught that: the tasks that it would have set,
-/// and that have not ended, fail. A step that stands still may be done again.
+/// Fails the tasks that a firing would have set and that have not ended, after an uncaught failure in the firing, or of
+/// the firing itself. A parked step may be retried.
 pub(in crate::run) fn work_failed(
     ctx: &mut Context,
     frame: FrameId,
@@ -110,7 +111,7 @@ pub(in crate::run) fn work_failed(
     }
 }
 
-fn tell_of_task(ctx: &mut Context, at: TaskRef, status: Status) {
+fn emit_task_set(ctx: &mut Context, at: TaskRef, status: Status) {
     let (program, path, context) = (
         ctx.tree.program(at.0),
         ctx.tree.task_path(at),

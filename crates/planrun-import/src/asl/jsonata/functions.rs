@@ -1,4 +1,4 @@
-//! Functions of JSONata and what they are here.
+//! Translates functions of JSONata.
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, LinkKind};
 
@@ -6,21 +6,21 @@ use crate::expression::ONE;
 use crate::tree;
 
 /// # Errors
-/// Why there is no counterpart.
+/// Returns a message if there is no counterpart.
 pub fn counterpart(name: &str, arguments: Vec<Expr>) -> Result<Expr, String> {
     let count = arguments.len();
     match name {
         "now" | "millis" => {
-            Err("the time comes from a step, `sys.now()`, and not from an expression".into())
+            Err("an expression cannot read the time: call `sys.now()` in a step".into())
         }
         "uuid" => {
-            Err("a random id comes from a step, `sys.uuid()`, and not from an expression".into())
+            Err("an expression cannot create a random id: call `sys.uuid()` in a step".into())
         }
-        "random" => Err("a random number comes from a tool, and not from an expression".into()),
-        "hash" => Err("there is no function for hashes; a tool can give one".into()),
-        "parse" => {
-            Err("there is no function that reads JSON; a tool, or a typed argument, can".into())
-        }
+        "random" => Err("an expression cannot create a random number: call a tool".into()),
+        "hash" => Err("there is no hash function: call a tool".into()),
+        "parse" => Err(
+            "there is no function that parses JSON: call a tool, or use a typed argument".into(),
+        ),
         _ => {
             let mut arguments = arguments.into_iter();
             let first = arguments.next();
@@ -42,7 +42,7 @@ fn of_one(name: &str, value: Expr) -> Option<Expr> {
     let base64 =
         |called: &str, value: Expr| tree::method(tree::variable("base64"), called, vec![value]);
     Some(match name {
-        // The kind of a sum is not known before the run; that of a double is.
+        // The type of `sum` is not known statically; that of `double` is.
         "sum" => function("double", function("sum", value)),
         "count" | "length" => function("size", value),
         "average" => {
@@ -79,7 +79,7 @@ fn of_more(name: &str, first: Expr, second: Expr, third: Option<Expr>) -> Option
     })
 }
 
-/// `has` asks for a name or a field; anything else is there where it is not null.
+/// `has` takes a name or a field; any other value exists if it is not null.
 fn exists(value: Expr) -> Expr {
     let is_field = match &value.kind {
         ExprKind::Name(_) => true,
@@ -98,7 +98,7 @@ fn exists(value: Expr) -> Expr {
     )
 }
 
-/// The objects of a list that is written down, merged.
+/// Merges the objects of a literal list; `None` for other lists.
 fn merged(value: Expr) -> Option<Expr> {
     let ExprKind::List(objects) = value.kind else {
         return None;

@@ -1,4 +1,4 @@
-//! Expressions of JSONata, as far as they have a counterpart.
+//! Translates expressions of JSONata that have a counterpart.
 
 mod functions;
 
@@ -11,13 +11,13 @@ use crate::expression::value::Value;
 use crate::expression::{ONE, concatenated, within_bounds};
 use crate::tree;
 
-/// Expressions that nest deeper are refused.
+/// The deepest nesting of expressions.
 const MAX_DEPTH: usize = 40;
 
-/// The expression between `{%` and `%}`.
+/// Translates the expression between `{%` and `%}`.
 ///
 /// # Errors
-/// Why it is none, or why it has no counterpart.
+/// Returns a message if it is invalid or has no counterpart.
 pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
     within_bounds(text)?;
     let tokens = tokens::tokens(text, Texts::Plain)?;
@@ -32,7 +32,7 @@ pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
     let value = parser.expression(0)?;
     match parser.peek() {
         None => Ok(value),
-        Some(token) => Err(format!("`{token}` has no counterpart there")),
+        Some(token) => Err(format!("`{token}` has no counterpart here")),
     }
 }
 
@@ -41,9 +41,9 @@ struct Parser<'p> {
     at: usize,
     scope: &'p Scope<'p>,
     depth: usize,
-    /// What a bare name is read of, inside of a filter.
+    /// The value that bare names refer to inside a filter.
     context: Option<Value>,
-    /// Names that the expression itself gives to values, the last one first.
+    /// Variables that the expression itself binds, innermost last.
     locals: Vec<(String, Value)>,
 }
 
@@ -70,14 +70,16 @@ impl Parser<'_> {
         }
         let found = self
             .peek()
-            .map_or("the end".to_owned(), |token| format!("`{token}`"));
-        Err(format!("`{sign}` is missing before {found}"))
+            .map_or("the end of the expression".to_owned(), |token| {
+                format!("`{token}`")
+            });
+        Err(format!("expected `{sign}`, found {found}"))
     }
 
     fn expression(&mut self, least: u8) -> Result<Value, String> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err("the expression nests too deeply".into());
+            return Err("the expression is nested too deeply".into());
         }
         let mut left = self.operand()?;
         while let Some((binding, operator)) = self.operator() {
@@ -142,11 +144,11 @@ impl Parser<'_> {
     }
 
     fn operand(&mut self) -> Result<Value, String> {
-        let token = self.take().ok_or("the expression is not finished")?;
+        let token = self.take().ok_or("unexpected end of the expression")?;
         let value = match token {
             Token::Text(text) => Value::Opaque(tree::text(&text)),
             Token::Number(number) => Value::Opaque(
-                tree::number(&number).ok_or_else(|| format!("`{number}` is no number"))?,
+                tree::number(&number).ok_or_else(|| format!("`{number}` is not a number"))?,
             ),
             Token::Variable(name) => self.variable(&name)?,
             Token::Name(name) => match name.as_str() {
@@ -175,13 +177,13 @@ impl Parser<'_> {
             Token::Sign("[") => Value::Opaque(tree::list(self.list("]")?)),
             Token::Sign("{") => self.object()?,
             Token::Sign(_) | Token::Template(_) => {
-                return Err(format!("`{token}` has no counterpart there"));
+                return Err(format!("`{token}` has no counterpart here"));
             }
         };
         self.links(value)
     }
 
-    /// `(e)`, or `($x := a; e)` with values that have names in it.
+    /// Parses `(e)`, or `($x := a; e)` with bound variables.
     fn block(&mut self) -> Result<Value, String> {
         let outside = self.locals.len();
         while let (Some(Token::Variable(name)), Some(Token::Sign(":="))) =
@@ -227,21 +229,20 @@ impl Parser<'_> {
         Ok(Value::object(fields))
     }
 
-    /// What stands behind a value: fields, positions, filters.
+    /// Parses the postfix operators of a value: fields, indices, filters.
     fn links(&mut self, mut value: Value) -> Result<Value, String> {
         let mut is_filtered = false;
         loop {
             if self.eat(".") {
                 if is_filtered {
                     return Err(
-                        "what a filter gives is one value or several there; say which, as in `[0]`"
-                            .into(),
+                        "a filter may return one value or several: select one, as in `[0]`".into(),
                     );
                 }
                 value = match self.take() {
                     Some(Token::Name(key) | Token::Text(key)) => value.get(&key),
                     Some(token) => return Err(format!("`.{token}` has no counterpart")),
-                    None => return Err("the expression is not finished".into()),
+                    None => return Err("unexpected end of the expression".into()),
                 };
             } else if self.eat("[") {
                 (value, is_filtered) = self.bracket(&value)?;
@@ -251,7 +252,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands in brackets behind a value, and whether it is a filter.
+    /// Parses the brackets after a value. Returns the new value and whether it is filtered.
     fn bracket(&mut self, value: &Value) -> Result<(Value, bool), String> {
         let outer = self.context.replace(Value::Opaque(tree::variable(ONE)));
         let inner = self.expression(0)?.expr();
@@ -295,17 +296,17 @@ impl Parser<'_> {
         }
         match self.scope.variables.get(name) {
             Some(value) => Ok(value.clone()),
-            None => Err(format!("there is no variable `${name}` at this state")),
+            None => Err(format!("there is no variable `${name}` in this state")),
         }
     }
 
-    /// `$states.input` and its kin.
+    /// Parses the rest of `$states.input` and similar expressions.
     fn states(&mut self) -> Result<Value, String> {
         self.need(".")?;
         let Some(Token::Name(part)) = self.take() else {
             return Err("`$states` as a whole has no counterpart".into());
         };
-        let missing = |what: &str| format!("`$states.{what}` is not there at this place");
+        let missing = |what: &str| format!("`$states.{what}` is not available here");
         match part.as_str() {
             "input" => Ok(self.scope.root.clone()),
             "result" => self.scope.result.clone().ok_or_else(|| missing("result")),
@@ -318,7 +319,7 @@ impl Parser<'_> {
                 let mut path = "$$".to_owned();
                 while self.eat(".") {
                     let Some(Token::Name(key)) = self.take() else {
-                        return Err("the context object has names only".into());
+                        return Err("the context object has only names".into());
                     };
                     path.push('.');
                     path.push_str(&key);

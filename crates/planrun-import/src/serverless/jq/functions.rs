@@ -1,4 +1,4 @@
-//! Functions of jq and what they are here.
+//! Translates functions of jq.
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
 
@@ -9,16 +9,16 @@ use crate::expression::value::Value;
 use crate::tree;
 
 impl Reader<'_> {
-    /// A function, behind its name.
+    /// Parses the rest of a function call, after its name.
     pub fn function(&mut self, name: &str) -> Result<Output, String> {
         match name {
             "now" | "today" | "localtime" | "gmtime" => {
                 return Err(
-                    "the time comes from a step, `sys.now()`, and not from an expression".into(),
+                    "an expression cannot read the time: call `sys.now()` in a step".into(),
                 );
             }
             "env" | "input" | "inputs" | "debug" => {
-                return Err("a plan does not read what runs it".into());
+                return Err("a plan cannot read information about its run".into());
             }
             "try" | "reduce" | "foreach" | "def" | "label" | "limit" | "range" | "recurse"
             | "while" | "until" | "repeat" | "walk" | "path" | "paths" => {
@@ -79,7 +79,7 @@ impl Reader<'_> {
         )))
     }
 
-    /// Reads something of which `.` is an element of the list that it is now.
+    /// Parses an expression in which `.` is an element of the current list.
     fn in_element(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<Expr, String>,
@@ -93,7 +93,7 @@ impl Reader<'_> {
     }
 }
 
-/// A function without arguments.
+/// Translates a function without arguments.
 fn of_dot(name: &str, dot: Expr) -> Result<Output, String> {
     let function = |called: &str, value: Expr| tree::function(called, vec![value]);
     let method = |value: Expr, called: &str| tree::method(value, called, Vec::new());
@@ -140,7 +140,7 @@ fn of_dot(name: &str, dot: Expr) -> Result<Output, String> {
     })))
 }
 
-/// A function with one argument that is a value.
+/// Translates a function with one argument that is a value.
 fn of_one(name: &str, dot: &Value, argument: Expr) -> Result<Output, String> {
     let is_text = matches!(
         argument.kind,
@@ -160,7 +160,7 @@ fn of_one(name: &str, dot: &Value, argument: Expr) -> Result<Output, String> {
         "endswith" => tree::method(subject, "endsWith", vec![argument]),
         "test" => tree::method(subject, "matches", vec![argument]),
         "join" | "split" => tree::method(subject, name, vec![argument]),
-        // Of lists and objects it asks for parts of parts.
+        // For lists and objects, `contains` compares recursively, which has no counterpart.
         "contains" if is_text => tree::method(subject, "contains", vec![argument]),
         _ => {
             let called = excerpt(name);

@@ -1,4 +1,4 @@
-//! Expressions of jq, as far as they have a counterpart.
+//! Translates expressions of jq that have a counterpart.
 
 mod functions;
 mod operators;
@@ -15,30 +15,30 @@ use crate::tree;
 pub use operators::truth;
 use operators::{field, negative, operated, position};
 
-/// Expressions that nest deeper are refused.
+/// The deepest nesting of expressions.
 const MAX_DEPTH: usize = 40;
-/// Words that end an operand, and so are no fields where they stand behind a dot.
+/// Words that end an operand, and therefore are not fields after a dot.
 const KEYWORDS: [&str; 7] = ["and", "or", "as", "then", "elif", "else", "end"];
 
-/// What an expression can read.
+/// The values that an expression can read.
 pub struct Scope<'s> {
-    /// What `.` is.
+    /// The value of `.`.
     pub dot: Value,
     pub variables: &'s BTreeMap<String, Value>,
-    /// Those of them that are errors.
+    /// The variables that hold errors.
     pub errors: &'s BTreeSet<String>,
 }
 
-/// The value of an expression.
+/// Translates an expression.
 ///
 /// # Errors
-/// Why it is none, or why it has no counterpart.
+/// Returns a message if it is invalid or has no counterpart.
 pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
     within_bounds(text)?;
     nested(text, scope, &Reader::new(&[], scope))
 }
 
-/// An expression inside of another, which can read what that has named.
+/// Translates an expression inside another one, whose bound variables it can read.
 fn nested(text: &str, scope: &Scope<'_>, outer: &Reader<'_>) -> Result<Value, String> {
     let tokens = tokens::tokens(text, Texts::Templates)?;
     let mut reader = Reader {
@@ -53,16 +53,16 @@ fn nested(text: &str, scope: &Scope<'_>, outer: &Reader<'_>) -> Result<Value, St
     let value = reader.pipe()?.one()?;
     match reader.peek() {
         None => Ok(value),
-        Some(token) => Err(format!("`{token}` has no counterpart there")),
+        Some(token) => Err(format!("`{token}` has no counterpart here")),
     }
 }
 
-/// What a part of an expression gives.
+/// The output of a part of an expression.
 enum Output {
     One(Value),
-    /// The elements of a list, one after the other.
+    /// The elements of a list, one after another.
     Many(Expr),
-    /// What it was given where this holds, else nothing.
+    /// The input if this condition holds, else nothing.
     Where(Expr),
 }
 
@@ -70,8 +70,11 @@ impl Output {
     fn one(self) -> Result<Value, String> {
         match self {
             Self::One(value) => Ok(value),
-            Self::Many(_) => Err("several values stand where a plan has one; put them into a list, as in `[.[] | …]`".into()),
-            Self::Where(_) => Err("`select` outside of a list gives a value or nothing".into()),
+            Self::Many(_) => Err(
+                "several values where a plan allows one: put them into a list, as in `[.[] | …]`"
+                    .into(),
+            ),
+            Self::Where(_) => Err("`select` outside a list returns a value or nothing".into()),
         }
     }
 
@@ -83,7 +86,7 @@ impl Output {
 struct Local {
     name: String,
     value: Value,
-    /// How many lists were gone through where it was named.
+    /// Number of enclosing iterations when it was bound.
     level: usize,
 }
 
@@ -102,7 +105,7 @@ struct Reader<'p> {
     at: usize,
     scope: &'p Scope<'p>,
     depth: usize,
-    /// How many lists are gone through.
+    /// Number of enclosing iterations.
     level: usize,
     dot: Value,
     locals: Vec<Local>,
@@ -126,7 +129,7 @@ impl<'p> Reader<'p> {
     }
 
     fn take(&mut self) -> Result<&'p Token, String> {
-        let token = self.peek().ok_or("the expression is not finished")?;
+        let token = self.peek().ok_or("unexpected end of the expression")?;
         self.at += 1;
         Ok(token)
     }
@@ -153,8 +156,10 @@ impl<'p> Reader<'p> {
         }
         let found = self
             .peek()
-            .map_or("the end".to_owned(), |token| format!("`{token}`"));
-        Err(format!("`{what}` is missing before {found}"))
+            .map_or("the end of the expression".to_owned(), |token| {
+                format!("`{token}`")
+            });
+        Err(format!("expected `{what}`, found {found}"))
     }
 
     fn need_sign(&mut self, sign: &str) -> Result<(), String> {
@@ -167,20 +172,20 @@ impl<'p> Reader<'p> {
         self.need(is_there, word)
     }
 
-    /// `a | b | c`, where each part reads what the one before gives.
+    /// Parses `a | b | c`, where each part reads the output of the part before it.
     fn pipe(&mut self) -> Result<Output, String> {
         let first = self.expression(0)?;
         self.piped(first)
     }
 
-    /// What follows the first part of a pipe.
+    /// Parses the rest of a pipe after its first part.
     fn piped(&mut self, first: Output) -> Result<Output, String> {
         let (outer, locals) = (self.dot.clone(), self.locals.len());
         let mut current = first;
         loop {
             if self.eat_word("as") {
                 let Token::Variable(name) = self.take()? else {
-                    return Err("only a plain name is given to a value by `as`".into());
+                    return Err("`as` supports only a plain name".into());
                 };
                 self.locals.push(Local {
                     name: name.clone(),
@@ -200,7 +205,7 @@ impl<'p> Reader<'p> {
         Ok(current)
     }
 
-    /// One part of a pipe, over what the part before gives.
+    /// Parses one part of a pipe, which reads the output of the part before it.
     fn stage(&mut self, before: Output) -> Result<Output, String> {
         let list = match before {
             Output::Many(list) => list,
@@ -212,7 +217,7 @@ impl<'p> Reader<'p> {
         self.of_each(list, |reader| reader.expression(0))
     }
 
-    /// What is read for each element of a list.
+    /// Parses an expression once and applies it to each element of a list.
     fn of_each(
         &mut self,
         list: Expr,
@@ -238,7 +243,7 @@ impl<'p> Reader<'p> {
     fn expression(&mut self, least: u8) -> Result<Output, String> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err("the expression nests too deeply".into());
+            return Err("the expression is nested too deeply".into());
         }
         let mut left = self.operand()?;
         while let Some((binding, operator)) = self.operator() {
@@ -246,7 +251,7 @@ impl<'p> Reader<'p> {
                 break;
             }
             self.at += 1;
-            // `//` groups to the right.
+            // `//` is right-associative.
             let next = binding + u8::from(operator.is_some());
             let (first, second) = (left.one()?, self.expression(next)?.one()?);
             left = Output::One(match operator {
@@ -258,7 +263,7 @@ impl<'p> Reader<'p> {
         Ok(left)
     }
 
-    /// The operator that comes next, with how strongly it binds; `None` stands for `//`.
+    /// Returns the next operator with its precedence; `None` as the operator stands for `//`.
     fn operator(&self) -> Option<(u8, Option<BinaryOp>)> {
         let word = match self.peek()? {
             Token::Sign(sign) => sign,
@@ -295,7 +300,7 @@ impl<'p> Reader<'p> {
             Token::Text(text) => Value::Opaque(tree::text(text)),
             Token::Template(pieces) => Value::Opaque(self.template(pieces)?),
             Token::Number(number) => Value::Opaque(
-                tree::number(number).ok_or_else(|| format!("`{number}` is no number"))?,
+                tree::number(number).ok_or_else(|| format!("`{number}` is not a number"))?,
             ),
             Token::Variable(name) => self.variable(name)?,
             Token::Name(name) => match name.as_str() {
@@ -318,7 +323,7 @@ impl<'p> Reader<'p> {
             }
             Token::Sign("[") => Value::Opaque(self.list()?),
             Token::Sign("{") => self.object()?,
-            Token::Sign(_) => return Err(format!("`{token}` has no counterpart there")),
+            Token::Sign(_) => return Err(format!("`{token}` has no counterpart here")),
         };
         self.links(Output::One(value))
     }
@@ -328,7 +333,7 @@ impl<'p> Reader<'p> {
             Piece::Text(text) => Ok(tree::text(text)),
             Piece::Code(code) => {
                 if self.depth >= MAX_DEPTH {
-                    return Err("the expression nests too deeply".to_owned());
+                    return Err("the expression is nested too deeply".to_owned());
                 }
                 nested(code, self.scope, self).map(|value| value.expr())
             }
@@ -340,7 +345,7 @@ impl<'p> Reader<'p> {
         if let Some(local) = self.locals.iter().rev().find(|local| local.name == name) {
             if local.level != self.level && reads(&local.value.expr(), ONE) {
                 return Err(format!(
-                    "`${name}` is an element of an outer list, which an inner one hides"
+                    "`${name}` is an element of an outer list, which is hidden by an inner one"
                 ));
             }
             return Ok(local.value.clone());
@@ -350,18 +355,18 @@ impl<'p> Reader<'p> {
         }
         Err(match name {
             "secrets" | "authorization" => {
-                "credentials are those of the project, and never in a plan".to_owned()
+                "credentials belong to the project, not to a plan".to_owned()
             }
-            "runtime" => "a plan does not read what runs it".to_owned(),
-            _ => format!("there is no variable `${}` there", excerpt(name)),
+            "runtime" => "a plan cannot read information about its run".to_owned(),
+            _ => format!("there is no variable `${}` here", excerpt(name)),
         })
     }
 
-    /// `if c then a elif d then b else e end`, behind its first word.
+    /// Parses the rest of `if c then a elif d then b else e end`, after its first word.
     fn conditional(&mut self) -> Result<Value, String> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err("the expression nests too deeply".into());
+            return Err("the expression is nested too deeply".into());
         }
         let condition = truth(self.pipe()?.expr()?);
         self.need_word("then")?;
@@ -381,7 +386,7 @@ impl<'p> Reader<'p> {
         Ok(Value::Opaque(tree::conditional(condition, then, otherwise)))
     }
 
-    /// A list, behind its bracket.
+    /// Parses the rest of a list, after its bracket.
     fn list(&mut self) -> Result<Expr, String> {
         if self.eat("]") {
             return Ok(tree::list(Vec::new()));
@@ -403,7 +408,7 @@ impl<'p> Reader<'p> {
         Ok(tree::list(elements))
     }
 
-    /// An object, behind its brace.
+    /// Parses the rest of an object, after its brace.
     fn object(&mut self) -> Result<Value, String> {
         let mut fields: Vec<(String, Value)> = Vec::new();
         while !self.eat("}") {
@@ -427,12 +432,12 @@ impl<'p> Reader<'p> {
         Ok(Value::object(fields))
     }
 
-    /// What stands behind a value: fields, positions, slices.
+    /// Parses the postfix operators of a value: fields, indices, slices.
     fn links(&mut self, mut output: Output) -> Result<Output, String> {
         loop {
             if self.eat("..") {
                 return Err(
-                    "`..` searches at every depth, and a path of a plan has one place".into(),
+                    "`..` searches at every depth, but a path in a plan leads to one place".into(),
                 );
             }
             if self.is_sign(".") {
@@ -445,7 +450,7 @@ impl<'p> Reader<'p> {
                         output = self.linked(output, |value| field(&value, key))?;
                         continue;
                     }
-                    // `.[0]` and the bare `.`
+                    // Either `.[0]` or `.` alone.
                     _ => self.at += 1,
                 }
                 if !self.is_sign("[") {
@@ -465,7 +470,7 @@ impl<'p> Reader<'p> {
     }
 
     /// # Errors
-    /// Where an error is asked for what a plan does not know of it.
+    /// Returns a message if the expression reads a property of an error that plans do not have.
     fn may_read(&self, key: &str) -> Result<(), String> {
         let before = self.at.checked_sub(3).and_then(|at| self.tokens.get(at));
         match before {
@@ -473,7 +478,7 @@ impl<'p> Reader<'p> {
                 if self.scope.errors.contains(name) && ["status", "instance"].contains(&key) =>
             {
                 Err(format!(
-                    "an error has a class and a message here, and no `{key}`"
+                    "in a plan, an error has only a class and a message, but no `{key}`"
                 ))
             }
             _ => Ok(()),
@@ -493,7 +498,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// What stands in brackets behind a value.
+    /// Parses the brackets after a value.
     fn bracket(&mut self, output: Output) -> Result<Output, String> {
         if self.eat("]") {
             return match output {

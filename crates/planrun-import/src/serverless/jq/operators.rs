@@ -1,4 +1,4 @@
-//! What operators, fields and positions of jq are here, where values may be missing.
+//! Translates operators, fields and indices of jq, which accept missing values.
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
 
@@ -6,7 +6,7 @@ use crate::expression::lenient;
 use crate::expression::value::Value;
 use crate::tree;
 
-/// A field, which is null where the object surely has none.
+/// Returns a field; null if the object certainly lacks it.
 pub fn field(value: &Value, key: &str) -> Value {
     if value.has(key) == Some(false) {
         Value::Opaque(tree::null())
@@ -43,7 +43,7 @@ fn is_null(value: &Expr) -> bool {
     value.kind == ExprKind::Literal(Literal::Null)
 }
 
-/// Whether a value holds: all but null and false do.
+/// Returns a condition that holds for all values except null and false.
 pub fn truth(value: Expr) -> Expr {
     if tree::is_truth(&value) {
         return value;
@@ -70,13 +70,13 @@ pub fn operated(left: Value, operator: BinaryOp, right: Value) -> Value {
         BinaryOp::Equal | BinaryOp::NotEqual => {
             tree::binary(lenient(left), operator, lenient(right))
         }
-        // Whole numbers are divided with a fraction there.
+        // jq divides integers with a fraction.
         BinaryOp::Divide => tree::binary(tree::function("double", vec![left]), operator, right),
         _ => tree::binary(left, operator, right),
     })
 }
 
-/// `+`: objects are merged, and what is null or missing leaves the other side as it is.
+/// Translates `+`: objects are merged, and a side that is null or missing leaves the other unchanged.
 fn sum(left: Value, right: Value) -> Value {
     let keeps = |side: &Value| is_null(&side.expr());
     if keeps(&left) {
@@ -108,7 +108,7 @@ fn sum(left: Value, right: Value) -> Value {
     Value::Opaque(tree::binary(left, BinaryOp::Add, right))
 }
 
-/// What leaves a value of the same kind as it is, where that kind is known.
+/// Returns the neutral element of addition for the type of a value, if the type is known.
 fn neutral(value: &Expr) -> Option<Expr> {
     match &value.kind {
         ExprKind::List(_) => Some(tree::list(Vec::new())),
@@ -118,7 +118,7 @@ fn neutral(value: &Expr) -> Option<Expr> {
     }
 }
 
-/// A value, or what leaves the other side as it is where there is none.
+/// Returns a value that falls back to the neutral element if it may be missing.
 fn padded(value: Expr, neutral: Option<Expr>) -> Expr {
     match (&value.kind, neutral) {
         (ExprKind::Path { .. } | ExprKind::Name(_), Some(neutral)) => {

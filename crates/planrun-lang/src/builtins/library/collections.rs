@@ -1,4 +1,4 @@
-//! Over lists, maps and whole values: `size`, `sum`, `entries`, `merge`, `json`.
+//! Functions of lists, maps and whole values: `size`, `sum`, `entries`, `merge`, `json`.
 
 use super::super::Failure;
 use super::super::function::{Example, Form, Function, Overload, Shape};
@@ -8,18 +8,18 @@ use crate::value::{Key, Map, Number, Value};
 pub(super) static FUNCTIONS: &[Function] = &[
     function!(Global Method "size",
         [(String) -> Int, (Bytes) -> Int, ([Any]) -> Int, ({Any: Any}) -> Int],
-        "How many elements, entries, characters or bytes there are.",
+        "The number of elements, entries, characters or bytes.",
         ["size([1, 2])" => "2", "'名字'.size()" => "2"], size),
     function!(Global "sum",
         [([Int]) -> Int, ([Uint]) -> Uint.converted(), ([Double]) -> Double.converted(),
          ([Number]) -> Double.converted()],
-        "The sum of a list of numbers, a double where they are not all ints; 0 for an empty list.",
+        "The sum of a list of numbers, a double if they are not all ints; 0 for an empty list.",
         ["sum([1, 2, 3])" => "6", "sum([1, 1.5])" => "2.5"], sum),
     function!(Global "entries", [({String: T}) -> [(Entry T)]],
         "The entries of a map as a list of `{ key, value }`, sorted by key.",
         ["entries({'b': 2, 'a': 1})[0]" => r#"{"key":"a","value":1}"#], entries),
     function!(Global "merge", [({String: Any}, {String: Any}) -> {String: Any}],
-        "The entries of two maps; where both have a key, the second one's value.",
+        "The entries of two maps; if both have a key, the value of the second one.",
         ["merge({'a': 1, 'b': 2}, {'b': 3})" => r#"{"a":1,"b":3}"#], merge),
     function!(Global "json", [(Any) -> String], "The compact JSON text of any value.",
         ["json({a: [1, null]})" => r#""{\"a\":[1,null]}""#], json; walks),

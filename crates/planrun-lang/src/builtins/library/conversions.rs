@@ -1,4 +1,4 @@
-//! From one type to another: `int(x)`, `string(x)`, `type(x)` and their kin.
+//! Conversion functions: `int(x)`, `string(x)`, `type(x)` and others.
 
 use std::sync::Arc;
 
@@ -11,47 +11,47 @@ const SECOND: i128 = 1_000_000_000;
 pub(super) static FUNCTIONS: &[Function] = &[
     function!(Global "int",
         [(Int) -> Int, (Uint) -> Int, (Double) -> Int, (String) -> Int, (Timestamp) -> Int],
-        "A number without its fraction, the integer that a text spells, or the seconds since 1970 of a timestamp.",
+        "A number without its fraction, the integer in a string, or the seconds from 1970 to a timestamp.",
         ["int('42')" => "42", "int(-7.9)" => "-7"], int),
     function!(Global "uint", [(Uint) -> Uint, (Int) -> Uint, (Double) -> Uint, (String) -> Uint],
-        "An unsigned integer: a number without its fraction, or the number that a text spells.",
+        "An unsigned integer: a number without its fraction, or the number in a string.",
         ["uint(3.9)" => "3"], uint),
     function!(Global "double",
         [(Double) -> Double, (Int) -> Double, (Uint) -> Double, (String) -> Double],
-        "The nearest double to a number, or the number that a text spells.",
+        "The nearest double to a number, or the number in a string.",
         ["double('1.5')" => "1.5", "double(3) / 2.0" => "1.5"], double),
     function!(Global "string",
         [(String) -> String, (Int) -> String, (Uint) -> String, (Double) -> String,
          (Bool) -> String, (Bytes) -> String, (Timestamp) -> String, (Duration) -> String],
-        "The text of a number, a truth value, a timestamp (RFC 3339), a duration (in seconds) or UTF-8 bytes.",
+        "A number, a bool, a timestamp (RFC 3339), a duration (in seconds) or UTF-8 bytes as a string.",
         ["string(1.5)" => "\"1.5\"", "string(90m)" => "\"5400s\""], string),
-    function!(Global "bytes", [(Bytes) -> Bytes, (String) -> Bytes], "The UTF-8 bytes of a text.",
+    function!(Global "bytes", [(Bytes) -> Bytes, (String) -> Bytes], "The UTF-8 bytes of a string.",
         ["size(bytes('ÿ'))" => "2"], bytes),
     function!(Global "bool", [(Bool) -> Bool, (String) -> Bool],
-        "The truth value that a text spells: `true`, `t`, `1`, `false`, `f` or `0`.",
+        "The bool in a string: `true`, `t`, `1`, `false`, `f` or `0`.",
         ["bool('true')" => "true"], bool),
     function!(Global "timestamp",
         [(Timestamp) -> Timestamp, (String) -> Timestamp, (Int) -> Timestamp],
-        "The instant that a text spells (RFC 3339 with an offset), or so many seconds after 1970.",
+        "The timestamp in a string (RFC 3339 with an offset), or the given number of seconds after 1970.",
         ["timestamp('2026-01-31T09:00:00+01:00')" => "\"2026-01-31T08:00:00Z\""], timestamp),
     function!(Global "duration", [(Duration) -> Duration, (String) -> Duration],
-        "The length of time that a text spells, such as `1h30m` or `-1.5s`.",
+        "The duration in a string, such as `1h30m` or `-1.5s`.",
         ["duration('1h30m') == 90m" => "true"], duration),
     function!(Global "type", [(Any) -> Type], "The type of a value.",
         ["type(1) == int" => "true", "type('a') == type(1)" => "false"], type_of),
     function!(Global "dyn", [(Any) -> Any],
-        "The same value, with its type forgotten until the plan runs.",
+        "The same value with an unknown type, which is checked only when the plan runs.",
         ["dyn(1) == dyn('1')" => "false"], forget),
 ];
 
-/// 2^63: no double at or beyond it is an `int`.
+/// 2^63: doubles from here on are out of the range of `int`.
 const INT_END: f64 = 9_223_372_036_854_775_808.0;
-/// 2^64: no double at or beyond it is a `uint`.
+/// 2^64: doubles from here on are out of the range of `uint`.
 const UINT_END: f64 = 18_446_744_073_709_551_616.0;
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "the range is checked first, and cutting the fraction is the point"
+    reason = "the range is checked first, and the fraction is cut intentionally"
 )]
 fn int(arguments: &[Value]) -> Result<Value, Failure> {
     let [argument] = arguments else {
@@ -163,8 +163,8 @@ fn timestamp(arguments: &[Value]) -> Result<Value, Failure> {
         [time @ Value::Timestamp(_)] => Ok(time.clone()),
         [Value::Int(seconds)] => operators::timestamp(i128::from(*seconds) * SECOND),
         [argument @ Value::String(text)] => parse_timestamp(text).map(Value::Timestamp).ok_or_else(|| {
-            let wanted = "a timestamp such as 2026-01-31T09:00:00Z within the range of the years 1 to 9999";
-            unreadable(argument, wanted)
+            let expected = "a timestamp such as 2026-01-31T09:00:00Z within the range of the years 1 to 9999";
+            unreadable(argument, expected)
         }),
         _ => Err(Failure::no_overload("timestamp", arguments)),
     }
@@ -189,7 +189,7 @@ fn type_of(arguments: &[Value]) -> Result<Value, Failure> {
     let [argument] = arguments else {
         return Err(Failure::no_overload("type", arguments));
     };
-    // The names that the Common Expression Language gives, so that its expressions mean the same here.
+    // The names are those of the Common Expression Language, so that its expressions mean the same here.
     let name = match argument {
         Value::Null => "null_type",
         Value::Timestamp(_) => "google.protobuf.Timestamp",
@@ -206,8 +206,8 @@ fn forget(arguments: &[Value]) -> Result<Value, Failure> {
     }
 }
 
-fn unreadable(argument: &Value, wanted: &str) -> Failure {
-    Failure::argument(format!("{} is not {wanted}", argument.preview(60)))
+fn unreadable(argument: &Value, expected: &str) -> Failure {
+    Failure::argument(format!("{} is not {expected}", argument.preview(60)))
 }
 
 fn beyond(argument: &Value, kind: &str) -> Failure {

@@ -1,4 +1,4 @@
-//! Bytes as text: the namespace `base64`.
+//! Functions of the namespace `base64`.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -8,17 +8,17 @@ use super::super::Failure;
 use super::super::function::{Example, Form, Function, Overload, Shape};
 use crate::value::Value;
 
-/// Writes the padding and reads text with or without it.
+/// Writes padding, and accepts text with or without it.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    function!(base64 "encode", [(Bytes) -> String], "The base64 text of bytes.",
+    function!(base64 "encode", [(Bytes) -> String], "Bytes as a base64 string.",
         ["base64.encode(b'hello')" => "\"aGVsbG8=\""], encode),
     function!(base64 "decode", [(String) -> Bytes],
-        "The bytes of a base64 text, with or without its padding.",
+        "The bytes of a base64 string, with or without padding.",
         ["string(base64.decode('aGVsbG8'))" => "\"hello\""], decode),
 ];
 

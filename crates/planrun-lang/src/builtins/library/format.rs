@@ -1,19 +1,19 @@
-//! `"%s: %.2f".format([name, amount])`.
+//! The function `format`: `"%s: %.2f".format([name, amount])`.
 
 use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind};
 use crate::value::{Number, Value, duration_text, timestamp_text};
 
-/// The letters of clauses.
+/// The letters of formatting clauses.
 const VERBS: &str = "sdfeboxX";
-/// Digits behind the point where a clause names none.
+/// Number of digits after the decimal point if a clause does not state it.
 const DEFAULT_PRECISION: usize = 6;
-/// The most digits behind the point that a clause may ask for.
+/// Maximum number of digits after the decimal point.
 const MAX_PRECISION: usize = 1_000;
 
 pub(super) static FUNCTIONS: &[Function] = &[
     function!(Method "format", [(String, [Any]) -> String],
-        "A text with its clauses `%s %d %f %e %x %X %o %b` filled from a list; `%%` is a percent sign.",
+        "A string with its clauses `%s %d %f %e %x %X %o %b` filled from a list; `%%` is a percent sign.",
         ["'%s: %.2f, %d%%'.format(['a', 1.5, 7])" => "\"a: 1.50, 7%\""],
         format, refuses: refuses_clauses; walks),
 ];
@@ -42,7 +42,7 @@ fn format(arguments: &[Value]) -> Result<Value, Failure> {
     Ok(Value::from(text))
 }
 
-/// A clause that no value fills, or more clauses than there are values.
+/// Refuses an unknown clause, and more clauses than there are values.
 fn refuses_clauses(given: &[Given]) -> Option<Failure> {
     let [Given::Value(Value::String(pattern)), values] = given else {
         return None;
@@ -70,7 +70,7 @@ fn refuses_clauses(given: &[Given]) -> Option<Failure> {
 
 fn too_few(next: usize) -> Failure {
     let message =
-        format!("index {next} out of range: the text has more clauses than the list has values");
+        format!("index {next} out of range: the string has more clauses than the list has values");
     Failure::new(FailureKind::IndexOutOfRange, message)
 }
 
@@ -78,17 +78,17 @@ fn no_clause(verb: char) -> Failure {
     unreadable(&format!("there is no clause `%{verb}`"))
 }
 
-/// What a clause asks for: its letter and its digits, and what follows it.
+/// Parses a clause and returns its letter, its precision, and the text after it.
 fn verb(clause: &str) -> Result<(char, Option<usize>, &str), Failure> {
     let (precision, clause) = precision(clause)?;
     let mut characters = clause.chars();
     let verb = characters
         .next()
-        .ok_or_else(|| unreadable("it ends behind its `%`"))?;
+        .ok_or_else(|| unreadable("it ends after its `%`"))?;
     Ok((verb, precision, characters.as_str()))
 }
 
-/// The digits of `.3` at the beginning of a clause, and what follows them.
+/// Parses a precision such as `.3` at the start of a clause, and returns it with the text after it.
 fn precision(clause: &str) -> Result<(Option<usize>, &str), Failure> {
     let Some(digits) = clause.strip_prefix('.') else {
         return Ok((None, clause));
@@ -99,7 +99,7 @@ fn precision(clause: &str) -> Result<(Option<usize>, &str), Failure> {
     let (number, rest) = digits.split_at(end);
     match number.parse() {
         Ok(precision) if precision <= MAX_PRECISION => Ok((Some(precision), rest)),
-        _ => Err(unreadable("the digits behind `.` are missing or too many")),
+        _ => Err(unreadable("the number after `.` is missing or too large")),
     }
 }
 
@@ -134,7 +134,7 @@ fn push_clause(
     Ok(())
 }
 
-/// `%s`: as `string(x)` has it, and lists and maps of such values.
+/// Formats a value for `%s`, as `string(x)` does, including lists and maps.
 fn display(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -184,7 +184,8 @@ fn real(value: &Value, write: impl Fn(f64) -> String) -> Option<String> {
     })
 }
 
-/// A digit, a point, so many digits, and an exponent with its sign and two digits at least.
+/// Formats a number with one digit before the decimal point, `digits` after it, and a signed exponent of at least two
+/// digits.
 fn scientific(number: f64, digits: usize) -> String {
     let text = format!("{number:.digits$e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));

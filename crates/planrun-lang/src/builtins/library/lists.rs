@@ -1,4 +1,4 @@
-//! Making and rearranging lists.
+//! Functions that create and transform lists.
 
 use std::cmp::Ordering;
 
@@ -6,10 +6,10 @@ use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind, operators};
 use crate::value::{Order, Value};
 
-/// `lists.range` makes no longer list; the cost limit of an evaluation is of the same size.
+/// Maximum length of a list from `lists.range`, equal to the cost limit of an evaluation.
 const MAX_RANGE: i64 = 1_000_000;
 
-/// The least or the greatest of a list.
+/// The minimum or maximum of a list.
 const EXTREMES: &[Overload] = overloads![
     ([Int]) -> (Int?), ([Uint]) -> (Uint?), ([Double]) -> (Double?), ([Number]) -> (Number?),
     ([String]) -> (String?), ([Bool]) -> (Bool?), ([Bytes]) -> (Bytes?),
@@ -17,36 +17,36 @@ const EXTREMES: &[Overload] = overloads![
 ];
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    function!(lists "range", [(Int) -> [Int]], "The integers from 0 up to a number, without it.",
+    function!(lists "range", [(Int) -> [Int]], "The integers from 0 up to a number, excluding it.",
         ["lists.range(3)" => "[0,1,2]"], range),
     function!(Method "slice", [([T], Int, Int) -> [T]],
-        "The elements from one position up to another, without it.",
+        "The elements from one position up to another, excluding it.",
         ["[1, 2, 3, 4].slice(1, 3)" => "[2,3]"], slice, refuses: refuses_slice),
     function!(Method "flatten", [([[T]]) -> [T], ([Any]) -> [Any], ([Any], Int) -> [Any]],
-        "The elements of the lists in a list, one level deep or as many as are asked for.",
+        "The elements of the lists in a list, flattened by one level or by the given number of levels.",
         ["[[1], [2, 3]].flatten()" => "[1,2,3]", "[[1, [2, [3]]]].flatten(2)" => "[1,2,[3]]"],
         flatten, refuses: refuses_depth; walks),
     function!(Method "distinct", [([T]) -> [T]],
-        "The elements of a list without repetition, in the order in which they first come.",
+        "The distinct elements of a list, in the order of their first occurrence.",
         ["['a', 'b', 'a'].distinct()" => r#"["a","b"]"#], distinct; walks),
     function!(Method "sort",
         [([Int]) -> [Int], ([Uint]) -> [Uint], ([Double]) -> [Double], ([Number]) -> [Number],
          ([String]) -> [String], ([Bool]) -> [Bool], ([Bytes]) -> [Bytes],
          ([Timestamp]) -> [Timestamp], ([Duration]) -> [Duration]],
-        "The elements of a list in ascending order; equal ones keep theirs.",
+        "The elements of a list in ascending order; equal elements keep their order.",
         ["[3, 1, 2].sort()" => "[1,2,3]"], sort),
     function!(Method "first", [([T]) -> (T?)],
-        "The first element of a list; null where there is none.",
+        "The first element of a list; null if it is empty.",
         ["[3, 1].first()" => "3", "[].first()" => "null"], first),
     function!(Method "last", [([T]) -> (T?)],
-        "The last element of a list; null where there is none.",
+        "The last element of a list; null if it is empty.",
         ["[3, 1].last() ?? 0" => "1"], last),
-    function!(Method "take", [([T], Int) -> [T]], "The first elements of a list, at most so many.",
+    function!(Method "take", [([T], Int) -> [T]], "The first elements of a list, at most the given number.",
         ["[3, 1, 2].take(2)" => "[3,1]"], take, refuses: refuses_count),
-    function!(Method "min", EXTREMES, "The least element of a list; null where there is none.",
+    function!(Method "min", EXTREMES, "The smallest element of a list; null if it is empty.",
         ["[3, 1, 2].min()" => "1", "['b', 'a'].min()" => "\"a\""],
         |arguments| extreme("min", arguments, Ordering::Less)),
-    function!(Method "max", EXTREMES, "The greatest element of a list; null where there is none.",
+    function!(Method "max", EXTREMES, "The largest element of a list; null if it is empty.",
         ["[3, 1, 2].max()" => "3", "[].max() ?? 0" => "0"],
         |arguments| extreme("max", arguments, Ordering::Greater)),
 ];
@@ -55,7 +55,7 @@ fn range(arguments: &[Value]) -> Result<Value, Failure> {
     match arguments {
         [Value::Int(end)] if *end > MAX_RANGE => Err(Failure::new(
             FailureKind::CostLimit,
-            format!("lists.range makes at most {MAX_RANGE} numbers"),
+            format!("lists.range returns at most {MAX_RANGE} numbers"),
         )),
         [Value::Int(end)] => Ok(Value::list((0..*end).map(Value::Int))),
         _ => Err(Failure::no_overload("lists.range", arguments)),
@@ -79,7 +79,7 @@ fn slice(arguments: &[Value]) -> Result<Value, Failure> {
     })
 }
 
-/// Positions that are a part of no list.
+/// Refuses positions that are invalid for every list.
 fn refuses_slice(given: &[Given]) -> Option<Failure> {
     let [_, start, end] = given else { return None };
     let position = |given: &Given| {
@@ -91,10 +91,10 @@ fn refuses_slice(given: &[Given]) -> Option<Failure> {
     };
     let message = match (position(start), position(end)) {
         (Some(start), Some(end)) if start > end => {
-            format!("slice({start}, {end}) begins behind its end")
+            format!("slice({start}, {end}) begins after its end")
         }
         (Some(negative), _) | (_, Some(negative)) if negative < 0 => {
-            format!("slice takes no position like {negative}")
+            format!("slice takes positions of 0 or more, not {negative}")
         }
         _ => return None,
     };
@@ -143,8 +143,8 @@ fn distinct(arguments: &[Value]) -> Result<Value, Failure> {
     let mut kept: Vec<Value> = Vec::new();
     let mut keys = std::collections::HashSet::new();
     for element in elements.iter() {
-        // Scalars are looked up, so that long lists of them cost no square.
-        let new = match crate::value::Key::sought(element) {
+        // Scalars are looked up in a set, so that long lists of them do not take quadratic time.
+        let new = match crate::value::Key::lookup(element) {
             Some(key) => keys.insert(key),
             None => !kept.contains(element),
         };
@@ -197,16 +197,16 @@ fn count_too_small() -> Failure {
     Failure::argument("take takes a count of 0 or more")
 }
 
-/// The first of the least or of the greatest elements.
-fn extreme(name: &str, arguments: &[Value], wanted: Ordering) -> Result<Value, Failure> {
+/// Returns the first minimum or maximum.
+fn extreme(name: &str, arguments: &[Value], direction: Ordering) -> Result<Value, Failure> {
     let [Value::List(elements)] = arguments else {
         return Err(Failure::no_overload(name, arguments));
     };
     let mut best: Option<&Value> = None;
     for element in elements.iter() {
         let better = match best.unwrap_or(element).order(element) {
-            Order::Known(ordering) => ordering == wanted.reverse(),
-            // What is no number is neither; a number after it is taken.
+            Order::Known(ordering) => ordering == direction.reverse(),
+            // NaN is neither; any number after it replaces it.
             Order::Unordered => best.is_some_and(operators::is_nan),
             Order::Incomparable => return Err(operators::no_order()),
         };

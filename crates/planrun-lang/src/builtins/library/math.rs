@@ -1,4 +1,4 @@
-//! The namespace `math`.
+//! Functions of the namespace `math`.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind};
 use crate::value::{Number, Value};
 
-/// One number, a list of them, or up to six.
+/// One number, a list of numbers, or up to six numbers.
 const EXTREMES: &[Overload] = overloads![
     (Int) -> Int, (Uint) -> Uint, (Double) -> Double, ([Int]) -> Int, ([Uint]) -> Uint,
     ([Double]) -> Double, ([Number]) -> Number, (Int, Int) -> Int, (Uint, Uint) -> Uint,
@@ -22,56 +22,56 @@ const BITS: &[Overload] = overloads![(Int, Int) -> Int, (Uint, Uint) -> Uint];
 const SHIFT: &[Overload] = overloads![(Int, Int) -> Int, (Uint, Int) -> Uint];
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    function!(math "greatest", EXTREMES, "The greatest of some numbers or of a list of them.",
+    function!(math "greatest", EXTREMES, "The largest of several numbers or of a list of numbers.",
         ["math.greatest(1, 3, 2)" => "3"],
         |arguments| extreme("math.greatest", arguments, Ordering::Greater)),
-    function!(math "least", EXTREMES, "The least of some numbers or of a list of them.",
+    function!(math "least", EXTREMES, "The smallest of several numbers or of a list of numbers.",
         ["math.least([4.5, 2.5])" => "2.5"],
         |arguments| extreme("math.least", arguments, Ordering::Less)),
-    function!(math "ceil", DOUBLE, "The least whole number that is not below a double.",
+    function!(math "ceil", DOUBLE, "The smallest whole number that is not below a double.",
         ["math.ceil(1.2)" => "2"], |arguments| rounded("math.ceil", arguments, f64::ceil)),
-    function!(math "floor", DOUBLE, "The greatest whole number that is not above a double.",
+    function!(math "floor", DOUBLE, "The largest whole number that is not above a double.",
         ["math.floor(-1.2)" => "-2"], |arguments| rounded("math.floor", arguments, f64::floor)),
-    function!(math "round", DOUBLE, "The nearest whole number; halves go away from zero.",
+    function!(math "round", DOUBLE, "The nearest whole number; halves are rounded away from zero.",
         ["math.round(2.5)" => "3"], |arguments| rounded("math.round", arguments, f64::round)),
     function!(math "trunc", DOUBLE, "A double without its fraction.",
         ["math.trunc(-1.7)" => "-1"], |arguments| rounded("math.trunc", arguments, f64::trunc)),
-    function!(math "isNaN", TEST, "Whether a double is no number.",
+    function!(math "isNaN", TEST, "Whether a double is not a number.",
         ["math.isNaN(0.0 / 0.0)" => "true"],
         |arguments| tested("math.isNaN", arguments, f64::is_nan)),
     function!(math "isInf", TEST, "Whether a double is infinite.",
         ["math.isInf(-1.0 / 0.0)" => "true"],
         |arguments| tested("math.isInf", arguments, f64::is_infinite)),
-    function!(math "isFinite", TEST, "Whether a double is neither infinite nor no number.",
+    function!(math "isFinite", TEST, "Whether a double is a finite number.",
         ["math.isFinite(1.5)" => "true"],
         |arguments| tested("math.isFinite", arguments, f64::is_finite)),
-    function!(math "abs", SAME, "A number without its sign.",
+    function!(math "abs", SAME, "The absolute value of a number.",
         ["math.abs(-3)" => "3"], abs),
-    function!(math "sign", SAME, "-1, 0 or 1, as a number is negative, zero or positive.",
+    function!(math "sign", SAME, "-1, 0 or 1 for a number that is negative, zero or positive.",
         ["math.sign(-2.5)" => "-1"], sign),
     function!(math "sqrt", [(Number) -> Double], "The square root of a number.",
         ["math.sqrt(9)" => "3"], sqrt),
-    function!(math "bitAnd", BITS, "The bits that both integers have.",
+    function!(math "bitAnd", BITS, "The bits that are set in both integers.",
         ["math.bitAnd(6, 3)" => "2"], |arguments| bits("math.bitAnd", arguments, |a, b| a & b)),
-    function!(math "bitOr", BITS, "The bits that either integer has.",
+    function!(math "bitOr", BITS, "The bits that are set in either integer.",
         ["math.bitOr(6, 3)" => "7"], |arguments| bits("math.bitOr", arguments, |a, b| a | b)),
-    function!(math "bitXor", BITS, "The bits that one integer has and the other has not.",
+    function!(math "bitXor", BITS, "The bits that are set in exactly one of two integers.",
         ["math.bitXor(6, 3)" => "5"], |arguments| bits("math.bitXor", arguments, |a, b| a ^ b)),
-    function!(math "bitNot", [(Int) -> Int, (Uint) -> Uint], "The bits that an integer has not.",
+    function!(math "bitNot", [(Int) -> Int, (Uint) -> Uint], "The bits that are not set in an integer.",
         ["math.bitNot(1)" => "-2"], bit_not),
     function!(math "bitShiftLeft", SHIFT,
-        "The bits of an integer moved to the left; those beyond are lost.",
+        "An integer shifted to the left; bits beyond its width are lost.",
         ["math.bitShiftLeft(1, 4)" => "16"],
         |arguments| shifted("math.bitShiftLeft", arguments, u64::checked_shl),
         refuses: |given| refuses_shift("math.bitShiftLeft", given)),
     function!(math "bitShiftRight", SHIFT,
-        "The bits of an integer moved to the right, zeros following.",
+        "An integer shifted to the right and filled with zeros.",
         ["math.bitShiftRight(16, 4)" => "1"],
         |arguments| shifted("math.bitShiftRight", arguments, u64::checked_shr),
         refuses: |given| refuses_shift("math.bitShiftRight", given)),
 ];
 
-fn extreme(name: &str, arguments: &[Value], wanted: Ordering) -> Result<Value, Failure> {
+fn extreme(name: &str, arguments: &[Value], direction: Ordering) -> Result<Value, Failure> {
     let numbers = if let [Value::List(elements)] = arguments {
         elements
     } else {
@@ -82,12 +82,12 @@ fn extreme(name: &str, arguments: &[Value], wanted: Ordering) -> Result<Value, F
         let number = value
             .as_number()
             .ok_or_else(|| Failure::no_overload(name, arguments))?;
-        if best.is_none_or(|(_, known)| number.order(known) == Some(wanted)) {
+        if best.is_none_or(|(_, known)| number.order(known) == Some(direction)) {
             best = Some((value, number));
         }
     }
     best.map(|(value, _)| value.clone())
-        .ok_or_else(|| Failure::argument(format!("{name} needs a number at least")))
+        .ok_or_else(|| Failure::argument(format!("{name} needs at least one number")))
 }
 
 fn rounded(name: &str, arguments: &[Value], round: fn(f64) -> f64) -> Result<Value, Failure> {

@@ -1,6 +1,7 @@
-//! Every function of the language, a file a subject.
+//! The functions of the language, with one module per subject.
 
-/// A type as signatures write it: `[T]` is a list, `{K: V}` a map, `(T?)` the type or null, `T` the same type wherever it stands.
+/// A type in a signature: `[T]` is a list, `{K: V}` a map, `(T?)` the type or null, `T` the same type throughout an
+/// overload.
 macro_rules! shape {
     (T) => {
         Shape::Variable(0)
@@ -22,15 +23,15 @@ macro_rules! shape {
     };
 }
 
-/// Signatures: what a function takes and gives.
+/// Signatures: the types of parameters and result.
 macro_rules! overloads {
     ($(($($parameter:tt),+) -> $result:tt $(.$modifier:ident())?),+) => {
         &[$(Overload::new(&[$(shape!($parameter)),+], shape!($result))$(.$modifier())?),+]
     };
 }
 
-/// A descriptor: the forms with the name, the signatures, the page, examples with their results, the body; then what it refuses
-/// before the run, and whether it walks through all that it is given.
+/// A function descriptor: the forms with the name, the signatures, the description, examples with their results, and
+/// the body; optionally what the function refuses before the run, and whether it traverses its arguments.
 macro_rules! function {
     ($($form:ident)+ $name:literal, [$($overloads:tt)+], $($rest:tt)+) => {
         function!($($form)+ $name, overloads![$($overloads)+], $($rest)+)
@@ -71,7 +72,7 @@ mod text;
 
 use super::Function;
 
-/// Every function, subject by subject.
+/// All functions, by subject.
 pub(super) static ALL: &[&[Function]] = &[
     conversions::FUNCTIONS,
     collections::FUNCTIONS,

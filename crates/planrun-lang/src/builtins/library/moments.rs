@@ -1,4 +1,4 @@
-//! Parts of timestamps and durations, in any time zone.
+//! Functions that return parts of timestamps and durations, in any time zone.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -10,15 +10,15 @@ use crate::value::{Value, civil, parse_offset};
 
 const SECOND: i128 = 1_000_000_000;
 
-/// Of a timestamp, in UTC or in a zone.
+/// Parts of a timestamp, in UTC or in a time zone.
 const DATE: &[Overload] = overloads![(Timestamp) -> Int, (Timestamp, String) -> Int];
 
-/// Of a timestamp, or the whole of a duration in that unit.
+/// Parts of a timestamp, or a whole duration in that unit.
 const CLOCK: &[Overload] = overloads![
     (Timestamp) -> Int, (Timestamp, String) -> Int, (Duration) -> Int
 ];
 
-/// The getters differ in their names, their sentences and the part they read.
+/// The getters differ in name, description and the part they return.
 macro_rules! getter {
     ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $part:expr, $unit:expr) => {
         function!(Method $name, $overloads, $page, [$example => $result],
@@ -82,7 +82,7 @@ fn milliseconds(arguments: &[Value]) -> Result<Value, Failure> {
     )
 }
 
-/// A time zone that does not exist, at whatever time.
+/// Refuses a time zone that does not exist at any time.
 fn refuses_zone(given: &[Given]) -> Option<Failure> {
     let [_, Given::Value(Value::String(zone))] = given else {
         return None;
@@ -90,8 +90,8 @@ fn refuses_zone(given: &[Given]) -> Option<Failure> {
     offset(0, zone).err()
 }
 
-/// Nanoseconds east of Greenwich in a zone at a time. Names come from the data base that is built in, so that a plan
-/// means the same on every machine.
+/// Returns the UTC offset of a zone at a time, in nanoseconds east of Greenwich. Zone names are looked up in the
+/// bundled database, so that a plan means the same on every machine.
 fn offset(time: i128, zone: &str) -> Result<i128, Failure> {
     let signed = if zone.starts_with(|c: char| c.is_ascii_digit()) {
         format!("+{zone}")
@@ -107,7 +107,7 @@ fn offset(time: i128, zone: &str) -> Result<i128, Failure> {
         );
         return Err(Failure::argument(message));
     };
-    // The data base ends a day before the year 9999 does; the last offset that it knows holds on.
+    // The database ends one day before the end of the year 9999; its last offset is used from then on.
     let known = time.clamp(
         Timestamp::MIN.as_nanosecond(),
         Timestamp::MAX.as_nanosecond(),

@@ -1,51 +1,51 @@
-//! Changing text: the string extension. Positions count characters, from 0.
+//! The string extension functions. Positions count characters, from 0.
 
 use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind};
 use crate::value::Value;
 
-/// A text of this many bytes is the largest that a function makes.
+/// Maximum length of a text that a function returns, in bytes.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 pub(super) static FUNCTIONS: &[Function] = &[
     function!(Method "charAt", [(String, Int) -> String],
-        "The character at a position; no text behind the last one.",
+        "The character at a position; an empty string after the last one.",
         ["'plan'.charAt(1)" => "\"l\""], char_at, refuses: refuses_positions),
     function!(Method "indexOf", [(String, String) -> Int, (String, String, Int) -> Int],
-        "Where a text first comes, at or behind a position; -1 where it does not.",
+        "The position of the first occurrence of a string, at or after a position; -1 if there is none.",
         ["'banana'.indexOf('na', 3)" => "4"], index_of),
     function!(Method "lastIndexOf", [(String, String) -> Int, (String, String, Int) -> Int],
-        "Where a text last comes, at or before a position; -1 where it does not.",
+        "The position of the last occurrence of a string, at or before a position; -1 if there is none.",
         ["'banana'.lastIndexOf('na')" => "4"], last_index_of),
     function!(Method "join", [([String]) -> String, ([String], String) -> String],
-        "The texts of a list one behind another, with a separator between them.",
+        "The strings of a list joined into one, with a separator between them.",
         ["['a', 'b'].join(', ')" => "\"a, b\""], join),
     function!(Method "lowerAscii", [(String) -> String],
-        "A text with its letters A to Z in lower case.",
+        "A string with its letters A to Z in lower case.",
         ["'WZ Ä'.lowerAscii()" => "\"wz Ä\""],
         |arguments| mapped("lowerAscii", arguments, str::to_ascii_lowercase)),
     function!(Method "upperAscii", [(String) -> String],
-        "A text with its letters a to z in upper case.",
+        "A string with its letters a to z in upper case.",
         ["'wz ä'.upperAscii()" => "\"WZ ä\""],
         |arguments| mapped("upperAscii", arguments, str::to_ascii_uppercase)),
     function!(Method "replace",
         [(String, String, String) -> String, (String, String, String, Int) -> String],
-        "A text with each place of another one, or the first few, replaced.",
+        "A string with every occurrence of another one, or the first few, replaced.",
         ["'a-b-c'.replace('-', '+', 1)" => "\"a+b-c\""], replace),
     function!(Method "split", [(String, String) -> [String], (String, String, Int) -> [String]],
-        "The parts of a text between separators, at most so many of them.",
+        "The parts of a string between separators, at most the given number of them.",
         ["'a,b,c'.split(',', 2)" => r#"["a","b,c"]"#], split),
     function!(Method "substring", [(String, Int) -> String, (String, Int, Int) -> String],
         "The characters from one position up to another or to the end.",
         ["'tacocat'.substring(4)" => "\"cat\""], substring, refuses: refuses_positions),
-    function!(Method "trim", [(String) -> String], "A text without the white space around it.",
+    function!(Method "trim", [(String) -> String], "A string without the white space around it.",
         ["'  a b '.trim()" => "\"a b\""],
         |arguments| mapped("trim", arguments, |text| text.trim().to_owned())),
     function!(Method "reverse", [(String) -> String, ([T]) -> [T]],
-        "The characters of a text or the elements of a list, last one first.",
+        "The characters of a string or the elements of a list, last one first.",
         ["[1, 2].reverse()" => "[2,1]"], reverse),
     function!(strings "quote", [(String) -> String],
-        "A text in quotes, with escapes for what could not stand in them.",
+        "A string in quotes, with escapes for special characters.",
         ["strings.quote('a\\nb') == '\"a\\\\nb\"'" => "true"], quote),
 ];
 
@@ -67,7 +67,7 @@ fn index_of(arguments: &[Value]) -> Result<Value, Failure> {
     if part.is_empty() {
         return Ok(Value::Int(offset));
     }
-    // Beyond the end there is nothing to find; only a negative position makes no sense.
+    // A position after the end finds nothing; only a negative position is an error.
     let Ok(start) = byte_offset(text, offset) else {
         return if offset < 0 {
             Err(out_of_range(offset))
@@ -181,7 +181,7 @@ fn substring(arguments: &[Value]) -> Result<Value, Failure> {
     text.get(start..end).map(Value::from).ok_or_else(backwards)
 }
 
-/// Positions that no text has.
+/// Refuses positions that are invalid for every text.
 fn refuses_positions(given: &[Given]) -> Option<Failure> {
     let positions = given.iter().skip(1).map(|position| match position {
         Given::Value(Value::Int(position)) => Some(*position),
@@ -202,7 +202,7 @@ fn refuses_positions(given: &[Given]) -> Option<Failure> {
 fn backwards() -> Failure {
     Failure::new(
         FailureKind::IndexOutOfRange,
-        "index out of range: the start of a substring is behind its end",
+        "index out of range: the start of a substring is after its end",
     )
 }
 
@@ -244,14 +244,14 @@ fn mapped(name: &str, arguments: &[Value], map: fn(&str) -> String) -> Result<Va
     }
 }
 
-/// The byte at which a character begins; the end of the text counts as the place of one more.
+/// Returns the byte offset of a character; the position after the last character is the end of the text.
 fn byte_offset(text: &str, index: i64) -> Result<usize, Failure> {
-    let wanted = usize::try_from(index).map_err(|_| out_of_range(index))?;
+    let position = usize::try_from(index).map_err(|_| out_of_range(index))?;
     let mut places = text
         .char_indices()
         .map(|(place, _)| place)
         .chain([text.len()]);
-    places.nth(wanted).ok_or_else(|| out_of_range(index))
+    places.nth(position).ok_or_else(|| out_of_range(index))
 }
 
 fn characters(text: &str) -> i64 {
@@ -271,6 +271,6 @@ fn bounded(bytes: usize) -> Result<(), Failure> {
     }
     Err(Failure::new(
         FailureKind::CostLimit,
-        format!("the text would have {bytes} bytes; {MAX_BYTES} are allowed"),
+        format!("the string would have {bytes} bytes; at most {MAX_BYTES} are allowed"),
     ))
 }

@@ -1,4 +1,4 @@
-//! Looking into text: the string functions of the Common Expression Language itself.
+//! The string functions of the Common Expression Language itself.
 
 use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, compile_pattern};
@@ -7,14 +7,14 @@ use crate::value::Value;
 const TEXTS: &[Overload] = overloads![(String, String) -> Bool];
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    function!(Method "contains", TEXTS, "Whether a text has another one somewhere in it.",
+    function!(Method "contains", TEXTS, "Whether a string contains another one.",
         ["'seafood'.contains('foo')" => "true"], contains),
-    function!(Method "startsWith", TEXTS, "Whether a text begins with another one.",
+    function!(Method "startsWith", TEXTS, "Whether a string begins with another one.",
         ["'WZ001'.startsWith('WZ')" => "true"], starts_with),
-    function!(Method "endsWith", TEXTS, "Whether a text ends with another one.",
+    function!(Method "endsWith", TEXTS, "Whether a string ends with another one.",
         ["'a@example.com'.endsWith('.org')" => "false"], ends_with),
     function!(Global Method "matches", TEXTS,
-        "Whether a regular expression matches somewhere in a text; `^` and `$` bind it to the whole.",
+        "Whether a regular expression matches somewhere in a string; `^` and `$` match its start and end.",
         ["'WZ001'.matches('^[A-Z]{2}[0-9]+$')" => "true"], matches, refuses: refuses_pattern),
 ];
 

@@ -1,4 +1,4 @@
-//! Codes about effects: what may not be raced or cached, and what is confirmed, looked at again and taken back.
+//! Codes about effects: calls that must not be raced or cached, and confirmation, verification and undo.
 
 use super::Code;
 

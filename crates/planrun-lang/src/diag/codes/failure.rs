@@ -1,4 +1,4 @@
-//! Codes about failure: retries, bounds and what they can catch.
+//! Codes about failure: retries, timeouts and deadlines, and errors that can never be caught.
 
 use super::Code;
 

@@ -1,6 +1,6 @@
-//! The catalogue of diagnostics: one constant and one page a code.
+//! The catalog of diagnostic codes: each has a constant and a page.
 
-/// Declares the codes of a group, in the order of the catalogue: how much each weighs, and the name, which is that of its page.
+/// Declares the codes of a group in catalog order, each with its severity and its name, which is also that of its page.
 macro_rules! codes {
     ($($(#[$attribute:meta])* $weight:ident $code:ident = $name:literal;)+) => {
         $($(#[$attribute])* pub static $code: Code =
@@ -23,7 +23,7 @@ pub mod types;
 
 use std::fmt;
 
-/// How much a finding weighs.
+/// The severity of a diagnostic.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize,
 )]
@@ -31,9 +31,9 @@ use std::fmt;
 pub enum Severity {
     /// The plan does not run.
     Error,
-    /// The plan runs, and probably does not do what was meant.
+    /// The plan runs, but probably does not do what was meant.
     Warning,
-    /// Worth knowing.
+    /// Information for the author.
     Note,
 }
 
@@ -47,15 +47,15 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One kind of finding.
+/// A kind of diagnostic.
 #[derive(Debug)]
 pub struct Code {
     /// The stable kebab-case name.
     pub name: &'static str,
     pub severity: Severity,
-    /// The page as Markdown: a first sentence that says what it means, why it hurts, a bad and a good plan.
+    /// The page as Markdown: a first sentence with the meaning, the reason why it is a problem, a bad and a good plan.
     pub page: &'static str,
-    /// Reported only where somebody asks for it.
+    /// Reported only if enabled.
     pub optional: bool,
 }
 
@@ -97,7 +97,7 @@ impl PartialEq for Code {
 
 impl Eq for Code {}
 
-/// The codes under the headings that the list shows them by.
+/// The codes under the headings of the list.
 pub static GROUPS: [(&str, &[&Code]); 10] = [
     ("Text", text::ALL),
     ("Names", names::ALL),
@@ -111,12 +111,12 @@ pub static GROUPS: [(&str, &[&Code]); 10] = [
     ("Suppression", suppression::ALL),
 ];
 
-/// Every code, group by group.
+/// Returns all codes, group by group.
 pub fn all() -> impl Iterator<Item = &'static Code> {
     GROUPS.iter().flat_map(|(_, codes)| codes.iter().copied())
 }
 
-/// The code with this name.
+/// Returns the code with this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Code> {
     all().find(|code| code.name == name)

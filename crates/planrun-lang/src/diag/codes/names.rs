@@ -1,4 +1,4 @@
-//! Codes about names: what is read, called or set must exist, once.
+//! Codes about names: every name that is read, called or set must be declared, once.
 
 use super::Code;
 

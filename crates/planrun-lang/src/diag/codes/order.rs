@@ -1,4 +1,4 @@
-//! Codes about order: what runs when, and what can never run.
+//! Codes about order: when statements run, and statements that can never run.
 
 use super::Code;
 

@@ -1,4 +1,4 @@
-//! Codes about safety: secrets, permissions, what strangers write, and what a run may cost.
+//! Codes about safety: secrets, permissions, untrusted data, and the cost of a run.
 
 use super::Code;
 

@@ -1,4 +1,4 @@
-//! Codes about comments that keep findings quiet.
+//! Codes about comments that suppress diagnostics.
 
 use super::Code;
 

@@ -1,4 +1,4 @@
-//! Codes about tests: mocks, answers and signals that can never be, or that nothing asks for.
+//! Codes about tests: mocks, answers and signals that are impossible or unused.
 
 use super::Code;
 
@@ -9,7 +9,7 @@ codes! {
     warning UNUSED_MOCK = "unused-mock";
 }
 
-// What a test says when it runs. No check finds these, so the catalogue of checks does not list them.
+// Failures of running tests. No check reports them, so the catalog does not list them.
 pub static EXPECTATION: Code = Code::error("expectation-failed", "");
 pub static CALL_UNANSWERED: Code = Code::error("call-unanswered", "");
 pub static ANSWER_REFUSED: Code = Code::error("answer-refused", "");

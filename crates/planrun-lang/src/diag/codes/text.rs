@@ -1,4 +1,4 @@
-//! Codes about the text itself: what stands there cannot be read as the language.
+//! Codes about the text: syntax errors.
 
 use super::Code;
 

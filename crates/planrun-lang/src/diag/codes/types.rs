@@ -1,4 +1,4 @@
-//! Codes about types: every argument and every field read fits the contract it came from.
+//! Codes about types: every argument and every field that is read must match its contract.
 
 use super::Code;
 

@@ -2,22 +2,22 @@
 
 use super::{Certainty, Phrase};
 
-const ASCII: &str = "it changes the letters a to z only";
-const LISTS: &str = "a list is never changed, so this makes another one";
-const TIME: &str = "time is read in a step, so that a resumed run sees the same: `step now = sys.now()`, then `now`";
-const CHANCE: &str = "chance is read in a step, so that a resumed run sees the same: `step id = sys.uuid()`, then `id`";
+const ASCII: &str = "it changes only the letters a to z";
+const LISTS: &str = "lists cannot be changed, so this makes a new one";
+const TIME: &str = "read the time in a step, so that a resumed run sees the same value: `step now = sys.now()`, then `now`";
+const CHANCE: &str = "get a random value in a step, so that a resumed run sees the same value: `step id = sys.uuid()`, then `id`";
 const PRINT: &str =
-    "a plan prints nothing: what it tells is its `reply`, and `planrun run` shows every step";
-const PARSE: &str = "texts are not read as JSON in a plan: declare what the tool gives, `tool ns.name(…) -> { field: string }`, and read its fields";
-const FOLD: &str = "nothing is carried over a list: `sum(xs)`, `size(xs)`, `xs.join(\", \")`, `.map`, `.filter` make one value of it; where calls depend on each other, `repeat` does";
-const CALLS: &str = "calls for each element are a step, `step done = each x in xs max 100 { … yield … }`; values are `xs.map(x, e)`";
-const TYPES: &str = "types are known before the run: ask `x != null`, take the cases of a union apart with `match`, or give an unknown value a type, `let y: T = x`";
-const OUTSIDE: &str = "what a plan gets from outside is a parameter: `plan name(value: string)`";
-const FIELDS: &str = "an object is written out: `{ a: x.a, b: 1 }`";
+    "a plan cannot print: return the result with `reply`; `planrun run` shows every step";
+const PARSE: &str = "a plan cannot parse JSON: declare the result of the tool, `tool ns.name(…) -> { field: string }`, and read its fields";
+const FOLD: &str = "there is no fold: use `sum(xs)`, `size(xs)`, `xs.join(\", \")`, `.map` or `.filter`; for calls that depend on each other, use `repeat`";
+const CALLS: &str = "to call a tool for each element, use a step, `step done = each x in xs max 100 { … yield … }`; for values, use `xs.map(x, e)`";
+const TYPES: &str = "types are known before the run: test `x != null`, distinguish the cases of a union with `match`, or declare the type of an unknown value, `let y: T = x`";
+const OUTSIDE: &str = "pass values from outside as parameters: `plan name(value: string)`";
+const FIELDS: &str = "write out the fields of the object: `{ a: x.a, b: 1 }`";
 
-/// Phrases and their counterparts, by what they are about.
+/// Phrases of expressions with their counterparts, grouped by topic.
 pub static EXPRESSIONS: &[Phrase] = phrases! {
-    // How much.
+    // Sizes.
     Certain("size(c)"):
         "len(c)", "length(c)", "count(c)", "sizeof(c)", "c.length", "c.length()", "c.len()",
         "c.count", "c.count()", "c.size";
@@ -31,17 +31,17 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
         "s.toLowerCase()", "s.toLower()", "s.lower()", "s.downcase()", "s.casefold()", "lower(s)",
         "toLowerCase(s)";
     Certain("s.trim()"): "s.strip()", "strip(s)";
-    Near("s.trim()", "it takes the spaces away on both sides"):
+    Near("s.trim()", "it removes the spaces on both sides"):
         "s.trimEnd()", "s.trimStart()", "s.rstrip()", "s.lstrip()";
     Certain("s.startsWith(a)"): "s.startswith(a)", "s.starts_with(a)", "s.hasPrefix(a)";
     Certain("s.endsWith(a)"): "s.endswith(a)", "s.ends_with(a)", "s.hasSuffix(a)";
     Certain("s.contains(a)"): "s.includes(a)", "includes(s, a)";
     Certain("s.replace(a, b)"): "s.replaceAll(a, b)", "s.replace_all(a, b)", "s.gsub(a, b)";
     Certain("s.indexOf(a)"): "s.find(a)";
-    Near("s.indexOf(a)", "it is -1 where the text is not there"): "s.index(a)";
-    Near("s.substring(i)", "positions count from 0, and from the front"): "s.slice(i)";
-    Near("s.substring(i, j)", "positions count from 0, and from the front"): "s.slice(i, j)";
-    Near("s.substring(i, i + j)", "the second position is where it ends"): "s.substr(i, j)";
+    Near("s.indexOf(a)", "it is -1 if the string is not found"): "s.index(a)";
+    Near("s.substring(i)", "positions are counted from 0, from the start"): "s.slice(i)";
+    Near("s.substring(i, j)", "positions are counted from 0, from the start"): "s.slice(i, j)";
+    Near("s.substring(i, i + j)", "the second position is the end"): "s.substr(i, j)";
     Near("s.matches(a)", "it is true or false"): "s.match(a)", "s.test(a)";
     Certain("s == a"): "s.equals(a)";
     Certain("a == b"): "equals(a, b)";
@@ -50,10 +50,10 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
     Certain("xs.join(s)"): "s.join(xs)";
     Certain("s.split(\"\\n\")"): "s.lines()", "s.splitlines()";
     Certain("bytes(s)"): "s.encode()";
-    Told("", "there is only `s.upperAscii()`, for the whole text"): "s.title()", "s.capitalize()";
-    Told("\"%.2f\".format([n])", "the digits stand in the text, and the result is text"):
+    Advice("", "there is only `s.upperAscii()`, for the whole string"): "s.title()", "s.capitalize()";
+    Advice("\"%.2f\".format([n])", "the number of digits is part of the format string, and the result is a string"):
         "n.toFixed(i)";
-    Told("\"… ${x} …\""): "sprintf(a)";
+    Advice("\"… ${x} …\""): "sprintf(a)";
     // Conversions.
     Certain("string(x)"):
         "str(x)", "String(x)", "toString(x)", "to_string(x)", "x.toString()", "x.to_s()";
@@ -62,18 +62,18 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
     Certain("int(s)"): "parseInt(s)";
     Certain("int(x)"): "Integer(x)", "integer(x)", "toInt(x)";
     Certain("int(s)"): "s.toInt()";
-    Told("", "nothing is true or false by itself: ask `x != null`, `x != \"\"`, `x > 0` or `size(x) > 0`"):
+    Advice("", "only bools are true or false: test `x != null`, `x != \"\"`, `x > 0` or `size(x) > 0`"):
         "Boolean(x)";
     Certain("json(x)"):
         "JSON.stringify(x)", "json.dumps(x)", "toJson(x)", "to_json(x)", "tojson(x)", "toJSON(x)",
         "x.toJSON()";
-    Told("", PARSE):
+    Advice("", PARSE):
         "JSON.parse(s)", "json.loads(s)", "parseJson(s)", "parse_json(s)", "fromJson(s)",
         "from_json(s)";
-    Near("timestamp(s)", "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`"):
+    Near("timestamp(s)", "the string needs a date, a time and an offset, as in `2026-03-02T09:00:00Z`"):
         "date(s)", "datetime(s)", "parseDate(s)", "Date.parse(s)";
     // Numbers.
-    Near("math.round(n)", "halves go away from zero, and the result is a double"):
+    Near("math.round(n)", "halves are rounded away from zero, and the result is a double"):
         "round(n)", "Math.round(n)";
     Certain("math.floor(n)"): "floor(n)";
     Certain("math.ceil(n)"): "ceil(n)";
@@ -91,10 +91,10 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
     Certain("math.least(a, b)"): "math.min(a, b)";
     Certain("math.greatest(a, b)"): "max(a, b)";
     Certain("math.least(a, b)"): "min(a, b)";
-    Told("", "there is no power: multiply, `n * n`"):
+    Advice("", "there is no power operator; multiply instead: `n * n`"):
         "Math.pow(a, b)", "math.pow(a, b)", "pow(a, b)";
-    Told("", CHANCE): "Math.random()", "random()";
-    Near("double(sum(xs)) / double(size(xs))", "of an empty list it fails"):
+    Advice("", CHANCE): "Math.random()", "random()";
+    Near("double(sum(xs)) / double(size(xs))", "it fails for an empty list"):
         "avg(xs)", "mean(xs)", "xs.avg()", "xs.average()", "xs.mean()";
     // Lists.
     Certain("x in xs"):
@@ -115,23 +115,23 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
     Certain("xs + ys"): "xs.concat(ys)";
     Near("xs + [a]", LISTS): "xs.push(a)", "xs.append(a)", "xs.add(a)", "append(xs, a)";
     Near("xs + ys", LISTS): "xs.extend(ys)";
-    Near("xs.slice(i, size(xs))", "positions count from 0, and from the front"): "xs.slice(i)";
-    Near("xs[i]", "positions count from 0, and from the front"): "xs.at(i)";
-    Near("xs[i]", "a position that is not there fails"): "xs.get(i)";
+    Near("xs.slice(i, size(xs))", "positions are counted from 0, from the start"): "xs.slice(i)";
+    Near("xs[i]", "positions are counted from 0, from the start"): "xs.at(i)";
+    Near("xs[i]", "a position outside of the list fails"): "xs.get(i)";
     Certain("lists.range(n)"): "range(n)";
-    Told("lists.range(b - a).map(i, a + i)"): "range(a, b)";
-    Told("xs.transformList(i, x, …)", "with calls in it: `each x, i in xs max 100 { … }`"):
+    Advice("lists.range(b - a).map(i, a + i)"): "range(a, b)";
+    Advice("xs.transformList(i, x, …)", "for calls, use `each x, i in xs max 100 { … }`"):
         "enumerate(xs)";
-    Told("xs.transformList(i, x, { a: x, b: ys[i] })"): "zip(xs, ys)";
-    Told("", CALLS): "xs.forEach(x, e)", "xs.each(x, e)", "forEach(xs, e)";
-    Told("", FOLD):
+    Advice("xs.transformList(i, x, { a: x, b: ys[i] })"): "zip(xs, ys)";
+    Advice("", CALLS): "xs.forEach(x, e)", "xs.each(x, e)", "forEach(xs, e)";
+    Advice("", FOLD):
         "xs.reduce(a)", "xs.fold(a)", "xs.inject(a)", "xs.accumulate(a)", "reduce(xs)", "fold(xs)";
-    Told("", "there are no groups: filter once for each, `xs.filter(x, x.kind == \"a\")`"):
+    Advice("", "there is no grouping; filter once for each group: `xs.filter(x, x.kind == \"a\")`"):
         "xs.groupBy(x, e)", "groupBy(xs)";
-    Told("xs.exists(x, …)"): "any(xs)";
-    Told("xs.all(x, …)"): "all(xs)";
-    Told("xs.map(x, …)"): "map(xs)";
-    Told("xs.filter(x, …)"): "filter(xs)";
+    Advice("xs.exists(x, …)"): "any(xs)";
+    Advice("xs.all(x, …)"): "all(xs)";
+    Advice("xs.map(x, …)"): "map(xs)";
+    Advice("xs.filter(x, …)"): "filter(xs)";
     // Maps and objects.
     Certain("entries(m).map(one, one.key)"): "m.keys()";
     Certain("entries(m).map(one, one.value)"): "m.values()";
@@ -142,15 +142,15 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
     Certain("entries(m).map(one, one.key)"): "Object.keys(m)";
     Certain("entries(m).map(one, one.value)"): "Object.values(m)";
     Certain("entries(m)"): "Object.entries(m)";
-    Near("m[k]", "a key that is not there fails; `m[k] ?? other` gives another value then"):
+    Near("m[k]", "a missing key fails; use `m[k] ?? other` for a default"):
         "m.get(k)";
     Certain("m[k] ?? d"): "m.get(k, d)";
     Certain("k in m"):
         "m.has(k)", "m.contains(k)", "m.containsKey(k)", "m.has_key(k)", "m.hasOwnProperty(k)";
-    Told("", FIELDS): "m.merge(x)", "m.update(x)", "Object.assign(m)", "dict(m)";
-    Told("", "values never change, so no copy is needed: use the value itself"):
+    Advice("", FIELDS): "m.merge(x)", "m.update(x)", "Object.assign(m)", "dict(m)";
+    Advice("", "use the value itself: values cannot be changed, so no copy is needed"):
         "copy(x)", "deepcopy(x)";
-    // What is there, and of which type.
+    // Null, booleans and types.
     Certain("null"): "None", "none", "nil", "NULL", "Null", "undefined";
     Certain("true"): "True", "TRUE";
     Certain("false"): "False", "FALSE";
@@ -160,25 +160,25 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
         "coalesce(x, d)", "default(x, d)", "ifNull(x, d)", "nvl(x, d)", "x.getOrElse(d)",
         "x.orElse(d)", "x.default(d)";
     Certain("a ? b : d"): "iif(a, b, d)";
-    Told("", TYPES):
+    Advice("", TYPES):
         "isinstance(x)", "typeof(x)", "instanceof(x)", "isString(x)", "isNumber(x)",
         "Array.isArray(x)";
-    // The world.
-    Told("", TIME):
+    // Time, randomness, input and output.
+    Advice("", TIME):
         "now()", "today()", "Date()", "Date.now()", "datetime.now()", "datetime.utcnow()",
         "time.time()", "time.now()";
-    Told("", CHANCE): "uuid()", "uuid4()", "uuid.uuid4()", "crypto.randomUUID()";
-    Told("", PRINT):
+    Advice("", CHANCE): "uuid()", "uuid4()", "uuid.uuid4()", "crypto.randomUUID()";
+    Advice("", PRINT):
         "print(x)", "println(x)", "echo(x)", "log(x)", "console.log(x)", "logger.info(x)";
-    Told("", OUTSIDE): "env(s)", "getenv(s)", "os.getenv(s)", "os.environ", "process.env";
-    Told("", "waiting is a step: `step pause = wait 5s`"): "sleep(x)", "wait(x)", "setTimeout(x)";
-    Told("", "a request is a step: `step page = http.fetch(url: \"…\")`, with `use http` at the head"):
+    Advice("", OUTSIDE): "env(s)", "getenv(s)", "os.getenv(s)", "os.environ", "process.env";
+    Advice("", "wait in a step: `step pause = wait 5s`"): "sleep(x)", "wait(x)", "setTimeout(x)";
+    Advice("", "make a request in a step: `step page = http.fetch(url: \"…\")`, with `use http` at the top of the file"):
         "fetch(x)";
-    Told("", "a file is read in a step: `step text = fs.read(path: \"…\")`, with `use fs` at the head"):
+    Advice("", "read a file in a step: `step text = fs.read(path: \"…\")`, with `use fs` at the top of the file"):
         "open(x)";
-    Told("", "a request to an agent is `step x = ask agent(\"…\") -> T`; a question to a person `step x = input \"…\" -> { field: T }`"):
+    Advice("", "ask an agent with `step x = ask agent(\"…\") -> T`, or a person with `step x = input \"…\" -> { field: T }`"):
         "ask(x)";
-    Told("", "a question to a person is `step x = input \"…\" -> { field: T }`"): "input(x)";
-    Told("", "values are named bare: a parameter or a step is its own name"): "this", "self";
-    Told("", "name the element: `xs.map(x, …)`, `each x in xs max 100 { … }`"): "it";
+    Advice("", "ask a person with `step x = input \"…\" -> { field: T }`"): "input(x)";
+    Advice("", "name parameters and steps directly"): "this", "self";
+    Advice("", "name the element: `xs.map(x, …)`, `each x in xs max 100 { … }`"): "it";
 };

@@ -1,6 +1,6 @@
-//! Words of other languages: what an author writes out of habit, and how it is said here.
+//! Phrases of other languages that authors write out of habit, with their counterparts in plans.
 
-/// A table of phrases. Each row says how sure it is, the counterpart with a note where there is more to say, and then the phrases.
+/// Defines a table of phrases. Each row consists of the certainty, the counterpart with an optional note, and the phrases.
 macro_rules! phrases {
     ($($certainty:ident $meaning:tt: $($wrong:literal),+;)*) => {
         &[$($(phrases!(@ $wrong, $certainty $meaning),)+)*]
@@ -19,32 +19,33 @@ mod words;
 pub use expressions::EXPRESSIONS;
 pub use words::{CLAUSES, ITEMS, MARKS, STATEMENTS, TYPES};
 
-/// How sure it is that a phrase means its counterpart here.
+/// How certain it is that a phrase means its counterpart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Certainty {
-    /// It can mean nothing else, so the fix is safe.
+    /// It cannot mean anything else, so the fix is safe.
     Certain,
-    /// It means nearly that, so the fix is not safe.
+    /// It means nearly the same, so the fix is not safe.
     Near,
-    /// It has to be written in another way, which nobody can do for the author.
-    Told,
+    /// It has to be rewritten by the author; there is no fix.
+    Advice,
 }
 
-/// A phrase of another language and the same in plans.
+/// A phrase of another language with its counterpart in plans.
 ///
-/// In expressions, names stand for what the author wrote: `s` a text, `xs` and `ys` lists, `m` a map, `c` a text, a list or a map,
-/// `n` a number, `x` anything behind a point and a variable in a macro, `e` an expression over it, and others for any argument.
+/// In expressions, names are placeholders for what the author wrote: `s` is a text, `xs` and `ys` are lists, `m` is a map,
+/// `c` is a text, a list or a map, `n` is a number, `x` is any value before a dot or the variable of a macro, `e` is an
+/// expression with that variable, and other names are any argument.
 #[derive(Debug)]
 pub struct Phrase {
     pub wrong: &'static str,
-    /// Empty where nothing says the same; then the note tells what to do. `…` stands for what the author fills in.
+    /// The counterpart, in which `…` is for the author to fill in. Empty if there is none; then the note describes the remedy.
     pub right: &'static str,
     pub certainty: Certainty,
-    /// What there is to say beyond that; empty where nothing is.
+    /// Additional help; may be empty.
     pub note: &'static str,
 }
 
-/// What a phrase of an expression looks like.
+/// The syntactic form of a phrase of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// `f(a, b)` or `root.f(a, b)`
@@ -55,18 +56,18 @@ pub enum Shape {
     Name,
 }
 
-/// A phrase of an expression, taken apart.
+/// A phrase of an expression, split into its parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parts {
     pub shape: Shape,
-    /// What stands before the point; empty where there is none.
+    /// The part before the dot; empty if there is none.
     pub root: &'static str,
     pub name: &'static str,
     pub arguments: Vec<&'static str>,
 }
 
 impl Phrase {
-    /// The parts of a phrase of an expression.
+    /// Splits a phrase of an expression into its parts.
     #[must_use]
     pub fn parts(&self) -> Parts {
         let (head, arguments) = match self.wrong.split_once('(') {
@@ -98,7 +99,7 @@ impl Phrase {
         }
     }
 
-    /// The remedy in words; `right` is its counterpart with the author's own values, where they are known.
+    /// Returns the help text; `right` is the counterpart with the author's own values, if they are known.
     #[must_use]
     pub fn help(&self, right: Option<&str>) -> String {
         let right = right.unwrap_or(self.right);
@@ -110,34 +111,34 @@ impl Phrase {
     }
 }
 
-/// What a name stands for in phrases, by its first letter behind a point.
+/// The placeholders that receivers of methods have in phrases.
 pub const RECEIVERS: [&str; 6] = ["s", "xs", "m", "c", "n", "x"];
 
-/// The phrases of a shape with a name, hanging from `root`: a receiver or the name of an object of another language.
+/// Returns the phrases of a shape with this name whose `root` is a receiver or the name of an object of another language.
 pub fn phrases(
     shape: Shape,
     root: &str,
     name: &str,
 ) -> impl Iterator<Item = (&'static Phrase, Parts)> {
-    let wanted =
+    let fits =
         move |parts: &Parts| parts.shape == shape && parts.name == name && parts.root == root;
     EXPRESSIONS
         .iter()
         .map(|phrase| (phrase, phrase.parts()))
-        .filter(move |(_, parts)| wanted(parts))
+        .filter(move |(_, parts)| fits(parts))
 }
 
-/// Whether some phrase hangs from this name, which is an object of another language then.
+/// Returns true if the name is an object of another language that is the root of a phrase.
 #[must_use]
 pub fn is_root(name: &str) -> bool {
     !RECEIVERS.contains(&name) && EXPRESSIONS.iter().any(|phrase| phrase.parts().root == name)
 }
 
-/// What holds the result of a step elsewhere.
+/// Names under which other languages keep the result of a step.
 pub const RESULTS: [&str; 9] = [
     "output", "outputs", "result", "results", "value", "data", "body", "response", "return",
 ];
-/// What holds steps and inputs elsewhere.
+/// Names under which other languages keep steps and inputs.
 pub const CONTEXTS: [&str; 12] = [
     "steps",
     "step",
@@ -153,13 +154,13 @@ pub const CONTEXTS: [&str; 12] = [
     "context",
 ];
 
-/// Whether a name is that of no value, here or in another language.
+/// Returns true if the name means null, in plans or in another language.
 #[must_use]
 pub fn is_null(name: &str) -> bool {
     name == "null" || phrases(Shape::Name, "", name).any(|(phrase, _)| phrase.right == "null")
 }
 
-/// The phrase that begins with a word.
+/// Returns the phrase that begins with the word.
 #[must_use]
 pub fn word(table: &'static [Phrase], word: &str) -> Option<&'static Phrase> {
     table
@@ -167,7 +168,7 @@ pub fn word(table: &'static [Phrase], word: &str) -> Option<&'static Phrase> {
         .find(|phrase| phrase.wrong.split([' ', '(', '.', ':']).next() == Some(word))
 }
 
-/// The counterpart with the author's own text in place of the names that stand for it, each whole word once or more.
+/// Replaces every occurrence of the placeholders in a counterpart by the author's own text.
 #[must_use]
 pub fn fill(right: &str, values: &[(&str, String)]) -> String {
     let mut filled = String::new();
@@ -200,7 +201,7 @@ mod tests {
             let phrase = Phrase {
                 wrong,
                 right: "",
-                certainty: Certainty::Told,
+                certainty: Certainty::Advice,
                 note: "x",
             };
             phrase.parts()
@@ -254,7 +255,7 @@ mod tests {
             assert!(seen.insert((index, phrase.wrong)), "{phrase:?}");
             assert!(!phrase.help(None).is_empty(), "{phrase:?}");
             assert!(
-                phrase.certainty == Certainty::Told || !phrase.right.is_empty(),
+                phrase.certainty == Certainty::Advice || !phrase.right.is_empty(),
                 "{phrase:?}"
             );
         }

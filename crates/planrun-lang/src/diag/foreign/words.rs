@@ -1,107 +1,109 @@
-//! Words that begin statements, clauses and items in other languages, their types and their marks.
+//! Phrases of statements, clauses, items, types and operators.
 
 use super::{Certainty, Phrase};
 
-const LOOP: &str = "a loop is a step with a bound, and its value is the list of what it yields";
+const LOOP: &str = "a loop is a step with a bound, and its value is the list of yielded values";
 const BLOCKS: &str = "a block ends with its `}`";
-const EARLY: &str = "an early end is guarded: `reply value when condition`, in a block `yield value when condition`; `each` goes over a list that is filtered before";
-const FUNCTIONS: &str = "there are no functions: a value is a `let`, several steps are a `plan` of their own, which others call";
+const EARLY: &str = "end early with `reply value when condition`, in a block with `yield value when condition`; filter a list before `each` iterates over it";
+const FUNCTIONS: &str = "there are no functions: use a `let` for a value, or a separate `plan` for several steps, which other plans can call";
 const PRINT: &str =
-    "a plan prints nothing: what it tells is its `reply`, and `planrun run` shows every step";
-const ARMS: &str = "an arm names what it catches, and gives a value, a call, `do { … }` or `fail`";
-const ROUNDS: &str = "rounds carry a state, and `next null` ends them";
-const OWN_FAILURES: &str = "each step says itself what to do where it fails; for several, `step x = do { … } recover … => …`";
-const NAMESPACES: &str = "namespaces of tools are named at the head of the file: `use kit`";
+    "a plan cannot print: return the result with `reply`; `planrun run` shows every step";
+const ARMS: &str =
+    "an arm names the errors that it catches, followed by a value, a call, `do { … }` or `fail`";
+const ROUNDS: &str = "each round passes a state to the next, and `next null` ends the loop";
+const OWN_FAILURES: &str =
+    "each step handles its own failure; for several steps, use `step x = do { … } recover … => …`";
+const NAMESPACES: &str = "name the namespaces of tools at the top of the file: `use kit`";
 const MACROS: &str =
-    "a macro takes the name and the expression, with a comma between: `xs.map(x, x.name)`";
-const CALLS: &str = "a step calls by itself: leave the word out";
-const ENDS: &str = "what an end takes back is the `undo` of each step; what happens at the end in any case is `listener l on plan is completed || plan is failed { … }`";
-const INPUTS: &str = "inputs are the parameters of the plan: `plan name(a: string)`";
-const NO_YAML: &str = "a plan is a text of its own, and no YAML";
-const OBJECTS: &str = "an object with fields that are known is `{ a: string, b?: int }`, one with others `map<string, T>`";
-const CHOICES: &str = "a choice between values is `condition ? one : other`";
-const WAITS: &str = "a step waits by itself for what it reads: leave the word out";
-const TYPED: &str = "types are known before the run: ask `x != null`, or take the cases of a union apart with `match`";
+    "a macro takes a variable and an expression, separated by a comma: `xs.map(x, x.name)`";
+const CALLS: &str = "remove the word: a step is already a call";
+const ENDS: &str = "to undo a step after a failure, add `undo` to it; to act at the end in any case, use `listener l on plan is completed || plan is failed { … }`";
+const INPUTS: &str = "declare inputs as parameters of the plan: `plan name(a: string)`";
+const NO_YAML: &str = "a plan is not written in YAML";
+const OBJECTS: &str = "use `{ a: string, b?: int }` for an object with known fields, `map<string, T>` for one with arbitrary keys";
+const CHOICES: &str = "choose between values with `condition ? one : other`";
+const WAITS: &str = "remove the word: a step waits for the values that it reads";
+const TYPED: &str = "types are known before the run: test `x != null`, or distinguish the cases of a union with `match`";
 
-/// What begins a statement elsewhere. The first word is what is recognised.
+/// Statements of other languages, recognized by their first word.
 pub static STATEMENTS: &[Phrase] = phrases! {
     Certain("let a = 1"): "const a = 1", "var a = 1", "val a = 1", "final a = 1";
     Certain("reply value"): "return value";
-    Told("reply value"): "output value", "result value";
-    Told("", PRINT): "print(s)", "println(s)", "echo s", "log(s)", "console.log(s)";
-    Told("step r = each x in xs max 100 { … yield x }", LOOP):
+    Advice("reply value"): "output value", "result value";
+    Advice("", PRINT): "print(s)", "println(s)", "echo s", "log(s)", "console.log(s)";
+    Advice("step r = each x in xs max 100 { … yield x }", LOOP):
         "for x in xs { … }", "foreach x in xs { … }", "forEach x in xs { … }", "each x in xs { … }",
         "map x in xs { … }";
-    Told("step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }", ROUNDS):
+    Advice("step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }", ROUNDS):
         "while n > 1 { … }", "loop { … }", "repeat 3 { … }";
     Certain("else if n > 1 { … }"): "elif n > 1 { … }", "elsif n > 1 { … }", "elseif n > 1 { … }";
-    Told("if !flag { … }"): "unless flag { … }";
-    Told("step r = match s { \"a\" => ns.tool(…), _ => ns.other(…) }", "of values `let v = match s { … }`"):
+    Advice("if !flag { … }"): "unless flag { … }";
+    Advice("step r = match s { \"a\" => ns.tool(…), _ => ns.other(…) }", "for values, use `let v = match s { … }`"):
         "switch s { … }", "case s { … }", "match s { … }";
-    Told("step a = ns.tool(…) recover transient => null", OWN_FAILURES):
+    Advice("step a = ns.tool(…) recover transient => null", OWN_FAILURES):
         "try { … }", "catch (e) { … }", "except e { … }";
-    Told("", ENDS): "finally { … }", "defer { … }";
-    Told("fail tool.refused \"…\"", "a failure has a class"):
+    Advice("", ENDS): "finally { … }", "defer { … }";
+    Advice("fail tool.refused \"…\"", "a failure needs a class"):
         "throw s", "raise s", "error s", "abort s", "panic s";
-    Told("fail tool.refused \"…\"", "a good end is a `reply`"): "exit s", "stop s";
-    Told("ensure n > 1 else \"…\""): "assert n > 1", "require n > 1", "check n > 1";
-    Told("", EARLY): "break", "continue";
-    Told("", "a block may be empty: `{}`"): "pass";
-    Told("", FUNCTIONS):
+    Advice("fail tool.refused \"…\"", "to end with success, use `reply`"): "exit s", "stop s";
+    Advice("ensure n > 1 else \"…\""): "assert n > 1", "require n > 1", "check n > 1";
+    Advice("", EARLY): "break", "continue";
+    Advice("", "a block may be empty: `{}`"): "pass";
+    Advice("", FUNCTIONS):
         "function f(a) { … }", "def f(a) { … }", "fn f(a) { … }", "func f(a) { … }";
-    Told("step a = ns.tool(…)", "a step waits by itself for what it reads; effects run at the same time in `parallel { … }`"):
+    Advice("step a = ns.tool(…)", "a step waits for the values that it reads; effects run at the same time in `parallel { … }`"):
         "async step a = ns.tool(…)";
-    Told("step a = ns.tool(…)", "a step waits by itself for what it reads"): "await ns.tool(…)";
-    Told("step a = ns.tool(…)", "reads run at the same time by themselves, effects in `parallel { … }`"):
+    Advice("step a = ns.tool(…)", "a step waits for the values that it reads"): "await ns.tool(…)";
+    Advice("step a = ns.tool(…)", "reads run at the same time automatically, effects in `parallel { … }`"):
         "spawn ns.tool(…)";
-    Told("step a = ns.tool(…)"):
+    Advice("step a = ns.tool(…)"):
         "call ns.tool(…)", "run ns.tool(…)", "invoke ns.tool(…)", "exec ns.tool(…)";
-    Told("step a = do { … yield value }"): "do { … }";
-    Told("step a = race { one: ns.tool(…), other: ns.other(…) }"): "race { … }";
-    Told("step pause = wait 5s"): "sleep 5s", "delay 5s", "wait 5s";
-    Told("step form = input \"Name?\" -> { a: string }"): "input \"Name?\" -> { a: string }";
-    Told("step answer = ask agent(\"…\") -> string"): "ask agent(\"…\")";
-    Told("step answer = infer(\"…\") -> string"): "infer(\"…\")";
-    Told("", BLOCKS): "begin", "end", "endif", "fi", "done";
-    Told("", NAMESPACES): "import kit", "from kit", "include kit";
-    Told("", "what happened is told with `set task status`, what comes from outside is waited for with `wait for signal \"name\"`"):
+    Advice("step a = do { … yield value }"): "do { … }";
+    Advice("step a = race { one: ns.tool(…), other: ns.other(…) }"): "race { … }";
+    Advice("step pause = wait 5s"): "sleep 5s", "delay 5s", "wait 5s";
+    Advice("step form = input \"Name?\" -> { a: string }"): "input \"Name?\" -> { a: string }";
+    Advice("step answer = ask agent(\"…\") -> string"): "ask agent(\"…\")";
+    Advice("step answer = infer(\"…\") -> string"): "infer(\"…\")";
+    Advice("", BLOCKS): "begin", "end", "endif", "fi", "done";
+    Advice("", NAMESPACES): "import kit", "from kit", "include kit";
+    Advice("", "report progress with `set task status`, and wait for events from outside with `wait for signal \"name\"`"):
         "emit s";
-    Told("", INPUTS): "inputs { … }", "params { … }";
-    Told("", "steps stand one below the other in the plan: `step a = ns.tool(…)`"): "steps { … }";
+    Advice("", INPUTS): "inputs { … }", "params { … }";
+    Advice("", "write the steps one below the other in the plan: `step a = ns.tool(…)`"): "steps { … }";
 };
 
-/// What stands behind a step elsewhere, as a clause does here.
+/// Words of other languages in place of the clauses of a step.
 pub static CLAUSES: &[Phrase] = phrases! {
-    Told("recover transient => …", ARMS):
+    Advice("recover transient => …", ARMS):
         "catch e", "rescue e", "except e", "fallback e", "on_error e", "on e";
     Certain("when flag"): "if flag", "where flag";
-    Told("when !flag"): "unless flag";
-    Told("retry { attempts: 3 }", "`attempts` counts the first one too"): "retries 3", "attempts 3";
+    Advice("when !flag"): "unless flag";
+    Advice("retry { attempts: 3 }", "`attempts` counts the first one too"): "retries 3", "attempts 3";
     Certain("after f"): "depends_on f", "dependsOn f", "needs f", "requires f";
-    Told("undo …", "it is done where the plan fails later"):
+    Advice("undo …", "it runs if the plan fails later"):
         "rollback ns.tool(…)", "compensate ns.tool(…)", "revert ns.tool(…)";
-    Told("undo …", "it is done where the plan fails later; `recover … => …` is for this step's own failure"):
+    Advice("undo …", "it runs if the plan fails later; `recover … => …` handles a failure of this step"):
         "on_failure ns.tool(…)";
-    Told("confirm \"…\""): "approve \"…\"", "approval \"…\"";
-    Told("within 5m", "`timeout` bounds one attempt, `within` the whole step, `policy { deadline: … }` the run"):
+    Advice("confirm \"…\""): "approve \"…\"", "approval \"…\"";
+    Advice("within 5m", "`timeout` limits one attempt, `within` the whole step, `policy { deadline: … }` the run"):
         "deadline 5m";
-    Told("", "steps that may run at the same time stand in `parallel { … }`; for an `each`, write `each x in xs max 100 parallel 4 { … }`"):
+    Advice("", "put steps that may run at the same time in `parallel { … }`; for an `each`, write `each x in xs max 100 parallel 4 { … }`"):
         "parallel";
-    Told("", "the name stands in front: `step x = …`"): "as x";
+    Advice("", "write the name first: `step x = …`"): "as x";
 };
 
-/// What begins an item elsewhere.
+/// Items of other languages, recognized by their first word.
 pub static ITEMS: &[Phrase] = phrases! {
-    Told("use kit"): "import kit", "from kit", "include kit", "require kit", "using kit";
-    Told("plan f() { … }"):
+    Advice("use kit"): "import kit", "from kit", "include kit", "require kit", "using kit";
+    Advice("plan f() { … }"):
         "function f() { … }", "def f() { … }", "fn f() { … }", "func f() { … }",
         "workflow f() { … }", "pipeline f() { … }", "flow f() { … }", "async f() { … }";
-    Told("plan f() { … }", "every plan of a file can be called"): "export plan f() { … }";
-    Told("type F = { a: string }"): "interface F", "class F", "struct F";
-    Told("type F = \"a\" | \"b\""): "enum F";
-    Told("", "a value stands in a plan, `let a = 1`, or is the default of a parameter, `plan p(a: int = 1)`"):
+    Advice("plan f() { … }", "every plan of a file can be called"): "export plan f() { … }";
+    Advice("type F = { a: string }"): "interface F", "class F", "struct F";
+    Advice("type F = \"a\" | \"b\""): "enum F";
+    Advice("", "define a value in a plan, `let a = 1`, or as the default of a parameter, `plan p(a: int = 1)`"):
         "const a = 1";
-    Told("plan f() { … }", NO_YAML): "name: f", "steps: f";
+    Advice("plan f() { … }", NO_YAML): "name: f", "steps: f";
 };
 
 /// Types of other languages.
@@ -114,16 +116,16 @@ pub static TYPES: &[Phrase] = phrases! {
     Certain("null"): "undefined", "None", "nil", "void";
     Certain("any"): "unknown", "Any";
     Near("any", OBJECTS): "object", "Object";
-    Near("map<string, any>", "fields that are known are written out: `{ a: string, b?: int }`"):
+    Near("map<string, any>", "for known fields, use `{ a: string, b?: int }`"):
         "dict";
-    Near("any[]", "say of what: `string[]`"): "list", "array", "Array", "List";
+    Near("any[]", "to specify the type of its elements, use `string[]`"): "list", "array", "Array", "List";
     Certain("timestamp"): "datetime", "DateTime", "Date";
-    Near("timestamp", "a day without a time is a `string`"): "date";
+    Near("timestamp", "for a date without a time, use `string`"): "date";
     Certain("duration"): "timedelta", "Duration";
     Certain("secret"): "password";
 };
 
-/// Marks and words between values.
+/// Operators and other marks of expressions.
 pub static MARKS: &[Phrase] = phrases! {
     Certain("=="): "===";
     Certain("!="): "!==", "<>";
@@ -135,23 +137,23 @@ pub static MARKS: &[Phrase] = phrases! {
     Certain(">"): "gt";
     Certain("<"): "lt";
     Certain("%"): "mod";
-    Told("", "there is no power: multiply, `n * n`"): "**";
-    Told("", "a value never changes: name another one, `let m = n + 1`"): "++";
-    Told("", "a value never changes: name another one, `let m = n - 1`"): "--";
-    Told("", "a value never changes: name another one, `let m = n + 1`"): "+=";
-    Told("", "a value never changes: name another one, `let m = n - 1`"): "-=";
-    Told("", MACROS): "=>", "->", "lambda";
-    Told("", "a list is made from another one with `xs.map(x, x.name)`, with calls in it by a step `each x in xs max 100 { … }`"):
+    Advice("", "there is no power operator; multiply instead: `n * n`"): "**";
+    Advice("", "values cannot be reassigned; use a new name: `let m = n + 1`"): "++";
+    Advice("", "values cannot be reassigned; use a new name: `let m = n - 1`"): "--";
+    Advice("", "values cannot be reassigned; use a new name: `let m = n + 1`"): "+=";
+    Advice("", "values cannot be reassigned; use a new name: `let m = n - 1`"): "-=";
+    Advice("", MACROS): "=>", "->", "lambda";
+    Advice("", "make a list from another one with `xs.map(x, x.name)`, or with calls in a step `each x in xs max 100 { … }`"):
         "for";
-    Told("", "a list is extended with `xs + [x]`, an object is written out: `{ a: x.a, b: 1 }`"):
+    Advice("", "extend a list with `xs + [x]`, and write out the fields of an object: `{ a: x.a, b: 1 }`"):
         "...";
-    Told("", CHOICES): "if", "then";
-    Told("", "there are no objects to make: an object is `{ a: 1 }`, a list `[1, 2]`, the time a step, `step now = sys.now()`"):
+    Advice("", CHOICES): "if", "then";
+    Advice("", "there are no constructors: write an object as `{ a: 1 }`, a list as `[1, 2]`, and read the time in a step, `step now = sys.now()`"):
         "new";
-    Told("", WAITS): "await";
-    Told("", TYPED): "typeof", "instanceof";
-    Told("", "reads run at the same time by themselves, effects in `parallel { … }`: leave the word out"):
+    Advice("", WAITS): "await";
+    Advice("", TYPED): "typeof", "instanceof";
+    Advice("", "remove the word: reads run at the same time automatically, effects in `parallel { … }`"):
         "spawn";
-    Told("", WAITS): "async";
-    Told("", CALLS): "call", "run", "invoke";
+    Advice("", WAITS): "async";
+    Advice("", CALLS): "call", "run", "invoke";
 };

@@ -1,18 +1,18 @@
-//! What changed between two texts: for `git apply`, and for people.
+//! Diffs of two texts, for `git apply` and for people.
 
 use std::fmt::Write as _;
 
 use owo_colors::OwoColorize as _;
 use similar::{Algorithm, DiffOp, DiffTag, TextDiff, capture_diff_slices, group_diff_ops};
 
-use super::{Look, visible_line};
+use super::{Appearance, visible_line};
 
 /// Lines of context around a change.
 const CONTEXT_LINES: usize = 3;
-/// Pairs of lines that are tried at most to find the smallest change; beyond, a part is shown as replaced.
+/// Maximum number of pairs of lines to compare for a minimal diff; larger differences are displayed as one replacement.
 const MAX_PAIRS: usize = 10_000_000;
 
-/// The change in the form that `git apply` reads; the text stands in it byte for byte.
+/// Returns a unified diff for `git apply`, with the lines byte for byte.
 #[must_use]
 pub fn unified_diff(name: &str, old: &str, new: &str) -> String {
     let name = visible_line(name);
@@ -24,7 +24,7 @@ pub fn unified_diff(name: &str, old: &str, new: &str) -> String {
         .to_string()
 }
 
-/// A unified diff for a terminal: coloured, and what a terminal would act on is written out.
+/// Colors a unified diff for a terminal and escapes control characters.
 #[must_use]
 pub fn coloured_diff(diff: &str) -> String {
     let mut coloured = String::with_capacity(diff.len());
@@ -45,10 +45,10 @@ pub fn coloured_diff(diff: &str) -> String {
     coloured
 }
 
-/// The change for people: every line with its number in the old and in the new text, and what a terminal would act on
-/// written out. Empty where no line differs.
+/// Returns a diff for people: each line has its numbers in the old and the new text, and control characters are escaped.
+/// Empty if no line differs.
 #[must_use]
-pub fn numbered_diff(old: &str, new: &str, look: Look) -> String {
+pub fn numbered_diff(old: &str, new: &str, appearance: Appearance) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let digits = old.len().max(new.len()).to_string().len();
     let mut out = String::new();
@@ -57,18 +57,18 @@ pub fn numbered_diff(old: &str, new: &str, look: Look) -> String {
         .enumerate()
     {
         if index > 0 {
-            let dots = if look.unicode { "⋮" } else { ":" };
-            // Writing to a string does not fail.
+            let dots = if appearance.unicode { "⋮" } else { ":" };
+            // Writing to a string cannot fail.
             let _ = writeln!(out, "{dots:>digits$}");
         }
         for operation in group {
-            push(&mut out, &old, &new, operation, digits, look);
+            push(&mut out, &old, &new, operation, digits, appearance);
         }
     }
     out
 }
 
-/// The smallest change, or, where looking for it would take too long, the part that differs as a whole.
+/// Returns a minimal diff or, if computing it would take too long, one replacement of the part that differs.
 fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let before = old
         .iter()
@@ -113,20 +113,20 @@ fn push(
     new: &[&str],
     operation: &DiffOp,
     digits: usize,
-    look: Look,
+    appearance: Appearance,
 ) {
     let (tag, old_lines, new_lines) = operation.as_tag_tuple();
     if tag == DiffTag::Equal {
         for (was, is) in old_lines.zip(new_lines) {
-            push_line(out, [Some(was), Some(is)], ' ', new[is], digits, look);
+            push_line(out, [Some(was), Some(is)], ' ', new[is], digits, appearance);
         }
         return;
     }
     for at in old_lines {
-        push_line(out, [Some(at), None], '-', old[at], digits, look);
+        push_line(out, [Some(at), None], '-', old[at], digits, appearance);
     }
     for at in new_lines {
-        push_line(out, [None, Some(at)], '+', new[at], digits, look);
+        push_line(out, [None, Some(at)], '+', new[at], digits, appearance);
     }
 }
 
@@ -136,21 +136,21 @@ fn push_line(
     sign: char,
     line: &str,
     digits: usize,
-    look: Look,
+    appearance: Appearance,
 ) {
     let [old, new] = places.map(|at| at.map(|at| (at + 1).to_string()).unwrap_or_default());
-    let bar = if look.unicode { '│' } else { '|' };
+    let bar = if appearance.unicode { '│' } else { '|' };
     let line = visible_line(line);
     let text = format!("{sign} {line}");
-    // Nothing ends in blanks that nobody wrote.
+    // An empty line gets no trailing space.
     let text = if line.is_empty() {
         text.trim_end()
     } else {
         &text
     };
     let text = match sign {
-        '-' if look.color => text.red().to_string(),
-        '+' if look.color => text.green().to_string(),
+        '-' if appearance.color => text.red().to_string(),
+        '+' if appearance.color => text.green().to_string(),
         _ => text.to_owned(),
     };
     let _ = writeln!(out, "{old:>digits$} {new:>digits$} {bar}{text}");
@@ -179,18 +179,18 @@ mod tests {
 10 11 │  j
 ";
         assert_eq!(
-            format!("\n{}", numbered_diff(old, new, Look::PLAIN)),
+            format!("\n{}", numbered_diff(old, new, Appearance::PLAIN)),
             expected
         );
-        assert_eq!(numbered_diff(old, old, Look::PLAIN), "");
+        assert_eq!(numbered_diff(old, old, Appearance::PLAIN), "");
         let coloured = numbered_diff(
             "a",
             "b",
-            Look {
+            Appearance {
                 color: true,
                 unicode: false,
                 width: 80,
-                ..Look::PLAIN
+                ..Appearance::PLAIN
             },
         );
         assert_eq!(
@@ -210,7 +210,7 @@ mod tests {
         let diff = numbered_diff(
             &format!("same\n{}", many("a")),
             &format!("same\n{}", many("b")),
-            Look::PLAIN,
+            Appearance::PLAIN,
         );
         assert_eq!(diff.lines().count(), 10_001);
         assert!(

@@ -1,21 +1,21 @@
-//! Text from outside made harmless: what a terminal or a reader would not see as itself is written out.
+//! Escapes control and invisible characters in text from outside.
 
 use std::borrow::Cow;
 
-/// Text on one line: every control and invisible character is written as an escape, line breaks and tabs included.
+/// Escapes every control and invisible character, line breaks and tabs included, so that the text is on one line.
 #[must_use]
 pub fn visible_line(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
-/// Text on several lines: as [`visible_line`], but line breaks stay.
+/// Like [`visible_line`], but keeps line breaks.
 #[must_use]
 pub fn visible_text(text: &str) -> Cow<'_, str> {
     escaped(text, |character| character != '\n' && is_hidden(character))
 }
 
-/// Text for people without what continuous integration takes for a command to itself: lines that begin with `::`, and
-/// `##[…]` and its kin anywhere in a line.
+/// Escapes what continuous integration systems would execute as a workflow command: lines that begin with `::`, and
+/// `##[…]` and `##word[…]` anywhere in a line.
 #[must_use]
 pub fn without_commands(text: &str) -> Cow<'_, str> {
     if !text.contains("::") && !text.contains("##") {
@@ -38,12 +38,12 @@ pub fn without_commands(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Adds text in which no `##` begins a command.
+/// Appends text in which no `##` begins a command.
 fn push_parts(out: &mut String, mut text: &str, instead: &str) {
     while let Some(at) = text.find("##") {
         let (before, rest) = text.split_at(at);
         out.push_str(before);
-        // Of a longer row of them, the last two count.
+        // In a longer run of `#`, the last two begin the command.
         let behind = rest.trim_start_matches('#');
         let row = rest.len() - behind.len();
         let word = behind.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
@@ -54,8 +54,8 @@ fn push_parts(out: &mut String, mut text: &str, instead: &str) {
     out.push_str(text);
 }
 
-/// JSON text without characters that a terminal would act on, and without what continuous integration takes for a
-/// command. All of it stands within strings, where `\u` escapes mean the same.
+/// Escapes control and invisible characters and workflow commands in a JSON document. They occur only in strings, where
+/// `\u` escapes mean the same.
 #[must_use]
 pub fn escape_json(document: &str) -> String {
     let mut out = String::with_capacity(document.len());
@@ -85,7 +85,7 @@ fn push_json(out: &mut String, document: &str) {
     }
 }
 
-/// Adds one character of a source line; tabs stay.
+/// Appends one character of a source line, escaped if necessary; tabs are kept.
 pub(super) fn push_visible(out: &mut String, character: char) {
     if character != '\t' && is_hidden(character) {
         push_escape(out, character);
@@ -118,8 +118,8 @@ fn push_escape(out: &mut String, character: char) {
     }
 }
 
-/// Controls, directional marks, zero-width and other format characters, line and paragraph separators, and what is no
-/// character at all, which XML refuses.
+/// Returns true for control characters, directional marks, zero-width and other format characters, line and paragraph
+/// separators, and noncharacters, which XML does not allow.
 #[must_use]
 pub fn is_hidden(character: char) -> bool {
     character.is_control()
@@ -152,13 +152,13 @@ mod tests {
 
     #[test]
     fn f18_no_line_is_a_command_of_continuous_integration() {
-        let told = |text: &str| without_commands(text).into_owned();
+        let escaped_text = |text: &str| without_commands(text).into_owned();
         assert_eq!(
-            told("a\n  ::stop-commands::x\n::b"),
+            escaped_text("a\n  ::stop-commands::x\n::b"),
             "a\n  \\u{3a}:stop-commands::x\n\\u{3a}:b"
         );
         assert_eq!(
-            told("x ##[group]y ###vso[task] ## Title [a] #["),
+            escaped_text("x ##[group]y ###vso[task] ## Title [a] #["),
             "x #\\u{23}[group]y ##\\u{23}vso[task] ## Title [a] #["
         );
         assert!(

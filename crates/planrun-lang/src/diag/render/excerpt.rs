@@ -1,4 +1,4 @@
-//! The part of a file that a drawing shows: the marked lines and their neighbours, made visible, cut to a width.
+//! Excerpts of a file for graphical reports: the marked lines and their neighbors, escaped and truncated to a width.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use super::visible_line;
 use crate::diag::Diagnostic;
 use crate::source::{Position, SourceFile, Span};
 
-/// Columns that a tab takes at most.
+/// Maximum width of a tab, in columns.
 const TAB_COLUMNS: usize = 4;
 
-/// Lines of a file as one text of their own. The block with the primary place comes first.
+/// Lines of a file, as one text. The block with the primary mark comes first.
 #[derive(Debug)]
 pub(super) struct Excerpt {
     name: String,
@@ -23,16 +23,16 @@ pub(super) struct Excerpt {
     pub(super) marks: Vec<Mark>,
 }
 
-/// Lines that follow each other in the file.
+/// Consecutive lines of the file.
 #[derive(Debug)]
 struct Block {
-    /// Where they stand in the excerpt, line breaks included.
+    /// Their byte range in the excerpt, line breaks included.
     range: Range<usize>,
     first_line: u32,
     lines: usize,
 }
 
-/// A marked place, in bytes of the excerpt.
+/// A marked range, in bytes of the excerpt.
 #[derive(Debug)]
 pub(super) struct Mark {
     pub(super) range: Range<usize>,
@@ -41,8 +41,8 @@ pub(super) struct Mark {
     position: Position,
 }
 
-/// A place to mark, within one line of the file.
-struct Wanted<'a> {
+/// A range to mark, within one line of the file.
+struct Target<'a> {
     position: Position,
     /// Bytes from the start of the line.
     range: Range<usize>,
@@ -51,11 +51,11 @@ struct Wanted<'a> {
 }
 
 impl Excerpt {
-    /// The lines that a diagnostic speaks of, each at most `columns` wide. A place of several lines is marked on its
-    /// first.
+    /// Creates the excerpt with the lines of a diagnostic, each at most `columns` wide. A span of several lines is marked on
+    /// its first.
     pub(super) fn new(source: &SourceFile, diagnostic: &Diagnostic, columns: usize) -> Self {
-        let mut wanted = vec![place(source, diagnostic.span, &diagnostic.note, true)];
-        wanted.extend(
+        let mut targets = vec![place(source, diagnostic.span, &diagnostic.note, true)];
+        targets.extend(
             diagnostic
                 .labels
                 .iter()
@@ -67,12 +67,12 @@ impl Excerpt {
             blocks: vec![],
             marks: vec![],
         };
-        for lines in blocks(source, &wanted) {
+        for lines in blocks(source, &targets) {
             let start = excerpt.text.len();
             let first_line = lines.start;
             let count = lines.len();
             for number in lines {
-                let here: Vec<_> = wanted
+                let here: Vec<_> = targets
                     .iter()
                     .filter(|place| place.position.line == number)
                     .collect();
@@ -88,7 +88,7 @@ impl Excerpt {
         excerpt
     }
 
-    fn push_line(&mut self, line: &str, places: &[&Wanted<'_>], columns: usize) {
+    fn push_line(&mut self, line: &str, places: &[&Target<'_>], columns: usize) {
         let anchor = places
             .iter()
             .find(|place| place.primary)
@@ -101,9 +101,9 @@ impl Excerpt {
         if window.start > 0 {
             self.text.push('…');
         }
-        let shown = line.get(window.clone()).unwrap_or("");
-        let mut offsets = Vec::with_capacity(shown.len() + 1);
-        for (offset, character) in shown.char_indices() {
+        let visible = line.get(window.clone()).unwrap_or("");
+        let mut offsets = Vec::with_capacity(visible.len() + 1);
+        for (offset, character) in visible.char_indices() {
             offsets.push((window.start + offset, self.text.len()));
             push_visible(&mut self.text, character);
         }
@@ -129,8 +129,8 @@ impl Excerpt {
     }
 }
 
-/// The first line of a span, as a place to mark.
-fn place<'a>(source: &SourceFile, span: Span, message: &'a str, primary: bool) -> Wanted<'a> {
+/// Returns the part of a span on its first line, as a range to mark.
+fn place<'a>(source: &SourceFile, span: Span, message: &'a str, primary: bool) -> Target<'a> {
     let position = source.position(span.start);
     let line = source.line(position.line).unwrap_or_default();
     let within = |offset: u32| {
@@ -138,7 +138,7 @@ fn place<'a>(source: &SourceFile, span: Span, message: &'a str, primary: bool) -
             .clamp(line.start, line.end)
             .saturating_sub(line.start) as usize
     };
-    Wanted {
+    Target {
         position,
         range: within(span.start)..within(span.end),
         message,
@@ -146,10 +146,10 @@ fn place<'a>(source: &SourceFile, span: Span, message: &'a str, primary: bool) -
     }
 }
 
-/// The marked lines with one line around, as runs; the run of the primary place first.
-fn blocks(source: &SourceFile, wanted: &[Wanted<'_>]) -> Vec<Range<u32>> {
+/// Returns the marked lines with one line around each, as runs; the run with the primary mark first.
+fn blocks(source: &SourceFile, targets: &[Target<'_>]) -> Vec<Range<u32>> {
     let mut numbers = BTreeSet::new();
-    for place in wanted {
+    for place in targets {
         let line = place.position.line;
         numbers.extend(
             [line.saturating_sub(1), line, line + 1]
@@ -169,7 +169,7 @@ fn blocks(source: &SourceFile, wanted: &[Wanted<'_>]) -> Vec<Range<u32>> {
             Some(_) | None => runs.push(number..number + 1),
         }
     }
-    let primary = wanted
+    let primary = targets
         .iter()
         .find(|place| place.primary)
         .map_or(0, |place| place.position.line);
@@ -177,7 +177,7 @@ fn blocks(source: &SourceFile, wanted: &[Wanted<'_>]) -> Vec<Range<u32>> {
     runs
 }
 
-/// The bytes of `line` that are shown so that `anchor` is seen and the whole is at most `columns` wide.
+/// Returns the bytes of `line` to display: at most `columns` wide and including the start of `anchor`.
 fn window(line: &str, anchor: Range<usize>, columns: usize) -> Range<usize> {
     let fitting = reach(line, 0, columns);
     if fitting == line.len() {
@@ -192,7 +192,7 @@ fn window(line: &str, anchor: Range<usize>, columns: usize) -> Range<usize> {
         .char_indices()
         .rev()
         .take_while(|(_, character)| {
-            used += shown_columns(*character);
+            used += display_columns(*character);
             used <= columns / 3
         })
         .last()
@@ -200,24 +200,24 @@ fn window(line: &str, anchor: Range<usize>, columns: usize) -> Range<usize> {
     start..reach(line, start, columns)
 }
 
-/// Where the text from `start` has filled `columns`.
+/// Returns the end of the text from `start` that fits in `columns`.
 fn reach(line: &str, start: usize, columns: usize) -> usize {
     let mut used = 0;
     let rest = line.get(start..).unwrap_or("");
     let end = rest.char_indices().find(|(_, character)| {
-        used += shown_columns(*character);
+        used += display_columns(*character);
         used > columns
     });
     end.map_or(line.len(), |(offset, _)| start + offset)
 }
 
-fn shown_columns(character: char) -> usize {
+fn display_columns(character: char) -> usize {
     if character == '\t' {
         return TAB_COLUMNS;
     }
-    let mut shown = String::new();
-    push_visible(&mut shown, character);
-    shown
+    let mut visible = String::new();
+    push_visible(&mut visible, character);
+    visible
         .chars()
         .map(|character| character.width().unwrap_or(0))
         .sum()
@@ -241,11 +241,11 @@ impl SourceCode for Excerpt {
             column: 1,
         };
         if context_lines_before == 0 && context_lines_after == 0 {
-            // Asked for the place itself: what the drawing's heading names.
+            // Without context lines, miette asks for the position in the heading.
             let mark = self.marks.iter().find(|mark| mark.range == (start..end));
             position = mark.map_or(position, |mark| mark.position);
         }
-        Ok(Box::new(Shown {
+        Ok(Box::new(BlockContents {
             data: self.text.get(block.range.clone()).unwrap_or("").as_bytes(),
             span: block.range.clone().into(),
             name: &self.name,
@@ -255,7 +255,7 @@ impl SourceCode for Excerpt {
     }
 }
 
-struct Shown<'a> {
+struct BlockContents<'a> {
     data: &'a [u8],
     span: SourceSpan,
     name: &'a str,
@@ -263,7 +263,7 @@ struct Shown<'a> {
     lines: usize,
 }
 
-impl<'a> SpanContents<'a> for Shown<'a> {
+impl<'a> SpanContents<'a> for BlockContents<'a> {
     fn data(&self) -> &'a [u8] {
         self.data
     }

@@ -1,10 +1,10 @@
-//! Findings as workflow commands of GitHub Actions, which shows them at their lines.
+//! Renders diagnostics as workflow commands of GitHub Actions, which displays them as annotations.
 
 use super::plain::sentences;
 use super::{FileReport, Report, visible_text};
 use crate::diag::{Diagnostic, Severity};
 
-/// A command a line: `::error file=…,line=…,col=…,endLine=…,endColumn=…,title=CODE::text`.
+/// Returns one command per line: `::error file=…,line=…,col=…,endLine=…,endColumn=…,title=CODE::text`.
 #[must_use]
 pub fn github(report: &Report) -> String {
     let mut out = String::new();
@@ -23,7 +23,7 @@ pub fn github(report: &Report) -> String {
     out
 }
 
-/// One command on its line: its properties, then its text. Whoever calls it has made the text harmless for terminals.
+/// Returns one command with its line break. The caller has to escape control characters in the text.
 #[must_use]
 pub fn workflow_command(command: &str, properties: &[(&str, &str)], text: &str) -> String {
     let properties: Vec<String> = properties
@@ -45,7 +45,7 @@ fn push_command(out: &mut String, file: &FileReport, diagnostic: &Diagnostic) {
     let [line, column, end_line, end_column] =
         [start.line, start.column, end.line, end.column].map(|number| number.to_string());
     let mut properties = vec![("file", &*name), ("line", line.as_str())];
-    // The runner drops columns where an annotation goes over several lines.
+    // The runner ignores columns if an annotation spans several lines.
     if start.line == end.line {
         properties.extend([
             ("col", &*column),
@@ -63,14 +63,14 @@ fn push_command(out: &mut String, file: &FileReport, diagnostic: &Diagnostic) {
     ));
 }
 
-/// Text behind the second `::`, where only the end of the line and the escape itself mean something.
+/// Escapes the text after the second `::`, in which only line breaks and the escape character are special.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
 }
 
-/// Text between the commas.
+/// Escapes the value of a property.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,4 +1,4 @@
-//! Findings drawn for people: the place in its lines, what was expected, the remedy, the edit.
+//! Renders diagnostics for people: marked source lines, what was expected, the remedy and the edits.
 
 use std::fmt;
 
@@ -6,23 +6,23 @@ use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, ThemeCharacter
 use owo_colors::OwoColorize;
 
 use super::excerpt::Excerpt;
-use super::{FileReport, Look, plain, visible_line, visible_text, wrap};
+use super::{Appearance, FileReport, plain, visible_line, visible_text, wrap};
 use crate::diag::{Diagnostic, Edit, Fix, Severity};
 use crate::source::SourceFile;
 
-/// Findings that are drawn: nobody reads on, and a terminal keeps no more.
+/// Maximum number of diagnostics to render; a terminal does not keep more.
 const MAX_DRAWN: usize = 200;
-/// Edits listed behind `fix`.
+/// Maximum number of edits to list after `fix`.
 const LISTED_EDITS: usize = 4;
-/// Characters of an edit's text that are shown.
+/// Maximum number of characters of an edit's text to display.
 const EDIT_CHARACTERS: usize = 60;
-/// Columns of a source line that are shown at least, however narrow the terminal.
+/// Minimum width of source lines in columns, however narrow the terminal.
 const MIN_COLUMNS: usize = 40;
 
-/// Every finding as a drawing, and where to read more.
+/// Renders the diagnostics graphically, followed by a pointer to the explanation of one code.
 #[must_use]
-pub fn human(reports: &[FileReport], look: Look) -> String {
-    let handler = handler(look);
+pub fn human(reports: &[FileReport], appearance: Appearance) -> String {
+    let handler = handler(appearance);
     let all = reports
         .iter()
         .flat_map(|report| report.diagnostics.iter().map(move |found| (report, found)));
@@ -34,13 +34,13 @@ pub fn human(reports: &[FileReport], look: Look) -> String {
             &report.source,
             found,
             heading,
-            facts(&report.source, found, look),
-            look,
+            facts(&report.source, found, appearance),
+            appearance,
         )
     });
     let left_out = (left_out > 0).then(|| {
         format!(
-            "{left_out} more findings are not drawn: --format short has them all, a line each\n"
+            "{left_out} more diagnostics are not shown: --format short lists all of them, one per line\n"
         )
     });
     let explained = reports
@@ -57,59 +57,59 @@ pub fn human(reports: &[FileReport], look: Look) -> String {
     drawings.chain(left_out).chain(more).collect()
 }
 
-/// One drawing with a heading of its own, and words of its own below it.
+/// Renders one diagnostic with a custom heading and custom facts below it.
 #[must_use]
 pub fn drawn(
     source: &SourceFile,
     found: &Diagnostic,
     heading: String,
     below: &[(&str, String)],
-    look: Look,
+    appearance: Appearance,
 ) -> String {
     let below = below
         .iter()
-        .map(|(word, fact)| (*word, wrap(&visible_text(fact), fact_width(look))));
+        .map(|(word, fact)| (*word, wrap(&visible_text(fact), fact_width(appearance))));
     drawing(
-        &handler(look),
+        &handler(appearance),
         source,
         found,
         heading,
         below.collect(),
-        look,
+        appearance,
     )
 }
 
-fn handler(look: Look) -> GraphicalReportHandler {
-    let characters = if look.unicode {
+fn handler(appearance: Appearance) -> GraphicalReportHandler {
+    let characters = if appearance.unicode {
         ThemeCharacters::unicode()
     } else {
         ThemeCharacters::ascii()
     };
-    let styles = if look.color {
+    let styles = if appearance.color {
         ThemeStyles::ansi()
     } else {
         ThemeStyles::none()
     };
     GraphicalReportHandler::new_themed(GraphicalTheme { characters, styles })
-        .with_width(look.width)
+        .with_width(appearance.width)
         .with_context_lines(1)
         .without_syntax_highlighting()
 }
 
-/// A word and the lines of text beside it.
+/// A label and the lines of text next to it.
 type Fact<'a> = (&'a str, Vec<String>);
 
-/// One finding under a heading, with facts below it and an empty line behind it.
+/// Renders one diagnostic under a heading, with facts below it and a final empty line.
 fn drawing(
     handler: &GraphicalReportHandler,
     source: &SourceFile,
     diagnostic: &Diagnostic,
     heading: String,
     facts: Vec<Fact<'_>>,
-    look: Look,
+    appearance: Appearance,
 ) -> String {
-    // The gutter with the line number and the ellipses take their share.
-    let columns = look.width.saturating_sub(14).max(MIN_COLUMNS);
+    // The gutter with the line number, and ellipses, need space too.
+    let columns = appearance.width.saturating_sub(14).max(MIN_COLUMNS);
     let finding = Finding {
         code: heading,
         severity: diagnostic.severity,
@@ -117,11 +117,11 @@ fn drawing(
         excerpt: Excerpt::new(source, diagnostic, columns),
     };
     let mut out = String::new();
-    // Writing to a string does not fail, and every mark lies within the excerpt.
+    // Cannot fail: the output is a string, and every mark lies within the excerpt.
     if handler.render_report(&mut out, &finding).is_err() {
         out = format!("{}: {}\n", finding.code, finding.message);
     }
-    for line in lines(facts, look) {
+    for line in lines(facts, appearance) {
         out.push_str(line.trim_end());
         out.push('\n');
     }
@@ -129,9 +129,13 @@ fn drawing(
     out
 }
 
-/// What is told below the drawing.
-fn facts<'a>(source: &SourceFile, diagnostic: &'a Diagnostic, look: Look) -> Vec<Fact<'a>> {
-    let width = fact_width(look);
+/// Returns the facts to display below the excerpt.
+fn facts<'a>(
+    source: &SourceFile,
+    diagnostic: &'a Diagnostic,
+    appearance: Appearance,
+) -> Vec<Fact<'a>> {
+    let width = fact_width(appearance);
     let facts =
         plain::facts(diagnostic).map(|(word, fact)| (word, wrap(&visible_text(&fact), width)));
     let mut facts = facts.collect::<Vec<_>>();
@@ -144,13 +148,13 @@ fn facts<'a>(source: &SourceFile, diagnostic: &'a Diagnostic, look: Look) -> Vec
     facts
 }
 
-/// The columns for what stands beside a word.
-fn fact_width(look: Look) -> usize {
-    look.width.saturating_sub(14)
+/// Returns the width of the text next to a label, in columns.
+fn fact_width(appearance: Appearance) -> usize {
+    appearance.width.saturating_sub(14)
 }
 
-/// The words below each other, each with its text beside it.
-fn lines(facts: Vec<Fact<'_>>, look: Look) -> Vec<String> {
+/// Lays out the facts with aligned labels.
+fn lines(facts: Vec<Fact<'_>>, appearance: Appearance) -> Vec<String> {
     let longest = facts.iter().map(|(word, _)| word.len()).max().unwrap_or(0);
     let mut lines = Vec::new();
     for (word, texts) in facts {
@@ -161,7 +165,7 @@ fn lines(facts: Vec<Fact<'_>>, look: Look) -> Vec<String> {
                 String::new()
             };
             let word = format!("{word:<width$}", width = longest + 1);
-            lines.push(if look.color {
+            lines.push(if appearance.color {
                 format!("  {} {text}", word.cyan())
             } else {
                 format!("  {word} {text}")
@@ -171,7 +175,7 @@ fn lines(facts: Vec<Fact<'_>>, look: Look) -> Vec<String> {
     lines
 }
 
-/// The title of a fix and what it would change, a line each.
+/// Returns the title of a fix and its edits, one per line.
 fn remedy(source: &SourceFile, fix: &Fix, width: usize) -> Vec<String> {
     let caution = if fix.safe {
         ""
@@ -202,7 +206,7 @@ fn change(source: &SourceFile, edit: &Edit) -> String {
     format!("{}:{}: {what}", at.line, at.column)
 }
 
-/// The beginning of a text on one line.
+/// Returns the beginning of a text, on one line.
 fn excerpt_of(text: &str) -> String {
     let text = text.trim_matches(['\n', '\r', ' ']);
     match text.char_indices().nth(EDIT_CHARACTERS) {
@@ -211,7 +215,7 @@ fn excerpt_of(text: &str) -> String {
     }
 }
 
-/// A diagnostic in the form that the drawing library asks for.
+/// Adapts a diagnostic to miette.
 #[derive(Debug)]
 struct Finding {
     code: String,

@@ -1,4 +1,4 @@
-//! Findings as one JSON document for programs.
+//! Renders diagnostics as a JSON document.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::{FileReport, Report, Summary, escape_json};
 use crate::diag::{Diagnostic, Fix, Severity};
 use crate::source::{SourceFile, Span};
 
-/// The document that `check --format json` prints.
+/// Returns the document that `check --format json` prints.
 #[must_use]
 pub fn json(report: &Report) -> String {
     let counts = Summary::of(&report.files);
@@ -21,15 +21,15 @@ pub fn json(report: &Report) -> String {
         },
         diagnostics,
     };
-    // Text, numbers and lists only: nothing in the document can fail to become JSON.
+    // Cannot fail: the document consists of text, numbers and lists.
     escape_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
 }
 
-/// The findings of that document alone, for documents about more than findings.
+/// Returns only the diagnostics of that document, to embed in other documents.
 #[must_use]
 pub fn json_findings(files: &[FileReport]) -> serde_json::Value {
     let findings: Vec<Finding> = findings(files).collect();
-    // As above, nothing in it can fail to become JSON.
+    // Cannot fail, as above.
     serde_json::to_value(findings).unwrap_or_default()
 }
 
@@ -70,7 +70,7 @@ struct Finding<'a> {
     fix: Option<Remedy<'a>>,
 }
 
-/// A place in a text, from the first character to behind the last.
+/// A half-open range of a text.
 #[derive(Serialize)]
 pub struct Range {
     start: Point,
@@ -139,7 +139,7 @@ fn remedy<'a>(source: &SourceFile, fix: &'a Fix) -> Remedy<'a> {
     }
 }
 
-/// The place of a span, for JSON.
+/// Converts a span to a range of lines and columns.
 #[must_use]
 pub fn range(source: &SourceFile, span: Span) -> Range {
     let point = |offset| {

@@ -1,4 +1,4 @@
-//! Findings as a JUnit report: one test suite a file, one test case a finding.
+//! Renders diagnostics as a JUnit report, with a test suite for each file and a test case for each diagnostic.
 
 use std::io;
 
@@ -8,11 +8,11 @@ use super::plain::sentences;
 use super::{FileReport, Problem, Report, Xml, visible_line, xml_document};
 use crate::diag::Diagnostic;
 
-/// The name of the whole.
+/// The name of the report.
 const NAME: &str = "planrun check";
 
-/// The document. An error is a failed case; a warning or a note, which does not fail the check, is a passed case that
-/// has something to say; a file without findings is a passed case; what could not be checked is a case in error.
+/// Returns the report. An error is a failed case; a warning or note, which does not fail the check, is a passed case with
+/// output; a file without diagnostics is a passed case; a file that could not be checked is a case with an error.
 #[must_use]
 pub fn junit(report: &Report) -> String {
     xml_document(|writer| document(writer, report))
@@ -45,7 +45,7 @@ fn document(writer: &mut Xml, report: &Report) -> io::Result<()> {
     Ok(())
 }
 
-/// How many cases a file has.
+/// Returns the number of cases of a file.
 fn cases(file: &FileReport) -> usize {
     file.diagnostics.len().max(1)
 }

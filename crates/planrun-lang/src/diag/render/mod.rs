@@ -1,4 +1,4 @@
-//! Diagnostics as text: for people, one a line, and in the formats of other programs.
+//! Renders diagnostics: for people, one per line, and in the formats of other programs.
 
 mod diff;
 mod escape;
@@ -30,50 +30,50 @@ pub use short::short;
 pub use wrap::wrap;
 pub use xml::{Xml, xml_document};
 
-/// What was found in one file, in source order.
+/// The diagnostics of one file, in source order.
 #[derive(Clone, Debug)]
 pub struct FileReport {
     pub source: Arc<SourceFile>,
     pub diagnostics: Vec<Diagnostic>,
-    /// How many tools have a result that is read and not known before the run, whether or not that is reported.
+    /// Number of tools whose result is read although its type is unknown before the run, whether or not that is reported.
     pub unknown: usize,
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Every file that was read, in path order, those without findings included.
+    /// All files that were read, in path order, including those without diagnostics.
     pub files: Vec<FileReport>,
-    /// How many of them are plan files.
+    /// Number of plan files among them.
     pub plan_files: usize,
-    /// What kept the rest from being checked.
+    /// The reasons why other files were not checked.
     pub problems: Vec<Problem>,
 }
 
 /// A file or folder that could not be read.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// Which, where one is meant.
+    /// The file, if the problem concerns one.
     pub file: Option<String>,
     /// One sentence without a full stop.
     pub message: String,
 }
 
-/// How text for people shall look.
+/// The appearance of text for people.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
-    /// Whether colours are wanted; the caller has asked the terminal and the user.
+pub struct Appearance {
+    /// Whether to use colors. The caller takes the terminal and the user's settings into account.
     pub color: bool,
-    /// Whether lines may be drawn with characters beyond ASCII.
+    /// Whether to draw lines with non-ASCII characters.
     pub unicode: bool,
-    /// Columns to fill.
+    /// Line width, in columns.
     pub width: usize,
-    /// In which observations, summaries and questions are told.
+    /// The language of observations, summaries and questions.
     pub language: Language,
 }
 
-impl Look {
-    /// For files and pipes: no colour, 100 columns.
+impl Appearance {
+    /// For files and pipes: no color, 100 columns, English.
     pub const PLAIN: Self = Self {
         color: false,
         unicode: true,
@@ -82,7 +82,7 @@ impl Look {
     };
 }
 
-/// A language of people.
+/// A natural language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Language {
     /// English.
@@ -93,10 +93,10 @@ pub enum Language {
 }
 
 impl Language {
-    /// Every language, by the word that settings and flags have for it.
+    /// All languages, with the names that settings and flags use.
     pub const WORDS: [(&str, Self); 2] = [("en", Self::En), ("zh", Self::Zh)];
 
-    /// The language with this word.
+    /// Returns the language with this name.
     #[must_use]
     pub fn find(word: &str) -> Option<Self> {
         Self::WORDS
@@ -106,18 +106,18 @@ impl Language {
     }
 }
 
-/// How many findings there are.
+/// The number of diagnostics by severity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     pub errors: usize,
     pub warnings: usize,
     pub notes: usize,
-    /// Tools whose result is read and not known before the run.
+    /// Number of tools whose result is read although its type is unknown before the run.
     pub unknown: usize,
 }
 
 impl FileReport {
-    /// Brings the diagnostics into source order; equal places keep the order in which they were found.
+    /// Creates a report with the diagnostics in source order. The sort is stable.
     #[must_use]
     pub fn new(source: impl Into<Arc<SourceFile>>, mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by_key(|diagnostic| diagnostic.span);
@@ -130,7 +130,7 @@ impl FileReport {
 }
 
 impl Summary {
-    /// Counts by severity.
+    /// Counts the diagnostics of the reports.
     #[must_use]
     pub fn of(reports: &[FileReport]) -> Self {
         let mut summary = Self::default();

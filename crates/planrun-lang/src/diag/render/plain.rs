@@ -1,20 +1,21 @@
-//! A finding in plain sentences, for forms that have one place for all that is to be said.
+//! Renders a diagnostic as plain text, for formats with a single text field.
 
 use std::borrow::Cow;
 
 use super::visible_text;
 use crate::diag::Diagnostic;
 
-/// Names listed behind `available`; the JSON form has them all.
+/// Maximum number of names listed after `available`; the JSON format has all of them.
 const LISTED_NAMES: usize = 16;
 
-/// The message, and a line each for what was wanted, what was found, what there is and what to do.
+/// Returns the message, followed by a line for each fact: what was expected, what was found, the available names and the
+/// remedy.
 #[must_use]
 pub(super) fn sentences(diagnostic: &Diagnostic) -> String {
     with_facts(&diagnostic.message, facts(diagnostic))
 }
 
-/// A message, and a line for each fact beside it, with its word; nothing in them acts on a terminal.
+/// Returns a message, followed by a line for each fact with its label, with control characters escaped.
 #[must_use]
 pub fn with_facts<'a>(
     message: &str,
@@ -30,7 +31,7 @@ pub fn with_facts<'a>(
     text
 }
 
-/// What is told beside the message, a word each, in the order in which people ask.
+/// Returns the facts of a diagnostic with their labels, in display order.
 pub(super) fn facts(diagnostic: &Diagnostic) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
     let available =
         (!diagnostic.available.is_empty()).then(|| Cow::Owned(names(&diagnostic.available)));

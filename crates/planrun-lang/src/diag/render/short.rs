@@ -1,9 +1,9 @@
-//! One finding a line: `file:line:column: severity[code] message`.
+//! Renders diagnostics one per line: `file:line:column: severity[code] message`.
 
 use super::{FileReport, visible_line};
 use crate::diag::Diagnostic;
 
-/// Every finding on a line of its own.
+/// Returns each diagnostic on a line of its own.
 #[must_use]
 pub fn short(reports: &[FileReport]) -> String {
     reports

@@ -1,8 +1,8 @@
-//! Breaking text into lines by display width, so that wide characters count as two columns.
+//! Wraps text by display width, in which wide characters count as two columns.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The lines of `text`, none wider than `width` columns. Existing line breaks stay; a word that is too wide is cut.
+/// Wraps `text` at `width` columns, at least 8. Existing line breaks are kept; a word that is too wide is split.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(8);
@@ -11,8 +11,8 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         let mut line = String::new();
         let mut used = 0;
         for word in paragraph.split(' ') {
-            let wanted = word.width();
-            if used > 0 && used + 1 + wanted > width {
+            let columns = word.width();
+            if used > 0 && used + 1 + columns > width {
                 lines.push(std::mem::take(&mut line));
                 used = 0;
             } else if !line.is_empty() {
@@ -26,7 +26,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Adds a word that begins at column `used`, cutting where the width ends; gives the column behind it.
+/// Appends a word at column `used`, splitting it at the width; returns the column after it.
 fn push_word(
     lines: &mut Vec<String>,
     line: &mut String,

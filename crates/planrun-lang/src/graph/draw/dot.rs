@@ -1,11 +1,11 @@
-//! Graphviz DOT.
+//! Writes drawings as Graphviz DOT.
 
 use std::fmt::Write;
 
 use super::{Drawing, DrawnEdge, EdgeKind, NodeKind};
 use crate::diag::render::{visible_line, visible_text};
 
-/// The drawing as a DOT digraph.
+/// Writes the drawing as a DOT digraph.
 #[must_use]
 pub fn dot(drawing: &Drawing) -> String {
     let mut out = format!("digraph {} {{\n", quoted(&drawing.plan));
@@ -30,7 +30,7 @@ pub fn dot(drawing: &Drawing) -> String {
                 shape(node.kind)
             );
         } else {
-            // Graphviz draws a frame only around subgraphs whose name begins so.
+            // Graphviz draws a frame only around subgraphs whose name begins with `cluster`.
             let _ = writeln!(out, "{indent}subgraph cluster_{place} {{");
             let _ = writeln!(
                 out,
@@ -50,8 +50,8 @@ pub fn dot(drawing: &Drawing) -> String {
     out
 }
 
-/// The first and the last box within each node, itself where it is no frame: Graphviz ties edges to boxes only, and cuts
-/// them at the frames that they are said to belong to.
+/// The first and the last box within each node, or the node itself if it is not a frame. Graphviz connects edges to
+/// boxes only, and clips them at the frame given in `ltail` or `lhead`.
 struct Ends {
     first: Vec<usize>,
     last: Vec<usize>,
@@ -135,7 +135,7 @@ const fn style(kind: EdgeKind) -> &'static [&'static str] {
     }
 }
 
-/// A quoted name: only quotes and backslashes mean something in it.
+/// Writes a quoted name, in which only quotes and backslashes have a meaning.
 fn quoted(text: &str) -> String {
     format!(
         "\"{}\"",
@@ -145,7 +145,7 @@ fn quoted(text: &str) -> String {
     )
 }
 
-/// A quoted label: line breaks are written, and `&` would begin an entity.
+/// Writes a quoted label, in which line breaks are escaped and `&` would begin an entity.
 fn label(text: &str) -> String {
     let text = visible_text(text)
         .replace('\\', "\\\\")

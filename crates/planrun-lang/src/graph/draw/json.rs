@@ -1,11 +1,12 @@
-//! The drawing as JSON, for programs that draw themselves.
+//! Writes drawings as JSON, for programs that draw the graph themselves.
 
 use serde::Serialize;
 
 use super::{Drawing, DrawnEdge, EdgeKind, NodeKind};
 use crate::diag::render::escape_json;
 
-/// One JSON document: the nodes in source order, the edges, and how each block goes on from its roots to its leaves.
+/// Writes one JSON document: the nodes in source order, the edges, and the order within each block from its roots to
+/// its leaves.
 #[must_use]
 pub fn json(drawing: &Drawing) -> String {
     let id = |place: usize| drawing.nodes.get(place).map_or("", |node| &*node.id);
@@ -28,13 +29,13 @@ pub fn json(drawing: &Drawing) -> String {
         .iter()
         .enumerate()
         .filter(|(_, inside)| !inside.is_empty());
-    let levels = Levels::of(drawing);
+    let dependencies = Dependencies::of(drawing);
     let block = |frame: Option<usize>, own: &[usize]| {
-        let Ways {
+        let SortedBlock {
             roots,
             leaves,
             levels,
-        } = levels.ways(own);
+        } = dependencies.sort(own);
         let names = |places: Vec<usize>| places.into_iter().map(id).collect();
         Block {
             block: frame.map(id),
@@ -52,7 +53,7 @@ pub fn json(drawing: &Drawing) -> String {
         edges: edges.collect(),
         blocks: std::iter::once(block(None, &own)).chain(inner).collect(),
     };
-    // Strings and fixed words only: nothing in it can fail to become JSON.
+    // The document contains only strings, numbers and fixed words, so serialization cannot fail.
     let text = serde_json::to_string_pretty(&document).unwrap_or_default();
     escape_json(&text) + "\n"
 }
@@ -64,7 +65,7 @@ struct Document<'a> {
     marks: &'a [String],
     nodes: Vec<Node<'a>>,
     edges: Vec<Arrow<'a>>,
-    /// The plan's own statements first.
+    /// The plan's own statements come first.
     blocks: Vec<Block<'a>>,
 }
 
@@ -87,7 +88,7 @@ struct Arrow<'a> {
     kind: EdgeKind,
 }
 
-/// What stands in one frame by what it waits for there.
+/// The contents of one frame by their order within it.
 #[derive(Serialize)]
 #[expect(
     clippy::struct_field_names,
@@ -96,34 +97,36 @@ struct Arrow<'a> {
 struct Block<'a> {
     /// The frame; null for the plan's own statements.
     block: Option<&'a str>,
-    /// What waits for nothing in the block.
+    /// Statements that wait for nothing in the block.
     roots: Vec<&'a str>,
-    /// What nothing in the block waits for.
+    /// Statements that nothing in the block waits for.
     leaves: Vec<&'a str>,
-    /// Each holds what the longest way from a root leads to in as many steps; all of one could run at the same time.
+    /// Statements by the length of the longest path from a root. All statements of one level could run at the same
+    /// time.
     levels: Vec<Vec<&'a str>>,
 }
 
-/// The same by the positions of nodes, each list in source order.
-struct Ways {
+/// The same as node indices, each list in source order.
+struct SortedBlock {
     roots: Vec<usize>,
     leaves: Vec<usize>,
     levels: Vec<Vec<usize>>,
 }
 
-/// What waits for what among the statements of each frame: an arrow out of a frame within is one of that frame.
-struct Levels {
-    /// By the node that comes first.
+/// The dependencies between the statements of each frame. An arrow from inside a nested frame counts as an arrow from
+/// that frame.
+struct Dependencies {
+    /// Indexed by the node that comes first.
     after: Vec<Vec<usize>>,
 }
 
-impl Levels {
-    /// A listener waits for nothing, so what fires it is left out.
+impl Dependencies {
+    /// A listener waits for nothing, so the arrows that trigger it are left out.
     fn of(drawing: &Drawing) -> Self {
         let mut after = vec![Vec::new(); drawing.nodes.len()];
         for DrawnEdge { from, to, kind } in &drawing.edges {
             if *kind != EdgeKind::Listener
-                && let Some((from, to)) = drawing.beside(*from, *to)
+                && let Some((from, to)) = drawing.siblings(*from, *to)
             {
                 after[from].push(to);
             }
@@ -131,8 +134,8 @@ impl Levels {
         Self { after }
     }
 
-    /// Sorts the statements of a block.
-    fn ways(&self, own: &[usize]) -> Ways {
+    /// Sorts the statements of a block into levels.
+    fn sort(&self, own: &[usize]) -> SortedBlock {
         let place = |node: usize| own.binary_search(&node).ok();
         let after = own.iter().map(|node| {
             self.after[*node]
@@ -145,14 +148,14 @@ impl Levels {
         for reader in after.iter().flatten() {
             before[*reader] += 1;
         }
-        let which = |wanted: &dyn Fn(usize) -> bool| {
+        let select = |condition: &dyn Fn(usize) -> bool| {
             (0..own.len())
-                .filter(|place| wanted(*place))
+                .filter(|place| condition(*place))
                 .collect::<Vec<_>>()
         };
         let at = |places: &[usize]| places.iter().map(|place| own[*place]).collect::<Vec<_>>();
-        let mut level = which(&|place| before[place] == 0);
-        let (roots, leaves) = (at(&level), at(&which(&|place| after[place].is_empty())));
+        let mut level = select(&|place| before[place] == 0);
+        let (roots, leaves) = (at(&level), at(&select(&|place| after[place].is_empty())));
         let mut levels = Vec::new();
         while !level.is_empty() {
             levels.push(at(&level));
@@ -168,7 +171,7 @@ impl Levels {
             next.sort_unstable();
             level = next;
         }
-        Ways {
+        SortedBlock {
             roots,
             leaves,
             levels,

@@ -1,4 +1,5 @@
-//! Where boxes and arrows of one frame go: layers from above to below, by the library dagre within caps that bound its time.
+//! Lays out the boxes and arrows of one frame in layers from top to bottom, with the library dagre, within limits that
+//! bound its time.
 
 use dagre::graph::{Graph, GraphOptions};
 use dagre::layout::types::LabelPos;
@@ -6,16 +7,16 @@ use dagre::{EdgeLabel, LayoutOptions, NodeLabel, RankDir, Ranker};
 use petgraph::algo::toposort;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-/// Between boxes of a layer, in pixels.
+/// Space between boxes of a layer, in pixels.
 const GAP: f64 = 28.0;
-/// Between arrows that cross a layer.
+/// Space between arrows that cross a layer, in pixels.
 const LANE_GAP: f64 = 14.0;
-/// Between layers.
+/// Space between layers, in pixels.
 const LAYER_GAP: f64 = 48.0;
-/// The most between the ends of arrows at one side of a box.
+/// Maximum space between the ends of arrows at one side of a box, in pixels.
 const END_GAP: f64 = 16.0;
 
-/// A place in pixels from the upper left.
+/// A position in pixels from the upper left corner.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Point {
     pub x: f64,
@@ -33,17 +34,17 @@ impl Point {
 pub(super) struct Wire {
     pub from: usize,
     pub to: usize,
-    /// How many layers it spans at least.
+    /// Minimum number of layers that it spans.
     pub layers: usize,
-    /// Only arranges: nobody sees it.
+    /// Affects the layout but is not drawn.
     pub hidden: bool,
-    /// Where it leaves and arrives, from the middle of the box; where nothing is said, its ends get a place of their own.
+    /// Offsets from the middle of the boxes at which it starts and ends; `None` lets the layout choose them.
     pub leaves: Option<f64>,
     pub arrives: Option<f64>,
 }
 
 impl Wire {
-    /// An arrow that says nothing else.
+    /// Creates an arrow with default settings.
     pub const fn new(from: usize, to: usize) -> Self {
         Self {
             from,
@@ -60,15 +61,16 @@ impl Wire {
 #[derive(Debug)]
 pub(super) struct Layout {
     pub size: Point,
-    /// Middles of the boxes, in the order of the sizes.
+    /// Centers of the boxes, in the order of the sizes.
     pub middles: Vec<Point>,
-    /// For each wire the points it passes, from its start to its end: where two have one x, nothing but the line is between
-    /// them, and where not, no box is. Empty for one from a box to itself.
+    /// The points of each wire from its start to its end. Between two points with the same x there is nothing but the
+    /// line, and between other points there is no box. Empty for a wire from a box to itself.
     pub paths: Vec<Vec<Point>>,
 }
 
-/// Lays out boxes of these sizes (width, height) with a margin around. `None` where more than `most` places would be
-/// needed: the library's time grows faster than their number. What is needed is taken from `most`.
+/// Lays out boxes of these sizes (width, height) with a margin around them. Returns `None` if more than `most` places
+/// would be needed, because the library's time grows faster than their number; otherwise subtracts the number from
+/// `most`.
 pub(super) fn layout(
     sizes: &[(f64, f64)],
     wires: &[Wire],
@@ -92,7 +94,8 @@ pub(super) fn layout(
             }),
         );
     }
-    // Upside down, as the ranker keeps nodes near the ends of their edges and what can start at once belongs on top.
+    // The graph is laid out upside down: the ranker keeps nodes near the ends of their edges, and boxes that can start
+    // at once belong at the top.
     for (index, edge) in downwards
         .edges
         .iter()
@@ -126,12 +129,12 @@ pub(super) fn layout(
     finish(&graph, sizes, wires, margin, &downwards)
 }
 
-/// The layer of each box, counted from the top, where wires lead down.
+/// Returns the layer of each box, counted from the top, when all wires lead downwards.
 pub(super) fn layers(nodes: usize, wires: &[Wire]) -> Vec<usize> {
     Downwards::of(nodes, wires).layers(nodes)
 }
 
-/// A wire with its ends so that it leads down.
+/// A wire with its ends ordered so that it leads downwards.
 #[derive(Clone, Copy)]
 struct Edge {
     upper: usize,
@@ -139,14 +142,14 @@ struct Edge {
     layers: usize,
 }
 
-/// The edges so that all lead onwards in one order of the nodes.
+/// The wires ordered so that all of them lead forwards in one order of the nodes.
 struct Downwards {
     order: Vec<usize>,
     edges: Vec<Edge>,
 }
 
 impl Downwards {
-    /// Where arrows form a cycle, the order of the nodes is that of the source and arrows against it are turned round.
+    /// If the arrows form a cycle, the nodes keep the source order and arrows against it are reversed.
     fn of(nodes: usize, wires: &[Wire]) -> Self {
         let mut graph = DiGraph::<(), ()>::with_capacity(nodes, wires.len());
         for _ in 0..nodes {
@@ -198,7 +201,8 @@ impl Downwards {
         layers
     }
 
-    /// Boxes, and where arrows cross a layer or the middle between two: what the library will have to place.
+    /// Returns the number of places that the library has to compute: boxes, and crossings of arrows with a layer or
+    /// with the middle between two layers.
     fn places(&self, nodes: usize) -> usize {
         let layers = self.layers(nodes);
         let crossed = self
@@ -209,7 +213,7 @@ impl Downwards {
     }
 }
 
-/// Equally long, so that the library's order by name is the order of the numbers.
+/// All names have the same length, so that the library's order by name is the order of the numbers.
 fn name(number: usize) -> String {
     format!("{number:08}")
 }
@@ -263,7 +267,7 @@ fn finish(
     })
 }
 
-/// What each wire passes between its upper and its lower box.
+/// Returns the points of each wire between its upper and its lower box.
 fn passed(graph: &Graph<NodeLabel, EdgeLabel>, downwards: &Downwards) -> Option<Vec<Vec<Point>>> {
     let edges = downwards.edges.iter().enumerate();
     let passed = edges.map(|(index, edge)| {
@@ -278,7 +282,7 @@ fn passed(graph: &Graph<NodeLabel, EdgeLabel>, downwards: &Downwards) -> Option<
     passed.collect()
 }
 
-/// The heights of the layers: within one, lines only go straight down.
+/// The heights of the layers. Within a layer, lines lead straight down.
 struct Bands(Vec<(f64, f64)>);
 
 impl Bands {
@@ -299,7 +303,7 @@ impl Bands {
         Self(merged)
     }
 
-    /// Half the height of the layer at this y; none between layers.
+    /// Returns half the height of the layer at this y; zero between layers.
     fn half(&self, y: f64) -> f64 {
         let place = self.0.partition_point(|(middle, _)| *middle < y - 0.5);
         self.0
@@ -309,7 +313,7 @@ impl Bands {
     }
 }
 
-/// Where each wire leaves its upper box and arrives at its lower one: beside each other in the order of where they go.
+/// Returns where each wire leaves its upper box and enters its lower one. Wires at one side are sorted by direction.
 fn ends(
     middles: &[Point],
     sizes: &[(f64, f64)],
@@ -358,7 +362,7 @@ fn ends(
     ends
 }
 
-/// Gives ends at one side of a box of this width places beside each other.
+/// Distributes ends along one side of a box of this width.
 fn spread(ends: &mut [(f64, usize)], width: f64, mut place: impl FnMut(usize, f64)) {
     ends.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
     let gaps = f64::from(u32::try_from(ends.len().saturating_sub(1)).unwrap_or(u32::MAX));
@@ -374,7 +378,7 @@ fn spread(ends: &mut [(f64, usize)], width: f64, mut place: impl FnMut(usize, f6
     }
 }
 
-/// Moves everything right and down to the margin; returns the size of it all.
+/// Moves everything right and down to the margin, and returns the total size.
 fn into_view(
     middles: &mut [Point],
     paths: &mut [Vec<Point>],
@@ -452,7 +456,7 @@ mod tests {
                     let at_border = (end.y - top).abs() < 0.01 || (end.y - bottom).abs() < 0.01;
                     prop_assert!(left <= end.x + 0.01 && end.x <= right + 0.01 && at_border);
                 }
-                // Between two points a line stays in the rectangle that they span, and no box reaches into that.
+                // Between two points, a line stays in the rectangle that they span, and no box overlaps that rectangle.
                 for pair in path.windows(2) {
                     let (low, high) = (pair[0].y.min(pair[1].y) + 0.01, pair[0].y.max(pair[1].y) - 0.01);
                     let (near, far) = (pair[0].x.min(pair[1].x), pair[0].x.max(pair[1].x));

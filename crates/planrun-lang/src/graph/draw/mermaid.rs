@@ -1,12 +1,12 @@
-//! Mermaid flowcharts, which code hosts draw inside Markdown.
+//! Writes drawings as Mermaid flowcharts, which code hosts render in Markdown.
 
 use std::fmt::Write;
 
 use super::{Drawing, EdgeKind, NodeKind};
 use crate::diag::render::visible_text;
 
-/// The drawing as a Mermaid flowchart. Nodes are named by position: Mermaid gives meaning to some words and characters
-/// of a name, and to none of a quoted label.
+/// Writes the drawing as a Mermaid flowchart. Nodes are named by position, because Mermaid gives a meaning to some
+/// words and characters of a name, but not of a quoted label.
 #[must_use]
 pub fn mermaid(drawing: &Drawing) -> String {
     let mut out = String::from("flowchart TD\n");
@@ -81,7 +81,8 @@ const fn arrow(kind: EdgeKind) -> &'static str {
     }
 }
 
-/// A quoted label: whatever could end it or be read as HTML or Markdown becomes an entity in Mermaid's own form.
+/// Writes a quoted label. Characters that could end it or be read as HTML or Markdown become entities in Mermaid's own
+/// form.
 fn label(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in visible_text(text).chars() {

@@ -1,4 +1,4 @@
-//! Drawings of the graph: one neutral model, written as DOT, Mermaid, SVG, text and JSON.
+//! Drawings of the graph: one format-independent model, written as DOT, Mermaid, SVG, text and JSON.
 
 mod dot;
 mod json;
@@ -14,35 +14,35 @@ pub use mermaid::mermaid;
 pub use outline::outline;
 pub use svg::{TooLarge, svg};
 
-/// What a plan looks like. Equal drawings give equal text.
+/// The drawing of a plan. Equal drawings produce equal output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drawing {
     /// The plan's name.
     pub plan: String,
-    /// What holds for all of it, such as its deadline.
+    /// Settings that apply to the whole plan, such as its deadline.
     pub marks: Vec<String>,
-    /// In source order: what stands in a frame follows the frame.
+    /// In source order: the contents of a frame follow the frame.
     pub nodes: Vec<DrawnNode>,
     pub edges: Vec<DrawnEdge>,
 }
 
-/// One box, or the frame of what stands in it.
+/// A box, or the frame around its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrawnNode {
-    /// Unique in the drawing: the path of a step, and a path of words for what has no name.
+    /// Unique in the drawing: the path of a step, or a path of keywords for a statement without a name.
     pub id: String,
     pub kind: NodeKind,
-    /// Its name, or the word of the statement.
+    /// Its name, or the keyword of the statement.
     pub label: String,
-    /// What it does, in the plan's own words; may be empty.
+    /// Its work, in the plan's own words; may be empty.
     pub detail: String,
-    /// Its clauses, one each.
+    /// Its clauses, one per entry.
     pub marks: Vec<String>,
-    /// The frame that it stands in, by its place in the list of nodes, which is a lower one.
+    /// Index of the frame that contains it, which is lower than its own index.
     pub parent: Option<usize>,
 }
 
-/// One arrow between places in the list of nodes, from what comes first to what waits for it.
+/// An arrow between indices in the list of nodes, from the node that comes first to the one that waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrawnEdge {
     pub from: usize,
@@ -50,7 +50,7 @@ pub struct DrawnEdge {
     pub kind: EdgeKind,
 }
 
-/// What a box stands for.
+/// The kind of statement that a box represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeKind {
@@ -73,9 +73,9 @@ pub enum NodeKind {
     Parallel,
     /// A branch of `if`, `match` or `race`.
     Arm,
-    /// What is done where a step fails.
+    /// Runs if a step fails.
     Recover,
-    /// What takes a step back.
+    /// Undoes a step.
     Undo,
     Let,
     Task,
@@ -88,24 +88,24 @@ pub enum NodeKind {
     Reply,
 }
 
-/// Why one waits for the other.
+/// The reason why a node waits for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EdgeKind {
     /// It reads the value.
     Data,
-    /// The plan says `after`.
+    /// It is listed in `after`.
     After,
     /// Its condition reads the value.
     Guard,
-    /// It is started by what happens there.
+    /// An event of the other node triggers it.
     Listener,
-    /// It stands above: the order of the page.
+    /// It comes later in source order.
     Order,
 }
 
 impl NodeKind {
-    /// The word for it.
+    /// Returns the name of the kind.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -136,14 +136,14 @@ impl NodeKind {
         }
     }
 
-    /// Whether it ends the block that it stands in, and so belongs below everything else there.
+    /// Returns true if it ends its block, and so is placed below everything else in it.
     const fn ends(self) -> bool {
         matches!(self, Self::Reply | Self::Yield | Self::Next)
     }
 }
 
 impl EdgeKind {
-    /// Every kind, in the order of a key.
+    /// All kinds, in the order of the legend.
     const ALL: [Self; 5] = [
         Self::Data,
         Self::After,
@@ -152,7 +152,7 @@ impl EdgeKind {
         Self::Order,
     ];
 
-    /// What an arrow of this kind is marked with; data speaks for itself.
+    /// Returns the text on arrows of this kind; arrows for data have none.
     const fn mark(self) -> &'static str {
         match self {
             Self::Data => "",
@@ -165,7 +165,7 @@ impl EdgeKind {
 }
 
 impl DrawnNode {
-    /// Name and work on one line.
+    /// Returns name and work on one line.
     #[must_use]
     pub fn heading(&self) -> String {
         match (self.label.is_empty(), self.detail.is_empty()) {
@@ -175,18 +175,18 @@ impl DrawnNode {
         }
     }
 
-    /// Name, work and clauses, one a line.
+    /// Returns name, work and clauses, one per line.
     fn lines(&self) -> String {
-        let said = [&self.label, &self.detail]
+        let lines = [&self.label, &self.detail]
             .into_iter()
             .chain(&self.marks)
             .filter(|line| !line.is_empty());
-        said.map(String::as_str).collect::<Vec<_>>().join("\n")
+        lines.map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 }
 
 impl Drawing {
-    /// What stands in each frame, in source order; the plan itself comes last.
+    /// Returns the contents of each frame in source order; those of the plan itself come last.
     pub(super) fn inside(&self) -> Vec<Vec<usize>> {
         let whole = self.nodes.len();
         let mut inside = vec![Vec::new(); whole + 1];
@@ -200,20 +200,20 @@ impl Drawing {
         inside
     }
 
-    /// How many frames stand around a node.
+    /// Returns the number of frames around a node.
     fn depth(&self, node: usize) -> usize {
         self.around(node).count()
     }
 
-    /// The frames around a node, the innermost first.
+    /// Returns the frames around a node, the innermost first.
     fn around(&self, node: usize) -> impl Iterator<Item = usize> {
         let parent = |node: usize| self.nodes.get(node)?.parent.filter(|parent| *parent < node);
         std::iter::successors(parent(node), move |node| parent(*node))
     }
 
-    /// The two that stand beside each other in one frame and hold these nodes, or are them; nothing where one holds the
-    /// other.
-    pub(super) fn beside(&self, one: usize, other: usize) -> Option<(usize, usize)> {
+    /// Returns the two siblings in the innermost common frame that contain these nodes, or are them. `None` if one node
+    /// contains the other.
+    pub(super) fn siblings(&self, one: usize, other: usize) -> Option<(usize, usize)> {
         let depths = (self.depth(one), self.depth(other));
         let up =
             |node: usize, steps: usize| std::iter::once(node).chain(self.around(node)).nth(steps);
@@ -234,7 +234,7 @@ impl Drawing {
 mod tests {
     use super::*;
 
-    /// A drawing with every kind of edge, frames, a cycle through a listener and hostile names.
+    /// A drawing with every kind of edge, frames, a cycle through a listener, and hostile names.
     fn sample() -> Drawing {
         let node = |id: &str, kind, label: &str, detail: &str, marks: &[&str], parent| DrawnNode {
             id: id.into(),

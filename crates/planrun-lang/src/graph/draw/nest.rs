@@ -1,70 +1,70 @@
-//! Frames within frames: each is laid out by itself, from the innermost outwards, and arrows pass their borders at gates.
+//! Lays out nested frames, from the innermost outwards. Arrows cross the border of a frame at gates.
 
 use std::collections::BTreeMap;
 
 use super::layout::{Layout, Point, Wire, layers, layout};
 use super::{Drawing, DrawnEdge, EdgeKind};
 
-/// Around what stands in a frame, in pixels.
+/// Space around the contents of a frame, in pixels.
 const INNER_MARGIN: f64 = 14.0;
-/// Around everything.
+/// Space around the whole drawing, in pixels.
 const OUTER_MARGIN: f64 = 16.0;
-/// Boxes that wait for nothing and that nothing waits for stand in rows of this width at most, or of that of the rest.
+/// Maximum width of rows of boxes without arrows, in pixels; the width of the rest if that is larger.
 const ROW: f64 = 640.0;
-/// Between them.
+/// Space between such boxes, in pixels.
 const ROW_GAP: f64 = 20.0;
-/// Between a gate and what stands in the frame.
+/// Space between a gate and the contents of the frame, in pixels.
 const GATE_GAP: f64 = 22.0;
 
-/// A box or frame where it goes.
+/// The position and size of a box or frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spot {
     pub corner: Point,
     pub size: Point,
 }
 
-/// The finished picture.
+/// The finished layout of a drawing.
 #[derive(Debug)]
 pub(super) struct Nested {
     pub size: Point,
     pub spots: Vec<Spot>,
-    /// For each edge the points it passes; empty where a frame would be tied to what stands in it.
+    /// The points of each edge; empty for an edge between a frame and its own contents.
     pub paths: Vec<Vec<Point>>,
 }
 
-/// Whether an arrow comes in through the upper border of a frame or goes out through the lower one.
+/// Whether an arrow enters through the upper border of a frame or leaves through the lower one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Side {
     In,
     Out,
 }
 
-/// Where the arrows of one kind to or from one node pass a border.
+/// The point where the arrows of one kind to or from one node cross a border.
 type Gate = (Side, usize, EdgeKind);
 
-/// What is laid out at once: the boxes of one frame, its gates, and the wires among them.
+/// The contents of one frame, which are laid out together: its boxes, its gates, and the wires between them.
 #[derive(Default)]
 struct Level {
     wires: Vec<Wire>,
     /// The number of each gate and of its wire.
     gates: BTreeMap<Gate, (usize, usize)>,
-    /// The wires that end at a gate of a frame, with that frame.
+    /// The wires that end at a gate of an inner frame, with that frame and gate.
     fixed: Vec<(usize, usize, Gate)>,
 }
 
-/// A part of an edge: a wire of a frame.
+/// A part of an edge: a frame and a wire in it.
 type Part = (usize, usize);
 
 struct Nest<'a> {
     drawing: &'a Drawing,
     inside: Vec<Vec<usize>>,
-    /// By the frame; the plan comes last.
+    /// Indexed by frame; the plan comes last.
     levels: Vec<Level>,
-    /// By the edge.
+    /// Indexed by edge.
     parts: Vec<Vec<Part>>,
 }
 
-/// Places everything. `heads` are the sizes of boxes, and of what frames have above what stands in them. `None` where more
+/// Lays out the whole drawing. `heads` are the sizes of boxes and of the headings of frames. Returns `None` if more
 /// than `most` places would be needed.
 pub(super) fn nest(
     drawing: &Drawing,
@@ -87,7 +87,7 @@ pub(super) fn nest(
     let whole = drawing.nodes.len();
     let mut sizes = heads.to_vec();
     let mut layouts: Vec<Option<Layout>> = (0..=whole).map(|_| None).collect();
-    // What stands in a frame has a higher number than the frame, and the plan comes last.
+    // The contents of a frame have higher numbers than the frame, and the plan comes last.
     for frame in (0..whole)
         .rev()
         .chain([whole])
@@ -107,15 +107,15 @@ impl Nest<'_> {
         self.drawing.nodes.len()
     }
 
-    /// The place of a node among what stands in its frame.
+    /// Returns the index of a node among the contents of its frame.
     fn place(&self, frame: usize, node: usize) -> usize {
         self.inside[frame].binary_search(&node).unwrap_or(0)
     }
 
-    /// Lays the wires of an edge: through the frames around its start, between two that stand beside each other, and
-    /// through the frames around its end.
+    /// Lays the wires of an edge: out of the frames around its start, between the two siblings that contain its ends,
+    /// and into the frames around its end.
     fn route(&mut self, edge: DrawnEdge) -> Vec<Part> {
-        let Some((first, last)) = self.drawing.beside(edge.from, edge.to) else {
+        let Some((first, last)) = self.drawing.siblings(edge.from, edge.to) else {
             return Vec::new();
         };
         let mut parts = Vec::new();
@@ -145,7 +145,7 @@ impl Nest<'_> {
         parts
     }
 
-    /// The wires from a node to the gates of the frames around it, up to the frame `outermost`.
+    /// Lays the wires from a node to the gates of the frames around it, up to the frame `outermost`.
     fn gates(&mut self, node: usize, outermost: usize, gate: Gate) -> Vec<Part> {
         let mut parts = Vec::new();
         let mut inner = node;
@@ -207,10 +207,10 @@ impl Nest<'_> {
             .filter(|place| Some(*place) != end)
             .collect();
         if level.gates.keys().any(|(side, ..)| *side == Side::In) {
-            // Lines that come in from above would lead through the rows.
+            // Lines that enter from above would cross the rows.
             loose.clear();
         }
-        // Everything else, under new numbers: first boxes, then gates.
+        // The remaining places under new numbers: first boxes, then gates.
         let tied: Vec<usize> = (0..inside.len())
             .filter(|place| loose.binary_search(place).is_err())
             .collect();
@@ -232,7 +232,7 @@ impl Nest<'_> {
         Some(with_rows(found, &tied, &loose, &own, margin))
     }
 
-    /// How far a gate of a frame is from its middle.
+    /// Returns the horizontal distance of a gate from the middle of its frame.
     fn offset(&self, frame: usize, gate: &Gate, layouts: &[Option<Layout>]) -> f64 {
         let number = self.levels[frame]
             .gates
@@ -243,13 +243,13 @@ impl Nest<'_> {
             .zip(number)
             .and_then(|(layout, number)| layout.middles.get(number));
         match (middle, layout) {
-            // What stands in a frame is in the middle of it.
+            // The contents of a frame are centered in it.
             (Some(middle), Some(layout)) => middle.x - layout.size.x / 2.0,
             _ => 0.0,
         }
     }
 
-    /// Puts the layouts into each other.
+    /// Combines the layouts of all frames.
     fn assemble(
         &self,
         sizes: &[(f64, f64)],
@@ -258,7 +258,7 @@ impl Nest<'_> {
     ) -> Nested {
         let whole = self.whole();
         let mut spots = vec![Spot::default(); whole];
-        // Where the layout of each frame begins.
+        // The origin of the layout of each frame.
         let mut origins = vec![Point::default(); whole + 1];
         for frame in std::iter::once(whole).chain(0..whole) {
             let Some(layout) = &layouts[frame] else {
@@ -304,7 +304,7 @@ impl Nest<'_> {
     }
 }
 
-/// The boxes that no wire ends at.
+/// Returns the boxes at which no wire ends.
 fn loose(boxes: usize, wires: &[Wire]) -> Vec<usize> {
     let mut tied = vec![false; boxes];
     for end in wires.iter().flat_map(|wire| [wire.from, wire.to]) {
@@ -315,7 +315,7 @@ fn loose(boxes: usize, wires: &[Wire]) -> Vec<usize> {
     (0..boxes).filter(|place| !tied[*place]).collect()
 }
 
-/// Adds wires that nobody sees, so that the last of these boxes stands below all others.
+/// Adds hidden wires that place the last of these boxes below all others.
 fn below_all(boxes: usize, wires: &mut Vec<Wire>) {
     let Some(end) = boxes.checked_sub(1) else {
         return;
@@ -336,7 +336,7 @@ fn below_all(boxes: usize, wires: &mut Vec<Wire>) {
     }));
 }
 
-/// Brings the gates of a frame nearer to what stands in it: nothing is between them but lines.
+/// Moves the gates of a frame closer to its contents; there are only lines between them.
 fn shorten(layout: &mut Layout, (boxes, all): (usize, usize), level: &Level, sizes: &[(f64, f64)]) {
     if level.gates.is_empty() {
         return;
@@ -389,7 +389,7 @@ fn shorten(layout: &mut Layout, (boxes, all): (usize, usize), level: &Level, siz
     layout.size.y -= above + below;
 }
 
-/// The layout with the loose boxes in rows above, and the others under the numbers that they have in the frame.
+/// Places the boxes without arrows in rows above the layout, and restores the numbers of the others within the frame.
 fn with_rows(
     found: Layout,
     tied: &[usize],
@@ -441,7 +441,7 @@ fn with_rows(
     }
 }
 
-/// Keeps the gates of a frame above and below everything that stands in it.
+/// Keeps the gates of a frame above and below its contents.
 fn apart(boxes: usize, level: &Level, sizes: &mut Vec<(f64, f64)>, wires: &mut Vec<Wire>) {
     if level.gates.is_empty() {
         return;
@@ -462,7 +462,7 @@ fn apart(boxes: usize, level: &Level, sizes: &mut Vec<(f64, f64)>, wires: &mut V
         };
     }
     if level.gates.keys().any(|(side, ..)| *side == Side::In) {
-        // What nothing comes to would stand beside the gates.
+        // Boxes that no wire leads to would end up next to the gates.
         let mut comes = vec![false; boxes];
         wires
             .iter()

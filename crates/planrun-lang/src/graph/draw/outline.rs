@@ -1,11 +1,11 @@
-//! The drawing as indented text, for terminals and for whoever reads no pictures.
+//! Writes drawings as indented text, for terminals and screen readers.
 
 use std::fmt::Write;
 
 use super::{Drawing, DrawnNode, EdgeKind, NodeKind};
 use crate::diag::render::visible_line;
 
-/// One statement a line, what stands in it indented below it; behind each what it waits for.
+/// Writes one line per statement with what it waits for; the contents of a statement are indented below it.
 #[must_use]
 pub fn outline(drawing: &Drawing) -> String {
     let mut out = format!(
@@ -78,7 +78,7 @@ fn marks(marks: &[String]) -> String {
     text
 }
 
-/// What a statement waits for, by the kind of arrow; what stands in the same frame is called by its name alone.
+/// Lists what a statement waits for, by the kind of arrow. Statements in the same frame are referred to by name only.
 fn awaited(drawing: &Drawing, node: &DrawnNode, above: &mut [(EdgeKind, usize)]) -> String {
     if above.is_empty() {
         return String::new();
@@ -88,7 +88,7 @@ fn awaited(drawing: &Drawing, node: &DrawnNode, above: &mut [(EdgeKind, usize)])
         let Some(from) = drawing.nodes.get(*place) else {
             return "";
         };
-        // Names have no dots.
+        // Names do not contain dots.
         if from.parent == node.parent {
             from.id.rsplit('.').next().unwrap_or("")
         } else {

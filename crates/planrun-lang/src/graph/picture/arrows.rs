@@ -1,4 +1,4 @@
-//! The arrows of a drawing: what a statement reads, names and listens to.
+//! Adds the arrows of a drawing: what a statement reads, names in `after` and listens to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr;
@@ -9,16 +9,17 @@ use crate::graph::draw::{Drawing, DrawnEdge, EdgeKind, NodeKind as Shape};
 use crate::graph::{BlockGraph, Edge};
 use crate::sema::{Block, Event, EventKind, NodeKind, Plan, Set, Status, Task, TaskId, TaskTest};
 
-/// Where more statements than this move a task, its declaration stands for them all.
+/// Maximum number of statements that change a task and are drawn as sources; beyond it, its declaration is drawn
+/// instead.
 const MAX_SETS: usize = 8;
 
-/// What moves tasks and what listens to that.
+/// Statements that change tasks, and statements that listen to these changes.
 #[derive(Default)]
 pub(super) struct Events<'a> {
     listeners: Vec<(usize, &'a Plan, &'a Event)>,
-    /// What reads the context of a task that no statement above it in its block has moved.
+    /// Statements that read the context of a task that no preceding statement of their block has changed.
     readers: Vec<(usize, &'a Plan, TaskId)>,
-    /// By the plan and the task.
+    /// Indexed by plan and task.
     moves: BTreeMap<(*const Plan, TaskId), Vec<(usize, Status)>>,
     declared: BTreeMap<(*const Plan, TaskId), usize>,
 }
@@ -39,7 +40,7 @@ impl<'a> Events<'a> {
         self.declared.insert((ptr::from_ref(plan), task), place);
     }
 
-    /// The arrows from what moves a task to what listens to that.
+    /// Returns the arrows from statements that change a task to statements that listen to it.
     fn arrows(&self, drawing: &Drawing) -> Vec<DrawnEdge> {
         let mut edges = Vec::new();
         for (place, plan, event) in &self.listeners {
@@ -66,7 +67,7 @@ impl<'a> Events<'a> {
             let key = (ptr::from_ref(*plan), *task);
             let above = |from: &usize| {
                 drawing
-                    .beside(*from, *place)
+                    .siblings(*from, *place)
                     .is_some_and(|(from, to)| from < to)
             };
             let moves = self
@@ -98,7 +99,7 @@ impl<'a> Events<'a> {
         sources: &mut BTreeSet<usize>,
     ) {
         let moves = self.moves.get(&key).map_or(&[][..], Vec::as_slice);
-        let outside = |place: usize| drawing.beside(place, listener).is_some();
+        let outside = |place: usize| drawing.siblings(place, listener).is_some();
         let fit = moves
             .iter()
             .filter(|(place, status)| test.holds(task, *status) && outside(*place));
@@ -114,7 +115,7 @@ impl<'a> Events<'a> {
 }
 
 impl Picture {
-    /// The arrows among the statements of one block.
+    /// Adds the arrows between the statements of one block.
     pub(super) fn edges<'a>(
         &mut self,
         block: &Block,
@@ -126,13 +127,13 @@ impl Picture {
         let place = |index: usize| places.get(index).copied().flatten();
         for index in 0..graph.nodes {
             let Some(to) = place(index) else { continue };
-            for (source, edge) in graph.wanted(index) {
+            for (source, edge) in graph.dependencies(index) {
                 let task = match block.nodes.get(source).map(|node| &node.kind) {
                     Some(NodeKind::Task(task)) => Some(*task),
                     _ => None,
                 };
                 let kind = match edge {
-                    // What moves a task is known when all is drawn.
+                    // All changes of a task are known only when everything is drawn.
                     Edge::Data | Edge::State | Edge::Listener if task.is_some() => {
                         if edge != Edge::Listener {
                             events.readers.extend(task.map(|task| (to, plan, task)));
@@ -141,13 +142,13 @@ impl Picture {
                     }
                     Edge::Data | Edge::State => EdgeKind::Data,
                     Edge::After => EdgeKind::After,
-                    // Those of an `if` are those of its frame.
+                    // Guards of an `if` are drawn at its frame.
                     Edge::Guard if branches.is_branch(source) => continue,
                     Edge::Guard => {
                         self.guards(graph, places, source, to);
                         continue;
                     }
-                    // Arrows of the order are those between frames.
+                    // Arrows of source order are drawn between siblings.
                     Edge::Place => continue,
                     Edge::Listener => EdgeKind::Listener,
                 };
@@ -162,7 +163,7 @@ impl Picture {
         }
     }
 
-    /// Arrows to what a condition guards, from what it reads.
+    /// Adds arrows to a guarded node from what its condition reads.
     fn guards(
         &mut self,
         graph: &BlockGraph,
@@ -171,7 +172,7 @@ impl Picture {
         to: usize,
     ) {
         let read = graph
-            .wanted(condition)
+            .dependencies(condition)
             .filter(|(_, edge)| matches!(edge, Edge::Data | Edge::State));
         let from = read.filter_map(|(above, _)| places.get(above).copied().flatten());
         self.drawing.edges.extend(from.map(|from| DrawnEdge {
@@ -181,7 +182,7 @@ impl Picture {
         }));
     }
 
-    /// The finished drawing: the nodes in source order, each arrow once.
+    /// Returns the finished drawing, with nodes in source order and without duplicate arrows.
     pub(super) fn finish(mut self, calls: &Calls<'_>) -> Drawing {
         let events = calls.events.arrows(&self.drawing);
         self.drawing.edges.extend(events);
@@ -197,7 +198,7 @@ impl Picture {
     }
 }
 
-/// Puts what stands in a frame right below the frame, the work of a step above what is done where it fails.
+/// Moves the contents of a frame directly after the frame, and the work of a step before its `recover` and `undo`.
 fn in_source_order(drawing: &mut Drawing) {
     let mut inside = drawing.inside();
     for inside in &mut inside {

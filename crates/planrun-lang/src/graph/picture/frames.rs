@@ -1,4 +1,5 @@
-//! The frames within a block: its `if`s, which the checked plan has as guards, and its `parallel` blocks.
+//! Reconstructs the frames within a block: its `if`s, which the checked plan represents as guards, and its `parallel`
+//! blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,28 +8,28 @@ use crate::graph::draw::NodeKind as Shape;
 use crate::sema::expr::Code;
 use crate::sema::{Block, GuardAtom, NodeId, NodeKind};
 
-/// What a frame of a block begins with.
+/// The construct that opens a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Opening {
     Branch(GuardAtom),
-    /// By its first node.
+    /// The number of its first node.
     Parallel(u32),
 }
 
-/// The frames of one block while its statements are drawn from above to below.
+/// The frames of one block, opened while its statements are drawn in source order.
 pub(super) struct Branches<'a> {
     block: &'a Block,
     /// The frame of the block itself.
     around: Option<usize>,
-    /// The conditions of `if`s, not those behind `when`.
+    /// The conditions of `if`s, without those of `when`.
     conditions: BTreeSet<u32>,
-    /// Those with an `else`.
+    /// Conditions with an `else`.
     with_else: BTreeSet<u32>,
-    /// Those whose `else` is nothing but another `if`.
+    /// Conditions whose `else` consists of another `if`.
     chained: BTreeSet<u32>,
-    /// The frames that are open, with where what stands in them goes.
+    /// The open frames, with the drawn frame that their statements go into.
     open: Vec<(Opening, Option<usize>)>,
-    /// The frame of each `if`, by its conditions.
+    /// The drawn frame of each `if`, by condition.
     drawn: BTreeMap<u32, usize>,
 }
 
@@ -70,7 +71,7 @@ impl<'a> Branches<'a> {
         }
     }
 
-    /// The condition behind the `when` of a statement.
+    /// Returns the condition of a statement's own `when`.
     pub fn own_condition(&self, index: usize) -> Option<&'a Code> {
         let atom = self.block.nodes.get(index)?.guard.last()?;
         match &self.block.node(atom.condition).kind {
@@ -79,19 +80,19 @@ impl<'a> Branches<'a> {
         }
     }
 
-    /// The frames of `if`s, each with one of its conditions.
+    /// Returns the drawn frames of `if`s, each with one of its conditions.
     pub fn conditions(&self) -> impl Iterator<Item = (usize, usize)> {
         self.drawn
             .iter()
             .map(|(condition, frame)| (*condition as usize, *frame))
     }
 
-    /// Whether a condition is that of an `if`.
+    /// Returns true if a condition belongs to an `if`.
     pub fn is_branch(&self, condition: usize) -> bool {
         self.conditions.contains(&super::super::narrow(condition))
     }
 
-    /// The frame that a statement stands in, which is drawn where this is its first.
+    /// Returns the frame of a statement, and draws it if this is its first statement.
     pub fn frame_of(
         &mut self,
         index: usize,
@@ -99,15 +100,15 @@ impl<'a> Branches<'a> {
         open: &Open<'_>,
         words: Words<'_>,
     ) -> Option<usize> {
-        let wanted = self.openings(index);
+        let openings = self.openings(index);
         let same = self
             .open
             .iter()
-            .zip(&wanted)
-            .take_while(|((known, _), wanted)| known == *wanted)
+            .zip(&openings)
+            .take_while(|((known, _), opening)| known == *opening)
             .count();
         self.open.truncate(same);
-        for opening in wanted.into_iter().skip(same) {
+        for opening in openings.into_iter().skip(same) {
             let parent = self.open.last().map_or(self.around, |(_, frame)| *frame);
             let frame = match opening {
                 Opening::Parallel(_) => {
@@ -127,7 +128,7 @@ impl<'a> Branches<'a> {
         self.open.last().map_or(self.around, |(_, frame)| *frame)
     }
 
-    /// The frames around a statement within its block, the outermost first.
+    /// Returns the frames around a statement within its block, the outermost first.
     fn openings(&self, index: usize) -> Vec<Opening> {
         let number = super::super::narrow(index);
         let node = &self.block.nodes[index];
@@ -145,7 +146,7 @@ impl<'a> Branches<'a> {
         openings
     }
 
-    /// Where the statements of a branch go: into the frame of the `if` itself where it has no other.
+    /// Returns the frame for the statements of a branch: that of the `if` itself if it has a single branch.
     fn branch(
         &mut self,
         atom: GuardAtom,
@@ -200,7 +201,7 @@ impl<'a> Branches<'a> {
         Some(arm)
     }
 
-    /// The frame of the first `if` of a chain, in which an `else if` stands.
+    /// Returns the frame of the first `if` of a chain that an `else if` belongs to.
     fn continued(&self, condition: NodeId, parent: Option<usize>) -> Option<usize> {
         let guard = self.block.node(condition).guard.iter().rev();
         let frame = guard
@@ -210,7 +211,7 @@ impl<'a> Branches<'a> {
     }
 }
 
-/// The conditions that stand behind the `when` of a statement: within it, and not above it.
+/// Returns the conditions that belong to the `when` of a statement, whose span lies within the statement.
 fn own_conditions(block: &Block) -> BTreeSet<u32> {
     let own = block.nodes.iter().filter_map(|node| {
         let atom = node.guard.last().filter(|atom| !atom.negated)?;

@@ -1,4 +1,4 @@
-//! From the graph of a plan to what is drawn of it: statements that people wrote, in the frames of their blocks.
+//! Converts the graph of a plan to a drawing: the statements of the source, in the frames of their blocks.
 
 mod arrows;
 mod frames;
@@ -14,8 +14,8 @@ use arrows::Events;
 use frames::Branches;
 use words::{Words, classes, pattern};
 
-/// The drawing of a plan: its own statements, those of its blocks, and those of the plans of its file where they are called
-/// first.
+/// Draws a plan: its own statements, those of its blocks, and those of other plans of the same file at their first
+/// call.
 #[must_use]
 pub fn drawing(plan: &Plan, graph: &Graph) -> Drawing {
     let words = Words { plan };
@@ -28,7 +28,7 @@ pub fn drawing(plan: &Plan, graph: &Graph) -> Drawing {
         file: plan.source.name().to_owned(),
         ..Picture::default()
     };
-    // Only a stack of open blocks: nothing recurses over the plan.
+    // An explicit stack of open blocks, so that nothing recurses over the plan.
     let mut open = vec![Open {
         plan,
         graph,
@@ -45,14 +45,14 @@ pub fn drawing(plan: &Plan, graph: &Graph) -> Drawing {
     picture.finish(&calls)
 }
 
-/// A block that is still to be drawn.
+/// A block that has yet to be drawn.
 struct Open<'a> {
     plan: &'a Plan,
     graph: &'a Graph,
     block: BlockId,
-    /// The frame that it stands in.
+    /// The frame that contains it.
     parent: Option<usize>,
-    /// What stands before the names of its statements.
+    /// The prefix of the names of its statements.
     path: String,
 }
 
@@ -66,37 +66,38 @@ impl Open<'_> {
     }
 }
 
-/// A plan as it is called once: the same task of two calls is two.
+/// The events of one call of a plan: the same task in two calls counts as two.
 #[derive(Default)]
 struct Calls<'a> {
     events: Events<'a>,
 }
 
-/// What is known of a node for the order of the page.
+/// The role of a node in source order.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
-struct Standing {
+struct Role {
     order: OrderClass,
-    /// A statement that others wait for by its place.
+    /// Others wait for it because of source order.
     acts: bool,
     decides: bool,
-    /// It ends its block, and waits for everything above it.
+    /// It ends its block and waits for everything before it.
     ends: bool,
-    /// It names what it waits for.
-    placed: bool,
-    /// It takes no part in the order: listeners, tasks and values.
-    floats: bool,
+    /// It has an `after`.
+    has_after: bool,
+    /// It has no position in the order: listeners, tasks and values.
+    unordered: bool,
 }
 
 #[derive(Default)]
 struct Picture {
     drawing: Drawing,
-    /// Beside the nodes of the drawing.
-    standings: Vec<Standing>,
+    /// Indexed like the nodes of the drawing.
+    roles: Vec<Role>,
     ids: HashSet<String>,
-    /// How often an id was wanted.
-    wanted: BTreeMap<String, usize>,
-    /// The frames in which statements follow each other; not those of arms or of a `parallel`. The plan itself is one too.
+    /// Number of times that each id was requested.
+    id_counts: BTreeMap<String, usize>,
+    /// The frames whose statements follow each other, unlike those of arms or of a `parallel`. `None` is the plan
+    /// itself.
     sequences: HashSet<Option<usize>>,
     file: String,
     /// The plans of the file that have been drawn.
@@ -104,21 +105,21 @@ struct Picture {
 }
 
 impl Picture {
-    fn add(&mut self, node: DrawnNode, standing: Standing) -> usize {
+    fn add(&mut self, node: DrawnNode, role: Role) -> usize {
         self.drawing.nodes.push(node);
-        self.standings.push(standing);
+        self.roles.push(role);
         self.drawing.nodes.len() - 1
     }
 
-    /// An id that no other node has.
-    fn id(&mut self, wanted: &str) -> String {
-        let count = self.wanted.entry(wanted.to_owned()).or_default();
+    /// Returns a unique id.
+    fn id(&mut self, name: &str) -> String {
+        let count = self.id_counts.entry(name.to_owned()).or_default();
         loop {
             *count += 1;
             let id = if *count == 1 {
-                wanted.to_owned()
+                name.to_owned()
             } else {
-                format!("{wanted}#{count}")
+                format!("{name}#{count}")
             };
             if self.ids.insert(id.clone()) {
                 return id;
@@ -126,16 +127,16 @@ impl Picture {
         }
     }
 
-    /// A frame of a block, without clauses.
+    /// Adds the frame of a block, without clauses.
     fn frame(
         &mut self,
-        wanted: &str,
+        name: &str,
         kind: Shape,
         label: String,
         detail: String,
         parent: Option<usize>,
     ) -> usize {
-        let id = self.id(wanted);
+        let id = self.id(name);
         self.add(
             DrawnNode {
                 id,
@@ -145,7 +146,7 @@ impl Picture {
                 marks: Vec::new(),
                 parent,
             },
-            Standing::default(),
+            Role::default(),
         )
     }
 
@@ -180,7 +181,7 @@ impl Picture {
                     marks,
                     parent,
                 },
-                standing(node),
+                role(node),
             );
             places[index] = Some(place);
             if let Some(event) = node.event() {
@@ -197,7 +198,7 @@ impl Picture {
         );
     }
 
-    /// What a statement drawn at this place opens, and what it has to do with events.
+    /// Opens the inner blocks of a drawn statement, and records its events.
     fn kind<'a>(
         &mut self,
         kind: &'a NodeKind,
@@ -228,7 +229,7 @@ impl Picture {
         }
     }
 
-    /// Opens the blocks of a step: its work in the step's own frame, arms in frames of their own.
+    /// Opens the blocks of a step: its work in the step's own frame, and each arm in a separate frame.
     fn bodies<'a>(
         &mut self,
         open: &Open<'a>,
@@ -273,7 +274,7 @@ impl Picture {
             .undo()
             .map(|undo| (Shape::Undo, "undo".to_owned(), undo.body));
         for (kind, label, body) in recover.chain(undo) {
-            // A short one is a mark on the step.
+            // A short body is drawn as a mark on the step.
             if words.short(body).is_none() {
                 let path = labelled(open.plan, body, path, kind.name());
                 let body = unwrapped(open.plan, body);
@@ -314,7 +315,7 @@ impl Picture {
         }
     }
 
-    /// A plan of the same file is drawn where it is called first. Others have drawings of their own.
+    /// Draws a plan of the same file at its first call. Plans of other files have separate drawings.
     fn called<'a>(
         &mut self,
         open: &Open<'a>,
@@ -338,10 +339,10 @@ impl Picture {
     }
 }
 
-/// The path of what stands in an arm of a step, with the label of the arm, or the word for it.
+/// Returns the path of an arm's contents, with the label of the arm, or `word` if it has none.
 fn labelled(plan: &Plan, body: BlockId, path: &str, word: &str) -> String {
     let block = plan.block(body);
-    // A call as an arm is a step that bears the label.
+    // A call used as an arm is a step that has the label as its name.
     let first = block.nodes.first().and_then(|node| node.name.as_deref());
     format!(
         "{path}.{}",
@@ -349,7 +350,7 @@ fn labelled(plan: &Plan, body: BlockId, path: &str, word: &str) -> String {
     )
 }
 
-/// The statements of `undo do { … }`, which stand in a step without a name.
+/// Returns the statements of `undo do { … }`, which are inside a step without a name.
 fn unwrapped(plan: &Plan, body: BlockId) -> BlockId {
     match &*plan.block(body).nodes {
         [
@@ -366,31 +367,29 @@ fn unwrapped(plan: &Plan, body: BlockId) -> BlockId {
     }
 }
 
-fn standing(node: &Node) -> Standing {
-    let plain = Standing {
+fn role(node: &Node) -> Role {
+    let plain = Role {
         order: node.order(),
-        ..Standing::default()
+        ..Role::default()
     };
     match &node.kind {
-        NodeKind::Step(_) | NodeKind::Set(_) => Standing {
+        NodeKind::Step(_) | NodeKind::Set(_) => Role {
             acts: true,
-            placed: !node.after.is_empty(),
+            has_after: !node.after.is_empty(),
             ..plain
         },
-        NodeKind::Ensure { .. } => Standing {
+        NodeKind::Ensure { .. } => Role {
             decides: true,
             ..plain
         },
-        NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => {
-            Standing {
-                decides: node.decides(),
-                ends: !node.decides(),
-                ..plain
-            }
-        }
+        NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => Role {
+            decides: node.decides(),
+            ends: !node.decides(),
+            ..plain
+        },
         NodeKind::Condition(_) | NodeKind::Let(_) | NodeKind::Task(_) | NodeKind::Listener(_) => {
-            Standing {
-                floats: true,
+            Role {
+                unordered: true,
                 ..plain
             }
         }

@@ -1,36 +1,35 @@
-//! The order of the page in a drawing: dotted arrows between what stands beside each other, those left out that follow from
-//! others.
+//! Adds the arrows of source order to a drawing: dotted arrows between siblings, without those that other arrows imply.
 
 use super::Picture;
 use crate::graph::draw::{DrawnEdge, EdgeKind, NodeKind as Shape};
 use crate::sema::OrderClass;
 
 impl Picture {
-    /// Adds the arrows of the order.
+    /// Adds the arrows of source order.
     pub(super) fn order(&mut self) {
-        self.frames_take_part();
+        self.set_frame_roles();
         let count = self.drawing.nodes.len();
         let mut into = vec![Vec::new(); count];
         for edge in &self.drawing.edges {
             if let Some((from, to)) = self
                 .drawing
-                .beside(edge.from, edge.to)
+                .siblings(edge.from, edge.to)
                 .filter(|(from, to)| from < to)
             {
                 into[to].push(from);
             }
         }
-        let mut page = Page {
+        let mut order = SourceOrder {
             picture: self,
             into,
             leads: vec![false; count],
             below: vec![Below::default(); count],
         };
         let mut edges = Vec::new();
-        for (frame, inside) in page.picture.drawing.inside().into_iter().enumerate() {
+        for (frame, inside) in order.picture.drawing.inside().into_iter().enumerate() {
             let frame = (frame < count).then_some(frame);
-            if page.picture.sequences.contains(&frame) {
-                page.sequence(&inside, &mut edges);
+            if order.picture.sequences.contains(&frame) {
+                order.sequence(&inside, &mut edges);
             }
         }
         let order = edges.into_iter().map(|(from, to)| DrawnEdge {
@@ -41,10 +40,10 @@ impl Picture {
         self.drawing.edges.extend(order);
     }
 
-    /// What an `if` or a `parallel` is in the order around it: the strictest that stands in it.
-    fn frames_take_part(&mut self) {
+    /// Gives an `if` or a `parallel` the strictest order of its contents.
+    fn set_frame_roles(&mut self) {
         let inside = self.drawing.inside();
-        // What stands in a frame has a higher number than the frame.
+        // The contents of a frame have higher numbers than the frame.
         for index in (0..self.drawing.nodes.len()).rev() {
             if !matches!(
                 self.drawing.nodes[index].kind,
@@ -52,56 +51,56 @@ impl Picture {
             ) {
                 continue;
             }
-            let parts = inside[index].iter().map(|part| self.standings[*part]);
-            let mut own = super::Standing {
-                floats: true,
-                ..super::Standing::default()
+            let parts = inside[index].iter().map(|part| self.roles[*part]);
+            let mut own = super::Role {
+                unordered: true,
+                ..super::Role::default()
             };
             for part in parts {
                 own.order = own.order.max(part.order);
                 own.acts |= part.acts;
                 own.decides |= part.decides || part.ends;
-                own.floats &= part.floats;
+                own.unordered &= part.unordered;
             }
-            self.standings[index] = own;
+            self.roles[index] = own;
         }
     }
 }
 
-/// What a statement is known to stand below, through arrows that are drawn.
+/// What is known to precede a statement through arrows already drawn.
 #[derive(Clone, Copy, Default)]
 struct Below {
     barrier: Option<usize>,
     decision: Option<usize>,
 }
 
-/// The statements of a frame, from above to below.
-struct Page<'a> {
+/// The statements of a frame in source order.
+struct SourceOrder<'a> {
     picture: &'a Picture,
-    /// The arrows to each from what stands above it in the same frame.
+    /// For each statement, the statements before it in the same frame that have an arrow to it.
     into: Vec<Vec<usize>>,
-    /// Whether an arrow leads from it to something that whatever waits for everything above will wait for as well.
+    /// Whether a later statement that would also be waited for has an arrow from it.
     leads: Vec<bool>,
     below: Vec<Below>,
 }
 
-/// Where a page has come to.
+/// The state after the statements visited so far.
 #[derive(Default)]
-struct Reached {
-    /// The last barriers, of which none waits for another.
+struct Progress {
+    /// The last barriers, none of which waits for another.
     barriers: Vec<usize>,
-    /// What else acts below them.
+    /// Other actions after them.
     since: Vec<usize>,
     decision: Option<usize>,
 }
 
-impl Page<'_> {
+impl SourceOrder<'_> {
     fn sequence(&mut self, inside: &[usize], edges: &mut Vec<(usize, usize)>) {
-        let mut reached = Reached::default();
+        let mut reached = Progress::default();
         for own in inside.iter().copied() {
-            let standing = self.picture.standings[own];
+            let role = self.picture.roles[own];
             self.inherit(own, &reached);
-            if standing.floats
+            if role.unordered
                 || matches!(
                     self.picture.drawing.nodes[own].kind,
                     Shape::Recover | Shape::Undo
@@ -118,28 +117,28 @@ impl Page<'_> {
                 self.lead(above);
             }
             self.inherit(own, &reached);
-            if standing.decides {
+            if role.decides {
                 reached.decision = Some(own);
             }
-            let is_barrier = standing.acts && standing.order == OrderClass::Barrier;
-            if is_barrier && !standing.placed {
+            let is_barrier = role.acts && role.order == OrderClass::Barrier;
+            if is_barrier && !role.has_after {
                 reached.barriers = vec![own];
                 reached.since.clear();
             } else if is_barrier {
                 reached.barriers.retain(|above| !self.leads[*above]);
                 reached.barriers.push(own);
-            } else if standing.acts || standing.ends {
+            } else if role.acts || role.ends {
                 reached.since.push(own);
             }
         }
     }
 
-    /// What a statement waits for by its place, as far as no arrow says so already.
-    fn awaited(&self, own: usize, reached: &Reached) -> Vec<usize> {
-        let standing = self.picture.standings[own];
-        let places = standing.acts && !standing.placed;
-        let everything = standing.ends || places && standing.order >= OrderClass::Clock;
-        let barriers = everything || places && standing.order == OrderClass::Read;
+    /// Returns what a statement waits for because of source order, unless an arrow already implies it.
+    fn awaited(&self, own: usize, reached: &Progress) -> Vec<usize> {
+        let role = self.picture.roles[own];
+        let places = role.acts && !role.has_after;
+        let everything = role.ends || places && role.order >= OrderClass::Clock;
+        let barriers = everything || places && role.order == OrderClass::Read;
         let mut awaited = Vec::new();
         if everything {
             let above = reached.barriers.iter().chain(&reached.since);
@@ -168,20 +167,20 @@ impl Page<'_> {
         awaited
     }
 
-    /// Notes what a statement stands below because of the arrows to it.
-    fn inherit(&mut self, own: usize, reached: &Reached) {
+    /// Records what precedes a statement through the arrows to it.
+    fn inherit(&mut self, own: usize, reached: &Progress) {
         let mut below = self.below[own];
         for above in &self.into[own] {
             let inherited = self.below[*above];
             let barrier = reached.barriers.contains(above).then_some(*above);
             below.barrier = below.barrier.max(barrier).max(inherited.barrier);
-            let decision = self.picture.standings[*above].decides.then_some(*above);
+            let decision = self.picture.roles[*above].decides.then_some(*above);
             below.decision = below.decision.max(decision).max(inherited.decision);
         }
         self.below[own] = below;
     }
 
-    /// Marks what an arrow leads on from; a value is no statement, so what it was made of leads on with it.
+    /// Marks a statement with an outgoing arrow. For a `let`, which is not waited for itself, also marks what it reads.
     fn lead(&mut self, above: usize) {
         let mut open = vec![above];
         while let Some(above) = open.pop() {

@@ -1,4 +1,4 @@
-//! What is written in a drawing: the plan's own words, each on one line.
+//! The text in a drawing: excerpts of the plan's source, each on one line.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -12,17 +12,18 @@ use crate::sema::{
 use crate::source::Span;
 use crate::syntax::json;
 
-/// More of a text than this is not drawn.
+/// Maximum length of a text in characters.
 const MAX_CHARACTERS: usize = 200;
 
-/// The words of one plan.
+/// The text of one plan.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'a> {
     pub plan: &'a Plan,
 }
 
 impl Words<'_> {
-    /// What is written at a place. The JSON form has other words, which are none of a drawing.
+    /// Returns the source text of a span. Empty for a plan in JSON form, whose source text is not suitable for a
+    /// drawing.
     fn written(self, span: Span) -> String {
         if json::is_json(&self.plan.source) {
             String::new()
@@ -35,7 +36,7 @@ impl Words<'_> {
         self.written(code.span)
     }
 
-    /// Shape, name and work of a statement.
+    /// Returns the shape, name and work of a statement.
     pub fn of(self, node: &Node) -> (Shape, String, String) {
         let name = || {
             node.name
@@ -97,7 +98,7 @@ impl Words<'_> {
         }
     }
 
-    /// The clauses of a statement, one each.
+    /// Returns the clauses of a statement, one per entry.
     pub fn marks(self, block: &Block, node: &Node, when: Option<&Code>) -> Vec<String> {
         let mut marks: Vec<String> = when
             .map(|when| format!("when {}", self.code(when)))
@@ -171,12 +172,13 @@ impl Words<'_> {
         let places = step.clauses.iter().flat_map(|clauses| &clauses.places);
         for (word, span) in places {
             match *word {
-                // Said by what was checked: their text is that of a block, or has been said.
+                // Described from the checked plan, elsewhere or below, because the source text would be that of a whole
+                // block.
                 "when" | "after" | "by" | "recover" | "undo" | "verify" => {}
                 _ => marks.push(self.written(*span)),
             }
         }
-        marks.extend(step.verify().map(|verify| self.looks(verify)));
+        marks.extend(step.verify().map(|verify| self.verify_mark(verify)));
         marks.extend(step.recover.iter().filter_map(|arm| {
             self.short(arm.body)
                 .map(|what| format!("recover{} => {what}", classes(arm)))
@@ -188,20 +190,20 @@ impl Words<'_> {
         );
     }
 
-    fn looks(self, verify: &Verify) -> String {
+    fn verify_mark(self, verify: &Verify) -> String {
         let mut nodes = self.plan.block(verify.body).nodes.iter();
-        let look = nodes.find_map(|node| node.step().map(|step| self.work(step)));
-        format!("verify {}", look.unwrap_or_default())
+        let work = nodes.find_map(|node| node.step().map(|step| self.work(step)));
+        format!("verify {}", work.unwrap_or_default())
     }
 
-    /// What a block does where it is a single call, value or end: such an arm needs no frame.
+    /// Describes a block that is a single call, value or end, and so needs no frame. `None` for any other block.
     pub fn short(self, id: BlockId) -> Option<String> {
         let block = self.plan.block(id);
         let (first, rest) = block.nodes.split_first()?;
         match &first.kind {
             NodeKind::Yield(code) if rest.is_empty() => Some(self.code(code)),
             NodeKind::Fail(failing) if rest.is_empty() => Some(format!("fail {}", failing.class)),
-            // A `do` has a label, and its one step a name of its own.
+            // The body of a `do` has a label, and its only step has a name of its own.
             NodeKind::Step(step) if block.label.is_none() && step.bodies().next().is_none() => rest
                 .iter()
                 .all(|node| matches!(node.kind, NodeKind::Yield(_)))
@@ -220,7 +222,7 @@ impl Words<'_> {
         }
     }
 
-    /// What the policy says of the whole plan.
+    /// Describes the policy of the whole plan.
     pub fn policy(self) -> Vec<String> {
         let policy = &self.plan.policy;
         let budget = &policy.budget;
@@ -250,7 +252,7 @@ impl Words<'_> {
     }
 }
 
-/// The classes that an arm catches, with a space before.
+/// Returns the classes that an arm catches, each with a leading space.
 pub(super) fn classes(arm: &Recover) -> String {
     let mut text = String::new();
     for (index, pattern) in arm.patterns.iter().enumerate() {
@@ -260,7 +262,7 @@ pub(super) fn classes(arm: &Recover) -> String {
     text
 }
 
-/// The pattern of an arm of `match` as it is written.
+/// Returns the pattern of a `match` arm as it is written.
 pub(super) fn pattern(matcher: &Matcher) -> String {
     match matcher {
         Matcher::Any => "_".to_owned(),
@@ -308,8 +310,8 @@ const fn on_failure_word(on_failure: OnFailure) -> &'static str {
     }
 }
 
-/// Text on one line, cut to a bounded length. Where a list was written over several lines, what only that layout wants is
-/// left out.
+/// Puts text on one line and limits its length. For a list written over several lines, removes spaces and commas that
+/// only that layout needs.
 fn one_line(text: &str) -> String {
     let mut words = text.split_whitespace();
     let mut line = words.next().unwrap_or("").to_owned();
@@ -334,7 +336,7 @@ fn one_line(text: &str) -> String {
     }
 }
 
-/// A duration as a plan writes it, in the largest unit that is exact.
+/// Formats a duration as in a plan, in the largest unit that is exact.
 fn duration(length: Duration) -> String {
     let millis = length.as_millis();
     let units = [

@@ -1,25 +1,25 @@
-//! Reading `// allow(code, code): reason`.
+//! Parses `// allow(code, code): reason`.
 
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast::{Comment, CommentKind, File};
 
-/// One comment that allows something.
+/// One `allow` comment.
 #[derive(Debug)]
 pub(super) struct Allow<'a> {
     pub span: Span,
     pub codes: Vec<Named<'a>>,
-    /// Empty where there is none.
+    /// The reason; empty if there is none.
     pub reason: &'a str,
 }
 
-/// A code as it is written.
+/// A code as written.
 #[derive(Debug)]
 pub(super) struct Named<'a> {
     pub text: &'a str,
     pub span: Span,
 }
 
-/// The comments of a file that allow something, in its order.
+/// Returns the `allow` comments of a file, in source order.
 pub(super) fn all<'a>(source: &'a SourceFile, tree: &File) -> Vec<Allow<'a>> {
     tree.comments
         .iter()
@@ -28,7 +28,8 @@ pub(super) fn all<'a>(source: &'a SourceFile, tree: &File) -> Vec<Allow<'a>> {
         .collect()
 }
 
-/// Prose that happens to begin with `allow (` is none: between the parentheses stand codes, behind them nothing or a colon.
+/// Parses an `allow` comment. Returns `None` for prose that happens to begin with `allow (`: the parentheses must contain
+/// codes only, and be followed by nothing or a colon.
 fn read<'a>(source: &'a SourceFile, comment: &Comment) -> Option<Allow<'a>> {
     let text = source.slice(comment.span);
     let inner = text
@@ -72,7 +73,7 @@ fn read<'a>(source: &'a SourceFile, comment: &Comment) -> Option<Allow<'a>> {
 mod tests {
     use super::*;
 
-    fn shown(text: &str) -> Option<String> {
+    fn parsed(text: &str) -> Option<String> {
         let source = SourceFile::new("x", format!("ab {text}"));
         let comment = Comment {
             span: Span::new(3, 3 + text.len()),
@@ -93,15 +94,15 @@ mod tests {
     #[test]
     fn codes_and_reasons_are_read_and_prose_is_not() {
         assert_eq!(
-            shown("// allow(unused-let): later").unwrap(),
+            parsed("// allow(unused-let): later").unwrap(),
             "unused-let|later"
         );
         assert_eq!(
-            shown("//allow ( a-b ,c ) :  why, so").unwrap(),
+            parsed("//allow ( a-b ,c ) :  why, so").unwrap(),
             "a-b c|why, so"
         );
-        assert_eq!(shown("// allow(a)").unwrap(), "a|");
-        assert_eq!(shown("// allow(a):").unwrap(), "a|");
+        assert_eq!(parsed("// allow(a)").unwrap(), "a|");
+        assert_eq!(parsed("// allow(a):").unwrap(), "a|");
         for prose in [
             "// allow",
             "// allow(a",
@@ -110,7 +111,7 @@ mod tests {
             "// allow(guests) to come in",
             "// allows(a)",
         ] {
-            assert_eq!(shown(prose), None, "{prose}");
+            assert_eq!(parsed(prose), None, "{prose}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `// allow(code): reason`: warnings and notes that the author has looked at and wants to keep quiet.
+//! `// allow(code): reason`: suppresses warnings and notes that the author has reviewed.
 
 mod comment;
 mod scope;
@@ -9,8 +9,8 @@ use crate::sema::CheckedFile;
 use crate::source::{SourceFile, Span};
 use comment::{Allow, Named};
 
-/// Drops what the comments of a file allow, and reports comments that allow nothing. An error stays: a plan with one does
-/// not run.
+/// Drops the diagnostics that the comments of a file allow, and reports comments that allow nothing. Errors are kept: a
+/// plan with one does not run.
 pub(super) fn apply(source: &SourceFile, checked: &mut CheckedFile) {
     let allows = comment::all(source, &checked.tree);
     let mut found = Vec::new();
@@ -33,15 +33,15 @@ pub(super) fn apply(source: &SourceFile, checked: &mut CheckedFile) {
                 }
                 !meant || diagnostic.severity == Severity::Error
             });
-            // What could not be read may hold what is meant.
+            // If part of the file could not be parsed, it may contain what the comment allows.
             if checked.diagnostics.len() == before && (checked.whole || error.is_some()) {
                 found.push(unused(source, allow, named, error));
             }
         }
         if allow.reason.is_empty() {
-            let message = "this comment allows something and does not say why";
+            let message = "this `allow` comment does not give a reason";
             let finding = Diagnostic::new(&ALLOW_WITHOUT_REASON, allow.span, message);
-            found.push(finding.help("write the reason behind a colon: `// allow(code): reason`"));
+            found.push(finding.help("write the reason after a colon: `// allow(code): reason`"));
         }
     }
     checked.diagnostics.extend(found);
@@ -59,7 +59,7 @@ fn unknown(named: &Named<'_>) -> Diagnostic {
     }
 }
 
-/// `error` is the place of an error that the comment wants to allow.
+/// Reports a code that suppresses nothing; `error` is the span of an error with that code.
 fn unused(
     source: &SourceFile,
     allow: &Allow<'_>,
@@ -70,9 +70,9 @@ fn unused(
     let (message, help) = match error {
         Some(_) => (
             "is an error here, and errors cannot be allowed",
-            "mend the error: a plan with one does not run",
+            "fix the error: a plan with errors does not run",
         ),
-        None => ("is not found in what this comment speaks of", "take it out"),
+        None => ("is not reported in the scope of this comment", "remove it"),
     };
     let mut finding = Diagnostic::new(
         &UNUSED_ALLOW,
@@ -83,10 +83,10 @@ fn unused(
     if let Some(error) = error {
         finding = finding.label(error, "this error");
     }
-    finding.fix("take it out", removal, "")
+    finding.fix("remove it", removal, "")
 }
 
-/// What goes with one code: itself and a comma, or all of the comment with the only one.
+/// Returns the span to remove with one code: the code and a comma, or the whole comment if it is the only code.
 fn removal(source: &SourceFile, allow: &Allow<'_>, named: &Named<'_>) -> Span {
     let index = allow
         .codes
@@ -109,7 +109,7 @@ fn removal(source: &SourceFile, allow: &Allow<'_>, named: &Named<'_>) -> Span {
         .unwrap_or(allow.span);
     let before = source.slice(Span::from(line.start..allow.span.start));
     if before.trim().is_empty() {
-        // The whole line, with its end.
+        // The whole line, with its line break.
         let rest = source.text().get(line.end as usize..).unwrap_or("");
         let end = rest.find('\n').map_or(0, |line_break| line_break + 1);
         return Span::new(line.start as usize, line.end as usize + end);

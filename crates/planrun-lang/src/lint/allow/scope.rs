@@ -1,9 +1,10 @@
-//! What an `allow` comment speaks of: its own line behind code, else the next statement or item, else the next line.
+//! The scope of an `allow` comment: its own line if it follows code, otherwise the next statement or item, otherwise the
+//! next line.
 
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast::{Block, File, Inner, ItemKind, Statement};
 
-/// The range in which findings begin that the comment allows.
+/// Returns the span in which the diagnostics that the comment allows begin.
 pub(super) fn of(source: &SourceFile, tree: &File, comment: Span) -> Span {
     let line = line_of(source, comment.start);
     if !source
@@ -21,7 +22,7 @@ pub(super) fn of(source: &SourceFile, tree: &File, comment: Span) -> Span {
     })
 }
 
-/// The line of an offset; the end of an empty last line belongs to it.
+/// Returns the line of an offset, line break included.
 fn line_of(source: &SourceFile, offset: u32) -> Span {
     let line = source
         .line(source.position(offset).line)
@@ -29,7 +30,7 @@ fn line_of(source: &SourceFile, offset: u32) -> Span {
     Span::from(line.start..line.end.saturating_add(1))
 }
 
-/// Where the first thing behind `from` begins that is neither space nor comment.
+/// Returns the offset of the first text after `from` that is neither white space nor a comment.
 fn next_code(text: &str, from: usize) -> usize {
     let mut at = from;
     loop {
@@ -43,7 +44,7 @@ fn next_code(text: &str, from: usize) -> usize {
     }
 }
 
-/// The item or statement that begins within the bounds; its comments above belong to it.
+/// Returns the span of the first item or statement that begins within the bounds.
 fn beginning(tree: &File, bounds: Span) -> Option<Span> {
     let begins = |span: Span| bounds.start <= span.start && span.start <= bounds.end;
     for item in &tree.items {

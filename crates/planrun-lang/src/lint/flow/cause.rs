@@ -1,4 +1,4 @@
-//! Why something never comes: followed from one statement that waits to the next, until a reason or a circle is found.
+//! Explains why a condition never comes true, by following the waiting statements to a root cause or a cycle.
 
 use std::collections::BTreeSet;
 
@@ -6,61 +6,61 @@ use petgraph::Direction;
 use petgraph::graph::NodeIndex;
 use petgraph::visit::EdgeRef;
 
-use super::condition::{Thing, Way, states_of, ways};
+use super::condition::{Entity, Way, states_of, ways};
 use super::{At, Flow};
 use crate::graph::{Edge, Vertex};
 use crate::sema::{BlockId, Event, NodeKind, Set, Status, StepKind, TaskId};
 
-/// The longest way that is followed.
+/// Maximum number of statements to follow.
 const MAX_LINKS: usize = 10_000;
 
 /// Why a condition never comes true.
 #[derive(Debug)]
 pub(in crate::lint) enum Cause<'a> {
-    /// Here, and nowhere else, is the reason.
+    /// The cause is in the condition itself.
     Root(Root),
-    /// It waits for something that waits for it. In the order in which each would have to come before the next.
-    Circle(Vec<Link<'a>>),
-    /// Something else never comes, and this is what follows.
+    /// It waits for something that waits for it. Each link would have to happen before the next.
+    Cycle(Vec<Link<'a>>),
+    /// It is a consequence of another condition that never comes true.
     Elsewhere,
 }
 
 #[derive(Debug)]
 pub(in crate::lint) enum Root {
-    /// No `set` moves the task to one of these.
+    /// No `set` moves the task to one of these statuses.
     NotSet(TaskId, BTreeSet<Status>),
-    /// No state of this step is one of those wanted.
+    /// The step cannot be in any of the required states.
     NoState(At),
-    /// Its parts exclude each other.
+    /// The parts of the condition exclude each other.
     Excluded,
-    /// The plan only ends when its flow has.
+    /// The plan ends only after its flow has.
     PlanEnds,
-    /// The condition can be true, and no event makes it so.
+    /// The condition can be true, but no event makes it true.
     NoEvent,
 }
 
-/// One statement of a circle.
+/// One statement of a cycle.
 #[derive(Clone, Debug)]
 pub(in crate::lint) struct Link<'a> {
-    /// What waits: a listener or a step.
+    /// The listener or step that waits.
     pub at: At,
-    /// What it waits for.
+    /// The condition it waits for.
     pub event: &'a Event,
-    /// The task and the `set` that would bring it, if it waits for one.
+    /// The `set` that would make the condition true, if the condition concerns a task.
     pub set: Option<(At, &'a Set)>,
 }
 
 impl<'a> Flow<'a> {
-    /// Why the condition of this statement never comes true.
+    /// Returns why the condition of this statement never comes true.
     pub(in crate::lint) fn cause(&self, at: At, event: &'a Event) -> Cause<'a> {
         let mut way: Vec<Link<'a>> = Vec::new();
         let (mut at, mut event) = (at, event);
         while way.len() < MAX_LINKS {
             if let Some(start) = way.iter().position(|link| link.at == at) {
-                // What was found later has to come earlier.
-                let circle = way.split_off(start).into_iter().rev().collect();
+                // Causes are found after their consequences, so the order is reversed.
+                let cycle = way.split_off(start).into_iter().rev().collect();
                 return if start == 0 {
-                    Cause::Circle(circle)
+                    Cause::Cycle(cycle)
                 } else {
                     Cause::Elsewhere
                 };
@@ -87,7 +87,7 @@ impl<'a> Flow<'a> {
         Cause::Elsewhere
     }
 
-    /// The statement that would have to run, and cannot; or the reason where there is none.
+    /// Returns the statement that would have to run but cannot. If there is none, the error is the root cause.
     #[expect(
         clippy::type_complexity,
         reason = "a statement and the `set` that it is, if it is one"
@@ -99,38 +99,39 @@ impl<'a> Flow<'a> {
         let unreached = |way: &Way| {
             let found = way
                 .iter()
-                .find(|(thing, states)| states.is_disjoint(&states_of(self, at, **thing)));
-            found.map(|(thing, states)| (*thing, states.clone()))
+                .find(|(entity, states)| states.is_disjoint(&states_of(self, at, **entity)));
+            found.map(|(entity, states)| (*entity, states.clone()))
         };
         if ways.is_empty() {
             return Err(Root::Excluded);
         }
-        // The way that a `set` would open says most.
+        // A `set` that cannot run is the most informative cause.
         let mut candidates = ways.iter().filter_map(unreached).collect::<Vec<_>>();
-        candidates.sort_by_key(|(thing, states)| self.sources(*thing, states).is_empty());
+        candidates.sort_by_key(|(entity, states)| self.sources(*entity, states).is_empty());
         match candidates.into_iter().next() {
-            None | Some((Thing::Outside, _)) => Err(Root::NoEvent),
-            Some((Thing::Plan, _)) => Err(Root::PlanEnds),
-            Some((Thing::Step(step), _)) if self.begins(step) => Err(Root::NoState(step)),
-            Some((Thing::Step(step), _)) => Ok((step, None)),
-            Some((thing @ Thing::Task(task), states)) => match self.sources(thing, &states).first()
-            {
-                Some(set) => Ok((set.0, Some(*set))),
-                None => Err(Root::NotSet(task, states.into_iter().map(Status).collect())),
-            },
+            None | Some((Entity::Outside, _)) => Err(Root::NoEvent),
+            Some((Entity::Plan, _)) => Err(Root::PlanEnds),
+            Some((Entity::Step(step), _)) if self.begins(step) => Err(Root::NoState(step)),
+            Some((Entity::Step(step), _)) => Ok((step, None)),
+            Some((entity @ Entity::Task(task), states)) => {
+                match self.sources(entity, &states).first() {
+                    Some(set) => Ok((set.0, Some(*set))),
+                    None => Err(Root::NotSet(task, states.into_iter().map(Status).collect())),
+                }
+            }
         }
     }
 
-    /// The `set`s that lead a task to one of these statuses.
-    fn sources(&self, thing: Thing, states: &BTreeSet<u32>) -> Vec<(At, &'a Set)> {
-        let Thing::Task(task) = thing else {
+    /// Returns the `set`s that move the task to one of these statuses.
+    fn sources(&self, entity: Entity, states: &BTreeSet<u32>) -> Vec<(At, &'a Set)> {
+        let Entity::Task(task) = entity else {
             return Vec::new();
         };
         let leads = |(_, set): &&(At, &'a Set)| set.task == task && states.contains(&set.status.0);
         self.sets.iter().filter(leads).copied().collect()
     }
 
-    /// What keeps a statement from beginning: a step that waits in vain, or a listener that never fires.
+    /// Returns what prevents a statement from beginning: a step that waits forever, or a listener that never fires.
     fn held_by(&self, mut at: At) -> Option<At> {
         for _ in 0..MAX_LINKS {
             if !self.opens(at.block) {
@@ -156,7 +157,7 @@ impl<'a> Flow<'a> {
         None
     }
 
-    /// A statement above that is never behind us.
+    /// Returns a statement above that never settles.
     fn unsettled_above(&self, at: At) -> Option<At> {
         let graph = self.block_graph(at.block);
         let mut open = vec![at.node];
@@ -193,7 +194,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The step that waits in vain, in or as a step that has begun and never ends; or a statement in it to go on from.
+    /// Returns the step that waits forever: this one, which begins and never ends, or one inside it. The error is a statement
+    /// inside it to continue from, if there is one.
     fn stuck_in(&self, at: At) -> Result<At, Option<At>> {
         let Some(step) = self.at(at).step() else {
             return Err(None);

@@ -1,5 +1,6 @@
-//! Whether the condition of a listener or of a `wait for` can come true: its alternatives, each a set of states for each
-//! of the things that it speaks of. What these things have to do with each other is left out, so nothing is missed.
+//! Determines whether the condition of a listener or a `wait for` can come true. A condition is a list of alternatives,
+//! each of which assigns sets of states to the entities it mentions. Dependencies between entities are ignored, so the
+//! result never wrongly excludes a condition.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,23 +11,23 @@ use crate::sema::expr::StateTest;
 use crate::sema::{Event, EventKind, NodeKind, PlanTest, Status, TaskId};
 use crate::types::Effect;
 
-/// Alternatives beyond this number are not looked at: the condition may come true then.
+/// Maximum number of alternatives; a condition with more is assumed to come true.
 const MAX_ALTERNATIVES: usize = 256;
 
-/// Something that events happen to.
+/// The subject of an event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Thing {
+pub(super) enum Entity {
     Step(At),
     Task(TaskId),
     Plan,
-    /// A signal, or something of which nothing is known.
+    /// A signal, or something unknown.
     Outside,
 }
 
-/// One way to make a condition true: the states that each thing must be in one of.
-pub(super) type Way = BTreeMap<Thing, BTreeSet<u32>>;
+/// One way to make a condition true: for each entity, the states of which it must be in one.
+pub(super) type Way = BTreeMap<Entity, BTreeSet<u32>>;
 
-/// The states of a plan: while it runs, and its ends.
+/// The states of a plan other than running, which is state 0.
 const PLAN_STATES: [PlanTest; 4] = [
     PlanTest::Completed,
     PlanTest::Failed,
@@ -34,69 +35,69 @@ const PLAN_STATES: [PlanTest; 4] = [
     PlanTest::Stalled,
 ];
 
-/// What a statement waits for.
+/// The condition that a statement waits for.
 pub(super) struct Condition {
-    /// Nothing where there are too many.
+    /// The alternatives; `None` if there are too many.
     ways: Option<Vec<Way>>,
-    /// What it speaks of.
-    things: BTreeSet<Thing>,
-    /// Whether it has been found that it can come true: what can come to pass only grows.
-    comes: Cell<bool>,
+    /// The entities that the condition mentions.
+    entities: BTreeSet<Entity>,
+    /// Set once the condition is found to be satisfiable, which remains so because the set of possible states only grows.
+    possible: Cell<bool>,
 }
 
 impl Condition {
     pub(super) fn of(flow: &Flow<'_>, at: At, event: &Event) -> Self {
         Self {
             ways: ways(flow, at, event),
-            things: things(flow, at, event),
-            comes: Cell::new(false),
+            entities: entities(flow, at, event),
+            possible: Cell::new(false),
         }
     }
 
-    /// Whether it can come true, for a listener by an event.
+    /// Returns true if the condition can come true; for a listener, because of an event.
     pub(super) fn can_hold(&self, flow: &Flow<'_>, at: At) -> bool {
-        if !self.comes.get() {
-            self.comes.set(
+        if !self.possible.get() {
+            self.possible.set(
                 self.ways
                     .as_ref()
                     .is_none_or(|ways| ways.iter().any(|way| self.is_open(flow, at, way))),
             );
         }
-        self.comes.get()
+        self.possible.get()
     }
 
     fn is_open(&self, flow: &Flow<'_>, at: At, way: &Way) -> bool {
         let listens = matches!(flow.at(at).kind, NodeKind::Listener(_));
         let reached = way
             .iter()
-            .all(|(thing, states)| !states.is_disjoint(&states_of(flow, at, *thing)));
-        let happens = |thing: &Thing| match way.get(thing) {
-            Some(states) => eventful(flow, at, *thing)
+            .all(|(entity, states)| !states.is_disjoint(&states_of(flow, at, *entity)));
+        let happens = |entity: &Entity| match way.get(entity) {
+            Some(states) => eventful(flow, at, *entity)
                 .iter()
                 .any(|state| states.contains(state)),
-            None => *thing == Thing::Outside || !eventful(flow, at, *thing).is_empty(),
+            None => *entity == Entity::Outside || !eventful(flow, at, *entity).is_empty(),
         };
-        reached && (!listens || self.things.iter().any(happens))
+        reached && (!listens || self.entities.iter().any(happens))
     }
 }
 
-/// All ways to make a condition true; `None` where there are too many.
+/// Returns all ways to make a condition true; `None` if there are too many.
 pub(super) fn ways(flow: &Flow<'_>, at: At, event: &Event) -> Option<Vec<Way>> {
     alternatives(flow, at, event, true)
 }
 
-fn alternatives(flow: &Flow<'_>, at: At, event: &Event, wanted: bool) -> Option<Vec<Way>> {
+fn alternatives(flow: &Flow<'_>, at: At, event: &Event, expected: bool) -> Option<Vec<Way>> {
     match &event.kind {
-        EventKind::Not(inner) => alternatives(flow, at, inner, !wanted),
+        EventKind::Not(inner) => alternatives(flow, at, inner, !expected),
         EventKind::All(parts) | EventKind::Any(parts) => {
-            let together = matches!(event.kind, EventKind::All(_)) == wanted;
+            let together = matches!(event.kind, EventKind::All(_)) == expected;
             let mut ways = if together {
                 vec![Way::new()]
             } else {
                 Vec::new()
             };
             for part in parts {
-                let next = alternatives(flow, at, part, wanted)?;
+                let next = alternatives(flow, at, part, expected)?;
                 if together {
                     let pairs = ways
                         .iter()
@@ -119,22 +120,23 @@ fn alternatives(flow: &Flow<'_>, at: At, event: &Event, wanted: bool) -> Option<
         | EventKind::Plan(_)
         | EventKind::Signal(_)
         | EventKind::Damaged => {
-            let (thing, states) = leaf(flow, at, event, wanted);
+            let (entity, states) = leaf(flow, at, event, expected);
             Some(vec![
-                states.map(|states| (thing, states)).into_iter().collect(),
+                states.map(|states| (entity, states)).into_iter().collect(),
             ])
         }
     }
 }
 
-/// What one part of a condition speaks of, and the states in which it comes out as wanted; `None` where any will do.
-fn leaf(flow: &Flow<'_>, at: At, event: &Event, wanted: bool) -> (Thing, Option<BTreeSet<u32>>) {
-    let thing = thing(flow, at, event);
+/// Returns the entity that one part of a condition mentions, and the states in which the part evaluates to `expected`;
+/// `None` if it does in any state.
+fn leaf(flow: &Flow<'_>, at: At, event: &Event, expected: bool) -> (Entity, Option<BTreeSet<u32>>) {
+    let entity = entity(flow, at, event);
     let states = match &event.kind {
         EventKind::Step {
             test: Some(test), ..
-        } if thing != Thing::Outside => {
-            let holds = |state: &(u32, StepState)| test_holds(*test, state.1) == wanted;
+        } if entity != Entity::Outside => {
+            let holds = |state: &(u32, StepState)| test_holds(*test, state.1) == expected;
             Some(
                 step_states()
                     .filter(holds)
@@ -144,7 +146,7 @@ fn leaf(flow: &Flow<'_>, at: At, event: &Event, wanted: bool) -> (Thing, Option<
         }
         EventKind::Task { task: id, test } if *test != crate::sema::TaskTest::Any => {
             let task = flow.plan.task(*id);
-            let holds = |status: &Status| test.holds(task, *status) == wanted;
+            let holds = |status: &Status| test.holds(task, *status) == expected;
             Some(
                 task.all_statuses()
                     .filter(holds)
@@ -153,7 +155,7 @@ fn leaf(flow: &Flow<'_>, at: At, event: &Event, wanted: bool) -> (Thing, Option<
             )
         }
         EventKind::Plan(test) if *test != PlanTest::Any => {
-            let holds = |number: &u32| plan_holds(*test, *number) == wanted;
+            let holds = |number: &u32| plan_holds(*test, *number) == expected;
             Some((0..=4).filter(holds).collect())
         }
         EventKind::Step { .. }
@@ -165,61 +167,61 @@ fn leaf(flow: &Flow<'_>, at: At, event: &Event, wanted: bool) -> (Thing, Option<
         | EventKind::All(_)
         | EventKind::Any(_) => None,
     };
-    (thing, states)
+    (entity, states)
 }
 
-fn thing(flow: &Flow<'_>, at: At, event: &Event) -> Thing {
+fn entity(flow: &Flow<'_>, at: At, event: &Event) -> Entity {
     match &event.kind {
         EventKind::Step { place, .. } => match flow.places(at.block, *place).as_slice() {
-            [step] if flow.at(*step).step().is_some() => Thing::Step(*step),
+            [step] if flow.at(*step).step().is_some() => Entity::Step(*step),
             // A listener as a whole, or a step in several branches.
-            _ => Thing::Outside,
+            _ => Entity::Outside,
         },
-        EventKind::Task { task, .. } => Thing::Task(*task),
-        EventKind::Plan(_) => Thing::Plan,
+        EventKind::Task { task, .. } => Entity::Task(*task),
+        EventKind::Plan(_) => Entity::Plan,
         EventKind::Signal(_)
         | EventKind::Damaged
         | EventKind::Not(_)
         | EventKind::All(_)
-        | EventKind::Any(_) => Thing::Outside,
+        | EventKind::Any(_) => Entity::Outside,
     }
 }
 
-fn things(flow: &Flow<'_>, at: At, event: &Event) -> BTreeSet<Thing> {
-    let mut things = BTreeSet::new();
+fn entities(flow: &Flow<'_>, at: At, event: &Event) -> BTreeSet<Entity> {
+    let mut entities = BTreeSet::new();
     event.leaves(&mut |leaf| {
-        things.insert(thing(flow, at, leaf));
+        entities.insert(entity(flow, at, leaf));
     });
-    things
+    entities
 }
 
-/// The states in which something can come to be.
-pub(super) fn states_of(flow: &Flow<'_>, at: At, thing: Thing) -> BTreeSet<u32> {
-    match thing {
-        Thing::Task(task) => flow.statuses(task).iter().map(|status| status.0).collect(),
-        Thing::Step(step) => step_states()
+/// Returns the possible states of an entity.
+pub(super) fn states_of(flow: &Flow<'_>, at: At, entity: Entity) -> BTreeSet<u32> {
+    match entity {
+        Entity::Task(task) => flow.statuses(task).iter().map(|status| status.0).collect(),
+        Entity::Step(step) => step_states()
             .filter(|(_, state)| step_can_be(flow, step, *state))
             .map(|(number, _)| number)
             .collect(),
-        // The flow of the plan is over when the plan ends, so nothing in it waits for that.
-        Thing::Plan
+        // The flow of the plan has ended before the plan does, so a statement in it only sees the plan running.
+        Entity::Plan
             if !matches!(flow.at(at).kind, NodeKind::Listener(_))
                 && flow.firing(at.block).is_none() =>
         {
             BTreeSet::from([0])
         }
-        Thing::Plan | Thing::Outside => (0..=4).collect(),
+        Entity::Plan | Entity::Outside => (0..=4).collect(),
     }
 }
 
-/// The states that an event of something can leave it in.
-fn eventful(flow: &Flow<'_>, at: At, thing: Thing) -> BTreeSet<u32> {
-    let mut states = states_of(flow, at, thing);
-    match thing {
-        // Steps begin as pending, and never go back to it.
-        Thing::Step(_) | Thing::Plan => drop(states.remove(&0)),
+/// Returns the states that an event can leave the entity in.
+fn eventful(flow: &Flow<'_>, at: At, entity: Entity) -> BTreeSet<u32> {
+    let mut states = states_of(flow, at, entity);
+    match entity {
+        // Steps begin as pending and never return to it.
+        Entity::Step(_) | Entity::Plan => drop(states.remove(&0)),
         // The start of a run is an event of each task.
-        Thing::Task(_) | Thing::Outside => {}
+        Entity::Task(_) | Entity::Outside => {}
     }
     states
 }
@@ -230,23 +232,23 @@ fn step_can_be(flow: &Flow<'_>, at: At, state: StepState) -> bool {
         .step()
         .map_or(Effect::Effect, |step| step.effect);
     match state {
-        // An abort comes at any time, and takes with it what has not begun.
+        // An abort can come at any time and cancels steps that have not begun.
         StepState::Pending | StepState::Skipped | StepState::Cancelled => true,
         StepState::Queued | StepState::Running | StepState::Waiting | StepState::Failed => {
             flow.begins(at)
         }
         StepState::Completed => flow.begins(at) && flow.ends(at),
-        // What changes nothing is simply done again.
+        // A read is simply repeated, so its outcome is never unknown.
         StepState::Unknown => flow.begins(at) && effect > Effect::Read,
     }
 }
 
 fn both(one: &Way, other: &Way) -> Option<Way> {
     let mut way = one.clone();
-    for (thing, states) in other {
-        let known = way.entry(*thing).or_insert_with(|| states.clone());
+    for (entity, states) in other {
+        let known = way.entry(*entity).or_insert_with(|| states.clone());
         *known = &*known & states;
-        if known.is_empty() && *thing != Thing::Outside {
+        if known.is_empty() && *entity != Entity::Outside {
             return None;
         }
     }

@@ -1,5 +1,5 @@
-//! What can come to pass in a plan: which statements can begin and end, which statuses tasks can take, which listeners
-//! can fire. Conditions over data may come out either way, and everything outside may happen or not.
+//! Computes what is possible in a plan: which statements can begin and end, which statuses tasks can have, which listeners
+//! can fire. Conditions over data may be true or false, and external events may or may not occur.
 
 mod cause;
 mod condition;
@@ -36,34 +36,34 @@ impl At {
     }
 }
 
-/// The work after which nothing more is looked for: everything is possible then.
+/// Maximum amount of work, in visits of vertices and edges, after which the analysis gives up.
 const MAX_WORK: usize = 50_000_000;
 
-/// What can come to pass, as the least that follows from what is there at the start.
+/// The possible events of a plan, as the least fixed point of what follows from its initial state.
 pub(super) struct Flow<'a> {
     pub plan: &'a Plan,
     graph: Rc<Graph>,
     /// The statement that owns each block.
     owners: Vec<Option<At>>,
-    /// Every `set`.
+    /// All `set` statements.
     sets: Vec<(At, &'a Set)>,
-    /// What listeners and steps wait for.
+    /// The conditions that listeners and steps wait for.
     conditions: BTreeMap<At, Condition>,
-    /// The tasks that fail with a listener, by its body.
+    /// The tasks that fail together with a listener, by its body.
     fails: Vec<(BlockId, Vec<(TaskId, Status)>)>,
-    /// Whether what each statement waits for can come.
+    /// Whether each statement can begin, by block and node.
     begins: Vec<Vec<bool>>,
-    /// Whether each vertex can be behind us: ended, or passed over.
+    /// Whether each vertex can settle, by ending or being skipped.
     settles: Vec<Vec<bool>>,
-    /// The statuses that each task can take.
+    /// The statuses that each task can have.
     statuses: Vec<BTreeSet<Status>>,
-    /// A failure leaves the rest going on.
-    goes_on: bool,
+    /// Whether the other statements continue after a failure.
+    continues: bool,
 }
 
 impl<'a> Flow<'a> {
-    /// Works it out; nothing where the plan waits for no events.
-    pub(super) fn of(plan: &'a Plan, graph: &Rc<Graph>, goes_on: OnFailure) -> Option<Self> {
+    /// Computes the fixed point; `None` if it exceeds [`MAX_WORK`].
+    pub(super) fn of(plan: &'a Plan, graph: &Rc<Graph>, on_failure: OnFailure) -> Option<Self> {
         let mut flow = Self {
             plan,
             owners: owners(plan),
@@ -80,8 +80,8 @@ impl<'a> Flow<'a> {
                 .iter()
                 .map(|block| vec![false; block.dag.node_count()])
                 .collect(),
-            statuses: plan.tasks.iter().map(at_first).collect(),
-            goes_on: goes_on == OnFailure::Settle,
+            statuses: plan.tasks.iter().map(initial_statuses).collect(),
+            continues: on_failure == OnFailure::Settle,
             graph: graph.clone(),
         };
         flow.conditions = flow
@@ -105,7 +105,7 @@ impl<'a> Flow<'a> {
         &self.plan.block(at.block).nodes[at.node]
     }
 
-    /// Every listener and every step that waits for an event.
+    /// Returns all listeners and all steps that wait for an event.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (At, &'a Event)> {
         let plan = self.plan;
         all(plan).filter_map(|(at, node)| node.event().map(|event| (at, event)))
@@ -115,7 +115,7 @@ impl<'a> Flow<'a> {
         self.sets.iter()
     }
 
-    /// Whether what a statement waits for can come.
+    /// Returns true if a statement can begin.
     pub(super) fn begins(&self, at: At) -> bool {
         self.begins[at.block.0 as usize][at.node]
     }
@@ -124,19 +124,19 @@ impl<'a> Flow<'a> {
         self.settles[at.block.0 as usize][at.node]
     }
 
-    /// Whether what a statement waits for can come true; so can nothing at all.
-    pub(super) fn comes(&self, at: At) -> bool {
+    /// Returns true if the condition of a statement can come true, or if it has none.
+    pub(super) fn can_occur(&self, at: At) -> bool {
         self.conditions
             .get(&at)
             .is_none_or(|condition| condition.can_hold(self, at))
     }
 
-    /// The statement that a block belongs to.
+    /// Returns the statement that a block belongs to.
     pub(super) fn owner(&self, block: BlockId) -> Option<At> {
         self.owners[block.0 as usize]
     }
 
-    /// The listener in whose firings a block runs.
+    /// Returns the listener in whose firings a block runs.
     pub(super) fn firing(&self, mut block: BlockId) -> Option<(At, &'a Listener)> {
         while let Some(owner) = self.owner(block) {
             if let NodeKind::Listener(listener) = &self.at(owner).kind {
@@ -147,7 +147,7 @@ impl<'a> Flow<'a> {
         None
     }
 
-    /// The statements whose value a place holds, as seen from a block: several in branches of one `if`.
+    /// Returns the statements whose value is in `place`, as seen from a block; several if they are in branches of one `if`.
     pub(super) fn places(&self, mut block: BlockId, place: Place) -> Vec<At> {
         for _ in 0..place.up {
             let Some(owner) = self.owner(block) else {
@@ -173,49 +173,49 @@ impl<'a> Flow<'a> {
         &self.statuses[task.0 as usize]
     }
 
-    /// Whether a block can run.
+    /// Returns true if a block can run.
     fn opens(&self, block: BlockId) -> bool {
         let Some(owner) = self.owner(block) else {
             return true;
         };
         self.begins(owner)
             && match &self.at(owner).kind {
-                NodeKind::Listener(_) => self.comes(owner),
+                NodeKind::Listener(_) => self.can_occur(owner),
                 _ => true,
             }
     }
 
-    /// Derives what follows from what is known; false where nothing is new.
+    /// Derives one round of consequences; returns false if nothing changed.
     fn round(&mut self) -> bool {
-        let mut news = false;
+        let mut changed = false;
         for index in 0..self.plan.blocks.len() {
             let block = BlockId(u32::try_from(index).unwrap_or(u32::MAX));
             if self.opens(block) {
-                news |= self.block_round(block);
+                changed |= self.block_round(block);
             }
         }
         for index in 0..self.sets.len() {
             let (at, set) = self.sets[index];
             if self.begins(at) {
-                news |= self.statuses[set.task.0 as usize].insert(set.status);
+                changed |= self.statuses[set.task.0 as usize].insert(set.status);
             }
         }
         for index in 0..self.fails.len() {
             if self.opens(self.fails[index].0) {
                 for (task, status) in &self.fails[index].1 {
-                    news |= self.statuses[task.0 as usize].insert(*status);
+                    changed |= self.statuses[task.0 as usize].insert(*status);
                 }
             }
         }
-        news
+        changed
     }
 
     fn block_round(&mut self, block: BlockId) -> bool {
         let index = block.0 as usize;
-        let mut news = false;
+        let mut changed = false;
         let mut marks = Marks::default();
         let count = self.plan.block(block).nodes.len();
-        // Joins come behind the statements, and each only joins what was there before the one that needs it.
+        // Joins follow the statements and are ordered like the statements that need them, so they can be computed on the way.
         let mut join = count;
         for node in 0..count {
             let at = At { block, node };
@@ -234,8 +234,8 @@ impl<'a> Flow<'a> {
                 };
             let statement = self.at(at);
             let settles = (begins && self.ends(at)) || (!statement.guard.is_empty() && guards);
-            news |= begins && !std::mem::replace(&mut self.begins[index][node], begins);
-            news |= settles && !std::mem::replace(&mut self.settles[index][node], settles);
+            changed |= begins && !std::mem::replace(&mut self.begins[index][node], begins);
+            changed |= settles && !std::mem::replace(&mut self.settles[index][node], settles);
             let is_barrier = self.block_graph(block).barriers.get(node) == Some(&true);
             marks.pass(
                 node,
@@ -244,10 +244,10 @@ impl<'a> Flow<'a> {
                 settles || !statement.decides(),
             );
         }
-        news
+        changed
     }
 
-    /// Whether all that a statement has edges from can be behind us, and the part of it that decides its guard.
+    /// Returns whether all predecessors of a statement can settle, and whether those that decide its guard can.
     fn above(&mut self, at: At, join: &mut usize) -> (bool, bool) {
         let index = at.block.0 as usize;
         let dag = &self.graph.blocks[index].dag;
@@ -270,30 +270,30 @@ impl<'a> Flow<'a> {
         (all, guards)
     }
 
-    /// Whether a statement that has begun can end.
+    /// Returns true if a statement that has begun can end.
     fn ends(&self, at: At) -> bool {
         let Some(step) = self.at(at).step() else {
             return true;
         };
         let fails = step.within().is_some() || !matches!(step.kind, StepKind::Wait(_));
-        if fails && (self.goes_on || !step.recover.is_empty()) {
+        if fails && (self.continues || !step.recover.is_empty()) {
             return true;
         }
         match &step.kind {
             StepKind::Wait(wait) => match &**wait {
-                Wait::Event { .. } => self.comes(at),
+                Wait::Event { .. } => self.can_occur(at),
                 Wait::For(_) | Wait::Until(_) => true,
             },
             StepKind::Do(body) => self.block_ends(*body),
             StepKind::Repeat(repeat) => self.block_ends(repeat.body),
             StepKind::Race(branches) => branches.iter().any(|(_, body)| self.block_ends(*body)),
             StepKind::Match { arms, .. } => arms.iter().any(|(_, body)| self.block_ends(*body)),
-            // A list may be empty, and who is asked may answer.
+            // A list may be empty, and a person may answer.
             StepKind::Each(_) | StepKind::Call(_) | StepKind::Input(_) | StepKind::Damaged => true,
         }
     }
 
-    /// Whether a block can come to its end: all of it, or what stands above an early one.
+    /// Returns true if a block can end: after all its statements, or after those above an early end.
     fn block_ends(&self, block: BlockId) -> bool {
         let nodes = &self.plan.block(block).nodes;
         for (node, statement) in nodes.iter().enumerate() {
@@ -313,7 +313,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// The first statement of a block that is never behind us; the first such barrier; the first such decision.
+/// Indices of the first statement, the first barrier and the first decision of a block that cannot settle.
 #[derive(Default)]
 struct Marks {
     settled: usize,
@@ -322,7 +322,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// Moves each mark past a statement that it has come to.
+    /// Moves each mark that is at `node` past it if the corresponding flag is set.
     fn pass(&mut self, node: usize, settled: bool, passed: bool, decided: bool) {
         let marks = [
             (&mut self.settled, settled),
@@ -370,8 +370,8 @@ fn fails(plan: &Plan) -> Vec<(BlockId, Vec<(TaskId, Status)>)> {
         .collect()
 }
 
-/// The first status, and all where somebody outside may move the task.
-fn at_first(task: &Task) -> BTreeSet<Status> {
+/// Returns the initial status of a task; all statuses if the task is external.
+fn initial_statuses(task: &Task) -> BTreeSet<Status> {
     task.all_statuses()
         .take(if task.external { usize::MAX } else { 1 })
         .collect()

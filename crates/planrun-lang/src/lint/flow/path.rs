@@ -1,4 +1,4 @@
-//! Ways through the graph of one block: whether one statement is surely before another.
+//! Determines whether one statement of a block certainly comes before another.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use petgraph::visit::EdgeRef;
 
 use crate::graph::{BlockGraph, Edge, Vertex};
 
-/// How many vertices are looked at; beyond that the answer is the careful one.
+/// Maximum number of vertices to visit, after which the answer is unknown.
 const MAX_VERTICES: usize = 20_000;
 
-/// Whether `later` waits for `earlier`, directly or by way of others. `None` where the way is too long to tell.
+/// Returns whether `later` waits for `earlier`, directly or transitively; `None` if the search exceeds its limit.
 pub(in crate::lint) fn is_before(graph: &BlockGraph, earlier: usize, later: usize) -> Option<bool> {
     if earlier >= later {
         return Some(earlier == later);

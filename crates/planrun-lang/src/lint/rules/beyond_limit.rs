@@ -1,11 +1,11 @@
-//! `beyond-limit`: a plan asks for more than the project lets any plan use.
+//! `beyond-limit`: a plan allows itself more than the project's limits.
 
 use super::Subject;
 use super::subject::{entry, policy};
 use crate::diag::{Diagnostic, codes};
-use crate::lint::least::told;
+use crate::lint::lower_bounds::format_duration;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let (own, limits) = (&subject.plan.policy, subject.project.limits);
     let count = |name, own: Option<u64>, limit: Option<u64>| {
         let (own, limit) = own.zip(limit)?;
@@ -13,7 +13,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     };
     let time = |name, own: Option<_>| {
         let (own, limit) = own.zip(limits.time)?;
-        (own > limit).then(|| (name, told(limit)))
+        (own > limit).then(|| (name, format_duration(limit)))
     };
     let cost = own.budget.cost.zip(limits.cost);
     let cost = cost.filter(|(own, limit)| own > limit);
@@ -34,12 +34,12 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let span = written.map_or(subject.plan.span, |written| written.span);
         let of = if name == "deadline" { "time" } else { name };
         let message = format!(
-            "`{name}` is more than the project lets a run use: `limits.{of}` of planrun.yaml is {limit}"
+            "`{name}` exceeds the limit of the project: `limits.{of}` in planrun.yaml is {limit}"
         );
         let finding = Diagnostic::new(&codes::safety::BEYOND_LIMIT, span, message)
             .note(format!("a run ends at {limit}"))
             .help(format!(
-                "write {limit} or less, or leave it out: the limit holds for every plan"
+                "write {limit} or less, or remove it: the limit applies to every plan"
             ));
         found.push(finding);
     }

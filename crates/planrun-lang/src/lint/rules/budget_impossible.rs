@@ -1,16 +1,16 @@
-//! `budget-impossible`: every run makes more calls than the budget has.
+//! `budget-impossible`: every run makes more calls than the budget allows.
 
 use super::Subject;
 use super::subject::{entry, policy};
 use crate::diag::{Diagnostic, codes};
-use crate::lint::least::Least;
+use crate::lint::lower_bounds::LowerBounds;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let own = subject.plan.policy.budget.calls;
     let Some(budget) = own.or(subject.project.policy.budget.calls) else {
         return;
     };
-    let calls = Least::of(subject).calls(subject.plan);
+    let calls = LowerBounds::of(subject).calls(subject.plan);
     if calls <= budget {
         return;
     }
@@ -25,9 +25,8 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     } else {
         "the project's budget"
     };
-    let message = format!(
-        "{whose} allows {budget} calls, and every run that ends well makes {calls} at least"
-    );
+    let message =
+        format!("{whose} allows {budget} calls, but every successful run makes at least {calls}");
     let finding = Diagnostic::new(&codes::safety::BUDGET_IMPOSSIBLE, span, message)
         .help(format!(
             "allow {calls} calls or more; retries and loops need more than that"

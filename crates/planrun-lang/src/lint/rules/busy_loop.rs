@@ -1,4 +1,4 @@
-//! `busy-loop`: listeners that start each other, with nothing in between that takes time.
+//! `busy-loop`: listeners trigger each other in a cycle that takes no time.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -11,14 +11,14 @@ use crate::lint::flow::{At, Flow};
 use crate::sema::{Event, EventKind, Listener, NodeKind, Set};
 use crate::value::Value;
 
-/// A listener that may fire more than once, and the `set`s that it comes to at once.
+/// A listener that may fire more than once, with the `set`s that it reaches immediately.
 struct Quick<'a> {
     at: At,
     listener: &'a Listener,
     sets: Vec<&'a Set>,
 }
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(flow) = subject.flow() else { return };
     let quick = quick(flow);
     let starts = |set: &Set, other: &Quick<'_>| {
@@ -35,19 +35,19 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         })
         .collect::<Vec<_>>()
     };
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for first in 0..quick.len() {
-        if told.contains(&first) {
+        if reported.contains(&first) {
             continue;
         }
         if let Some(way) = round_trip(first, quick.len(), &next) {
-            told.extend(way.iter().map(|(from, _)| *from));
+            reported.extend(way.iter().map(|(from, _)| *from));
             found.push(report(flow, &quick, &way));
         }
     }
 }
 
-/// The shortest way from a listener back to itself: each with the `set` by which it starts the next.
+/// Returns the shortest cycle from a listener back to itself: each listener with the `set` that triggers the next.
 fn round_trip<'a>(
     first: usize,
     count: usize,
@@ -92,11 +92,11 @@ fn report(flow: &Flow<'_>, quick: &[Quick<'_>], way: &[(usize, &Set)]) -> Diagno
     let first = way.first().map_or(0, |(at, _)| *at);
     let message = match way {
         [_] => format!(
-            "{} starts itself again and again, with nothing in between",
+            "{} triggers itself repeatedly, without waiting in between",
             name(first)
         ),
         _ => format!(
-            "{} and what it starts go round and round, with nothing in between",
+            "{} and the listeners that it triggers form a loop, without waiting in between",
             name(first)
         ),
     };
@@ -105,12 +105,12 @@ fn report(flow: &Flow<'_>, quick: &[Quick<'_>], way: &[(usize, &Set)]) -> Diagno
         quick[first].listener.span,
         message,
     )
-    .note("fires until its `max` is used up");
+    .note("fires until its `max` is reached");
     for (_, set) in way {
         diagnostic = diagnostic.label(set.span, "starts the next round");
     }
     diagnostic.help(format!(
-        "{} -> {}: stop it with `when`, or let a timer, a poll or a call stand between",
+        "{} -> {}: stop it with `when`, or put a timer, a poll or a call in between",
         chain.join(" -> "),
         name(first)
     ))
@@ -142,7 +142,7 @@ fn quick<'a>(flow: &Flow<'a>) -> Vec<Quick<'a>> {
     quick
 }
 
-/// Whether nothing that takes time, and no condition, stands before a statement in its block.
+/// Returns true if neither a condition nor anything that takes time precedes a statement in its block.
 fn at_once(flow: &Flow<'_>, at: At) -> bool {
     let graph = flow.block_graph(at.block);
     if !flow.at(at).guard.is_empty() {
@@ -173,7 +173,7 @@ fn at_once(flow: &Flow<'_>, at: At) -> bool {
     true
 }
 
-/// Whether a condition is true after a `set`, whatever else is.
+/// Returns true if a condition is true after a `set`, whatever the rest of the state.
 fn is_true(flow: &Flow<'_>, event: &Event, set: &Set) -> bool {
     match &event.kind {
         EventKind::All(parts) => parts.iter().all(|part| is_true(flow, part, set)),

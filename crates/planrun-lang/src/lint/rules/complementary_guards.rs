@@ -1,4 +1,4 @@
-//! `complementary-guards`: two steps one after the other, of which exactly one runs.
+//! `complementary-guards`: two consecutive steps, of which exactly one runs.
 
 use super::Subject;
 use crate::diag::{Diagnostic, Edit, codes};
@@ -6,11 +6,15 @@ use crate::sema::expr::atoms;
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    look_into(subject, &subject.written.body.statements, found);
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    check_statements(subject, &subject.written.body.statements, found);
 }
 
-fn look_into(subject: &Subject<'_>, statements: &[ast::Statement], found: &mut Vec<Diagnostic>) {
+fn check_statements(
+    subject: &Subject<'_>,
+    statements: &[ast::Statement],
+    found: &mut Vec<Diagnostic>,
+) {
     let mut joined = None;
     for pair in statements.windows(2) {
         let [one, other] = pair else { continue };
@@ -26,7 +30,7 @@ fn look_into(subject: &Subject<'_>, statements: &[ast::Statement], found: &mut V
     }
     for statement in statements {
         inner(statement, &mut |block| {
-            look_into(subject, &block.statements, found);
+            check_statements(subject, &block.statements, found);
         });
     }
 }
@@ -44,7 +48,7 @@ fn guarded(statement: &ast::Statement) -> Option<Guarded<'_>> {
     })
 }
 
-/// Whether one condition is the other's opposite.
+/// Returns true if one condition is the negation of the other.
 fn excludes(one: &ast::Expr, other: &ast::Expr) -> bool {
     match (atoms(one).as_slice(), atoms(other).as_slice()) {
         ([one], [other]) => one.text == other.text && one.negated != other.negated,
@@ -53,10 +57,10 @@ fn excludes(one: &ast::Expr, other: &ast::Expr) -> bool {
 }
 
 fn report(source: &SourceFile, first: Guarded<'_>, second: Guarded<'_>) -> Diagnostic {
-    let message = "this runs exactly where the step above does not";
+    let message = "this runs exactly when the step above does not";
     let diagnostic = Diagnostic::new(&codes::order::COMPLEMENTARY_GUARDS, second.2, message)
-        .label(first.2, "the opposite")
-        .help("say it once: `if … { … } else { … }`; the names can be read below as before");
+        .label(first.2, "the opposite condition")
+        .help("combine them: `if … { … } else { … }`; the names can be read below as before");
     let between = source
         .text()
         .get(first.0.span.end as usize..second.0.span.start as usize)
@@ -76,7 +80,7 @@ fn report(source: &SourceFile, first: Guarded<'_>, second: Guarded<'_>) -> Diagn
     diagnostic.fix_all("write `if` and `else`", vec![edit])
 }
 
-/// A statement without its condition, one level further in.
+/// Returns a statement without its condition, indented by one level.
 fn body(source: &SourceFile, statement: Span, clause: Span) -> String {
     let text = source.text();
     let before = text
@@ -102,14 +106,14 @@ fn body(source: &SourceFile, statement: Span, clause: Span) -> String {
         .join("\n")
 }
 
-/// What stands before a statement on its line.
+/// Returns the indentation of a statement; empty if other text precedes it on its line.
 fn margin(source: &SourceFile, statement: Span) -> &str {
     let before = source.text().get(..statement.start as usize).unwrap_or("");
     let line = before.rfind('\n').map_or(before, |end| &before[end + 1..]);
     if line.trim().is_empty() { line } else { "" }
 }
 
-/// The blocks in a statement.
+/// Visits the blocks of a statement.
 fn inner(statement: &ast::Statement, visit: &mut dyn FnMut(&ast::Block)) {
     match &statement.kind {
         ast::StatementKind::If { arms, otherwise } => {

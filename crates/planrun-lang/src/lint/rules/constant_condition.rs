@@ -1,4 +1,4 @@
-//! `constant-condition`: a condition whose answer is known before the run.
+//! `constant-condition`: a condition whose value is known before the run.
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
@@ -7,7 +7,7 @@ use crate::sema::{Node, NodeKind};
 use crate::source::Span;
 use crate::value::Value;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for (block, _, node) in subject.plan.sites() {
         match &node.kind {
             NodeKind::Condition(code) => {
@@ -20,7 +20,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                     }),
                 );
             }
-            // One that never holds is no promise but a failure.
+            // One that is always false is reported as `constant-failure`.
             NodeKind::Ensure { condition, .. } => found.extend(of(subject, condition, Some(true))),
             NodeKind::Step(step) => {
                 let until = step.until().map(|until| &until.condition);
@@ -49,7 +49,7 @@ fn of(subject: &Subject<'_>, code: &Code, only: Option<bool>) -> Option<Diagnost
     constant(subject, code, only).map(|(finding, _)| finding)
 }
 
-/// The finding of a condition that is known, and what it comes to; `only` for one of the two.
+/// Returns a diagnostic for a condition with a known value, and that value; with `only`, just for that value.
 fn constant(subject: &Subject<'_>, code: &Code, only: Option<bool>) -> Option<(Diagnostic, bool)> {
     let Some(Value::Bool(holds)) = subject.known(code) else {
         return None;
@@ -60,14 +60,14 @@ fn constant(subject: &Subject<'_>, code: &Code, only: Option<bool>) -> Option<(D
     let message = format!("this condition is always {holds}");
     let finding =
         Diagnostic::new(&codes::order::CONSTANT_CONDITION, code.span, message).help(if *holds {
-            "leave the condition out"
+            "remove the condition"
         } else {
-            "what stands under it never happens; compare with a value of the run, or take it out"
+            "compare with a value that is known only at run time, or remove this: it never runs"
         });
     Some((finding, *holds))
 }
 
-/// The `when` clause of a step that this condition stands in.
+/// Returns the `when` clause of a step that contains the condition.
 fn guarded(nodes: &[Node], condition: &Code) -> Option<Span> {
     let mut clauses = nodes
         .iter()

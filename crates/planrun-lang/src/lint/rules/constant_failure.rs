@@ -1,17 +1,17 @@
-//! `constant-failure`: an expression that fails in every run that reaches it, or a promise that never holds.
+//! `constant-failure`: an expression that fails in every run that evaluates it, or an `ensure` that is always false.
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
-use crate::eval::Lost;
+use crate::eval::ConstantFailure;
 use crate::sema::NodeKind;
 use crate::source::Span;
 use crate::value::Value;
 
-/// A value in a message is cut off there.
-const SHOWN: usize = 60;
+/// Maximum number of characters of a value in a message.
+const MAX_VALUE_CHARACTERS: usize = 60;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    found.extend(subject.constants().lost().iter().map(finding));
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    found.extend(subject.constants().failures().iter().map(finding));
     for node in subject.plan.nodes() {
         let NodeKind::Ensure { condition, .. } = &node.kind else {
             continue;
@@ -26,27 +26,31 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                     "this is never true, so `ensure` always fails",
                 )
                 .note("false in every run")
-                .help("compare with a value of the run; to end the plan here on purpose, write `fail`"),
+                .help("compare with a value that is known only at run time; to end the plan here on purpose, write `fail`"),
             );
         }
     }
 }
 
-/// What is said of an expression that always fails, with the values that led to it.
-pub(in crate::lint) fn finding(lost: &Lost) -> Diagnostic {
-    let message = format!("this always fails: {}", lost.error.message);
-    let finding = Diagnostic::new(&codes::order::CONSTANT_FAILURE, lost.error.span, message)
+/// Returns the diagnostic for an expression that always fails, with labels for the values that cause the failure.
+pub(in crate::lint) fn finding(failure: &ConstantFailure) -> Diagnostic {
+    let message = format!("this always fails: {}", failure.error.message);
+    let finding = Diagnostic::new(&codes::order::CONSTANT_FAILURE, failure.error.span, message)
         .note("fails whenever it is evaluated")
-        .help("correct the value, or take one that only the run knows");
-    let mut told: Vec<Span> = Vec::new();
-    lost.led.iter().fold(finding, |finding, led| {
-        if told.contains(&led.span) {
+        .help("correct the value, or use one that is known only at run time");
+    let mut labeled: Vec<Span> = Vec::new();
+    failure.causes.iter().fold(finding, |finding, cause| {
+        if labeled.contains(&cause.span) {
             return finding;
         }
-        told.push(led.span);
+        labeled.push(cause.span);
         finding.label(
-            led.span,
-            format!("`{}` is {}", led.name, led.value.preview(SHOWN)),
+            cause.span,
+            format!(
+                "`{}` is {}",
+                cause.name,
+                cause.value.preview(MAX_VALUE_CHARACTERS)
+            ),
         )
     })
 }

@@ -1,4 +1,4 @@
-//! `could-run-together`: neighbours that need nothing of each other wait for each other, since one of them is a barrier.
+//! `could-run-together`: consecutive steps that are independent run in sequence, since one of them is a barrier.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::graph::BlockGraph;
 use crate::sema::{Block, NodeKind, OrderClass, Step, StepKind};
 use crate::source::{SourceFile, Span};
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !subject.sound {
         return;
     }
@@ -34,8 +34,8 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The longest row of steps from here on of which none needs another, where at least one makes the others wait. A step that asks
-/// somebody, or waits, stands where it stands for a reason.
+/// Returns the longest run of independent steps from here on, if at least one of them is a barrier. A step that asks a
+/// person, or waits, ends the run: its position is intentional.
 fn neighbours(block: &Block, graph: &BlockGraph, first: usize) -> Vec<usize> {
     let together = |index: usize| {
         u32::try_from(index).is_ok_and(|index| block.parallel_around(index).is_some())
@@ -46,9 +46,9 @@ fn neighbours(block: &Block, graph: &BlockGraph, first: usize) -> Vec<usize> {
         let NodeKind::Step(step) = &node.kind else {
             break;
         };
-        let stands = node.guard.is_empty() && node.after.is_empty() && !together(index);
-        if !stands
-            || waits_for_somebody(step)
+        let movable = node.guard.is_empty() && node.after.is_empty() && !together(index);
+        if !movable
+            || has_fixed_position(step)
             || row.iter().any(|above| needs(graph, index, *above))
         {
             break;
@@ -59,14 +59,14 @@ fn neighbours(block: &Block, graph: &BlockGraph, first: usize) -> Vec<usize> {
     if barrier { row } else { Vec::new() }
 }
 
-fn waits_for_somebody(step: &Step) -> bool {
+fn has_fixed_position(step: &Step) -> bool {
     let clauses = step.clauses.as_ref();
     let asks = clauses.is_some_and(|clauses| clauses.confirm.is_some() || clauses.until.is_some());
     asks || step.order == OrderClass::Clock
         || matches!(step.kind, StepKind::Input(_) | StepKind::Wait(_))
 }
 
-/// Whether a statement reads another, directly or by way of others.
+/// Returns true if a statement depends on another, directly or transitively.
 fn needs(graph: &BlockGraph, later: usize, earlier: usize) -> bool {
     let (mut open, mut seen) = (vec![later], BTreeSet::new());
     while let Some(vertex) = open.pop() {
@@ -78,7 +78,7 @@ fn needs(graph: &BlockGraph, later: usize, earlier: usize) -> bool {
             if source == earlier {
                 return true;
             }
-            // Every edge leads downwards.
+            // Edges lead from earlier to later statements only.
             if source > earlier && seen.insert(source) {
                 open.push(source);
             }
@@ -87,7 +87,7 @@ fn needs(graph: &BlockGraph, later: usize, earlier: usize) -> bool {
     false
 }
 
-/// An `each` that takes one element at a time and begins with reads.
+/// Reports an `each` that processes one element at a time although its body begins with reads.
 fn elements(subject: &Subject<'_>, step: &Step) -> Option<Diagnostic> {
     let StepKind::Each(each) = &step.kind else {
         return None;
@@ -104,10 +104,10 @@ fn elements(subject: &Subject<'_>, step: &Step) -> Option<Diagnostic> {
     if each.parallel.is_some() || !each.in_turn || !reads_first {
         return None;
     }
-    let message = "one element follows the other, since the body changes something";
+    let message = "elements run one after the other, since the body changes something";
     let diagnostic = Diagnostic::new(&codes::order::COULD_RUN_TOGETHER, step.span, message)
         .note("one at a time")
-        .help("write `parallel 4` behind `max` where elements need not wait for each other");
+        .help("write `parallel 4` after `max` if elements need not wait for each other");
     Some(diagnostic)
 }
 
@@ -121,7 +121,7 @@ fn report(subject: &Subject<'_>, block: &Block, row: &[usize]) -> Diagnostic {
         .filter_map(|node| node.name.as_deref())
         .map(|name| format!("`{name}`"));
     let message = format!(
-        "{} need nothing of each other and run one after the other",
+        "{} do not depend on each other, but run one after the other",
         names.collect::<Vec<_>>().join(", ")
     );
     let spans = nodes.iter().map(|node| node.span).collect::<Vec<_>>();
@@ -135,8 +135,8 @@ fn report(subject: &Subject<'_>, block: &Block, row: &[usize]) -> Diagnostic {
         .map_or(whole, |step| step.span);
     let mut diagnostic = Diagnostic::new(&codes::order::COULD_RUN_TOGETHER, place, message)
         .note("the first of them")
-        .help("where the order does not matter, put them into a `parallel { … }`");
-    // The lines of a text that spans several would be indented with the rest.
+        .help("if the order does not matter, put them into a `parallel { … }`");
+    // The lines of a multi-line text would be indented with the rest.
     if subject.is_text()
         && !["\"\"\"", "'''"]
             .iter()
@@ -148,7 +148,7 @@ fn report(subject: &Subject<'_>, block: &Block, row: &[usize]) -> Diagnostic {
     diagnostic
 }
 
-/// The edits that put a block around statements, each of their lines indented by one step.
+/// Returns the edits that wrap statements in a block, indenting each line by one level.
 fn wrapped(source: &SourceFile, whole: Span) -> Vec<Edit> {
     let text = source.text();
     let (start, end) = (whole.start as usize, whole.end as usize);

@@ -3,14 +3,14 @@
 use super::Subject;
 use super::subject::{entry, policy};
 use crate::diag::{Diagnostic, codes};
-use crate::lint::least::{Least, told};
+use crate::lint::lower_bounds::{LowerBounds, format_duration};
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let own = subject.plan.policy.deadline;
     let Some(deadline) = own.or(subject.project.policy.deadline) else {
         return;
     };
-    let takes = Least::of(subject).time(subject.plan);
+    let takes = LowerBounds::of(subject).time(subject.plan);
     if takes <= deadline {
         return;
     }
@@ -26,12 +26,18 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         "the project's deadline"
     };
     let message = format!(
-        "every run takes {} at least, and {whose} is {}",
-        told(takes),
-        told(deadline)
+        "every run takes at least {}, but {whose} is {}",
+        format_duration(takes),
+        format_duration(deadline)
     );
     let finding = Diagnostic::new(&codes::failure::DEADLINE_IMPOSSIBLE, span, message)
-        .help(format!("give it more than {}, or wait less", told(takes)))
-        .expected(format!("{} or more", told(takes)), told(deadline));
+        .help(format!(
+            "set it to more than {}, or wait less",
+            format_duration(takes)
+        ))
+        .expected(
+            format!("{} or more", format_duration(takes)),
+            format_duration(deadline),
+        );
     found.push(finding);
 }

@@ -1,14 +1,14 @@
-//! `default-type`: what stands in a field of a form is none of the choices that the field has.
+//! `default-type`: the initial value of a form's field is not among the field's options.
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
 use crate::sema::StepKind;
 use crate::value::Value;
 
-/// A value in a message is cut off there.
-const SHOWN: usize = 60;
+/// Maximum number of characters of a value in a message.
+const MAX_VALUE_CHARACTERS: usize = 60;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
         let StepKind::Input(input) = &site.step.kind else {
             continue;
@@ -23,25 +23,25 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             else {
                 continue;
             };
-            // A field of which nothing is known is asked for, and nothing stands in it.
+            // A field whose value is null is asked for and is initially empty.
             if value.is_null() || choices.contains(value) {
                 continue;
             }
-            let told = choices
+            let listed = choices
                 .iter()
-                .map(|choice| choice.preview(SHOWN))
+                .map(|choice| choice.preview(MAX_VALUE_CHARACTERS))
                 .collect::<Vec<_>>();
             let message = format!(
                 "{} is not among the choices of `{}`",
-                value.preview(SHOWN),
+                value.preview(MAX_VALUE_CHARACTERS),
                 field.name
             );
             found.push(
                 Diagnostic::new(&codes::types::DEFAULT_TYPE, default.span, message)
                     .label(options.span, "these are the choices")
-                    .expected(told.join(" | "), value.preview(SHOWN))
-                    .help("write one of the choices, or add this one to them")
-                    .available(told),
+                    .expected(listed.join(" | "), value.preview(MAX_VALUE_CHARACTERS))
+                    .help("use one of the choices, or add this value to them")
+                    .available(listed),
             );
         }
     }

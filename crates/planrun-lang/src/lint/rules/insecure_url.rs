@@ -1,4 +1,4 @@
-//! `insecure-url`: a request over the open net without encryption.
+//! `insecure-url`: an unencrypted request over the network.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +9,7 @@ use crate::diag::{Diagnostic, Edit, codes};
 use crate::lint::reach::address;
 use crate::source::Span;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for (_, call, signature) in subject.calls() {
         if &*signature.namespace != "http" {
             continue;
@@ -22,9 +22,9 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         };
         let host = url.host_str().unwrap_or_default();
-        let message = format!("this request to {host} goes over the net in plain text");
+        let message = format!("this request to {host} is not encrypted");
         let finding = Diagnostic::new(&codes::safety::INSECURE_URL, code.span, message)
-            .note("everybody on the way can read and change it")
+            .note("everyone on the network path can read and change it")
             .help("write `https://`");
         let written = subject.source.slice(code.span);
         found.push(match written.find("http://") {
@@ -38,7 +38,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether the address is that of this machine: nobody else hears the request.
+/// Returns true for loopback addresses: such requests do not leave the machine.
 fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_end_matches('.');
     let bare = host.trim_start_matches('[').trim_end_matches(']');

@@ -1,4 +1,4 @@
-//! The rules: one file each, in the table below.
+//! The table of lint rules, each of which has a file of its own.
 
 mod beyond_limit;
 mod budget_impossible;
@@ -47,19 +47,19 @@ use crate::diag::codes::{contracts, effects, failure, names, order, safety, type
 use crate::diag::{Code, Diagnostic, Near};
 use crate::source::Span;
 
-/// One rule: the codes that it reports, and how it looks.
+/// A rule, with the codes that it reports.
 pub(super) struct Rule {
     pub codes: &'static [&'static Code],
-    pub look: Look,
+    pub check: Check,
 }
 
-type Look = fn(&Subject<'_>, &mut Vec<Diagnostic>);
+type Check = fn(&Subject<'_>, &mut Vec<Diagnostic>);
 
-/// Every rule, in the order of the catalogue, with what it reports.
+/// Defines the table of rules, in catalog order, with the codes that each reports.
 macro_rules! rules {
     ($($rule:ident: $($code:path),+;)+) => {
         pub(super) const RULES: &[Rule] = &[
-            $(Rule { codes: &[$(&$code),+], look: $rule::look },)+
+            $(Rule { codes: &[$(&$code),+], check: $rule::check },)+
         ];
     };
 }
@@ -106,10 +106,10 @@ rules! {
     suspicious_description: contracts::SUSPICIOUS_DESCRIPTION;
 }
 
-/// Those that tell what keeps a run from being made whole.
-pub(super) const OBSTACLES: &[Look] = &[permission_missing::look, unimplemented_tool::look];
+/// The rules that find what would make a run fail midway.
+pub(super) const OBSTACLES: &[Check] = &[permission_missing::check, unimplemented_tool::check];
 
-/// An error of a tool whose name is nearly one that the tool declares.
+/// Reports an error class whose name resembles one that the tool declares.
 fn misspelt_class(span: Span, message: String, near: Near<'_>) -> Diagnostic {
     Diagnostic::new(&names::UNKNOWN_ERROR_CLASS, span, message).did_you_mean(near, span, near.name)
 }

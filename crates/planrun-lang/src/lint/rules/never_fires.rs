@@ -1,4 +1,4 @@
-//! `never-fires`, `dependency-cycle`, `cannot-finish`, `stalls`: what is waited for never comes.
+//! `never-fires`, `dependency-cycle`, `cannot-finish`, `stalls`: a statement waits for what never happens.
 
 use std::collections::BTreeSet;
 
@@ -9,32 +9,32 @@ use crate::sema::{BlockId, Event, NodeKind, StepKind};
 use crate::source::Span;
 use crate::value::Value;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(flow) = subject.flow() else { return };
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for (at, event) in flow.waiting() {
         if !flow.begins(at) {
             continue;
         }
-        if flow.comes(at) {
-            found.extend(never_lets(subject, flow, at));
+        if flow.can_occur(at) {
+            found.extend(never_allowed(subject, flow, at));
             continue;
         }
         match flow.cause(at, event) {
             Cause::Elsewhere => {}
-            Cause::Root(root) => found.push(rootless(subject, flow, at, event, &root)),
-            Cause::Circle(links) => {
+            Cause::Root(root) => found.push(never_true(subject, flow, at, event, &root)),
+            Cause::Cycle(links) => {
                 let members = links.iter().map(|link| link.at).collect::<BTreeSet<_>>();
-                if told.insert(members) {
-                    found.push(circle(subject, flow, &links));
+                if reported.insert(members) {
+                    found.push(cycle(subject, flow, &links));
                 }
             }
         }
     }
 }
 
-/// `max 0`
-fn never_lets(subject: &Subject<'_>, flow: &Flow<'_>, at: At) -> Option<Diagnostic> {
+/// Reports a listener with `max 0`.
+fn never_allowed(subject: &Subject<'_>, flow: &Flow<'_>, at: At) -> Option<Diagnostic> {
     let NodeKind::Listener(listener) = &flow.at(at).kind else {
         return None;
     };
@@ -48,11 +48,11 @@ fn never_lets(subject: &Subject<'_>, flow: &Flow<'_>, at: At) -> Option<Diagnost
     );
     let found = Diagnostic::new(&codes::order::NEVER_FIRES, max.span, message);
     (*most < 1)
-        .then(|| found.help("leave `max` out where once is enough, or give the number of times"))
+        .then(|| found.help("remove `max` if once is enough, or write the maximum number of times"))
 }
 
-/// A condition that has no way to come true.
-fn rootless(
+/// Reports a condition that can never come true.
+fn never_true(
     subject: &Subject<'_>,
     flow: &Flow<'_>,
     at: At,
@@ -64,43 +64,43 @@ fn rootless(
         NodeKind::Listener(_) => (&codes::order::NEVER_FIRES, format!("{who} never fires")),
         _ if unavoidable(flow, at) => (
             &codes::order::CANNOT_FINISH,
-            format!("this plan never ends: {who} waits in vain"),
+            format!("this plan never ends: {who} waits forever"),
         ),
-        _ => (&codes::order::STALLS, format!("{who} waits in vain")),
+        _ => (&codes::order::STALLS, format!("{who} waits forever")),
     };
     let finding =
         |reason: &str| Diagnostic::new(code, event.span, format!("{message}, since {reason}"));
     match root {
         Root::NotSet(id, statuses) => {
             let task = flow.plan.task(*id);
-            let wanted = statuses.iter().map(|status| format!("`{}`", task.status_name(*status)));
-            let wanted = wanted.collect::<Vec<_>>().join(" or ");
-            let mut finding = finding(&format!("nothing moves `{}` to {wanted}", task.name));
+            let required = statuses.iter().map(|status| format!("`{}`", task.status_name(*status)));
+            let required = required.collect::<Vec<_>>().join(" or ");
+            let mut finding = finding(&format!("`{}` is never set to {required}", task.name));
             finding = finding.label(task.span, "this task");
             for (_, set) in flow.sets().filter(|(_, set)| set.task == *id).take(3) {
-                finding = finding.label(set.span, format!("moves it to `{}`", task.status_name(set.status)));
+                finding = finding.label(set.span, format!("sets it to `{}`", task.status_name(set.status)));
             }
             let status = statuses.first().map_or("", |status| task.status_name(*status));
-            finding.help(format!("write `set {} {status}` where that has happened; or make it `external`, if somebody outside moves it", task.name))
+            finding.help(format!("write `set {} {status}` where that has happened, or make it `external` if it is set from outside", task.name))
         }
         Root::NoState(step) => {
             let own = flow.at(*step).name.as_deref().unwrap_or("it").to_owned();
             let class = flow.at(*step).step().map_or("", |step| step.effect.name());
             finding(&format!("`{own}` is never in that state"))
                 .label(flow.at(*step).step().map_or(event.span, |step| step.span), format!("a step of class `{class}`"))
-                .help("a call that only looks is done again where its answer is lost, so its outcome is never unknown; ask for `failed`")
+                .help("test for `failed`: a read is repeated if its answer is lost, so its outcome is never unknown")
         }
         Root::Excluded => finding("its parts exclude each other")
-            .help("one thing is in one state at a time: join the alternatives with `||`"),
-        Root::PlanEnds => finding("the plan ends only when all its steps have")
-            .help("what happens at the end of the plan is the business of a listener: `listener l on plan is completed { … }`"),
-        Root::NoEvent => finding("no event leaves it true")
-            .help("a condition is tested right after something has happened to what it names; a step begins as `pending` and never goes back"),
+            .help("join the alternatives with `||`: a step or task is in one state at a time"),
+        Root::PlanEnds => finding("the plan ends only when all its steps have ended")
+            .help("to act at the end of the plan, use a listener: `listener l on plan is completed { … }`"),
+        Root::NoEvent => finding("its condition is not true after any event")
+            .help("test another state: the condition is tested only after an event of what it names, and a step never returns to `pending`"),
     }
 }
 
-/// Each waits for the next.
-fn circle(subject: &Subject<'_>, flow: &Flow<'_>, links: &[Link<'_>]) -> Diagnostic {
+/// Reports statements that wait for each other in a cycle.
+fn cycle(subject: &Subject<'_>, flow: &Flow<'_>, links: &[Link<'_>]) -> Diagnostic {
     let need = |link: &Link<'_>| match link.set {
         Some((_, set)) => {
             let task = flow.plan.task(set.task);
@@ -124,46 +124,49 @@ fn circle(subject: &Subject<'_>, flow: &Flow<'_>, links: &[Link<'_>]) -> Diagnos
     let last = links.iter().max_by_key(|link| link.event.span.start);
     let span = last.map_or(subject.plan.span, |link| link.event.span);
     let message = match (links, last) {
-        ([only], _) => format!("{} waits for what only comes after it", who(only)),
-        (_, Some(last)) => format!("{} waits for what waits for it", who(last)),
+        ([only], _) => format!(
+            "{} waits for something that only happens after it",
+            who(only)
+        ),
+        (_, Some(last)) => format!("{} waits for something that waits for it", who(last)),
         (_, None) => String::new(),
     };
     let mut finding =
-        Diagnostic::new(&codes::order::DEPENDENCY_CYCLE, span, message).note("never comes");
+        Diagnostic::new(&codes::order::DEPENDENCY_CYCLE, span, message).note("never happens");
     for link in links {
         if link.event.span != span {
             finding = finding.label(link.event.span, format!("{} waits for this", who(link)));
         }
         if let Some((_, set)) = link.set {
-            finding = finding.label(set.span, "this comes too late");
+            finding = finding.label(set.span, "this happens too late");
         }
     }
-    finding.help(format!("{chain}: none of it comes first; move one `set` above, or let it be moved by something else"))
+    finding.help(format!("{chain}: none of these can happen first; move one `set` up, or set the task in another place"))
 }
 
-/// A step that waits for what only statements below it bring.
+/// Reports a step that waits for what only statements below it can cause.
 fn only_from_below(flow: &Flow<'_>, link: &Link<'_>, who: &str, need: &str) -> Diagnostic {
     let (code, message) = if unavoidable(flow, link.at) {
         (
             &codes::order::CANNOT_FINISH,
-            format!("this plan never ends: {who} waits for what only comes below it"),
+            format!("this plan never ends: {who} waits for something that only happens below it"),
         )
     } else {
         (
             &codes::order::STALLS,
-            format!("{who} waits for what only comes below it"),
+            format!("{who} waits for something that only happens below it"),
         )
     };
-    let mut finding = Diagnostic::new(code, link.event.span, message).note("never comes");
+    let mut finding = Diagnostic::new(code, link.event.span, message).note("never happens");
     if let Some((_, set)) = link.set {
         finding = finding.label(set.span, "this runs after the wait");
     }
     finding.help(format!(
-        "statements run in the order of the page: move the wait below what brings {need}, or let a listener bring it"
+        "move the wait below the statement that causes {need}, or cause it in a listener: statements run from top to bottom"
     ))
 }
 
-/// Whether every run that does not fail comes to this statement and has to get past it.
+/// Returns true if every run that does not fail has to complete this statement.
 fn unavoidable(flow: &Flow<'_>, mut at: At) -> bool {
     loop {
         let nodes = &flow.plan.block(at.block).nodes;
@@ -196,7 +199,7 @@ fn unavoidable(flow: &Flow<'_>, mut at: At) -> bool {
     }
 }
 
-/// What a statement is called.
+/// Returns the name of a statement for messages.
 fn name(subject: &Subject<'_>, flow: &Flow<'_>, at: At) -> String {
     let place = |span: Span| subject.source.slice(span).to_owned();
     let node = flow.at(at);

@@ -1,10 +1,10 @@
-//! `never-set`: a task is read or listened to, and nothing can move it.
+//! `never-set`: a task is read or listened to, but nothing can move it.
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
 use crate::sema::{EventKind, NameKind, NodeKind, TaskId, TaskTest};
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !subject.sound {
         return;
     }
@@ -15,11 +15,11 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         }
         let first = task.statuses.first().map_or("", |status| status);
         let message = format!(
-            "nothing moves the task `{}`, so it is `{first}` for ever",
+            "the task `{}` is never set, so it stays `{first}` forever",
             task.name
         );
         let diagnostic = Diagnostic::new(&codes::order::NEVER_SET, task.span, message).help(format!(
-            "write `set {} …` where its part is done; or make it `external`, if somebody outside moves it",
+            "write `set {} …` where its part is done, or make it `external` if it is set from outside",
             task.name
         ));
         found.push(diagnostic);
@@ -31,7 +31,7 @@ fn is_set(subject: &Subject<'_>, id: TaskId) -> bool {
     nodes.any(|node| matches!(&node.kind, NodeKind::Set(set) if set.task == id))
 }
 
-/// Whether its context is read, or somebody waits for it in a way that can come true.
+/// Returns true if its context is read, or if a condition on it can come true.
 fn is_read(subject: &Subject<'_>, id: TaskId) -> bool {
     let task = subject.plan.task(id);
     let mut read = false;
@@ -44,7 +44,7 @@ fn is_read(subject: &Subject<'_>, id: TaskId) -> bool {
         };
         node.codes(&mut code);
         node.inner_codes(&mut code);
-        // A condition that wants another status never comes true, which is reported there.
+        // A condition on another status never comes true, which another rule reports.
         let mut leaf = |leaf: &crate::sema::Event| {
             if let EventKind::Task { task: own, test } = &leaf.kind {
                 let first = crate::sema::Status(0);

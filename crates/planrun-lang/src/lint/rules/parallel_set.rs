@@ -1,4 +1,4 @@
-//! `parallel-set`: two `set`s move one task to different statuses, and nothing says which comes last.
+//! `parallel-set`: two unordered `set`s move a task to different statuses.
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
@@ -9,21 +9,21 @@ use crate::sema::{
     BlockId, Event, EventKind, Node, NodeId, NodeKind, Plan, Set, StepKind, Task, TaskId, TaskTest,
 };
 
-/// Beyond this number the rest of one task's `set`s is not compared.
+/// Maximum number of a task's `set`s to compare.
 const MAX_SETS: usize = 50;
 
-/// A `set` that surely happens.
+/// A `set` that certainly runs.
 struct Anchored<'a> {
     set: &'a Set,
     anchor: Anchor,
 }
 
-/// When a `set` happens, by the statements of the plan's own block.
+/// When a `set` runs, relative to the statements of the plan's own block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Anchor {
-    /// As this statement, or within it.
+    /// As this statement, or inside it.
     In(usize),
-    /// In the firing of the listener `listener`, any time after `trigger` has ended.
+    /// In a firing of the listener `listener`, at any time after `trigger` has ended.
     Fired {
         listener: usize,
         trigger: usize,
@@ -31,7 +31,7 @@ enum Anchor {
     },
 }
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let plan = subject.plan;
     if !subject.sound || plan.tasks.is_empty() {
         return;
@@ -50,7 +50,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The first pair of which either may be the last.
+/// Reports the first pair of `set`s of which either may come last.
 fn first_race(subject: &Subject<'_>, task: &Task, sets: &[Anchored<'_>]) -> Option<Diagnostic> {
     let graph = subject.graph().blocks.first()?;
     let apart = |one: usize, other: usize| is_before(graph, one, other) == Some(false);
@@ -58,7 +58,7 @@ fn first_race(subject: &Subject<'_>, task: &Task, sets: &[Anchored<'_>]) -> Opti
         (Anchor::In(one), Anchor::In(other)) => {
             one != other && apart(one, other) && apart(other, one)
         }
-        // Nothing waits for a firing, and a firing begins when its trigger has ended.
+        // Nothing waits for a firing, which begins when its trigger has ended.
         (Anchor::In(main), Anchor::Fired { trigger, .. })
         | (Anchor::Fired { trigger, .. }, Anchor::In(main)) => apart(main, trigger),
         (
@@ -90,22 +90,20 @@ fn first_race(subject: &Subject<'_>, task: &Task, sets: &[Anchored<'_>]) -> Opti
                 task.status_name(later.set.status),
             );
             let message = format!(
-                "nothing says whether `{}` ends up `{first}` or `{last}`",
+                "it is not defined whether `{}` ends up `{first}` or `{last}`",
                 task.name
             );
             let diagnostic = Diagnostic::new(&codes::order::PARALLEL_SET, later.set.span, message)
                 .note("may come first or last")
-                .label(earlier.set.span, "and so may this")
-                .help(
-                    "order them: `after` names what comes first; or use a task for each of the two",
-                );
+                .label(earlier.set.span, "may also come first or last")
+                .help("order them with `after`, or use a separate task for each");
             return Some(diagnostic);
         }
     }
     None
 }
 
-/// When a statement runs, where it does whatever the data say.
+/// Returns when a statement runs; `None` if that depends on the data.
 fn anchor(
     plan: &Plan,
     owners: &[Option<(BlockId, NodeId)>],
@@ -113,7 +111,7 @@ fn anchor(
     index: usize,
 ) -> Option<Anchor> {
     let (mut block, mut index) = (block, index);
-    // What stands below a step of a firing comes some time after the event.
+    // A statement after a step of a firing runs some time after the event.
     let at_once = !plan
         .block(block)
         .nodes
@@ -150,7 +148,7 @@ fn anchor(
     }
 }
 
-/// The statement of the plan's own block that fires a listener, where it is exactly one.
+/// Returns the statement of the plan's own block that triggers a listener, if there is exactly one.
 fn trigger(plan: &Plan, on: &Event) -> Option<usize> {
     let nodes = &plan.body().nodes;
     match &on.kind {

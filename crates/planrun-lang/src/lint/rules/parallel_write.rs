@@ -1,4 +1,4 @@
-//! `parallel-write`: two calls change one resource, and nothing says which comes first.
+//! `parallel-write`: two unordered calls change the same resource.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ struct Writer<'a> {
     index: usize,
     node: &'a Node,
     span: Span,
-    /// Of a listener the steps whose events fire it, none where it is something else. Its firings run beside everything
-    /// that does not come before these.
+    /// For a listener, the steps whose events trigger it; empty if something else does. Its firings run concurrently with
+    /// everything that does not come before these steps.
     fired_by: Option<Vec<usize>>,
 }
 
-/// Beyond this number the rest of one resource's writers is not compared.
+/// Maximum number of a resource's writers to compare.
 const MAX_WRITERS: usize = 50;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !subject.sound {
         return;
     }
@@ -60,7 +60,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether neither of two writers waits for the other.
+/// Returns true if neither of two writers waits for the other.
 fn runs_beside(graph: &BlockGraph, earlier: &Writer<'_>, later: &Writer<'_>) -> bool {
     let apart = |one: usize, other: usize| is_before(graph, one, other) == Some(false);
     match (&earlier.fired_by, &later.fired_by) {
@@ -78,7 +78,7 @@ fn runs_beside(graph: &BlockGraph, earlier: &Writer<'_>, later: &Writer<'_>) -> 
     }
 }
 
-/// The statements of a block that change a resource with a known name, by namespace and resource.
+/// Returns the statements of a block that change a resource with a known name, by namespace and resource.
 fn writers<'a>(
     subject: &Subject<'a>,
     block: &'a Block,
@@ -132,8 +132,8 @@ fn writers<'a>(
     writers
 }
 
-/// The steps of a block whose events fire a listener, none where something else may; nothing where only the end of the plan
-/// does, which is behind everything.
+/// Returns the steps of a block whose events trigger a listener; empty if something else may, `None` if only the end of the
+/// plan does, which comes after everything.
 fn triggers(block: &Block, on: &Event) -> Option<Vec<usize>> {
     let (mut steps, mut ends, mut others) = (Vec::new(), false, false);
     on.leaves(&mut |leaf| match &leaf.kind {
@@ -164,7 +164,7 @@ fn triggers(block: &Block, on: &Event) -> Option<Vec<usize>> {
     (!steps.is_empty() || !ends).then_some(steps)
 }
 
-/// The elements of an `each` that change one and the same resource at the same time.
+/// Reports an `each` whose elements change the same resource concurrently.
 fn elements(subject: &Subject<'_>, node: &Node) -> Option<Diagnostic> {
     let step = node.step()?;
     let StepKind::Each(each) = &step.kind else {
@@ -185,20 +185,20 @@ fn elements(subject: &Subject<'_>, node: &Node) -> Option<Diagnostic> {
     let message = format!("the elements change `{resource}` at the same time");
     let mut diagnostic = Diagnostic::new(&codes::order::PARALLEL_WRITE, inner.span, message)
         .note("any element may come first or last")
-        .label(width, "so many at once")
-        .help("leave `parallel` out, so that one element follows the other");
-    // A list may have one element only.
+        .label(width, "this many at the same time")
+        .help("remove `parallel`, so that elements run one after the other");
+    // The list may have only one element.
     diagnostic.severity = Severity::Warning;
     Some(diagnostic)
 }
 
-/// Where an `each` says that more than one element may be at work.
+/// Returns the span of `parallel` if an `each` may process several elements at a time.
 fn wide(each: &Each) -> Option<Span> {
     let parallel = each.parallel.as_ref()?;
     (!matches!(parallel.constant(), Some(Value::Int(..=1)))).then_some(parallel.span)
 }
 
-/// Whether the guards of two statements never hold both.
+/// Returns true if the guards of two statements are mutually exclusive.
 fn excluded(one: &Node, other: &Node) -> bool {
     one.guard.iter().any(|atom| {
         other
@@ -214,13 +214,13 @@ fn report(resource: &str, earlier: &Writer<'_>, later: &Writer<'_>) -> Diagnosti
     let fires = earlier.fired_by.is_some() || later.fired_by.is_some();
     let message = format!("`{first}` and `{second}` may change `{resource}` at the same time");
     let help = if fires {
-        "nothing waits for a listener: let one of the two make both changes, or keep the change in a task".to_owned()
+        "make both changes in one of the two, or keep the change in a task: no step waits for a listener".to_owned()
     } else {
-        format!("put one below the other outside of `parallel`, or write `after {first}`")
+        format!("move them out of `parallel`, one below the other, or write `after {first}`")
     };
     let mut diagnostic = Diagnostic::new(&codes::order::PARALLEL_WRITE, later.span, message)
         .note("may come first or last")
-        .label(earlier.span, "and so may this")
+        .label(earlier.span, "may also come first or last")
         .help(help);
     if fires || !earlier.node.guard.is_empty() || !later.node.guard.is_empty() {
         diagnostic.severity = Severity::Warning;

@@ -1,14 +1,14 @@
-//! `permission-missing` and `path-escapes`: a call that will be denied, whatever the data.
+//! `permission-missing` and `path-escapes`: a call that is denied, whatever the data.
 
 use super::Subject;
 use super::subject::{allow, entry};
 use crate::diag::{Diagnostic, Edit, Severity, codes};
-use crate::lint::reach::{Door, Lists, Need, Reach, leaves_root};
+use crate::lint::reach::{Access, Lists, Need, Reach, leaves_root};
 use crate::permission::Permissions;
 use crate::source::Span;
 use crate::syntax::ast;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let project = subject.project;
     let own = subject.plan.allow.as_ref();
     let lists = Lists {
@@ -30,9 +30,10 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 .map_or(subject.plan.span, |allow| allow.span);
             let finding =
                 Diagnostic::new(&codes::safety::PERMISSION_MISSING, span, error.to_string());
-            return found.push(
-                finding.help("as it stands nothing is allowed, and the plan does not start"),
-            );
+            return found
+                .push(finding.help(
+                    "correct it: until then nothing is allowed, and the plan does not start",
+                ));
         }
     };
     if own.is_none() && project.allow.is_none() {
@@ -55,24 +56,31 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A plan that allows nothing, in a project that does not either: only a caller's `allow` could help it.
+/// Reports the needs of a plan without permissions in a project without permissions, which only a caller's `allow` can
+/// satisfy.
 fn nothing_allowed(subject: &Subject<'_>, reach: &Reach, found: &mut Vec<Diagnostic>) {
     for need in reach.needs.iter().filter(|need| !need.caught) {
         found.push(unless_called(denied(subject, need, false, true)));
     }
-    let doors = Door::ALL.into_iter();
-    for door in doors.filter(|door| !matches!(door, Door::Env | Door::Tools | Door::Agents)) {
-        let known = reach.needs.iter().any(|need| need.door == door);
-        let Some((_, span)) = reach.open.iter().find(|(open, _)| *open == door && !known) else {
+    let kinds = Access::ALL.into_iter();
+    for access in
+        kinds.filter(|access| !matches!(access, Access::Env | Access::Tools | Access::Agents))
+    {
+        let known = reach.needs.iter().any(|need| need.access == access);
+        let Some((_, span)) = reach
+            .open
+            .iter()
+            .find(|(open, _)| *open == access && !known)
+        else {
             continue;
         };
         let message = format!(
-            "{} needs a permission, and this plan allows nothing",
-            door.deed()
+            "{} requires a permission, but this plan allows nothing",
+            access.action()
         );
         let help = format!(
-            "say what may be reached: `allow {{ {}: […] }}` at the head of the plan",
-            door.name()
+            "add `allow {{ {}: […] }}` at the top of the plan",
+            access.name()
         );
         found.push(unless_called(
             Diagnostic::new(&codes::safety::PERMISSION_MISSING, *span, message).help(help),
@@ -80,24 +88,24 @@ fn nothing_allowed(subject: &Subject<'_>, reach: &Reach, found: &mut Vec<Diagnos
     }
 }
 
-/// Another plan may call this one and allow it; by itself it fails.
+/// Makes a diagnostic a warning, since another plan may call this one and grant the permission.
 fn unless_called(mut finding: Diagnostic) -> Diagnostic {
     finding.severity = Severity::Warning;
     finding.note("denied, unless a plan that calls this one allows it")
 }
 
 fn denied(subject: &Subject<'_>, need: &Need, own: bool, project: bool) -> Diagnostic {
-    let (setting, pattern) = (need.door.name(), need.pattern());
+    let (setting, pattern) = (need.access.name(), need.pattern());
     let whose = match &need.within {
         Some(name) => format!(
-            "`{name}` wants {} of `{pattern}`, and that is not allowed here",
-            noun(need.door)
+            "`{name}` requires {} `{pattern}`, which is not allowed here",
+            doing(need.access)
         ),
-        None => format!("{} `{pattern}` is not allowed", doing(need.door)),
+        None => format!("{} `{pattern}` is not allowed", doing(need.access)),
     };
-    if leaves_root(&need.thing) {
-        let message = format!("`{pattern}` leads out of the project, and nothing allows that");
-        let help = "name a file inside of the project, or allow the folder by its own path";
+    if leaves_root(&need.resource) {
+        let message = format!("`{pattern}` leads out of the project, which is not allowed");
+        let help = "use a file inside of the project, or allow the folder by its own path";
         return Diagnostic::new(&codes::safety::PATH_ESCAPES, need.span, message).help(help);
     }
     let finding =
@@ -110,21 +118,21 @@ fn denied(subject: &Subject<'_>, need: &Need, own: bool, project: bool) -> Diagn
         };
         let verb = if own { "does not allow" } else { "allows" };
         return finding.help(format!(
-            "{which} {verb} it; add `{pattern}` to `{setting}` of `allow`"
+            "add `{pattern}` to `{setting}` of `allow`: {which} {verb} it"
         ));
     }
     let available = subject
         .plan
         .allow
         .as_ref()
-        .map(|grant| need.door.patterns(grant))
+        .map(|grant| need.access.patterns(grant))
         .unwrap_or_default();
     let finding = finding.available(available);
     let help = format!(
         "to allow it, write `allow {{ {setting}: [{}] }}`",
         quoted(&pattern)
     );
-    match addition(subject, need.door, &quoted(&pattern)) {
+    match addition(subject, need.access, &quoted(&pattern)) {
         Some(edit) => finding
             .help(help)
             .unsafe_fix(format!("allow `{pattern}`"), vec![edit]),
@@ -132,27 +140,16 @@ fn denied(subject: &Subject<'_>, need: &Need, own: bool, project: bool) -> Diagn
     }
 }
 
-/// What the door is used for, before the thing behind it.
-fn doing(door: Door) -> &'static str {
-    match door {
-        Door::Net => "a request to",
-        Door::Read => "reading",
-        Door::Write => "writing",
-        Door::Run => "running",
-        Door::Env => "setting the variable",
-        Door::Tools => "calling",
-        Door::Agents => "calling the agent",
-    }
-}
-
-fn noun(door: Door) -> &'static str {
-    match door {
-        Door::Net => "a request",
-        Door::Read => "a look",
-        Door::Write => "a change",
-        Door::Run => "a run",
-        Door::Env => "a value",
-        Door::Tools | Door::Agents => "a call",
+/// Returns the action that a setting allows, for messages that name the resource after it.
+fn doing(access: Access) -> &'static str {
+    match access {
+        Access::Net => "a request to",
+        Access::Read => "reading",
+        Access::Write => "writing",
+        Access::Run => "running",
+        Access::Env => "setting the variable",
+        Access::Tools => "calling",
+        Access::Agents => "calling the agent",
     }
 }
 
@@ -162,14 +159,14 @@ fn quoted(pattern: &str) -> String {
         .replace("${", "\\${")
 }
 
-/// The edit that adds a pattern to what the plan allows.
-fn addition(subject: &Subject<'_>, door: Door, pattern: &str) -> Option<Edit> {
+/// Returns the edit that adds a pattern to the plan's `allow`.
+fn addition(subject: &Subject<'_>, access: Access, pattern: &str) -> Option<Edit> {
     if !subject.is_text() {
         return None;
     }
     let Some(written) = subject.setting(allow) else {
         let body = subject.written.body.span.start as usize;
-        let setting = format!("allow {{ {}: [{pattern}] }}", door.name());
+        let setting = format!("allow {{ {}: [{pattern}] }}", access.name());
         let has_braces = subject
             .source
             .slice(subject.written.body.span)
@@ -180,13 +177,13 @@ fn addition(subject: &Subject<'_>, door: Door, pattern: &str) -> Option<Edit> {
             Edit::new(Span::at(body), format!("{setting}\n"))
         });
     };
-    match entry(written, door.name()) {
+    match entry(written, access.name()) {
         Some(list) => behind_last(list, pattern),
-        None => behind_last(written, &format!("{}: [{pattern}]", door.name())),
+        None => behind_last(written, &format!("{}: [{pattern}]", access.name())),
     }
 }
 
-/// A further element behind the last one of a list or of settings.
+/// Returns the edit that appends an element to a list or to settings.
 fn behind_last(within: &ast::Expr, text: &str) -> Option<Edit> {
     let last = match &within.kind {
         ast::ExprKind::List(items) => items.last().map(|item| item.span),

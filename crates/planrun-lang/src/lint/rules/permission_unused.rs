@@ -1,15 +1,15 @@
-//! `permission-unused`: the plan allows what none of its calls can use.
+//! `permission-unused`: the plan allows something that none of its calls can use.
 
 use super::Subject;
 use super::subject::allow;
 use crate::diag::{Diagnostic, Edit, codes};
-use crate::lint::reach::{Door, Lists, Reach};
+use crate::lint::reach::{Access, Lists, Reach};
 use crate::permission::Permissions;
 use crate::source::Span;
 use crate::syntax::ast;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    // What stands in damaged text may well need it.
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    // Damaged text may contain a call that needs it.
     let Some(written) = subject.setting(allow).filter(|_| subject.whole) else {
         return;
     };
@@ -22,29 +22,29 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let ast::EntryKey::Name(name) = &entry.key else {
             continue;
         };
-        let Some(door) = Door::ALL
+        let Some(access) = Access::ALL
             .into_iter()
-            .find(|door| door.name() == &*name.text)
+            .find(|access| access.name() == &*name.text)
         else {
             continue;
         };
         let ast::ExprKind::List(patterns) = &entry.value.kind else {
             continue;
         };
-        if reach.open.iter().any(|(open, _)| *open == door) {
+        if reach.open.iter().any(|(open, _)| *open == access) {
             continue;
         }
         let needs = reach
             .needs
             .iter()
-            .filter(|need| need.door == door)
+            .filter(|need| need.access == access)
             .collect::<Vec<_>>();
         for (index, pattern) in patterns.iter().enumerate() {
             let ast::ExprKind::Literal(ast::Literal::String(text)) = &pattern.kind else {
                 continue;
             };
             let project = subject.project;
-            let Ok(only) = Permissions::new(&door.only(text), project.root, project.paths) else {
+            let Ok(only) = Permissions::new(&access.only(text), project.root, project.paths) else {
                 continue;
             };
             if needs
@@ -53,7 +53,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             {
                 continue;
             }
-            let edit = if patterns.len() == 1 && !door.is_open_without_list() {
+            let edit = if patterns.len() == 1 && !access.allowed_by_default() {
                 entry_removal(written, entries, entry)
             } else {
                 let spans = patterns.iter().map(|pattern| pattern.span);
@@ -64,22 +64,23 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What is said of a pattern that no call needs, and the removal of it.
+/// Returns the diagnostic for a pattern that no call needs, with a fix that removes it.
 fn unused(subject: &Subject<'_>, setting: &str, pattern: Span, removal: Span) -> Diagnostic {
     let message = format!(
         "no call of this plan needs `{setting}: {}`",
         subject.source.slice(pattern)
     );
-    let finding = Diagnostic::new(&codes::safety::PERMISSION_UNUSED, pattern, message)
-        .help("take it out: what a plan may reach and need not is only of use to a mistake");
+    let finding = Diagnostic::new(&codes::safety::PERMISSION_UNUSED, pattern, message).help(
+        "remove it: a permission that a plan does not need only increases the damage of a mistake",
+    );
     if !subject.is_text() {
         return finding;
     }
     let edit = Edit::removal(removal);
-    finding.unsafe_fix("take it out", vec![edit])
+    finding.unsafe_fix("remove it", vec![edit])
 }
 
-/// The text that goes with an element of a list, one comma included.
+/// Returns the span to remove with an element of a list, including one comma.
 fn one_of(spans: &[Span], index: usize) -> Span {
     let own = spans.get(index).copied().unwrap_or_default();
     match (
@@ -92,7 +93,7 @@ fn one_of(spans: &[Span], index: usize) -> Span {
     }
 }
 
-/// A setting that allows nothing any more goes, and the whole `allow` where it was the only one.
+/// Returns the span to remove with a setting that would become empty; the whole `allow` if it is the only setting.
 fn entry_removal(written: &ast::Expr, entries: &[ast::Entry], entry: &ast::Entry) -> Span {
     if let [only] = entries {
         let head = "allow ".len();

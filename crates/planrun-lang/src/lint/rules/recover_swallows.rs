@@ -1,11 +1,11 @@
-//! `recover-swallows`: a catch-all turns every failure of an effect into the same constant.
+//! `recover-swallows`: a catch-all arm turns every failure of an effect into the same constant.
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
 use crate::sema::{NodeKind, Recover};
 use crate::types::Effect;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
         let step = site.step;
         if step.effect < Effect::Effect {
@@ -17,17 +17,17 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             }
             let name = site.node.name.as_deref().unwrap_or("this step");
             let message = format!(
-                "every failure of the effect `{name}` becomes one constant, and nobody learns of it"
+                "every failure of the effect `{name}` is replaced by a constant and goes unnoticed"
             );
             let diagnostic = Diagnostic::new(&codes::failure::RECOVER_SWALLOWS, place, message)
                 .note("catches all errors")
-                .help("name the errors that may be ignored, such as `recover tool.bounced => …`, or do something with `as e`");
+                .help("name the errors that may be ignored, such as `recover tool.bounced => …`, or use the error with `as e`");
             found.push(diagnostic);
         }
     }
 }
 
-/// Whether the arm calls nothing, reads nothing and fails never.
+/// Returns true if the arm only yields a constant.
 fn is_constant(subject: &Subject<'_>, arm: &Recover) -> bool {
     let [only] = subject.plan.block(arm.body).nodes.as_slice() else {
         return false;

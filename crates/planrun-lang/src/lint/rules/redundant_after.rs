@@ -1,4 +1,4 @@
-//! `redundant-after`: a step names in `after` what it waits for anyway.
+//! `redundant-after`: a step names a statement in `after` that it waits for anyway.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use crate::lint::flow::is_before;
 use crate::sema::{After, Block, Node, NodeKind, OnFailure, OrderClass};
 use crate::source::{SourceFile, Span};
 
-/// How far above a step is looked.
+/// Maximum number of vertices above a step to visit.
 const MAX_VERTICES: usize = 5_000;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let named = subject.plan.nodes().any(|node| !node.after.is_empty());
     if !named || !subject.sound {
         return;
@@ -28,7 +28,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             .enumerate()
             .filter(|(_, node)| !node.after.is_empty())
         {
-            if stands_there_anyway(subject, block, graph, index) {
+            if ordered_anyway(subject, block, graph, index) {
                 found.push(whole_clause(subject, node));
                 continue;
             }
@@ -39,7 +39,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                     .iter()
                     .take(place)
                     .any(|earlier| earlier.node == after.node);
-                // The last name frees the statement of its place, so it says something even where data say the same.
+                // The last name cancels the statement's default order, so it matters even if data dependencies imply it.
                 if left > 1 && (twice || waits_anyway(subject, block, graph, index, after)) {
                     left -= 1;
                     found.push(one_name(subject, after, twice));
@@ -54,16 +54,16 @@ fn one_name(subject: &Subject<'_>, after: &After, twice: bool) -> Diagnostic {
     let why = if twice {
         "it is named twice"
     } else {
-        "the step reads it, or something that reads it"
+        "the step already reads it, directly or indirectly"
     };
     let edit = Edit::removal(removal(subject.source, after.span));
     Diagnostic::new(
         &codes::order::REDUNDANT_AFTER,
         after.span,
-        format!("`{name}` is waited for anyway"),
+        format!("this step waits for `{name}` anyway"),
     )
-    .note("says nothing new")
-    .help(format!("{why}, so leave it out"))
+    .note("redundant")
+    .help(format!("remove it: {why}"))
     .unsafe_fix(format!("remove `{name}`"), vec![edit])
 }
 
@@ -74,14 +74,14 @@ fn whole_clause(subject: &Subject<'_>, node: &Node) -> Diagnostic {
     Diagnostic::new(
         &codes::order::REDUNDANT_AFTER,
         whole,
-        "this `after` says what the order of the page says already",
+        "this `after` repeats the order of the statements",
     )
-    .note("says nothing new")
-    .help(format!("{}; leave the clause out", waits_for(node.order())))
+    .note("redundant")
+    .help(format!("remove the clause: {}", waits_for(node.order())))
     .unsafe_fix("remove the clause", vec![edit])
 }
 
-/// The rule of the page for a statement.
+/// Returns the rule of the default order for a statement, for messages.
 fn waits_for(order: OrderClass) -> &'static str {
     match order {
         OrderClass::Pure | OrderClass::Read => {
@@ -92,20 +92,15 @@ fn waits_for(order: OrderClass) -> &'static str {
     }
 }
 
-/// Whether a statement would wait for exactly the same where it stands, without its `after`.
-fn stands_there_anyway(
-    subject: &Subject<'_>,
-    block: &Block,
-    graph: &BlockGraph,
-    index: usize,
-) -> bool {
+/// Returns true if a statement would wait for exactly the same statements without its `after`.
+fn ordered_anyway(subject: &Subject<'_>, block: &Block, graph: &BlockGraph, index: usize) -> bool {
     let on_failure = subject
         .plan
         .policy
         .on_failure
         .or(subject.project.policy.on_failure)
         .unwrap_or_default();
-    // After a failure an `after` holds its statement back, and a place does not.
+    // After a failure, an `after` holds back its statement, but the default order does not.
     if on_failure == OnFailure::Settle {
         return false;
     }
@@ -117,12 +112,13 @@ fn stands_there_anyway(
             .iter()
             .any(|above| is_before(graph, named, *above) == Some(true))
     });
-    // By what it names, or by data, which it waits for in any case.
+    // Through the names in `after`, or through data, which it waits for in any case.
     let covered = |above: usize| is_before(graph, above, index) == Some(true);
     all_awaited && awaited.into_iter().all(covered)
 }
 
-/// Whether a step would not run either if what it names had failed, because of the values that it reads.
+/// Returns true if the values that a step reads already make it wait for the named statement, and keep it from running if
+/// that fails.
 fn waits_anyway(
     subject: &Subject<'_>,
     block: &Block,
@@ -130,14 +126,14 @@ fn waits_anyway(
     index: usize,
     after: &After,
 ) -> bool {
-    let wanted = after.node.0 as usize;
+    let target = after.node.0 as usize;
     let on_failure = subject
         .plan
         .policy
         .on_failure
         .or(subject.project.policy.on_failure)
         .unwrap_or_default();
-    // What goes on after a failure goes on in ways that only the text settles.
+    // A step that continues after a failure does not pass the failure on.
     let passes = |vertex: usize| match block.nodes.get(vertex).map(|node| &node.kind) {
         Some(NodeKind::Step(step)) => step.recover.is_empty() && on_failure != OnFailure::Settle,
         Some(NodeKind::Let(_) | NodeKind::Condition(_)) => true,
@@ -155,7 +151,7 @@ fn waits_anyway(
             if !carries {
                 continue;
             }
-            if source == wanted {
+            if source == target {
                 return true;
             }
             if passes(source) && seen.insert(source) {
@@ -169,7 +165,7 @@ fn waits_anyway(
     false
 }
 
-/// The text that goes with a name behind `after`: the whole clause where it is the only one.
+/// Returns the span to remove with a name after `after`; the whole clause if it is the only name.
 fn removal(source: &SourceFile, name: Span) -> Span {
     let text = source.text();
     let (start, end) = (name.start as usize, name.end as usize);

@@ -1,12 +1,12 @@
-//! `retry-never-matches`: `on` names an error that the call never fails with; `unknown-error-class` where the name is nearly
-//! that of one.
+//! `retry-never-matches`: `on` names an error that the call never fails with; `unknown-error-class` if the name resembles one
+//! that it can.
 
 use super::subject::tool_call;
 use super::{Subject, misspelt_class};
 use crate::diag::{Diagnostic, codes, nearest};
 use crate::types::{Denied, Effect, ErrorClass, ErrorPattern, Signature, Validation};
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
         let (Some(retry), Some((call, signature))) = (site.step.retry(), tool_call(site.step))
         else {
@@ -26,21 +26,21 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 .collect::<Vec<_>>();
             let raised = raised.iter().map(String::as_str);
             let message = format!(
-                "no attempt of `{}` fails with `{name}`, so it is never retried on that",
+                "no attempt of `{}` fails with `{name}`, so it is never retried for that reason",
                 signature.path()
             );
             let span = subject.word(clause, &name);
             found.push(match nearest(&name, raised.clone()) {
                 Some(near) => misspelt_class(span, message, near).available(raised),
                 None => Diagnostic::new(&codes::failure::RETRY_NEVER_MATCHES, span, message)
-                    .help("take it out of `on`; attempts fail with `transient`, `auth` or an error of the tool's contract")
+                    .help("remove it from `on`; attempts fail with `transient`, `auth` or an error of the tool's contract")
                     .available(raised),
             });
         }
     }
 }
 
-/// The error that a pattern names, where no attempt ends with it.
+/// Returns the error that a pattern names if no attempt can fail with it.
 fn never(pattern: &ErrorPattern, signature: &Signature, effect: Effect) -> Option<String> {
     match pattern {
         ErrorPattern::Family("budget") => Some("budget".to_owned()),
@@ -51,9 +51,9 @@ fn never(pattern: &ErrorPattern, signature: &Signature, effect: Effect) -> Optio
 
 fn is_never(class: &ErrorClass, signature: &Signature, effect: Effect) -> bool {
     match class {
-        // The list of a contract is complete: a reason that is not in it is `tool.failed`. An empty one says nothing.
+        // The list of a contract is complete: any other reason is `tool.failed`. An empty list means unknown.
         ErrorClass::Tool(name) => !signature.raises.is_empty() && !signature.raises.contains(name),
-        // Told where the promise, the poll or the expression is, not by an attempt.
+        // Raised by the `ensure`, the poll, the `verify` or the expression, not by an attempt.
         ErrorClass::Validation(kind) => {
             matches!(
                 kind,
@@ -65,7 +65,7 @@ fn is_never(class: &ErrorClass, signature: &Signature, effect: Effect) -> bool {
         }
         ErrorClass::Denied(kind) => matches!(kind, Denied::Human | Denied::Contract),
         ErrorClass::Budget(_) | ErrorClass::Expired | ErrorClass::Cancelled => true,
-        // Of what may be repeated the outcome never matters; of an effect another rule speaks.
+        // A repeatable call is simply repeated; effects are covered by `retry-repeats-effect`.
         ErrorClass::UnknownOutcome => effect.repeatable(),
         ErrorClass::Transient(_) | ErrorClass::Auth(_) | ErrorClass::Internal => false,
     }

@@ -1,11 +1,11 @@
-//! `retry-repeats-effect`: an effect is to be sent again after an error that says that it may have happened.
+//! `retry-repeats-effect`: an effect is retried after an error that leaves open whether it happened.
 
 use super::Subject;
 use super::subject::tool_call;
 use crate::diag::{Diagnostic, codes};
 use crate::types::{ErrorClass, ErrorPattern, Signature};
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
         let (Some(retry), Some((call, signature))) = (site.step.retry(), tool_call(site.step))
         else {
@@ -26,32 +26,34 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 continue;
             };
             let message = format!(
-                "after `{name}` this effect may have happened, and a retry would do it twice"
+                "after `{name}` this effect may have happened, and a retry would repeat it"
             );
             let finding = Diagnostic::new(&codes::failure::RETRY_REPEATS_EFFECT, subject.word(clause, &name), message)
                 .note(why)
                 .help(format!(
-                    "take `{name}` out of `on`: it becomes `unknown_outcome` and is never retried; catch that with \
-                     `recover unknown_outcome => …` and look whether it happened"
+                    "remove `{name}` from `on`: it becomes `unknown_outcome` and is never retried; catch that with `recover unknown_outcome => …` and verify whether it happened"
                 ));
             found.push(finding);
         }
     }
 }
 
-/// The error that a pattern names outright, where an effect may have happened after it, and why.
+/// Returns the error that a pattern names, and the reason, if the effect may have happened despite it.
 fn may_have_happened(
     pattern: &ErrorPattern,
     signature: &Signature,
 ) -> Option<(String, &'static str)> {
     match pattern {
         ErrorPattern::Class(class @ ErrorClass::UnknownOutcome) => {
-            Some((class.to_string(), "sent, and no answer came"))
+            Some((class.to_string(), "sent, but no answer was received"))
         }
         ErrorPattern::Class(class @ ErrorClass::Tool(name))
             if signature.may_have_happened.contains(name) =>
         {
-            Some((class.to_string(), "the contract says: happened, maybe"))
+            Some((
+                class.to_string(),
+                "the contract states that it may have happened",
+            ))
         }
         ErrorPattern::Class(_) | ErrorPattern::Family(_) => None,
     }

@@ -1,4 +1,4 @@
-//! `secret-leaks`: what a contract calls secret goes where everybody can read it.
+//! `secret-leaks`: a value that a contract marks as secret goes where others can read it.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::origin::{Origin, origins};
 use crate::sema::expr::Code;
 use crate::sema::{BlockId, Node, NodeKind, StepKind, Target};
 
-/// What stands before paths into results.
+/// The prefix of paths into results.
 const RESULT: &str = "result";
 
-pub(super) fn look<'a>(subject: &Subject<'a>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check<'a>(subject: &Subject<'a>, found: &mut Vec<Diagnostic>) {
     if !subject.calls().any(|(_, _, signature)| {
         signature
             .sensitive
@@ -34,7 +34,8 @@ pub(super) fn look<'a>(subject: &Subject<'a>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Every expression of a node whose value others get to see: what sees it, and the system that does where it is one.
+/// Visits the expressions of a node whose values others can read, with a description of where they go and, for an argument,
+/// the namespace of the tool that receives it.
 fn places<'a>(node: &'a Node, block: BlockId, leaks: &mut dyn FnMut(&'a Code, &str, Option<&str>)) {
     match &node.kind {
         NodeKind::Reply(code) if block == BlockId(0) => leaks(code, "the reply", None),
@@ -63,7 +64,7 @@ fn places<'a>(node: &'a Node, block: BlockId, leaks: &mut dyn FnMut(&'a Code, &s
                         }
                     }
                 }
-                StepKind::Input(input) => leaks(&input.prompt, "a question to people", None),
+                StepKind::Input(input) => leaks(&input.prompt, "a question to a person", None),
                 _ => {}
             }
             let confirm = step
@@ -71,14 +72,14 @@ fn places<'a>(node: &'a Node, block: BlockId, leaks: &mut dyn FnMut(&'a Code, &s
                 .as_deref()
                 .and_then(|clauses| clauses.confirm.as_ref());
             if let Some(confirm) = confirm {
-                leaks(&confirm.text, "a question to people", None);
+                leaks(&confirm.text, "a question to a person", None);
             }
         }
         _ => {}
     }
 }
 
-/// The path of the secret that a part of a result is, holds or belongs to.
+/// Returns the path of the secret that a part of a result is, contains or belongs to.
 fn secret(origin: &Origin<'_>) -> Option<String> {
     let covers = |path: &&Arc<str>| {
         let Some(fields) = in_result(path) else {
@@ -97,7 +98,7 @@ fn secret(origin: &Origin<'_>) -> Option<String> {
         .map(ToString::to_string)
 }
 
-/// The fields of a path that leads into the result.
+/// Returns the fields of a path into the result; `None` for other paths.
 fn in_result(path: &str) -> Option<&str> {
     let rest = path.strip_prefix(RESULT)?;
     rest.is_empty()
@@ -111,15 +112,15 @@ fn first(path: &str) -> &str {
 
 fn finding(code: &Code, place: &str, origin: &Origin<'_>, path: &str) -> Diagnostic {
     let message = format!(
-        "a secret of `{}` goes into {place}",
+        "a secret of `{}` is exposed in {place}",
         origin.signature.path()
     );
     let read = origin.read_in(code.span);
     let mut finding = Diagnostic::new(&codes::safety::SECRET_LEAKS, read, message)
-        .note(format!("its contract says that `{path}` is sensitive"))
-        .help("pass on the fields that are needed and no secret; an argument that takes secrets is listed under `sensitive` of its tool");
+        .note(format!("its contract declares `{path}` as sensitive"))
+        .help("pass on only the fields that are needed; list an argument that takes secrets under `sensitive` of its tool");
     for (span, name) in origin.through.iter().filter(|(span, _)| *span != read) {
-        finding = finding.label(*span, format!("by way of `{name}`"));
+        finding = finding.label(*span, format!("through `{name}`"));
     }
     finding.label(origin.call.span, "the secret comes from here")
 }

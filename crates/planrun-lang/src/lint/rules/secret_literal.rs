@@ -1,4 +1,4 @@
-//! `secret-literal`: a password, key or token stands in the text of a plan.
+//! `secret-literal`: the text of a plan contains a password, key or token.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use crate::diag::{Diagnostic, codes};
 use crate::sema::expr::{MapKey, Node, Op};
 use crate::source::Span;
 
-/// Shapes that services give to their keys, so that they can be found where they do not belong.
+/// The formats of the keys of known services.
 static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?x)
@@ -29,8 +29,8 @@ static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
     .ok()
 });
-/// A text without any of these has none of the shapes, so that most plans do without the expression: making it takes longer
-/// than the check of a small plan.
+/// A text without any of these contains no such key, so most plans do not need the regular expression, which takes longer
+/// to compile than a small plan takes to check.
 const SIGNS: [&str; 17] = [
     "PRIVATE KEY",
     "AKIA",
@@ -50,28 +50,28 @@ const SIGNS: [&str; 17] = [
     "SG.",
     "eyJ",
 ];
-/// What a shape belongs to, for the message.
+/// Descriptions of the keys for messages, by group of the regular expression.
 const KINDS: [(&str, &str); 11] = [
     ("private", "a private key"),
-    ("aws", "a key of AWS"),
-    ("github", "a token of GitHub"),
-    ("gitlab", "a token of GitLab"),
-    ("slack", "a token of Slack"),
-    ("stripe", "a live key of Stripe"),
-    ("model", "a key of a model's provider"),
-    ("google", "a key of Google"),
-    ("npm", "a token of npm"),
-    ("mail", "a key of SendGrid"),
+    ("aws", "an AWS key"),
+    ("github", "a GitHub token"),
+    ("gitlab", "a GitLab token"),
+    ("slack", "a Slack token"),
+    ("stripe", "a live Stripe key"),
+    ("model", "a key of a model provider"),
+    ("google", "a Google key"),
+    ("npm", "an npm token"),
+    ("mail", "a SendGrid key"),
     ("signed", "a signed token"),
 ];
-/// Shorter texts are words.
+/// Minimum length of a secret; shorter texts are words.
 const MIN_LENGTH: usize = 16;
-/// Bits a character: words and identifiers have less, random letters and digits more.
+/// Minimum entropy of a secret, in bits per character: words and identifiers have less, random letters and digits more.
 const MIN_ENTROPY: f64 = 3.5;
 /// Headers whose value is a credential.
 const HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "cookie"];
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let first = found.len();
     shapes(subject, found);
     for (_, call, signature) in subject.calls() {
@@ -92,7 +92,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Keys with a shape of their own, wherever they stand in the plan.
+/// Reports keys in a known format anywhere in the plan.
 fn shapes(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let written = subject.written;
     let whole = written.name.span.to(written.body.span);
@@ -111,7 +111,7 @@ fn shapes(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         };
         let span = Span::new(start + place.start(), start + place.end());
-        found.push(told(span, format!("{kind} stands in this plan")));
+        found.push(diagnostic(span, format!("this plan contains {kind}")));
     }
 }
 
@@ -129,7 +129,7 @@ fn headers(node: &Node, first: usize, found: &mut Vec<Diagnostic>) {
                 if key.as_str().is_some_and(is_credential) && value.as_str().is_some_and(random) {
                     add(
                         node.span,
-                        "a credential stands in these headers".to_owned(),
+                        "these headers contain a credential".to_owned(),
                         first,
                         found,
                     );
@@ -148,7 +148,7 @@ fn headers(node: &Node, first: usize, found: &mut Vec<Diagnostic>) {
                 {
                     add(
                         value.span,
-                        "a credential stands in this header".to_owned(),
+                        "this header contains a credential".to_owned(),
                         first,
                         found,
                     );
@@ -159,21 +159,21 @@ fn headers(node: &Node, first: usize, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// One secret is told once, by what is known best of it.
+/// Reports a secret, unless a more specific diagnostic covers it.
 fn add(span: Span, message: String, first: usize, found: &mut Vec<Diagnostic>) {
     let overlaps = |other: &Diagnostic| other.span.start < span.end && span.start < other.span.end;
     if !found.iter().skip(first).any(overlaps) {
-        found.push(told(span, message));
+        found.push(diagnostic(span, message));
     }
 }
 
-fn told(span: Span, message: String) -> Diagnostic {
+fn diagnostic(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(&codes::safety::SECRET_LITERAL, span, message)
-        .note("everybody who reads the plan has it")
-        .help("give it to the tool where it runs, through its environment, and make this one invalid: it has been written down")
+        .note("everyone who can read the plan can use it")
+        .help("pass it to the tool through its environment, and revoke this one, which has been exposed")
 }
 
-/// Keys that documentation prints, and places to fill in.
+/// Returns true for the example keys of documentation, and for placeholders.
 fn is_example(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     ["example", "xxxx", "0000000", "1234567"]
@@ -181,7 +181,7 @@ fn is_example(text: &str) -> bool {
         .any(|mark| lower.contains(mark))
 }
 
-/// Whether a text looks drawn by lot: long, of letters and digits, without spaces, and no two alike more than by chance.
+/// Returns true if a text looks random: long, with letters and digits, without spaces, and of high entropy.
 fn is_random(text: &str) -> bool {
     let letters = text.chars().filter(char::is_ascii_alphabetic).count();
     let digits = text.chars().filter(char::is_ascii_digit).count();
@@ -194,7 +194,7 @@ fn is_random(text: &str) -> bool {
         && entropy(text) >= MIN_ENTROPY
 }
 
-/// Shannon's entropy of the letters of a text, in bits a letter.
+/// Returns the Shannon entropy of the characters of a text, in bits per character.
 fn entropy(text: &str) -> f64 {
     let mut counts: BTreeMap<char, u32> = BTreeMap::new();
     for letter in text.chars() {
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn shapes_are_found_and_examples_are_not() {
         let shapes = SHAPES.as_ref().unwrap();
-        // In pieces, so that nobody takes this file for a leak.
+        // In pieces, so that secret scanners do not report this file.
         let random = "q7ZrT2mX9bLw4KdVh3Yc8Nf6Pj1Gs5Ba0Ue2"; // 36 letters and digits
         let keys = [
             concat!("-----BEGIN RSA ", "PRIVATE KEY-----").to_owned(),

@@ -1,4 +1,4 @@
-//! `shell-string`: a text that is made of values is read as code.
+//! `shell-string`: a text that is built from values is executed as code.
 
 use super::Subject;
 use super::subject::StepSite;
@@ -7,7 +7,7 @@ use crate::sema::expr::{Code, Link, LinkOp, Node, Op, Operator, Piece};
 use crate::sema::{NodeKind, Place, StepKind};
 use crate::types::{FieldLookup, Type, field};
 
-/// Programs that read an argument as code, and the flag before it.
+/// Programs that execute an argument as code, with the flag before it.
 const SHELLS: [(&str, &str); 12] = [
     ("sh", "-c"),
     ("bash", "-c"),
@@ -23,7 +23,7 @@ const SHELLS: [(&str, &str); 12] = [
     ("node", "-e"),
 ];
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for (site, call, signature) in subject.calls() {
         if (&*signature.namespace, &*signature.name) == ("proc", "run") {
             if let Some(argv) = call.argument("argv") {
@@ -34,12 +34,12 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         for (name, code) in &call.arguments {
             if signature.command.contains(name) && is_built(subject, site, &code.root) {
                 let message = format!(
-                    "`{}` reads its `{name}` as code, and this text is put together from values",
+                    "`{}` runs its `{name}` as code, but this string is built from values",
                     signature.path()
                 );
                 let finding = Diagnostic::new(&codes::safety::SHELL_STRING, code.span, message)
                     .note("a value with a quote or a semicolon in it becomes a command")
-                    .help("pass the values in arguments of their own, and keep the code constant");
+                    .help("pass the values as separate arguments, and keep the code constant");
                 found.push(finding);
             }
         }
@@ -65,21 +65,21 @@ fn program(subject: &Subject<'_>, site: &StepSite<'_>, argv: &Code, found: &mut 
     if !SHELLS.contains(&(name, flag.as_str())) || !is_built(subject, site, code) {
         return;
     }
-    let message = format!("`{name}` reads this text as code, and it is put together from values");
+    let message = format!("`{name}` runs this string as code, but it is built from values");
     let finding = Diagnostic::new(&codes::safety::SHELL_STRING, code.span, message)
         .note("a value with a quote or a semicolon in it becomes a command")
-        .help("call the program itself, one word an element: `argv: [\"git\", \"log\", name]`");
+        .help("call the program directly, with one element for each word: `argv: [\"git\", \"log\", name]`");
     let plain = rest.is_empty() && !matches!(name, "python" | "python3" | "node");
     found.push(match plain.then(|| words_of(subject, code)).flatten() {
         Some(argv_text) => finding.unsafe_fix(
-            "call the program itself",
+            "call the program directly",
             vec![Edit::new(argv.span, argv_text)],
         ),
         None => finding,
     });
 }
 
-/// Whether a text is made of constant parts and of values that can be any text.
+/// Returns true if a text is built from constant parts and values that can be any text.
 fn is_built(subject: &Subject<'_>, site: &StepSite<'_>, node: &Node) -> bool {
     let any_text = |node: &Node| {
         let ty = type_of(subject, site, node);
@@ -100,7 +100,7 @@ fn is_built(subject: &Subject<'_>, site: &StepSite<'_>, node: &Node) -> bool {
     }
 }
 
-/// The type of a name and the fields behind it; nothing for what has to be computed.
+/// Returns the type of a name and the fields after it; `None` for other expressions.
 fn type_of(subject: &Subject<'_>, site: &StepSite<'_>, node: &Node) -> Option<Type> {
     match &node.op {
         Op::Place(place) => type_at(subject, site, *place),
@@ -131,7 +131,7 @@ fn type_at(subject: &Subject<'_>, site: &StepSite<'_>, place: Place) -> Option<T
         return Some(parameter.ty.clone());
     }
     let content = subject.plan.block(frame);
-    let given = content.givers(place.slot).map(|node| match &node.kind {
+    let given = content.producers(place.slot).map(|node| match &node.kind {
         NodeKind::Step(step) => Some(step.ty.clone()),
         NodeKind::Let(code) => Some(code.ty.clone()),
         _ => None,
@@ -151,7 +151,7 @@ fn type_at(subject: &Subject<'_>, site: &StepSite<'_>, place: Place) -> Option<T
     }
 }
 
-/// The words of a plain command as elements of a list; nothing where a shell would do more than split it.
+/// Returns the words of a plain command as a list; `None` if a shell would do more than split it at spaces.
 fn words_of(subject: &Subject<'_>, node: &Node) -> Option<String> {
     let Op::Template(pieces) = &node.op else {
         return None;

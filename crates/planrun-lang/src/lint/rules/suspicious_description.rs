@@ -1,4 +1,4 @@
-//! `suspicious-description`: a call of a tool whose description speaks to a model in place of describing the tool.
+//! `suspicious-description`: a call of a tool whose description addresses a model instead of describing the tool.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use crate::diag::{Diagnostic, codes};
 use crate::lint::suspicions;
 use crate::types::BUILT_IN;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let mut told = BTreeSet::new();
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let mut reported = BTreeSet::new();
     for (_, call, signature) in subject.calls() {
         let Some(description) = &signature.description else {
             continue;
         };
-        // The program describes its own tools itself, and patterns that nobody needs take longer than a small plan.
+        // The descriptions of built-in tools are trusted, and compiling the patterns takes longer than checking a small plan.
         if BUILT_IN.contains(&&*signature.namespace) {
             continue;
         }
-        if !told.insert(signature.path()) {
+        if !reported.insert(signature.path()) {
             continue;
         }
         for what in suspicions(description) {

@@ -1,12 +1,12 @@
-//! `too-wide`: a loop may go round more often than the budget has calls.
+//! `too-wide`: a loop may make more calls than the budget allows.
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
-use crate::lint::least::Least;
+use crate::lint::lower_bounds::LowerBounds;
 use crate::sema::StepKind;
 use crate::value::Value;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(budget) = subject
         .plan
         .policy
@@ -18,7 +18,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     };
     for site in subject.steps() {
         let (max, body) = match &site.step.kind {
-            // A list that is known is counted by itself.
+            // The calls for a known list are counted exactly by `budget-impossible`.
             StepKind::Each(each) if subject.known(&each.list).is_none() => {
                 (each.max.as_ref(), each.body)
             }
@@ -28,7 +28,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let Some((max, Some(Value::Int(rounds)))) = max.map(|max| (max, subject.known(max))) else {
             continue;
         };
-        let calls = Least::of(subject).block_calls(subject.plan, body);
+        let calls = LowerBounds::of(subject).block_calls(subject.plan, body);
         let rounds = u64::try_from(*rounds).unwrap_or(0);
         let most = calls.saturating_mul(rounds);
         if calls == 0 || most <= budget {
@@ -36,13 +36,13 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         }
         let word = site.step.kind.word().unwrap_or("loop");
         let message = format!(
-            "{rounds} rounds of this `{word}` make {most} calls, and the budget allows {budget}"
+            "{rounds} rounds of this `{word}` make {most} calls, but the budget allows {budget}"
         );
         let fits = budget / calls;
         let diagnostic = Diagnostic::new(&codes::order::TOO_WIDE, max.span, message)
-            .note("the budget ends before this does")
+            .note("the budget is used up before this ends")
             .help(format!("write `max {fits}` or less, or allow more: `policy {{ budget: {{ calls: {most} }} }}`"))
-            .expected(format!("{fits} at most"), rounds);
+            .expected(format!("at most {fits}"), rounds);
         found.push(diagnostic);
     }
 }

@@ -1,11 +1,11 @@
-//! `unbounded-cost`: a model is asked in a loop, and nothing bounds what that costs.
+//! `unbounded-cost`: a model or agent is called in a loop without a budget.
 
 use super::Subject;
 use super::subject::{entry, policy};
 use crate::diag::{Diagnostic, codes};
 use crate::sema::{NodeKind, StepKind};
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let own = subject
         .setting(policy)
         .and_then(|policy| entry(policy, "budget"))
@@ -36,11 +36,11 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         };
         let message = format!(
-            "`{word}` in this `{kind}` costs something each time round, and the plan has no budget"
+            "`{word}` in this `{kind}` has a cost in each round, but the plan has no budget"
         );
         let finding = Diagnostic::new(&codes::safety::UNBOUNDED_COST, span, message)
-            .label(outer, "as often as this goes round")
-            .help("say what a run may cost: `policy { budget: { calls: 50 } }`");
+            .label(outer, "repeated by this")
+            .help("limit the cost of a run: `policy { budget: { calls: 50 } }`");
         found.push(finding);
     }
 }

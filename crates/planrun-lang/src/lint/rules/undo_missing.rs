@@ -1,11 +1,11 @@
-//! `undo-missing`: other steps of the plan are taken back, this one is not, and its contract says how.
+//! `undo-missing`: a step without `undo` in a plan that undoes other steps, although its contract names an inverse.
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
 use crate::sema::{Node, NodeKind};
 use crate::types::Effect;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !subject.steps().any(|site| has_undo(site.node)) {
         return;
     }
@@ -37,12 +37,12 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let message = format!(
-            "when a later step fails, `{}` stays done while other steps are taken back",
+            "if a later step fails, `{}` is not undone, while other steps are",
             signature.path()
         );
         let finding = Diagnostic::new(&codes::effects::UNDO_MISSING, call.span, message)
             .help(format!(
-                "its contract names what takes it back: add `undo {inverse}(…)`"
+                "add `undo {inverse}(…)`: its contract names this as the inverse"
             ))
             .available([inverse]);
         found.push(finding);

@@ -1,10 +1,10 @@
-//! `undo-never-runs`: an `undo` that stands where nothing is undone any more.
+//! `undo-never-runs`: an `undo` in a listener that fires after compensation.
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
 use crate::sema::{Event, EventKind, Node, NodeKind, PlanTest};
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
         let Some(clause) = site.step.clause_spans("undo").next() else {
             continue;
@@ -16,11 +16,12 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         else {
             continue;
         };
-        let message = "this never runs: what was done is taken back before listeners hear that the plan has ended";
+        let message =
+            "this never runs: steps are undone before listeners for the end of the plan fire";
         let finding = Diagnostic::new(&codes::failure::UNDO_NEVER_RUNS, clause, message);
         found.push(
             finding
-                .label(listener.span, "fires then")
+                .label(listener.span, "fires at the end of the plan")
                 .help("remove it, or act in the plan itself"),
         );
     }
@@ -33,7 +34,7 @@ fn fires_at_the_end(outer: &Node) -> bool {
     needs_the_end(&listener.on)
 }
 
-/// Whether a condition holds only when the plan has ended.
+/// Returns true if a condition is true only after the plan has ended.
 fn needs_the_end(on: &Event) -> bool {
     match &on.kind {
         EventKind::Plan(test) => *test != PlanTest::Any,

@@ -1,13 +1,13 @@
-//! `undo-of-read`: something is to be taken back that changes nothing.
+//! `undo-of-read`: an `undo` on a step that changes nothing.
 
 use super::Subject;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::sema::StepKind;
 use crate::types::Type;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
-        // Elsewhere the clause itself has been reported.
+        // On other steps the clause itself has been reported.
         let refused = matches!(
             site.step.kind,
             StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged
@@ -18,11 +18,11 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         }
         for clause in site.step.clause_spans("undo") {
             let message = format!(
-                "this step is of class `{}`: there is nothing to take back",
+                "this step is of class `{}`: there is nothing to undo",
                 site.step.effect
             );
             let finding = Diagnostic::new(&codes::effects::UNDO_OF_READ, clause, message)
-                .help("remove the clause; where the call does change something, say so in its contract: `effect`")
+                .help("remove the clause; if the call does change something, declare it as `effect` in its contract")
                 .unsafe_fix("remove the clause", vec![Edit::removal(clause)]);
             found.push(finding);
         }

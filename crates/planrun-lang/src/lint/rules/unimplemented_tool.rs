@@ -1,4 +1,4 @@
-//! `unimplemented-tool`: a call of a tool that nothing tells where to find, so that a run could not make it.
+//! `unimplemented-tool`: a call of a tool that nothing in the project implements.
 
 use std::sync::Arc;
 
@@ -7,31 +7,31 @@ use crate::diag::{Diagnostic, codes};
 use crate::sema::{Call, Plan, StepKind, Target, Tools};
 use crate::source::Span;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    // A plan alone may be meant for any project.
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    // A plan without a project may be meant for any.
     let Some(tools) = subject.project.tools else {
         return;
     };
-    let mut told = Vec::new();
-    missing(subject.plan, tools, None, &mut told);
-    for (index, (span, tool, within)) in told.iter().enumerate() {
-        if told.iter().take(index).any(|(_, known, _)| known == tool) {
+    let mut calls = Vec::new();
+    missing(subject.plan, tools, None, &mut calls);
+    for (index, (span, tool, within)) in calls.iter().enumerate() {
+        if calls.iter().take(index).any(|(_, known, _)| known == tool) {
             continue;
         }
         let message = match within {
             Some(plan) => {
-                format!("`{plan}` calls `{tool}`, and nothing in this project implements it")
+                format!("`{plan}` calls `{tool}`, but nothing in this project implements it")
             }
             None => format!("nothing in this project implements `{tool}`"),
         };
         let finding = Diagnostic::new(&codes::contracts::UNIMPLEMENTED_TOOL, *span, message);
         found.push(finding.help(
-            "name the app file that has it under `apps` in planrun.yaml, or mock it in tests",
+            "add the app file that implements it to `apps` in planrun.yaml, or mock it in tests",
         ));
     }
 }
 
-/// The calls of tools that are not among these: where they stand, the tool, and the called plan that makes the call.
+/// Collects the calls of tools that are not among these: the span, the tool, and the called plan that makes the call.
 fn missing(
     plan: &Plan,
     tools: &Tools,
@@ -46,7 +46,7 @@ fn missing(
         let through = through.unwrap_or((*span, &plan.name));
         match target {
             Target::Tool(signature)
-                // Whether a prompt has a model is known where it is answered.
+                // Whether a prompt has a model is only known when it runs.
                 if signature.kind.word().is_none()
                     && tools.find(&signature.namespace, &signature.name).is_none() =>
             {

@@ -1,5 +1,5 @@
-//! `unreachable-recover`: an arm names an error that its step never fails with; `unknown-error-class` where the name is
-//! nearly that of one.
+//! `unreachable-recover`: an arm names an error that its step never fails with; `unknown-error-class` if the name resembles
+//! one that it can.
 
 use super::subject::{StepSite, tool_call};
 use super::{Subject, misspelt_class};
@@ -9,7 +9,7 @@ use crate::sema::{Recover, StepKind, Wait};
 use crate::source::Span;
 use crate::types::{ErrorClass, ErrorPattern, Signature};
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let mut raising = Raising::default();
     for site in subject.steps() {
         if site.step.recover.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A reason that the contract of the tool does not list.
+/// Reports a reason that the contract of the tool does not list.
 fn undeclared(
     subject: &Subject<'_>,
     clause: Span,
@@ -57,12 +57,12 @@ fn undeclared(
     match nearest(&class, raised.clone()) {
         Some(near) => misspelt_class(span, message, near).available(raised),
         None => Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, span, message)
-            .help("a reason that its contract does not list is `tool.failed`")
+            .help("use `tool.failed` for reasons that its contract does not list")
             .available(raised),
     }
 }
 
-/// A class that cannot occur on this kind of step.
+/// Reports a class that cannot occur on this kind of step.
 fn never(
     subject: &Subject<'_>,
     site: &StepSite<'_>,
@@ -74,14 +74,14 @@ fn never(
         ErrorPattern::Class(class) => class.to_string(),
         ErrorPattern::Family(family) => (*family).to_owned(),
     };
-    let message = format!("{} never fails with `{name}`", told(&site.step.kind));
+    let message = format!("{} never fails with `{name}`", describe(&site.step.kind));
     let no_value = matches!(pattern, ErrorPattern::Family("budget"))
         || matches!(
             pattern,
             ErrorPattern::Class(ErrorClass::Budget(_) | ErrorClass::Cancelled)
         );
     let help = if no_value {
-        "a spent budget and a cancelled run end everything, so no arm sees them".to_owned()
+        "an exceeded budget or a cancelled run ends everything, so no arm can catch it".to_owned()
     } else {
         format!("it can fail with {}", classes.names().join(", "))
     };
@@ -103,8 +103,8 @@ fn never(
     finding.fix_all("remove the arm", vec![Edit::removal(clause)])
 }
 
-/// What a step is, in a message.
-fn told(kind: &StepKind) -> String {
+/// Describes a step for messages.
+fn describe(kind: &StepKind) -> String {
     match kind {
         StepKind::Call(_) => "this call".to_owned(),
         StepKind::Wait(wait) => match &**wait {

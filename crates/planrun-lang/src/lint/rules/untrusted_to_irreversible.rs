@@ -1,4 +1,4 @@
-//! `untrusted-to-irreversible`: a text that strangers write decides whom or what a call reaches that cannot be taken back.
+//! `untrusted-to-irreversible`: untrusted text determines the target of an irreversible call.
 
 use super::Subject;
 use super::subject::StepSite;
@@ -9,8 +9,8 @@ use crate::sema::BlockId;
 use crate::sema::expr::{Code, Link, LinkOp, Node, Op, Operator};
 use crate::types::Effect;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    // Without a stranger there is nothing to follow.
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    // Without an untrusted source there is nothing to trace.
     if !subject
         .calls()
         .any(|(_, _, signature)| signature.open_world)
@@ -41,20 +41,19 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 fn finding(path: &str, name: &str, code: &Code, origin: &Origin<'_>) -> Diagnostic {
-    let message = format!(
-        "what strangers write decides the `{name}` of `{path}`, which cannot be taken back"
-    );
+    let message =
+        format!("untrusted text determines the `{name}` of `{path}`, which cannot be undone");
     let read = origin.read_in(code.span);
     let mut finding = Diagnostic::new(&codes::safety::UNTRUSTED_TO_IRREVERSIBLE, read, message)
-        .note(format!("free text from {}", origin.told()))
-        .help("ask somebody with `confirm`, or let only known values through: an enum in the tool's contract, `ensure x in […]` or `ensure x.matches(…)`");
+        .note(format!("free text from {}", origin.describe()))
+        .help("ask for confirmation with `confirm`, or accept only known values: an enum in the tool's contract, `ensure x in […]` or `ensure x.matches(…)`");
     for (span, name) in origin.through.iter().filter(|(span, _)| *span != read) {
-        finding = finding.label(*span, format!("by way of `{name}`"));
+        finding = finding.label(*span, format!("through `{name}`"));
     }
-    finding.label(origin.call.span, "strangers write what this gives")
+    finding.label(origin.call.span, "this returns untrusted text")
 }
 
-/// Whether what decides about the call looks at this very text: a pattern, a list of known values, one known value.
+/// Returns true if a condition of the call tests this text, against a pattern, a list of known values or a known value.
 fn is_tested<'a>(subject: &Subject<'a>, site: &StepSite<'a>, origin: &Origin<'_>) -> bool {
     subject.outwards(site).any(|(block, node)| {
         conditions(subject, block, node).any(|code| tests(subject, block, &code.root, origin))

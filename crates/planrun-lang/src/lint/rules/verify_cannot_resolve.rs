@@ -1,10 +1,10 @@
-//! `verify-cannot-resolve`: a `verify` can find out that a step happened, and not what it gave.
+//! `verify-cannot-resolve`: a `verify` can determine that a step happened, but not its result, which is read.
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
 use crate::sema::expr::{Code, ReadKind};
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
         let Some(verify) = site.step.verify().filter(|verify| !verify.gives) else {
             continue;
@@ -21,7 +21,11 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 .map(|read| read.span)
         };
         let mut reader = None;
-        let own = |block| site.step.asides().any(|aside| aside == block);
+        let own = |block| {
+            site.step
+                .auxiliary_blocks()
+                .any(|auxiliary| auxiliary == block)
+        };
         let others = subject
             .plan
             .sites()
@@ -32,11 +36,11 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let Some(reader) = reader else { continue };
         let name = site.node.name.as_deref().unwrap_or("the step");
         let message = format!(
-            "where the answer of `{name}` is lost, this can say that it happened, and not what it gave"
+            "if the answer of `{name}` is lost, this can verify that it happened, but not recover its result"
         );
         let finding = Diagnostic::new(&codes::effects::VERIFY_CANNOT_RESOLVE, verify.span, message)
             .label(reader, format!("`{name}` is read here"))
-            .help("add `gives EXPR`: the value of the step, made from what the check has found; without it the run pauses");
+            .help("add `gives EXPR`, which computes the value of the step from the result of the check; without it the run pauses");
         found.push(finding);
     }
 }

@@ -1,4 +1,4 @@
-//! `wait-forever`: a `wait for` without a bound, on what may never come.
+//! `wait-forever`: a `wait for` without a deadline for what may never happen.
 
 use super::Subject;
 use crate::diag::{Diagnostic, Edit, codes};
@@ -8,31 +8,31 @@ use crate::sema::expr::StateTest;
 use crate::sema::{BlockId, Event, EventKind, NodeKind, StepKind, TaskId, TaskTest};
 use crate::source::Span;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(flow) = subject.flow() else { return };
     for (at, event) in flow.waiting() {
         let node = flow.at(at);
         let Some(step) = node.step().filter(|step| step.within().is_none()) else {
             continue;
         };
-        let reported = !flow.begins(at) || !flow.comes(at);
+        let reported = !flow.begins(at) || !flow.can_occur(at);
         if reported || !matches!(step.kind, StepKind::Wait(_)) || is_sure(flow, at.block, event) {
             continue;
         }
         let message = format!(
-            "`{}` may wait for ever",
+            "`{}` may wait forever",
             node.name.as_deref().unwrap_or("this step")
         );
         let edit = Edit::new(Span::at(node.span.end as usize), " within 1d");
         let diagnostic = Diagnostic::new(&codes::order::WAIT_FOREVER, event.span, message)
-            .note("may never come")
-            .help("say how long to wait: `within 1d`; a `recover expired => …` says what happens then")
+            .note("may never happen")
+            .help("limit the wait: `within 1d`; handle its expiry with `recover expired => …`")
             .unsafe_fix("add `within 1d`", vec![edit]);
         found.push(diagnostic);
     }
 }
 
-/// Whether a condition comes true in every run that does not fail, without any help from outside.
+/// Returns true if a condition comes true in every run that does not fail, without external events.
 fn is_sure(flow: &Flow<'_>, block: BlockId, event: &Event) -> bool {
     match &event.kind {
         EventKind::All(parts) => parts.iter().all(|part| is_sure(flow, block, part)),
@@ -48,13 +48,13 @@ fn is_sure(flow: &Flow<'_>, block: BlockId, event: &Event) -> bool {
                 Some(StateTest::State(_)) => false,
             }
         }
-        // Said already, or by a mistake that is.
+        // Already reported, or the consequence of a reported error.
         EventKind::Damaged => true,
         EventKind::Not(_) | EventKind::Plan(_) | EventKind::Signal(_) => false,
     }
 }
 
-/// Whether the flow of the plan moves a task in every run, whatever the data.
+/// Returns true if the flow of the plan moves a task in every run, whatever the data.
 fn is_set(flow: &Flow<'_>, task: TaskId, test: TaskTest) -> bool {
     let declared = flow.plan.task(task);
     flow.sets().any(|(at, set)| {

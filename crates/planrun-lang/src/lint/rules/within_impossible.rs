@@ -1,31 +1,37 @@
-//! `within-impossible`: the attempts, waits and pauses of a step cannot fit into its bounds.
+//! `within-impossible`: the attempts, waits and pauses of a step take longer than its deadline or timeout.
 
 use std::time::Duration;
 
 use super::Subject;
 use super::subject::{StepSite, tool_call};
 use crate::diag::{Diagnostic, codes};
-use crate::lint::least::{Least, told};
+use crate::lint::lower_bounds::{LowerBounds, format_duration};
 use crate::sema::{Backoff, Jitter};
 
-/// How many attempts a printed schedule shows.
-const SHOWN: usize = 8;
+/// Maximum number of attempts in a displayed schedule.
+const MAX_LISTED: usize = 8;
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let mut least = Least::of(subject);
+pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let mut lower_bounds = LowerBounds::of(subject);
     for site in subject.steps() {
         if let Some(within) = subject.length(site.step.within()) {
             retries(subject, site, within, found);
             polls(subject, site, within, found);
-            body(subject, site, ("within", within), &mut least, found);
+            body(subject, site, ("within", within), &mut lower_bounds, found);
         }
         if let Some(timeout) = subject.length(site.step.timeout()) {
-            body(subject, site, ("timeout", timeout), &mut least, found);
+            body(
+                subject,
+                site,
+                ("timeout", timeout),
+                &mut lower_bounds,
+                found,
+            );
         }
     }
 }
 
-/// Waits between attempts, where no luck shortens them.
+/// Reports retries whose waits, without jitter, exceed the deadline.
 fn retries(
     subject: &Subject<'_>,
     site: &StepSite<'_>,
@@ -52,7 +58,7 @@ fn retries(
     };
     let schedule = starts
         .iter()
-        .map(|start| told(*start))
+        .map(|start| format_duration(*start))
         .collect::<Vec<_>>()
         .join(", ");
     let more = if (backoff.attempts as usize) > starts.len() {
@@ -60,30 +66,30 @@ fn retries(
     } else {
         ""
     };
-    let end = told(within);
+    let end = format_duration(within);
     let message = format!(
-        "attempt {} of {} would begin when the step has ended already",
+        "attempt {} of {} would begin after the step has ended",
         fits + 1,
         backoff.attempts
     );
     let mut finding = Diagnostic::new(&codes::failure::WITHIN_IMPOSSIBLE, clause, message)
         .note(format!(
-            "attempts begin at {schedule}{more}, answers not counted"
+            "attempts begin at {schedule}{more}, not counting the duration of calls"
         ))
         .help(format!(
-            "make `within` longer than the waits, or say `attempts: {fits}`"
+            "make `within` longer than the waits, or write `attempts: {fits}`"
         ))
         .expected(
             format!("all attempts within {end}"),
             format!("{fits} of {}", backoff.attempts),
         );
     if let Some(within) = site.step.clause_spans("within").next() {
-        finding = finding.label(within, format!("the step ends {end} after it began"));
+        finding = finding.label(within, format!("the step ends after {end}"));
     }
     found.push(finding);
 }
 
-/// When the first attempts begin, and how many of all do within the time.
+/// Returns when the first attempts begin, and how many of all attempts begin within the deadline.
 fn attempts(backoff: &Backoff, within: Duration) -> (Vec<Duration>, u32) {
     let (mut start, mut starts, mut fits) = (Duration::ZERO, vec![Duration::ZERO], 1_u32);
     for attempt in 1..backoff.attempts {
@@ -91,7 +97,7 @@ fn attempts(backoff: &Backoff, within: Duration) -> (Vec<Duration>, u32) {
         if start < within {
             fits += 1;
         }
-        if starts.len() < SHOWN {
+        if starts.len() < MAX_LISTED {
             starts.push(start);
         } else if start >= within {
             break;
@@ -100,7 +106,7 @@ fn attempts(backoff: &Backoff, within: Duration) -> (Vec<Duration>, u32) {
     (starts, fits)
 }
 
-/// A poll that would look once.
+/// Reports a poll that would call only once.
 fn polls(
     subject: &Subject<'_>,
     site: &StepSite<'_>,
@@ -117,9 +123,9 @@ fn polls(
         return;
     };
     let message = format!(
-        "this looks once: the second look at {} comes after the end at {}",
-        told(every),
-        told(within)
+        "this polls only once: the second call at {} would come after the end at {}",
+        format_duration(every),
+        format_duration(within)
     );
     let mut finding = Diagnostic::new(
         &codes::failure::WITHIN_IMPOSSIBLE,
@@ -127,22 +133,25 @@ fn polls(
         message,
     )
     .help("poll more often, or longer")
-    .expected(format!("less than {}", told(within)), told(every));
+    .expected(
+        format!("less than {}", format_duration(within)),
+        format_duration(every),
+    );
     if let Some(within) = site.step.clause_spans("within").next() {
         finding = finding.label(within, "the step ends here");
     }
     found.push(finding);
 }
 
-/// Work that takes longer than it may, whatever happens.
+/// Reports work whose minimum duration exceeds its bound.
 fn body(
     subject: &Subject<'_>,
     site: &StepSite<'_>,
     (word, bound): (&str, Duration),
-    least: &mut Least,
+    lower_bounds: &mut LowerBounds,
     found: &mut Vec<Diagnostic>,
 ) {
-    let takes = least.work_time(subject.plan, site.step);
+    let takes = lower_bounds.work_time(subject.plan, site.step);
     let Some(clause) = site
         .step
         .clause_spans(word)
@@ -152,12 +161,18 @@ fn body(
         return;
     };
     let message = format!(
-        "this takes {} at least, and has {}",
-        told(takes),
-        told(bound)
+        "this takes at least {}, but has only {}",
+        format_duration(takes),
+        format_duration(bound)
     );
     let finding = Diagnostic::new(&codes::failure::WITHIN_IMPOSSIBLE, clause, message)
-        .help(format!("allow more than {}, or wait less", told(takes)))
-        .expected(format!("{} or more", told(takes)), told(bound));
+        .help(format!(
+            "allow more than {}, or wait less",
+            format_duration(takes)
+        ))
+        .expected(
+            format!("{} or more", format_duration(takes)),
+            format_duration(bound),
+        );
     found.push(finding);
 }

@@ -1,9 +1,9 @@
-//! Calls of functions: `size(x)`, `math.greatest(a, b)`, `has(x.y)`.
+//! Checks function calls: `size(x)`, `math.greatest(a, b)`, `has(x.y)`.
 
 use std::sync::Arc;
 
 use super::expect::check_expected;
-use super::foreign::{Root, find_foreign, pass_over_arguments};
+use super::foreign::{Root, find_foreign, note_argument_reads};
 use super::names::{check_binding, check_winner};
 use super::overload::{self, Verdict};
 use super::{Checker, Expectation, Node, Op, Typed, report};
@@ -27,11 +27,11 @@ pub(super) fn check_global_call(
         "winner" => return check_winner(checker, arguments, span),
         _ => {}
     }
-    match checker.env.scope.asks(name, arguments, span) {
+    match checker.env.scope.query(name, arguments, span) {
         Some(Ok(binding)) => return check_binding(checker, &name.text, &binding, span),
         Some(Err(finding)) => {
             checker.report(*finding);
-            return Typed::fail("this asks about something that is not there", span);
+            return Typed::fail("this refers to something that does not exist", span);
         }
         None => {}
     }
@@ -45,8 +45,8 @@ pub(super) fn check_global_call(
     check_function_call(checker, function, name, typed, arguments, span)
 }
 
-/// A call of a tool or a plan where only values can stand. It is checked like the step that it has to become, which is the
-/// fix where nothing else is wrong with it.
+/// Reports a call of a tool or a plan where only values are allowed. It is checked like a step; if it has no other
+/// error, the fix makes it one.
 pub(super) fn misplaced_call(
     checker: &mut Checker<'_>,
     namespace: Option<&str>,
@@ -85,13 +85,13 @@ pub(super) fn misplaced_call(
             .as_ref()
             .is_some_and(|contract| contract.fits(arguments));
     let sound = fits && checker.diagnostics.len() == at;
-    // A step of its own always calls, and once.
+    // A step of its own is always called, and only once.
     diagnostic.fix = diagnostic.fix.filter(|_| sound).map(|fix| Fix {
         safe: !checker.lazy,
         ..fix
     });
     checker.diagnostics.insert(at, diagnostic);
-    let failed = Typed::fail("a call cannot stand inside an expression", call);
+    let failed = Typed::fail("a call is not allowed inside an expression", call);
     let returns = contract
         .filter(|_| sound)
         .map(|contract| contract.returns.clone());
@@ -115,7 +115,7 @@ pub(super) fn check_namespaced_call(
     check_function_call(checker, function, name, typed, arguments, span)
 }
 
-/// A function that does not exist. What stands for one of another language gives the type of the whole.
+/// Reports an unknown function. A counterpart of a function of another language determines the type.
 fn report_no_function(
     checker: &mut Checker<'_>,
     namespace: Option<&'static str>,
@@ -125,10 +125,10 @@ fn report_no_function(
 ) -> Typed {
     let root = namespace.map_or(Root::Nothing, Root::Named);
     let failed = Typed::fail(&format!("unbound function `{}`", name.text), span);
-    if let Some(said) = find_foreign(checker, Shape::Call, &root, &name.text, arguments, span) {
-        pass_over_arguments(checker, arguments);
-        let ty = said.ty.clone();
-        checker.report(said.of(report::unknown_function(name, namespace, &[])));
+    if let Some(remedy) = find_foreign(checker, Shape::Call, &root, &name.text, arguments, span) {
+        note_argument_reads(checker, arguments);
+        let ty = remedy.ty.clone();
+        checker.report(remedy.apply(report::unknown_function(name, namespace, &[])));
         return Typed { ty, ..failed };
     }
     let given = check_arguments(checker, arguments);
@@ -142,7 +142,7 @@ fn report_no_function(
     Typed { ty, ..failed }
 }
 
-/// The arguments of a function, which are taken by position.
+/// Checks the arguments of a function, which are positional.
 pub(super) fn check_arguments(
     checker: &mut Checker<'_>,
     arguments: &[ast::Argument],
@@ -208,7 +208,7 @@ fn check_function_call(
     Typed::new(op, ty, span)
 }
 
-/// The type that a function gives; what does not fit is reported.
+/// Returns the type of a function's result; reports arguments that do not fit.
 pub(super) fn result_type(
     checker: &mut Checker<'_>,
     function: &'static Function,
@@ -241,7 +241,7 @@ pub(super) fn result_type(
     }
 }
 
-/// `has(x.y)`: whether the field is there; `has(x)`: whether the value is not null.
+/// Checks `has(x.y)`, which tests for a field, and `has(x)`, which tests for not null.
 fn check_has(checker: &mut Checker<'_>, arguments: &[ast::Argument], span: Span) -> Typed {
     let [argument] = arguments else {
         checker.report(report::has_takes_a_field(span));
@@ -263,7 +263,7 @@ fn check_has(checker: &mut Checker<'_>, arguments: &[ast::Argument], span: Span)
     Typed::new(Op::Has(Box::new(typed.node)), Type::Bool, span)
 }
 
-/// The value of a function of constants, where it has one.
+/// Returns the value of a function of constants; `None` if an argument is not constant or the call fails.
 fn folded(function: &'static Function, arguments: &[Node]) -> Option<Value> {
     let values: Vec<Value> = arguments
         .iter()
@@ -272,7 +272,8 @@ fn folded(function: &'static Function, arguments: &[Node]) -> Option<Value> {
     (function.body)(&values).ok()
 }
 
-/// What makes a result the kind of number that its type says, where the values alone do not tell.
+/// Returns the function that converts a result to the numeric type that the checker has inferred, if the values alone
+/// may give another.
 fn conversion(function: &'static Function, result: &Type) -> Option<&'static Function> {
     function
         .overloads
@@ -285,7 +286,7 @@ fn conversion(function: &'static Function, result: &Type) -> Option<&'static Fun
     }
 }
 
-/// A pattern that is known now, compiled once.
+/// Compiles a constant pattern once.
 pub(super) fn constant_pattern(
     function: &'static Function,
     pattern: Option<&Node>,

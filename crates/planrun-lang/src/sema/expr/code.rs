@@ -1,4 +1,4 @@
-//! What the checker of expressions makes: a typed tree with every name resolved, evaluated many times.
+//! Checked expressions: typed trees with resolved names, made to be evaluated many times.
 
 use std::sync::Arc;
 
@@ -14,55 +14,55 @@ use crate::value::{Key, Value};
 /// One checked expression.
 #[derive(Clone, Debug)]
 pub struct Code {
-    /// The type of the value; [`Type::Invalid`] where a finding has already spoken.
+    /// Type of the value; [`Type::Invalid`] if an error has been reported.
     pub ty: Type,
     pub root: Node,
     pub span: Span,
-    /// Every name outside of the expression that it reads, each place and kind once, in source order.
+    /// Every name outside the expression that it reads, each place and kind once, in source order.
     pub reads: Vec<Read>,
-    /// How many variables of macros live at the same time.
+    /// Maximum number of macro variables that are live at the same time.
     pub registers: u16,
-    /// What the place of the value makes of it, where it is not sure to stay as it is.
+    /// Conversion to the type of its place; `None` if the value never changes.
     pub into: Option<Conversion>,
 }
 
-/// The conversion of a value into the type of its place.
+/// Conversion of a value to the type of its place.
 #[derive(Clone, Debug)]
 pub struct Conversion {
     pub to: Arc<Type>,
-    /// Whether it is known before the run that the value fits.
+    /// Whether the value is known to fit before the run.
     pub sure: bool,
 }
 
-/// One outer name that an expression reads.
+/// An outer name that an expression reads.
 #[derive(Clone, Debug)]
 pub struct Read {
     pub place: Place,
     pub kind: ReadKind,
-    /// What the name stands for.
+    /// Kind of the name.
     pub binding: NameKind,
     pub name: Arc<str>,
-    /// Where it is read first.
+    /// Span of the first read.
     pub span: Span,
 }
 
 /// What is read of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ReadKind {
-    /// Its value: the reader needs it.
+    /// Its value: the reader needs the value.
     Value,
-    /// Its state: the reader only needs it to have settled.
+    /// Its state: the reader only needs it to be settled.
     State,
 }
 
-/// One operation and the place it was written at.
+/// An operation and its span.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub span: Span,
     pub op: Op,
 }
 
-/// The operations. Chains are flat, so depth is that of the author's nesting.
+/// Operations. Chains are flat, so the depth is that of the author's nesting.
 #[derive(Clone, Debug)]
 pub enum Op {
     Constant(Value),
@@ -81,12 +81,12 @@ pub enum Op {
     Negate(Box<Node>),
     And(Vec<Node>),
     Or(Vec<Node>),
-    /// Operators of one level, applied from the left.
+    /// Operators of one precedence level, applied from the left.
     Chain {
         first: Box<Node>,
         rest: Vec<(Operator, Node)>,
     },
-    /// The first operand that is not absent, else the last.
+    /// The first operand that is not absent, otherwise the last.
     Coalesce(Vec<Node>),
     Conditional {
         arms: Vec<(Node, Node)>,
@@ -100,12 +100,12 @@ pub enum Op {
         function: &'static Function,
         arguments: Vec<Node>,
     },
-    /// `matches` with a pattern that was known when the plan was checked.
+    /// `matches` with a pattern that was compiled by the check.
     Matches {
         subject: Box<Node>,
         pattern: Arc<Regex>,
     },
-    /// Whether the last link of the path is there.
+    /// Whether the last link of the path is present.
     Has(Box<Node>),
     /// `cel.bind(x, value, body)`
     Let {
@@ -118,7 +118,7 @@ pub enum Op {
         test: StateTest,
     },
     Winner(Place),
-    /// What cannot be computed, with the reason: reached only where findings do not stop the evaluation.
+    /// A failure with this reason: an erroneous part, only reached if diagnostics do not stop the evaluation.
     Fail(Arc<str>),
 }
 
@@ -130,7 +130,7 @@ pub enum Piece {
 }
 
 impl Piece {
-    /// What is filled in; `None` for a text between two values.
+    /// Returns the interpolated value; `None` for literal text.
     #[must_use]
     pub const fn value(&self) -> Option<&Node> {
         match self {
@@ -147,11 +147,11 @@ pub enum MapKey {
     Computed(Node),
 }
 
-/// One step of a path.
+/// One link of a path.
 #[derive(Clone, Debug)]
 pub struct Link {
     pub span: Span,
-    /// Whether a null before it ends the path with null.
+    /// Whether null before it makes the path null.
     pub safe: bool,
     pub op: LinkOp,
 }
@@ -160,7 +160,7 @@ pub struct Link {
 pub enum LinkOp {
     Field {
         key: Key,
-        /// Whether a missing field reads as null, because its type lets it be missing.
+        /// Whether a missing field is read as null, because its type is optional.
         optional: bool,
     },
     Index(Node),
@@ -170,12 +170,12 @@ pub enum LinkOp {
         arguments: Vec<Node>,
     },
     Matches(Arc<Regex>),
-    /// The value before it is the range of the comprehension.
+    /// The value before it is the range.
     Macro(Box<Comprehension>),
     Fail(Arc<str>),
 }
 
-/// Operators of chains, without the logical ones.
+/// Operators of chains, except the logical ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     Equal,
@@ -189,20 +189,20 @@ pub enum Operator {
     Subtract,
     Multiply,
     Divide,
-    /// `/` where the types say that it fails for a zero on the right, whatever stands on the left.
+    /// `/` on types for which a zero on the right always fails.
     DivideNonzero,
     Remainder,
-    /// The same for `%`.
+    /// `%` on such types.
     RemainderNonzero,
 }
 
-/// `xs.filter(x, …)` and its kin. The range is the value before the link.
+/// A macro such as `xs.filter(x, …)`. The range is the value before the link.
 #[derive(Clone, Debug)]
 pub struct Comprehension {
     pub kind: MacroKind,
-    /// The register of the element, or of the index or key where `second` is used.
+    /// Register of the element; of the index or key if `second` is used.
     pub first: u16,
-    /// The register of the value, in macros of two variables.
+    /// Register of the value, in macros with two variables.
     pub second: Option<u16>,
     /// The filter of `map(x, filter, e)` and of `transform…`.
     pub condition: Option<Node>,
@@ -216,15 +216,15 @@ pub enum MacroKind {
     ExistsOne,
     Map,
     Filter,
-    /// The elements in the order of what the body gives for each.
+    /// The elements sorted by the value of the body.
     SortBy,
     TransformList,
     TransformMap,
-    /// Every body is a map, whose entries are collected.
+    /// Every body is a map; their entries are merged.
     TransformMapEntry,
 }
 
-/// What `x is …` asks.
+/// The test of `x is …`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateTest {
     State(StepState),
@@ -242,7 +242,7 @@ pub enum Matcher {
 }
 
 impl Code {
-    /// A value that is known before any run.
+    /// Creates the code of a value that is known before the run.
     #[must_use]
     pub fn literal(value: Value, ty: Type, span: Span) -> Self {
         let root = Node {
@@ -259,7 +259,7 @@ impl Code {
         }
     }
 
-    /// The value of a step at a place, as if its name had been written.
+    /// Creates the code that reads the value of a step at a place, as if its name had been written.
     #[must_use]
     pub fn place(place: Place, name: Arc<str>, ty: Type, span: Span) -> Self {
         let read = Read {
@@ -282,7 +282,7 @@ impl Code {
         }
     }
 
-    /// The same, where the value goes into a place of type `to`: a constant is converted now, anything else by the run.
+    /// Returns the code for a place of type `to`: a constant is converted now, any other value at run time.
     #[must_use]
     pub fn placed(mut self, to: &Type) -> Self {
         if self.is_invalid() || keeps(&self.ty, to) {
@@ -293,7 +293,7 @@ impl Code {
         self.ty = converted(&self.ty, to);
         match known {
             Some(Ok(value)) => self.root.op = Op::Constant(value),
-            // What cannot be is told by whoever checks the types, or when it is evaluated.
+            // A constant that cannot be converted is reported by the type check, or fails when it is evaluated.
             Some(Err(_)) | None => {
                 self.into = Some(Conversion {
                     to: Arc::new(to.clone()),
@@ -304,13 +304,13 @@ impl Code {
         self
     }
 
-    /// The value of an expression that reads nothing and was folded.
+    /// Returns the value of an expression that was folded to a constant and needs no conversion.
     #[must_use]
     pub fn constant(&self) -> Option<&Value> {
         self.root.constant().filter(|_| self.into.is_none())
     }
 
-    /// Whether an earlier finding keeps this from being evaluated.
+    /// Returns true if an error that prevents its evaluation has been reported.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         self.ty == Type::Invalid
@@ -318,7 +318,7 @@ impl Code {
 }
 
 impl Node {
-    /// The value, where it is known.
+    /// Returns the value if the node is a constant.
     #[must_use]
     pub fn constant(&self) -> Option<&Value> {
         if let Op::Constant(value) = &self.op {
@@ -330,23 +330,23 @@ impl Node {
 }
 
 impl StateTest {
-    /// Whether a step in this state passes.
+    /// Returns true if a step in this state passes.
     #[must_use]
     pub fn holds(self, state: StepState) -> bool {
         match self {
-            Self::State(wanted) => wanted == state,
+            Self::State(expected) => expected == state,
             Self::Settled => state.is_settled(),
         }
     }
 }
 
 impl Matcher {
-    /// Whether the value is one that the pattern describes.
+    /// Returns true if the pattern matches the value.
     #[must_use]
     pub fn matches(&self, value: &Value) -> bool {
         match self {
             Self::Any => true,
-            Self::Value(wanted) => wanted == value,
+            Self::Value(expected) => expected == value,
             Self::Or(alternatives) => alternatives
                 .iter()
                 .any(|alternative| alternative.matches(value)),

@@ -1,14 +1,14 @@
-//! How types combine: results of operators, equality that can hold, the common type of several values.
+//! Combines types: results of operators, possible equality, and the common type of several values.
 
 use super::literal::widened;
 use super::{Node, Op, Operator};
 use crate::builtins::operators::Arithmetic;
 use crate::types::{ObjectType, Rest, Type, error_object, keeps, result_union};
 
-/// So many different literals make a type that nobody wants to read; from there on their base stands for them.
-const TOLD_LITERALS: usize = 12;
+/// Maximum number of different literals in an element type; beyond it, they are widened to their base types.
+const MAX_LITERALS: usize = 12;
 
-/// The result of an operation that must be possible for every pair of alternatives.
+/// Returns the result of an operation that must be possible for every pair of alternatives; `None` if it is not.
 pub(super) fn every_pair(
     left: &Type,
     right: &Type,
@@ -29,7 +29,7 @@ pub(super) fn every_pair(
     Some(Type::union(results))
 }
 
-/// The operator of arithmetic behind an operator of a chain.
+/// Returns the arithmetic of a chain operator; `None` for comparisons and `in`.
 pub(super) fn arithmetic_of(operator: Operator) -> Option<Arithmetic> {
     match operator {
         Operator::Add => Some(Arithmetic::Add),
@@ -47,7 +47,7 @@ pub(super) fn arithmetic_of(operator: Operator) -> Option<Arithmetic> {
     }
 }
 
-/// The result of arithmetic on two types without alternatives; `None` where there is none.
+/// Returns the result of arithmetic on two types without alternatives; `None` if it is not possible.
 pub(super) fn arithmetic(operator: Operator, left: &Type, right: &Type) -> Option<Type> {
     let add = operator == Operator::Add;
     let sum = add || operator == Operator::Subtract;
@@ -94,7 +94,8 @@ pub(super) fn arithmetic(operator: Operator, left: &Type, right: &Type) -> Optio
     })
 }
 
-/// The operator where a zero on the right fails whatever stands on the left.
+/// Replaces division and remainder by the variant for which a zero on the right always fails, if the types are integers
+/// or durations.
 pub(super) fn exact(operator: Operator, left: &Type, right: &Type) -> Operator {
     let counted = |ty: &Type| {
         let counts =
@@ -108,7 +109,7 @@ pub(super) fn exact(operator: Operator, left: &Type, right: &Type) -> Operator {
     }
 }
 
-/// Whether values of two types without alternatives have an order.
+/// Returns bool if values of two types without alternatives can be ordered; `None` otherwise.
 pub(super) fn ordered(left: &Type, right: &Type) -> Option<Type> {
     let scalar = |ty: &Type| {
         is_number(ty)
@@ -129,7 +130,7 @@ fn is_number(ty: &Type) -> bool {
     matches!(ty, Type::Int | Type::Uint | Type::Double)
 }
 
-/// Whether some value of the one type equals some value of the other. Whoever compares with null knows why.
+/// Returns true if some value of one type equals some value of the other. A comparison with null is always allowed.
 pub(super) fn may_equal(left: &Type, right: &Type) -> bool {
     if *left == Type::Null || *right == Type::Null {
         return true;
@@ -173,7 +174,7 @@ fn members_may_equal(left: &Type, right: &Type) -> bool {
     }
 }
 
-/// Whether what the one object must have can be in the other.
+/// Returns true if the required fields of one object are possible in the other.
 fn objects_may_equal(left: &ObjectType, right: &ObjectType) -> bool {
     left.fields
         .iter()
@@ -184,7 +185,7 @@ fn objects_may_equal(left: &ObjectType, right: &ObjectType) -> bool {
         })
 }
 
-/// The type of the elements of a list: their union, where one list that takes all elements stands for the narrower ones.
+/// Returns the type of the elements of a list: their union, in which a list type replaces narrower ones.
 pub(super) fn common(types: impl IntoIterator<Item = Type>) -> Type {
     let mut kept: Vec<Type> = Vec::new();
     for ty in types {
@@ -193,7 +194,7 @@ pub(super) fn common(types: impl IntoIterator<Item = Type>) -> Type {
         }
         kept.retain(|other| !takes(&ty, other));
         kept.push(ty);
-        if kept.len() > TOLD_LITERALS {
+        if kept.len() > MAX_LITERALS {
             kept = Type::union(kept.iter().map(widened)).members().to_vec();
         }
     }
@@ -204,7 +205,7 @@ fn takes(wide: &Type, narrow: &Type) -> bool {
     matches!((wide, narrow), (Type::List(_), Type::List(_))) && keeps(narrow, wide)
 }
 
-/// Whether text can be put behind an expression without parentheses.
+/// Returns true if an operator can be appended to the text of an expression without parentheses.
 pub(super) fn is_simple(node: &Node) -> bool {
     !matches!(
         node.op,

@@ -1,4 +1,4 @@
-//! What is built of parts: templates, lists, objects, and the choices between expressions.
+//! Checks composite expressions: templates, lists, objects, and choices between expressions.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) fn check_template(
     Typed::new(Op::Template(pieces), Type::String, span)
 }
 
-/// Only what has one obvious text may stand in text.
+/// Requires a type that can be interpolated into text.
 fn require_text(checker: &mut Checker<'_>, typed: &Typed, span: Span) {
     let fits = |member: &Type| {
         matches!(
@@ -74,7 +74,7 @@ pub(super) fn check_object(checker: &mut Checker<'_>, entries: &[ast::Entry], sp
     map_of(parts, span)
 }
 
-/// A key as written: constant where it can be known now.
+/// Checks a key; it is constant if its value is known.
 pub(super) fn check_key(checker: &mut Checker<'_>, key: &ast::EntryKey) -> (MapKey, Type) {
     match key {
         ast::EntryKey::Name(name) => (
@@ -107,7 +107,7 @@ pub(super) fn check_key(checker: &mut Checker<'_>, key: &ast::EntryKey) -> (MapK
     }
 }
 
-/// `a ?? b`: absence on the way to any but the last operand is what `??` is for.
+/// Checks `a ?? b`: absence is allowed on the path of any operand but the last.
 pub(super) fn check_coalesce(
     checker: &mut Checker<'_>,
     operands: &[ast::Expr],
@@ -136,7 +136,7 @@ pub(super) fn check_coalesce(
     coalesced(typed, span)
 }
 
-/// Adds what holds where an operand of `??` was absent: none of the guards under which it is surely there does.
+/// Adds what holds where an operand of `??` was absent: no guard under which it is certainly present.
 pub(super) fn assume_absent(checker: &mut Checker<'_>, operand: &ast::Expr) {
     let name = match &operand.kind {
         ast::ExprKind::Name(name) => name,
@@ -162,7 +162,7 @@ pub(super) fn assume_absent(checker: &mut Checker<'_>, operand: &ast::Expr) {
         if open.is_empty() {
             continue;
         }
-        // A trial under the condition; what it would report was reported before.
+        // A trial check under the guard; its diagnostics have been reported before.
         let (findings, reads) = (checker.diagnostics.len(), checker.reads.len());
         let ty = checker.with_facts(open.clone(), |checker| checker.lenient(operand).ty);
         checker.diagnostics.truncate(findings);
@@ -188,7 +188,7 @@ pub(super) fn check_conditional(
     })
 }
 
-/// A conditional whose results are checked by `check`.
+/// Checks a conditional whose results are checked by `result_of`.
 pub(super) fn check_choice(
     checker: &mut Checker<'_>,
     arms: &[(ast::Expr, ast::Expr)],
@@ -234,7 +234,7 @@ pub(super) fn check_match_expression(
     })
 }
 
-/// A `match` whose results are checked by `check`.
+/// Checks a `match` whose results are checked by `result_of`.
 pub(super) fn check_match_choice(
     checker: &mut Checker<'_>,
     subject: &ast::Expr,
@@ -269,12 +269,12 @@ pub(super) fn check_match_choice(
     )
 }
 
-/// `match e`, without the arms.
+/// Returns the span of `match e`, without the arms.
 fn span_to_subject(whole: Span, subject: Span) -> Span {
     Span::from(whole.start..subject.end.max(whole.start))
 }
 
-/// A list; a constant one where all elements are.
+/// Creates a list; a constant if all elements are.
 pub(super) fn list_of(elements: Vec<Typed>, span: Span) -> Typed {
     let mut nodes = Vec::with_capacity(elements.len());
     let mut types = Vec::with_capacity(elements.len());
@@ -291,7 +291,7 @@ pub(super) fn list_of(elements: Vec<Typed>, span: Span) -> Typed {
     Typed::new(op, ty.bounded(), span)
 }
 
-/// An object, or a map where the keys are not all text that is known; a constant one where all parts are.
+/// Creates an object, or a map if not all keys are constant strings; a constant if all parts are.
 pub(super) fn map_of(parts: Vec<((MapKey, Type), Typed)>, span: Span) -> Typed {
     let mut fields: Vec<Field> = Vec::with_capacity(parts.len());
     let mut entries = Vec::with_capacity(parts.len());
@@ -337,8 +337,8 @@ fn constant_map(entries: &[(MapKey, Node)]) -> Option<Value> {
     Some(Value::from(map))
 }
 
-/// The first operand that is there: null is only left where the last one admits it, and what stands behind an operand
-/// that is always there is never the value.
+/// Creates a `??`. The result admits null only if the last operand does, and operands after one that is always present
+/// do not count.
 pub(super) fn coalesced(operands: Vec<Typed>, span: Span) -> Typed {
     let count = operands.len();
     let mut nodes = Vec::with_capacity(count);
@@ -346,7 +346,7 @@ pub(super) fn coalesced(operands: Vec<Typed>, span: Span) -> Typed {
     let mut decided = false;
     for (position, operand) in operands.into_iter().enumerate() {
         if !decided {
-            decided = is_there(&operand.ty);
+            decided = is_never_null(&operand.ty);
             types.push(if position + 1 == count {
                 operand.ty
             } else {
@@ -358,7 +358,7 @@ pub(super) fn coalesced(operands: Vec<Typed>, span: Span) -> Typed {
     Typed::new(Op::Coalesce(nodes), Type::union(types), span)
 }
 
-/// Whether a value of this type is never null, and something is known of it.
-fn is_there(ty: &Type) -> bool {
+/// Returns true if the type is known and does not admit null.
+fn is_never_null(ty: &Type) -> bool {
     !ty.admits_null() && !matches!(ty, Type::Any | Type::Invalid | Type::Never)
 }

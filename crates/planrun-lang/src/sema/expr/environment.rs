@@ -1,8 +1,8 @@
-//! The names that an expression sees, and what conditions and arms around it say of them.
+//! The names that an expression sees, and what conditions and arms around it prove about them.
 
 use std::sync::Arc;
 
-use super::narrow::{covers, plain, shown};
+use super::narrow::{covers, plain, present_path};
 use crate::sema::presence::Known;
 use crate::sema::{Atom, Binding, Definition, Scope};
 use crate::syntax::canonical_name;
@@ -13,22 +13,22 @@ pub(super) struct Local {
     pub name: Arc<str>,
     pub ty: Type,
     pub register: u16,
-    /// Facts from here on may speak of this variable; earlier ones speak of another of the same name.
+    /// Facts from this index on may be about this variable; earlier ones are about another variable of the same name.
     pub facts: usize,
 }
 
-/// The scope of the plan, the variables of macros inside of the expression, and what is known of either.
+/// The scope of the plan, the macro variables inside the expression, and the facts about both.
 pub(super) struct Environment<'a> {
     pub scope: &'a dyn Scope,
-    /// Variables of macros, innermost last.
+    /// Macro variables, innermost last.
     pub locals: Vec<Local>,
-    /// How many registers those variables need at the same time.
+    /// Maximum number of registers in use at the same time.
     pub registers: u16,
-    /// What holds here because of conditions inside of the expression.
+    /// What holds because of conditions inside the expression.
     pub facts: Vec<Atom>,
-    /// What does not hold together here because of them.
+    /// Conditions inside the expression that do not hold together.
     pub excluded: Vec<Arc<[Atom]>>,
-    /// Subjects of `match` in whose arms this stands, with their types there.
+    /// Subjects of the surrounding `match` arms, with their types there.
     pub narrowed: Vec<(String, Type)>,
 }
 
@@ -44,24 +44,24 @@ impl<'a> Environment<'a> {
         }
     }
 
-    /// Whether a condition shows that the value at this path is there. `has` of a field only shows that it is not
-    /// missing: that counts where the field, once it is there, is not null (`by_has`).
-    pub fn is_shown(&self, root: Option<&str>, path: &str, by_has: bool) -> bool {
+    /// Returns true if a condition proves that the value at this path is present. `has` of a field only proves that it
+    /// is not missing; `by_has` is set if that is enough, because the field is never null when it exists.
+    pub fn is_present(&self, root: Option<&str>, path: &str, by_has: bool) -> bool {
         self.known(root).any(|atom| {
-            let Some(shown) = shown(atom).map(plain) else {
+            let Some(present) = present_path(atom).map(plain) else {
                 return false;
             };
-            covers(&shown, path) && (by_has || atom.negated || shown != path)
+            covers(&present, path) && (by_has || atom.negated || present != path)
         })
     }
 
-    /// Whether exactly this is known, such as `r.ok` or its negation.
+    /// Returns true if exactly this is known, such as `r.ok` or its negation.
     pub fn is_known(&self, root: Option<&str>, text: &str, negated: bool) -> bool {
         self.known(root)
             .any(|atom| atom.negated == negated && plain(&atom.text) == text)
     }
 
-    /// What is known here.
+    /// Returns what is known here.
     pub fn knowledge(&self) -> Known<'_> {
         Known {
             facts: [self.scope.facts(), &self.facts],
@@ -69,10 +69,10 @@ impl<'a> Environment<'a> {
         }
     }
 
-    /// The type of a name here and whether it may be absent: that of the statements that may have given it.
+    /// Returns the type of a name and whether it may be absent, from the statements that may have defined it.
     pub fn given(&self, binding: &Binding) -> (Type, bool) {
         let known = self.knowledge();
-        let open = !known.gives(&binding.definitions);
+        let open = !known.is_given(&binding.definitions);
         if let [only] = &*binding.definitions {
             return (only.ty.clone(), open);
         }
@@ -82,8 +82,8 @@ impl<'a> Environment<'a> {
         )
     }
 
-    /// The type of `winner(x)`, if one of the statements that may have given the name is a race. Where another has, there
-    /// is none.
+    /// Returns the type of `winner(x)` if one of the statements that may have defined the name is a race; it is null
+    /// for the others.
     pub fn winner_type(&self, binding: &Binding) -> Option<Type> {
         let known = self.knowledge();
         let winners = possible(&known, binding)
@@ -99,7 +99,7 @@ impl<'a> Environment<'a> {
         })
     }
 
-    /// The facts that may speak of a path that begins with this name.
+    /// Returns the facts that may be about a path that begins with this name.
     fn known(&self, root: Option<&str>) -> impl Iterator<Item = &Atom> {
         let local = root.and_then(|name| self.local(name));
         let outer: &[Atom] = if local.is_some() {
@@ -114,12 +114,12 @@ impl<'a> Environment<'a> {
         outer.iter().chain(inner)
     }
 
-    /// The innermost variable of a macro with this name.
+    /// Returns the innermost macro variable with this name.
     pub fn local(&self, name: &str) -> Option<&Local> {
         self.locals.iter().rev().find(|local| &*local.name == name)
     }
 
-    /// What a `match` around this says about its subject, where this is it.
+    /// Returns the type of this path in a surrounding `match` arm, if it is the subject.
     pub fn narrowed_type(&self, path: &str) -> Option<&Type> {
         self.narrowed
             .iter()
@@ -128,21 +128,21 @@ impl<'a> Environment<'a> {
             .map(|(_, ty)| ty)
     }
 
-    /// The type of a name where conditions and arms around it are taken into account.
+    /// Returns the type of a name, narrowed by the conditions and arms around.
     pub fn seen(&self, name: &Arc<str>, ty: Type) -> Type {
         if self.narrowed.is_empty() && !ty.is_optional() {
             return ty;
         }
         let text = canonical_name(name);
         let ty = self.narrowed_type(&text).cloned().unwrap_or(ty);
-        if ty.is_optional() && self.is_shown(Some(name), &text, true) {
+        if ty.is_optional() && self.is_present(Some(name), &text, true) {
             ty.without_null()
         } else {
             ty
         }
     }
 
-    /// Brings a variable into scope and gives it a register.
+    /// Adds a variable to the scope and returns its register.
     pub fn push(&mut self, name: Option<&Arc<str>>, ty: &Type) -> u16 {
         let register = u16::try_from(self.locals.len()).unwrap_or(u16::MAX);
         self.registers = self.registers.max(register.saturating_add(1));
@@ -157,7 +157,7 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// The statements that may have given a name, as far as is known.
+/// Returns the statements that may have defined a name, as far as is known.
 fn possible<'a>(known: &Known<'_>, binding: &'a Binding) -> impl Iterator<Item = &'a Definition> {
     let refuted =
         |definition: &Definition| binding.definitions.len() > 1 && known.refutes(&definition.guard);

@@ -1,4 +1,4 @@
-//! Values that go somewhere: literals are checked part by part, everything else as a whole.
+//! Checks values against an expected type: literals part by part, everything else as a whole.
 
 use super::construct::{check_choice, check_key, check_match_choice};
 use super::operator::lossy_number;
@@ -11,7 +11,7 @@ use crate::syntax::ast;
 use crate::types::{Fit, Literal, MapType, ObjectType, Rest, Type, convert, fit};
 use crate::value::{Key, Value};
 
-/// An expression whose value goes where `expected` is wanted.
+/// Checks an expression whose place requires the type `expected`.
 pub(super) fn check_expected(
     checker: &mut Checker<'_>,
     expression: &ast::Expr,
@@ -20,14 +20,16 @@ pub(super) fn check_expected(
 ) -> Typed {
     let span = expression.span;
     match &expression.kind {
-        ast::ExprKind::Object(entries) => match wanted_object(expected, entries) {
-            Some(Wanted::Object(object)) => {
+        ast::ExprKind::Object(entries) => match expected_object(expected, entries) {
+            Some(ExpectedLiteral::Object(object)) => {
                 check_expected_object(checker, entries, span, &object, expectation)
             }
-            Some(Wanted::Map(map)) => check_expected_map(checker, entries, span, &map, expectation),
+            Some(ExpectedLiteral::Map(map)) => {
+                check_expected_map(checker, entries, span, &map, expectation)
+            }
             None => check_whole(checker, expression, expected, expectation),
         },
-        ast::ExprKind::List(elements) => match wanted_element(expected) {
+        ast::ExprKind::List(elements) => match expected_element(expected) {
             Some(element) => {
                 let inner = expectation.element();
                 let typed = elements
@@ -52,7 +54,7 @@ pub(super) fn check_expected(
     }
 }
 
-/// An expression whose parts say nothing on their own.
+/// Checks an expression as a whole.
 fn check_whole(
     checker: &mut Checker<'_>,
     expression: &ast::Expr,
@@ -63,15 +65,15 @@ fn check_whole(
     require_fit(checker, typed, expression.span, expected, expectation)
 }
 
-/// Whether a call has been reported at a place, where no value of its kind is wanted either: then a step of its own mends
-/// nothing.
+/// Returns true if a misplaced call has been reported at this span; its fix is removed, since a step would not help
+/// where its type does not fit either.
 fn is_misplaced_call(checker: &mut Checker<'_>, span: Span) -> bool {
     let is_it = |found: &&mut Diagnostic| found.code == &CALL_IN_EXPRESSION && found.span == span;
     let found = checker.diagnostics.iter_mut().rev().find(is_it);
     found.map(|found| found.fix = None).is_some()
 }
 
-/// Holds the type of a value against what is wanted, and reports what cannot be.
+/// Checks the type of a value against the expected one, and reports a mismatch.
 fn require_fit(
     checker: &mut Checker<'_>,
     mut typed: Typed,
@@ -86,7 +88,7 @@ fn require_fit(
     }
     let mismatch = match (fit(&typed.ty, expected), typed.node.constant()) {
         (Fit::Cannot(mismatch), _) => Some(mismatch),
-        // The types leave it open, the value does not.
+        // The types are inconclusive, but the value is not.
         (Fit::Unknown, Some(value)) => convert(value.clone(), expected).err(),
         (Fit::Unknown, None) | (Fit::Fits, _) => None,
     };
@@ -163,7 +165,7 @@ fn check_expected_object(
     typed
 }
 
-/// Reports fields that must be there and are not.
+/// Reports required fields that are missing.
 fn missing_fields(
     checker: &mut Checker<'_>,
     parts: &[((MapKey, Type), Typed)],
@@ -214,7 +216,7 @@ fn check_expected_map(
     construct::map_of(parts, span)
 }
 
-/// A condition: a bool that is there and known.
+/// Checks a condition: a bool that is present and known.
 pub(super) fn check_bool(checker: &mut Checker<'_>, expression: &ast::Expr) -> Typed {
     let mut typed = checker.expression(expression);
     let fits = |member: &Type| {
@@ -235,34 +237,34 @@ pub(super) fn check_bool(checker: &mut Checker<'_>, expression: &ast::Expr) -> T
     typed
 }
 
-/// What an object literal should be.
-enum Wanted {
+/// The expected type of an object literal.
+enum ExpectedLiteral {
     Object(ObjectType),
     Map(MapType),
 }
 
-/// The one alternative that an object literal can be meant for.
-fn wanted_object(expected: &Type, entries: &[ast::Entry]) -> Option<Wanted> {
+/// Returns the only alternative for which an object literal can be intended.
+fn expected_object(expected: &Type, entries: &[ast::Entry]) -> Option<ExpectedLiteral> {
     let mut candidates = Vec::new();
     for member in expected.members() {
         match member {
-            Type::Object(object) => candidates.push(Wanted::Object((**object).clone())),
-            Type::Map(map) => candidates.push(Wanted::Map((**map).clone())),
+            Type::Object(object) => candidates.push(ExpectedLiteral::Object((**object).clone())),
+            Type::Map(map) => candidates.push(ExpectedLiteral::Map((**map).clone())),
             Type::Any | Type::Invalid | Type::Result(_) | Type::Error => return None,
             _ => {}
         }
     }
     if candidates.len() > 1 {
         candidates.retain(|candidate| match candidate {
-            Wanted::Object(object) => entries.iter().all(|entry| may_be_in(entry, object)),
-            Wanted::Map(_) => true,
+            ExpectedLiteral::Object(object) => entries.iter().all(|entry| may_be_in(entry, object)),
+            ExpectedLiteral::Map(_) => true,
         });
     }
     let first = candidates.pop()?;
     candidates.is_empty().then_some(first)
 }
 
-/// Whether a literal field with a constant text, number or truth value may belong to an object of this type.
+/// Returns true if a field whose value is a literal may belong to an object of this type.
 fn may_be_in(entry: &ast::Entry, object: &ObjectType) -> bool {
     let ast::EntryKey::Name(name) = &entry.key else {
         return true;
@@ -276,7 +278,7 @@ fn may_be_in(entry: &ast::Entry, object: &ObjectType) -> bool {
         .is_none_or(|field| combine::may_equal(&ty, &field.ty))
 }
 
-fn wanted_element(expected: &Type) -> Option<Type> {
+fn expected_element(expected: &Type) -> Option<Type> {
     let mut lists = expected.members().iter().filter_map(|member| match member {
         Type::List(element) => Some((**element).clone()),
         _ => None,
@@ -296,7 +298,7 @@ fn key_span(entry: &ast::Entry) -> Span {
     }
 }
 
-/// Whether a node is a text literal.
+/// Returns the text of a constant string.
 pub(super) fn constant_text(node: &Node) -> Option<&str> {
     node.constant().and_then(Value::as_str)
 }

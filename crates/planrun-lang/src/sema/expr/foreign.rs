@@ -1,4 +1,5 @@
-//! Phrases of other languages in expressions: what is written here instead is told, checked and offered as a fix.
+//! Recognizes phrases of other languages in expressions, and offers what is written here instead, if it passes the
+//! check.
 
 use super::{Checker, Typed};
 use crate::diag::foreign::{self, Certainty, Parts, Phrase, Shape};
@@ -7,10 +8,11 @@ use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
 use crate::types::Type;
 
-/// A remedy is shown with the author's own values up to so many bytes; beyond, as the table has it.
-const SHOWN: usize = 60;
+/// Maximum length in bytes of a replacement that the message contains with the author's own values; longer ones are
+/// shown as in the table.
+const MAX_INLINE: usize = 60;
 
-/// What a function, method or field hangs from.
+/// What a function, method or field is applied to.
 pub(super) enum Root<'a> {
     Nothing,
     /// An object of another language, such as `Math`.
@@ -22,25 +24,25 @@ pub(super) enum Root<'a> {
     },
 }
 
-/// What is said about a phrase, and the type of what stands for it here.
-pub(super) struct Said {
+/// The replacement for a phrase of another language, and its type.
+pub(super) struct Remedy {
     help: String,
     fix: Option<(bool, String, Span)>,
     pub ty: Type,
 }
 
-impl Said {
-    /// The finding with the remedy of the phrase.
-    pub(super) fn of(self, diagnostic: Diagnostic) -> Diagnostic {
+impl Remedy {
+    /// Adds the replacement to a diagnostic.
+    pub(super) fn apply(self, diagnostic: Diagnostic) -> Diagnostic {
         let mut diagnostic = diagnostic.help(self.help);
         diagnostic.fix = None;
         let Some((safe, text, span)) = self.fix else {
             return diagnostic;
         };
-        let title = if text.len() <= SHOWN {
+        let title = if text.len() <= MAX_INLINE {
             format!("write `{text}`")
         } else {
-            "write it as it is said here".to_owned()
+            "write it as suggested here".to_owned()
         };
         let edits = vec![Edit::new(span, text)];
         if safe {
@@ -51,7 +53,7 @@ impl Said {
     }
 }
 
-/// What there is to say about a function, method, field or name that other languages have; `whole` is all that it takes.
+/// Returns the replacement for a function, method, field or name of another language; `whole` is the span to replace.
 pub(super) fn find_foreign(
     checker: &mut Checker<'_>,
     shape: Shape,
@@ -59,44 +61,44 @@ pub(super) fn find_foreign(
     name: &str,
     arguments: &[ast::Argument],
     whole: Span,
-) -> Option<Said> {
+) -> Option<Remedy> {
     if checker.trying {
         return None;
     }
     let (phrase, parts) = find_phrase(checker, shape, root, name, arguments)?;
-    let told = Said {
+    let plain = Remedy {
         help: phrase.help(None),
         fix: None,
         ty: Type::Invalid,
     };
-    let fits = phrase.certainty != Certainty::Told && parts.arguments.len() == arguments.len();
+    let fits = phrase.certainty != Certainty::Advice && parts.arguments.len() == arguments.len();
     let Some(right) = fits
         .then(|| fill_phrase(checker, phrase, &parts, root, arguments, whole))
         .flatten()
     else {
-        return Some(told);
+        return Some(plain);
     };
     let Some((ty, simple)) = try_text(checker, &right, whole) else {
-        return Some(told);
+        return Some(plain);
     };
-    let help = if right.len() <= SHOWN && !right.contains('\n') {
+    let help = if right.len() <= MAX_INLINE && !right.contains('\n') {
         phrase.help(Some(&right))
     } else {
-        told.help
+        plain.help
     };
     let alone = simple
         || checker
             .origin
-            .is_some_and(|(source, _)| stands_alone(source.text(), whole));
+            .is_some_and(|(source, _)| needs_no_parentheses(source.text(), whole));
     let text = if alone { right } else { format!("({right})") };
-    Some(Said {
+    Some(Remedy {
         help,
         fix: Some((phrase.certainty == Certainty::Certain, text, whole)),
         ty,
     })
 }
 
-/// The phrase that fits: first one with as many arguments, then one of which only the words are told.
+/// Finds the phrase with the same number of arguments, otherwise one that only has an explanation.
 fn find_phrase(
     checker: &mut Checker<'_>,
     shape: Shape,
@@ -116,31 +118,33 @@ fn find_phrase(
             found.extend(roots.flat_map(|letter| foreign::phrases(shape, letter, name)));
         }
     }
-    // The kind of the first argument tells what hangs from nothing.
+    // For a global function, the kind of the first argument selects the phrase.
     found.retain(|(_, parts)| {
-        let wanted = parts
+        let receiver = parts
             .arguments
             .first()
-            .filter(|wanted| parts.root.is_empty() && foreign::RECEIVERS.contains(*wanted));
-        let Some(wanted) = wanted else { return true };
+            .filter(|receiver| parts.root.is_empty() && foreign::RECEIVERS.contains(*receiver));
+        let Some(receiver) = receiver else {
+            return true;
+        };
         let ty = first.get_or_insert_with(|| {
             arguments
                 .first()
                 .map(|one| check_silently(checker, &one.value))
         });
-        ty.as_ref().is_some_and(|ty| is_kind(wanted, ty))
+        ty.as_ref().is_some_and(|ty| is_kind(receiver, ty))
     });
     let exact = found
         .iter()
         .position(|(_, parts)| parts.arguments.len() == arguments.len());
     let loose = |(phrase, parts): &(&Phrase, Parts)| {
-        phrase.certainty == Certainty::Told || parts.arguments.contains(&"e")
+        phrase.certainty == Certainty::Advice || parts.arguments.contains(&"e")
     };
     let index = exact.or_else(|| found.iter().position(loose))?;
     (index < found.len()).then(|| found.swap_remove(index))
 }
 
-/// The counterpart with the author's own text; nothing where that cannot be taken over.
+/// Returns the replacement with the author's own text; `None` if the text cannot be reused.
 fn fill_phrase(
     checker: &Checker<'_>,
     phrase: &Phrase,
@@ -162,7 +166,7 @@ fn fill_phrase(
         let receiver = head
             .rfind('.')
             .map(|point| head.get(..point).unwrap_or("").trim_end())?;
-        // Its own parentheses do not belong to the span of an expression, so what has some is left to the author.
+        // The span of an expression excludes its own parentheses, so a receiver in parentheses has no fix.
         let safe_link = receiver.ends_with('?');
         values.push((
             parts.root,
@@ -185,8 +189,8 @@ fn fill_phrase(
     Some(foreign::fill(phrase.right, &values))
 }
 
-/// The type of an expression that is offered, and whether it can stand beside operators as it is; nothing where it has
-/// an error of its own.
+/// Checks a replacement; returns its type and whether it can be an operand without parentheses, or `None` if it has
+/// errors.
 fn try_text(checker: &mut Checker<'_>, text: &str, whole: Span) -> Option<(Type, bool)> {
     let (expression, found) = crate::syntax::parse_expression(&SourceFile::new("", text));
     if found.iter().any(Diagnostic::is_error) {
@@ -211,7 +215,7 @@ fn try_text(checker: &mut Checker<'_>, text: &str, whole: Span) -> Option<(Type,
     sound.then(|| (typed.ty, is_simple(&expression)))
 }
 
-/// The type of an expression that is reported elsewhere, or not at all.
+/// Returns the type of an expression without keeping diagnostics.
 fn check_silently(checker: &mut Checker<'_>, expression: &ast::Expr) -> Type {
     let before = checker.diagnostics.len();
     let around = std::mem::replace(&mut checker.trying, true);
@@ -221,14 +225,14 @@ fn check_silently(checker: &mut Checker<'_>, expression: &ast::Expr) -> Type {
     ty
 }
 
-/// Notes what the arguments of a phrase read, and says nothing of them: they belong to what is written anew.
-pub(super) fn pass_over_arguments(checker: &mut Checker<'_>, arguments: &[ast::Argument]) {
+/// Records the names that the arguments of a phrase read, without diagnostics: the replacement contains them.
+pub(super) fn note_argument_reads(checker: &mut Checker<'_>, arguments: &[ast::Argument]) {
     for argument in arguments {
         check_silently(checker, &argument.value);
     }
 }
 
-/// Whether values of a type are of the kind that a letter of a phrase stands for.
+/// Returns true if values of a type are of the kind that a letter in the table of phrases stands for.
 fn is_kind(letter: &str, ty: &Type) -> bool {
     let present = ty.without_null();
     let fits = |member: &Type| match super::literal::widened(member) {
@@ -250,7 +254,7 @@ fn is_kind(letter: &str, ty: &Type) -> bool {
     present.members().iter().all(fits)
 }
 
-/// Whether an expression needs no parentheses beside an operator.
+/// Returns true if an expression needs no parentheses next to an operator.
 fn is_simple(expression: &ast::Expr) -> bool {
     matches!(
         expression.kind,
@@ -264,8 +268,8 @@ fn is_simple(expression: &ast::Expr) -> bool {
     )
 }
 
-/// Whether nothing beside a text binds to a part of what is put in its place.
-fn stands_alone(text: &str, place: Span) -> bool {
+/// Returns true if a replacement at this place needs no parentheses, judging by the text around it.
+fn needs_no_parentheses(text: &str, place: Span) -> bool {
     let before = text.get(..place.start as usize).unwrap_or("").trim_end();
     let behind = text.get(place.end as usize..).unwrap_or("");
     let next = behind.trim_start_matches([' ', '\t']);

@@ -1,4 +1,4 @@
-//! Literals: each is its own type where types can say so.
+//! Literals; each has its own type where the type system can express it.
 
 use super::{Op, Typed};
 use crate::source::Span;
@@ -6,13 +6,13 @@ use crate::syntax::ast;
 use crate::types::{Literal, Type};
 use crate::value::Value;
 
-/// A literal as written.
+/// Checks a literal.
 pub(super) fn literal(literal: &ast::Literal, span: Span) -> Typed {
     let (value, ty) = value(literal);
     Typed::new(Op::Constant(value), ty, span)
 }
 
-/// The value of a literal and the type of exactly that value.
+/// Returns the value of a literal and the type of exactly that value.
 pub(super) fn value(literal: &ast::Literal) -> (Value, Type) {
     match literal {
         ast::Literal::Null => (Value::Null, Type::Null),
@@ -29,7 +29,7 @@ pub(super) fn value(literal: &ast::Literal) -> (Value, Type) {
     }
 }
 
-/// The type of all values of the same kind: what a literal is once it is computed with.
+/// Returns the type of all values of the same kind: the type of a literal in a computation.
 pub(super) fn widened(ty: &Type) -> Type {
     match ty {
         Type::Literal(literal) => literal.base(),

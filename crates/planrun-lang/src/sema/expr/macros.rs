@@ -1,4 +1,4 @@
-//! Macros: expressions over every element of a list or map, and `cel.bind`.
+//! Checks macros: expressions over every element of a list or map, and `cel.bind`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, Type, error_object, result_union};
 
-/// How a macro is written with so many arguments.
+/// The form of a macro with a given number of arguments.
 pub(super) struct Form {
     kind: MacroKind,
     variables: usize,
@@ -30,7 +30,7 @@ pub(super) const NAMES: &[&str] = &[
     "transformMapEntry",
 ];
 
-/// The macro with this name and number of arguments.
+/// Returns the macro with this name and number of arguments.
 pub(super) fn form(name: &str, arguments: usize) -> Option<Form> {
     let (kind, variables, condition) = match (name, arguments) {
         ("all", 2) => (MacroKind::All, 1, false),
@@ -58,19 +58,22 @@ pub(super) fn form(name: &str, arguments: usize) -> Option<Form> {
     })
 }
 
-/// What a macro goes over.
+/// Types of the variables of a macro.
 struct Range {
-    /// What one variable stands for: an element, or a key.
+    /// Type of a single variable: an element, or a key.
     single: Type,
-    /// What the first of two variables stands for: an index, or a key.
+    /// Type of the first of two variables: an index, or a key.
     position: Type,
-    /// What the second of two variables stands for.
+    /// Type of the second of two variables.
     value: Type,
 }
 
 impl Checker<'_> {}
 
 /// Checks a macro over a value of the given type.
+///
+/// # Errors
+/// Returns the message with which the macro fails when it is evaluated; the error has been reported.
 pub(super) fn check_comprehension(
     checker: &mut Checker<'_>,
     form: &Form,
@@ -85,7 +88,7 @@ pub(super) fn check_comprehension(
     let over = range_of(&range).filter(|_| !only_lists || range.members().iter().all(lists));
     let Some(over) = over else {
         checker.report(report::not_a_list(&name.text, &range, place));
-        return Err("no such overload: a macro goes over a list or a map");
+        return Err("no such overload: a macro iterates over a list or a map");
     };
     let outer = checker.env.locals.len();
     let pairs = form.variables == 2;
@@ -129,7 +132,7 @@ pub(super) fn check_comprehension(
     ))
 }
 
-/// The variables that the first arguments of a macro name.
+/// Returns the variables that the first arguments of a macro name.
 fn macro_variables(
     checker: &mut Checker<'_>,
     name: &ast::Name,
@@ -147,7 +150,7 @@ fn macro_variables(
     Ok(variables)
 }
 
-/// The type of the whole macro; a body that should be a bool is checked to be one.
+/// Returns the type of the whole macro, and checks that the body is a bool where it must be one.
 fn macro_type(
     checker: &mut Checker<'_>,
     kind: MacroKind,
@@ -200,7 +203,7 @@ fn macro_type(
     }
 }
 
-/// `cel.bind(x, value, body)`
+/// Checks `cel.bind(x, value, body)`.
 pub(super) fn check_bind(
     checker: &mut Checker<'_>,
     arguments: &[ast::Argument],
@@ -229,7 +232,7 @@ pub(super) fn check_bind(
 
 /// Reports a variable that hides a value of the plan.
 fn report_shadowing(checker: &mut Checker<'_>, variable: &Arc<str>, span: Span) {
-    // Outside of a plan nothing but the expression is there to be confused with.
+    // Outside of a plan there is nothing that the variable could be confused with.
     if checker.origin.is_none() {
         return;
     }
@@ -241,7 +244,7 @@ fn report_shadowing(checker: &mut Checker<'_>, variable: &Arc<str>, span: Span) 
     checker.report(report::hides(variable, span, hidden));
 }
 
-/// What elements are sorted by: values of one kind that has an order.
+/// Requires a sort key: values of one kind that can be ordered.
 fn require_sort_key(checker: &mut Checker<'_>, key: &Typed, span: Span) {
     let ty = require_present(checker, key, span);
     if combine::every_pair(&ty, &ty, combine::ordered).is_none() {
@@ -249,7 +252,7 @@ fn require_sort_key(checker: &mut Checker<'_>, key: &Typed, span: Span) {
     }
 }
 
-/// What a macro goes over; `None` where it can go over nothing.
+/// Returns the types of the variables of a macro over a type; `None` if macros do not apply to it.
 fn range_of(ty: &Type) -> Option<Range> {
     let (mut singles, mut positions, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for member in ty.members() {

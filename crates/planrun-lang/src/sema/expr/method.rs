@@ -1,7 +1,7 @@
-//! Methods and macros behind a value: `x.startsWith(y)`, `xs.filter(x, …)`.
+//! Checks methods and macros: `x.startsWith(y)`, `xs.filter(x, …)`.
 
 use super::call::{check_arguments, constant_pattern, result_type};
-use super::foreign::{Root, find_foreign, pass_over_arguments};
+use super::foreign::{Root, find_foreign, note_argument_reads};
 use super::macros::check_comprehension;
 use super::walk::Walk;
 use super::{Checker, LinkOp, Node, Op, Typed, macros, report};
@@ -37,7 +37,7 @@ pub(super) fn check_method_link(
         return report_no_method(checker, walk, name, arguments, span);
     };
     let typed = check_arguments(checker, arguments);
-    // The receiver takes part in the choice of the overload; its own node stays in front of the link.
+    // The receiver takes part in the overload resolution, but its node is the value before the link.
     let receiver = Typed::new(
         Op::Fail("the receiver".into()),
         walk.ty.clone(),
@@ -54,7 +54,8 @@ pub(super) fn check_method_link(
         .get(before)
         .is_some_and(|found| found.code == &NO_OVERLOAD)
     {
-        // `contains` of a list, `join` of a text: methods that are others elsewhere.
+        // `contains` of a list, `join` of a text: these methods exist here, but other languages have them on other
+        // types.
         let refused = checker.diagnostics.split_off(before);
         if let Some(link) = foreign_method(checker, walk, name, arguments, span) {
             return link;
@@ -72,7 +73,7 @@ pub(super) fn check_method_link(
     }
 }
 
-/// A method that does not exist.
+/// Reports an unknown method.
 fn report_no_method(
     checker: &mut Checker<'_>,
     walk: &mut Walk,
@@ -85,11 +86,11 @@ fn report_no_method(
     }
     let is_macro = misspelt(&name.text, macros::NAMES.iter().copied()).is_some();
     if is_macro || walk.ty == Type::Invalid {
-        pass_over_arguments(checker, arguments);
+        note_argument_reads(checker, arguments);
     } else {
         check_arguments(checker, arguments);
     }
-    // Nothing is known of a value that has been reported.
+    // Nothing is known of a value whose error has been reported.
     if walk.ty != Type::Invalid {
         checker.report(report::unknown_method(name, &walk.ty));
     }
@@ -97,7 +98,7 @@ fn report_no_method(
     LinkOp::Fail(format!("unbound function `{}`", name.text).into())
 }
 
-/// A method of another language, with what it is here.
+/// Reports a method of another language with its counterpart; `None` if it is not one.
 fn foreign_method(
     checker: &mut Checker<'_>,
     walk: &mut Walk,
@@ -107,9 +108,9 @@ fn foreign_method(
 ) -> Option<LinkOp> {
     let root = Root::Value {
         ty: &walk.ty,
-        simple: walk.stands_bare(),
+        simple: walk.is_self_contained(),
     };
-    let said = find_foreign(
+    let remedy = find_foreign(
         checker,
         Shape::Call,
         &root,
@@ -117,9 +118,9 @@ fn foreign_method(
         arguments,
         walk.span_before().to(span),
     )?;
-    pass_over_arguments(checker, arguments);
-    let ty = said.ty.clone();
-    checker.report(said.of(report::unknown_method(name, &walk.ty)));
+    note_argument_reads(checker, arguments);
+    let ty = remedy.ty.clone();
+    checker.report(remedy.apply(report::unknown_method(name, &walk.ty)));
     walk.ty = ty;
     Some(LinkOp::Fail(
         format!("unbound function `{}`", name.text).into(),

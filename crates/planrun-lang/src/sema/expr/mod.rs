@@ -1,4 +1,5 @@
-//! The checker of expressions: names, types, absence; from a tree to code that is evaluated many times.
+//! The checker of expressions: resolves names, infers types and absence, and produces code that is evaluated many
+//! times.
 
 mod call;
 mod code;
@@ -49,45 +50,45 @@ pub(super) use narrow::opposite;
 pub use narrow::{atoms, negated_atoms};
 pub use pattern::CheckedPattern;
 
-/// Checks expressions against the names around them and collects what is wrong.
+/// The checker of expressions: checks them against the names around and collects diagnostics.
 ///
-/// Code is made for every expression, also for a wrong one: what cannot be computed fails when it is reached.
+/// Code is produced for erroneous expressions too: a part that cannot be computed fails when it is evaluated.
 pub struct Checker<'a> {
-    /// The names that can be seen here, and what is known of them.
+    /// The names in scope, and what is known about them.
     env: Environment<'a>,
     diagnostics: &'a mut Vec<Diagnostic>,
     origin: Option<(&'a SourceFile, Span)>,
     reads: Vec<Read>,
-    /// Whether what is checked may not be evaluated at all, or more than once.
+    /// Whether the current expression may not be evaluated, or evaluated more than once.
     lazy: bool,
-    /// Whether what is checked is only tried: phrases of other languages are not tried within each other.
+    /// Whether the current expression is only tried: phrases of other languages are not replaced inside a trial.
     trying: bool,
-    /// What can be called in steps around it.
+    /// What can be called in steps around the expression.
     callees: Option<Callees<'a>>,
 }
 
-/// An expression in the making.
+/// A checked part of an expression.
 struct Typed {
     node: Node,
     ty: Type,
 }
 
-/// What a value is for: the code and the words of the finding where it does not fit. The words are put together only
-/// where there is a finding, and there hardly ever is one.
+/// The purpose of a value: the diagnostic code and the description for a mismatch. The description is only rendered for
+/// a diagnostic, which is rare.
 #[derive(Clone, Copy)]
 pub struct Expectation<'a> {
     /// `wrong-type`, `reply-type` or `default-type`.
     pub code: &'static diag::Code,
-    /// What wants the whole value, such as ``the argument `to` of `email.send_email` ``.
+    /// What requires the whole value, such as ``the argument `to` of `email.send_email` ``.
     whole: &'a dyn fmt::Display,
-    /// The innermost field of it that the value is for; what is between can be seen.
+    /// The innermost field for which the value is; the fields between are not described.
     field: Option<&'a str>,
     /// Whether the value is for an element of that.
     element: bool,
 }
 
 impl<'a> Expectation<'a> {
-    /// A value for an argument, a `let` with a type, or anything else that has no code of its own.
+    /// Creates the expectation for an argument, a `let` with a type, or anything else without its own code.
     #[must_use]
     pub fn of(what: &'a dyn fmt::Display) -> Self {
         Self {
@@ -98,7 +99,7 @@ impl<'a> Expectation<'a> {
         }
     }
 
-    /// The reply of a plan.
+    /// Creates the expectation for the reply of a plan.
     #[must_use]
     pub fn reply() -> Self {
         Self {
@@ -107,7 +108,7 @@ impl<'a> Expectation<'a> {
         }
     }
 
-    /// The default of a parameter or a field.
+    /// Creates the expectation for the default of a parameter or a field.
     #[must_use]
     pub fn default(what: &'a dyn fmt::Display) -> Self {
         Self {
@@ -116,7 +117,7 @@ impl<'a> Expectation<'a> {
         }
     }
 
-    /// The same for an element of a list.
+    /// Returns the expectation for an element of the list.
     fn element(self) -> Self {
         Self {
             element: true,
@@ -124,7 +125,7 @@ impl<'a> Expectation<'a> {
         }
     }
 
-    /// The same for a field of the value.
+    /// Returns the expectation for a field of the value.
     fn part<'f>(self, field: &'f str) -> Expectation<'f>
     where
         'a: 'f,
@@ -163,27 +164,27 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The text the expressions come from and the statement around them, for fixes that move text.
+    /// Sets the source of the expressions and the statement around them, for fixes that move text.
     #[must_use]
     pub fn within(mut self, source: &'a SourceFile, statement: Span) -> Self {
         self.origin = Some((source, statement));
         self
     }
 
-    /// What a call gives that stands where only values may.
-    pub(super) fn beside(mut self, callees: Callees<'a>) -> Self {
+    /// Sets what can be called, to infer the type of misplaced calls.
+    pub(super) fn with_callees(mut self, callees: Callees<'a>) -> Self {
         self.callees = Some(callees);
         self
     }
 
-    /// An expression of any type.
+    /// Checks an expression of any type.
     pub fn check(&mut self, expression: &ast::Expr) -> Code {
         let typed = self.expression(expression);
         self.finish(typed, expression.span)
     }
 
-    /// An expression whose value goes where `expected` is wanted, and becomes a value of that type there. Parts of
-    /// literals are checked where they stand.
+    /// Checks an expression whose place requires the type `expected`, and converts its value to that type. Parts of
+    /// literals are checked separately.
     pub fn check_against(
         &mut self,
         expression: &ast::Expr,
@@ -194,7 +195,7 @@ impl<'a> Checker<'a> {
         self.finish(typed, expression.span).placed(expected)
     }
 
-    /// A condition: a bool, neither absent nor unknown.
+    /// Checks a condition: a bool that is neither absent nor unknown.
     pub fn check_condition(&mut self, expression: &ast::Expr) -> Code {
         let typed = check_bool(self, expression);
         self.finish(typed, expression.span)
@@ -212,7 +213,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Any expression. Each kind has a function of its own, which keeps the frames of deep nesting small.
+    /// Checks any expression. Each kind has its own function, which keeps the stack frames of deep nesting small.
     fn expression(&mut self, expression: &ast::Expr) -> Typed {
         let span = expression.span;
         match &expression.kind {
@@ -241,11 +242,11 @@ impl<'a> Checker<'a> {
             }
             ast::ExprKind::Is { subject, state } => check_is_state(self, subject, state, span),
             ast::ExprKind::Signal(name) => check_signal(self, name, span),
-            ast::ExprKind::Error => Typed::fail("the text here could not be read", span),
+            ast::ExprKind::Error => Typed::fail("the text here could not be parsed", span),
         }
     }
 
-    /// Any expression, in a place where it is no mistake that a path reads through what is absent: the whole is null then.
+    /// Checks an expression where a path may read through an absent value, which makes the whole path null.
     fn lenient(&mut self, expression: &ast::Expr) -> Typed {
         match &expression.kind {
             ast::ExprKind::Path { base, links } => {
@@ -255,7 +256,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks what is evaluated under some condition only, or once an element.
+    /// Runs a check of something that is only evaluated conditionally, or once for each element.
     fn lazily<T>(&mut self, check: impl FnOnce(&mut Self) -> T) -> T {
         let around = std::mem::replace(&mut self.lazy, true);
         let checked = check(self);
@@ -276,7 +277,7 @@ impl Typed {
         }
     }
 
-    /// Something already reported: it fails where it is reached after all.
+    /// Creates a node for something that has been reported: it fails if it is evaluated.
     fn fail(message: &str, span: Span) -> Self {
         Self::new(Op::Fail(message.into()), Type::Invalid, span)
     }

@@ -1,4 +1,4 @@
-//! Names: what they stand for here, and what is told about one that stands for nothing.
+//! Checks names, and reports the ones that cannot be resolved.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::syntax::{ast, canonical_name};
 use crate::types::Type;
 use crate::value::Value;
 
-/// Names of types that are values where no other name hides them.
+/// Names of types, which are values unless another name hides them.
 const TYPE_NAMES: &[&str] = &[
     "bool",
     "bytes",
@@ -29,7 +29,7 @@ const TYPE_NAMES: &[&str] = &[
 ];
 
 impl Checker<'_> {
-    /// Remembers that the expression reads a name.
+    /// Records that the expression reads a name.
     fn read(&mut self, name: &Arc<str>, binding: &Binding, kind: ReadKind, span: Span) {
         if self
             .reads
@@ -72,7 +72,7 @@ pub(super) fn check_binding(
 ) -> Typed {
     if binding.kind == NameKind::Plan {
         checker.report(report::plan_as_value(name, span));
-        return Typed::fail("the plan itself is no value", span);
+        return Typed::fail("the plan itself is not a value", span);
     }
     checker.read(name, binding, ReadKind::Value, span);
     let (ty, open) = checker.env.given(binding);
@@ -80,7 +80,7 @@ pub(super) fn check_binding(
     Typed::new(Op::Place(binding.place), checker.env.seen(name, ty), span)
 }
 
-/// A name that cannot be read here.
+/// Reports a name that cannot be read here.
 pub(super) fn report_no_value(
     checker: &mut Checker<'_>,
     name: &str,
@@ -88,10 +88,10 @@ pub(super) fn report_no_value(
     span: Span,
 ) -> Typed {
     if matches!(lookup, Lookup::Missing)
-        && let Some(said) = find_foreign(checker, Shape::Name, &Root::Nothing, name, &[], span)
+        && let Some(remedy) = find_foreign(checker, Shape::Name, &Root::Nothing, name, &[], span)
     {
-        let ty = said.ty.clone();
-        checker.report(said.of(report::unknown_name(name, span, &[])));
+        let ty = remedy.ty.clone();
+        checker.report(remedy.apply(report::unknown_name(name, span, &[])));
         return Typed {
             ty,
             ..Typed::fail(&format!("undeclared reference to `{name}`"), span)
@@ -112,7 +112,7 @@ pub(super) fn report_no_value(
     Typed::fail(&format!("undeclared reference to `{name}`"), span)
 }
 
-/// `x is failed`
+/// Checks `x is failed`.
 pub(super) fn check_is_state(
     checker: &mut Checker<'_>,
     subject: &ast::Expr,
@@ -128,7 +128,7 @@ pub(super) fn check_is_state(
         checker.report(report::is_null(subject.span, state.span));
         return Typed {
             ty: Type::Bool,
-            ..Typed::fail("nothing `is` null", span)
+            ..Typed::fail("`is` does not test for null", span)
         };
     }
     if test.is_none() {
@@ -141,7 +141,9 @@ pub(super) fn check_is_state(
     if let Some(ty) = checker.env.local(name).map(|local| local.ty.clone()) {
         let finding = report::state_of_no_step(subject.span);
         checker.report(match ty {
-            Type::Result(_) => finding.help(format!("whether it went well is `{name}.ok`")),
+            Type::Result(_) => {
+                finding.help(format!("use `{name}.ok` to test whether it succeeded"))
+            }
             _ => finding,
         });
         return Typed {
@@ -174,10 +176,10 @@ pub(super) fn check_is_state(
 
 pub(super) fn check_signal(checker: &mut Checker<'_>, name: &ast::Text, span: Span) -> Typed {
     checker.report(report::misplaced_signal(&name.text, span));
-    Typed::fail("a signal is no value", span)
+    Typed::fail("a signal is not a value", span)
 }
 
-/// `winner(x)`: which branch of a race came first.
+/// Checks `winner(x)`, the branch of a race that succeeded first.
 pub(super) fn check_winner(
     checker: &mut Checker<'_>,
     arguments: &[ast::Argument],
@@ -201,7 +203,7 @@ pub(super) fn check_winner(
                     let there = !checker.env.given(&binding).1
                         || checker
                             .env
-                            .is_shown(Some(name), &canonical_name(name), true);
+                            .is_present(Some(name), &canonical_name(name), true);
                     let ty = if there { winner } else { winner.optional() };
                     return Typed::new(Op::Winner(binding.place), ty, span);
                 }
@@ -213,7 +215,7 @@ pub(super) fn check_winner(
     Typed::fail("`winner` names the branch of a race", span)
 }
 
-/// The name that `type(x)` gives for values of this type.
+/// Returns the name that `type(x)` gives for values of this type.
 fn type_name(name: &str) -> &str {
     match name {
         "timestamp" => "google.protobuf.Timestamp",

@@ -1,9 +1,9 @@
-//! Paths that begin with a namespace: functions, types, and what other languages write so.
+//! Checks paths that begin with a namespace: functions, types, and phrases of other languages.
 
 use std::sync::Arc;
 
 use super::call::{check_namespaced_call, misplaced_call};
-use super::foreign::{Root, find_foreign, pass_over_arguments};
+use super::foreign::{Root, find_foreign, note_argument_reads};
 use super::macros::check_bind;
 use super::names::{check_binding, report_no_value};
 use super::path::follow_links;
@@ -16,7 +16,7 @@ use crate::syntax::ast;
 use crate::types::Type;
 use crate::value::Value;
 
-/// A path that begins with a namespace: a call of a function, or a mistake.
+/// Checks a path that begins with a namespace: a function call, or an error. Returns `None` for other paths.
 pub(super) fn check_namespace_path(
     checker: &mut Checker<'_>,
     base: &ast::Expr,
@@ -57,7 +57,7 @@ pub(super) fn check_namespace_path(
     }
 }
 
-/// `math.greatest(…)` and what follows it.
+/// Checks `math.greatest(…)` and the links after it.
 fn check_function_path(
     checker: &mut Checker<'_>,
     namespace: &Arc<str>,
@@ -82,7 +82,7 @@ fn check_function_path(
     Some(follow_rest(checker, typed, rest, span))
 }
 
-/// Follows links from a value that has no text of its own: nothing is known of it but its type.
+/// Follows links from a value without text: only its type is known.
 fn follow_rest(checker: &mut Checker<'_>, typed: Typed, rest: &[ast::Link], span: Span) -> Typed {
     if rest.is_empty() {
         return typed;
@@ -94,7 +94,7 @@ fn follow_rest(checker: &mut Checker<'_>, typed: Typed, rest: &[ast::Link], span
     follow_links(checker, typed, &base, rest, span, Absence::Reported)
 }
 
-/// `Math.max(…)`, `steps.x.name`: a path that begins with a name of another language.
+/// Reports `Math.max(…)` or `steps.x.name`: a path that begins with a name of another language.
 fn check_foreign_path(
     checker: &mut Checker<'_>,
     base: &ast::Expr,
@@ -112,7 +112,7 @@ fn check_foreign_path(
     };
     let failed = Typed::fail(&format!("undeclared reference to `{root}`"), span);
     let whole = base.span.to(first.span);
-    if let Some(said) = find_foreign(
+    if let Some(remedy) = find_foreign(
         checker,
         shape,
         &Root::Named(root),
@@ -120,9 +120,9 @@ fn check_foreign_path(
         arguments,
         whole,
     ) {
-        pass_over_arguments(checker, arguments);
-        let ty = said.ty.clone();
-        let finding = said.of(report::foreign_root(root, base.span));
+        note_argument_reads(checker, arguments);
+        let ty = remedy.ty.clone();
+        let finding = remedy.apply(report::foreign_root(root, base.span));
         checker.report(finding);
         return Some(follow_rest(checker, Typed { ty, ..failed }, rest, span));
     }
@@ -141,7 +141,7 @@ fn check_foreign_path(
     None
 }
 
-/// `google.protobuf.Timestamp`: how CEL calls two of its types.
+/// Checks `google.protobuf.Timestamp` and `google.protobuf.Duration`, the CEL names of two types.
 fn type_path(name: &str, links: &[ast::Link], span: Span) -> Option<Typed> {
     let mut path = name.to_owned();
     for link in links {

@@ -1,16 +1,16 @@
-//! What conditions say about names: atoms, and which paths they show to be there.
+//! What conditions prove about names: atoms, and the paths whose presence they prove.
 
 use std::sync::Arc;
 
 use super::Checker;
 use crate::sema::Atom;
 use crate::source::Span;
-use crate::syntax::{ast, canonical_name, canonical_told};
+use crate::syntax::{ast, canonical_display, canonical_name};
 use crate::types::{Refinement, Type, refine};
 
-/// The parts of a condition that all have to hold: `a && !b` is the atoms `a` and not `b`.
+/// Returns the parts of a condition that must all hold: the atoms `a` and not `b` for `a && !b`.
 ///
-/// `x != null` is the negation of `x == null`, and `has(x)` of a name is the same, however it was written.
+/// `x != null` is the negation of `x == null`, in whatever form it is written, and so is `has(x)` of a name.
 #[must_use]
 pub fn atoms(condition: &ast::Expr) -> Vec<Atom> {
     let mut atoms = Vec::new();
@@ -18,7 +18,7 @@ pub fn atoms(condition: &ast::Expr) -> Vec<Atom> {
     atoms
 }
 
-/// What holds where the condition is known to be false.
+/// Returns what holds if the condition is known to be false.
 #[must_use]
 pub fn negated_atoms(condition: &ast::Expr) -> Vec<Atom> {
     let mut atoms = Vec::new();
@@ -79,7 +79,7 @@ fn collect(condition: &ast::Expr, negated: bool, atoms: &mut Vec<Atom>) {
     }
 }
 
-/// The type of the values of a type for which a condition over `variable` holds.
+/// Returns the type of those values of a type for which a condition over `variable` holds.
 pub(super) fn refined(ty: &Type, variable: &str, condition: &ast::Expr) -> Type {
     let mut tests = Vec::new();
     tests_of(condition, false, variable, &mut tests);
@@ -88,7 +88,7 @@ pub(super) fn refined(ty: &Type, variable: &str, condition: &ast::Expr) -> Type 
         .fold(ty.clone(), |ty, (path, known)| refine(&ty, path, *known))
 }
 
-/// What a condition says of a variable and of its fields.
+/// Collects what a condition proves about a variable and its fields.
 fn tests_of(
     condition: &ast::Expr,
     negated: bool,
@@ -133,7 +133,8 @@ fn tests_of(
     }
 }
 
-/// What operands between operators of one level say: all of `a && b`, nothing of `a || b`, and of `a != null` that.
+/// Collects what a chain proves: both operands of `a && b`, nothing for `a || b`, and the presence of `a` for
+/// `a != null`.
 fn chain_tests_of(
     first: &ast::Expr,
     rest: &[ast::ChainLink],
@@ -176,7 +177,7 @@ fn is_null(expression: &ast::Expr) -> bool {
     matches!(expression.kind, ast::ExprKind::Literal(ast::Literal::Null))
 }
 
-/// The fields behind a variable, where an expression is a path of nothing else.
+/// Returns the fields after a variable if an expression is a path of only these.
 fn fields_of(expression: &ast::Expr, variable: &str) -> Option<Vec<Arc<str>>> {
     match &expression.kind {
         ast::ExprKind::Name(name) if **name == *variable => Some(Vec::new()),
@@ -202,10 +203,10 @@ fn each(first: &ast::Expr, rest: &[ast::ChainLink], negated: bool, atoms: &mut V
 }
 
 fn atom(condition: &ast::Expr, negated: bool) -> Atom {
-    simple(canonical_told(condition), negated)
+    simple(canonical_display(condition), negated)
 }
 
-/// A condition without parts.
+/// Creates an atom without parts.
 pub(super) fn simple(text: impl Into<Arc<str>>, negated: bool) -> Atom {
     Atom {
         text: text.into(),
@@ -214,7 +215,7 @@ pub(super) fn simple(text: impl Into<Arc<str>>, negated: bool) -> Atom {
     }
 }
 
-/// What holds where a condition does not.
+/// Returns what holds if a condition does not.
 pub(in crate::sema) fn opposite(atom: &Atom) -> Vec<Atom> {
     if atom.not_all.is_empty() {
         vec![simple(atom.text.clone(), !atom.negated)]
@@ -223,13 +224,13 @@ pub(in crate::sema) fn opposite(atom: &Atom) -> Vec<Atom> {
     }
 }
 
-/// The condition that a name is null, in canonical text.
+/// Returns the condition that a name is null, in canonical text.
 pub(super) fn null_test(name: &str) -> String {
     format!("{} == null", canonical_name(name))
 }
 
-/// The path that an atom shows to be there, in canonical text.
-pub(super) fn shown(atom: &Atom) -> Option<&str> {
+/// Returns the path whose presence an atom proves, in canonical text.
+pub(super) fn present_path(atom: &Atom) -> Option<&str> {
     if atom.negated {
         let text = &*atom.text;
         return text
@@ -239,16 +240,17 @@ pub(super) fn shown(atom: &Atom) -> Option<&str> {
     atom.text.strip_prefix("has(")?.strip_suffix(')')
 }
 
-/// Whether a path that is there shows that a shorter one is there as well.
-pub(super) fn covers(shown: &str, path: &str) -> bool {
-    match shown.strip_prefix(path) {
+/// Returns true if the presence of the path `present` proves that of `path`, a prefix of it.
+pub(super) fn covers(present: &str, path: &str) -> bool {
+    match present.strip_prefix(path) {
         Some("") => true,
         Some(rest) => rest.starts_with(['.', '[', '?']),
         None => false,
     }
 }
 
-/// `a?.b` and `a.b` are the same place. Paths with text in them are left alone, since the text could look like a link.
+/// Replaces `a?.b` by `a.b`, which is the same place. A path with string literals is returned unchanged, since a
+/// literal could contain `?.`.
 pub(super) fn plain(path: &str) -> String {
     if path.contains('"') {
         path.to_owned()
@@ -257,23 +259,23 @@ pub(super) fn plain(path: &str) -> String {
     }
 }
 
-/// The canonical text of a path's first links.
+/// Returns the canonical text of a path up to these links.
 pub(super) fn path_text(base: &ast::Expr, links: &[ast::Link]) -> String {
     if links.is_empty() {
-        return plain(&canonical_told(base));
+        return plain(&canonical_display(base));
     }
     let kind = ast::ExprKind::Path {
         base: Box::new(base.clone()),
         links: links.to_vec(),
     };
-    plain(&canonical_told(&ast::Expr {
+    plain(&canonical_display(&ast::Expr {
         span: Span::default(),
         kind,
     }))
 }
 
 impl Checker<'_> {
-    /// Checks something where further conditions hold.
+    /// Runs a check where additional conditions hold.
     pub(super) fn with_facts<T>(
         &mut self,
         facts: Vec<Atom>,

@@ -1,4 +1,4 @@
-//! Operators: unary ones and chains of one level, with the type of each result.
+//! Checks operators: unary ones, and chains of one precedence level.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::syntax::ast;
 use crate::types::Type;
 use crate::value::Value;
 
-/// From here on not every integer is a double: 2^53.
+/// 2^53: beyond it not every integer is representable as a double.
 const LOSSY: u64 = 1 << 53;
 
 pub(super) fn check_unary(
@@ -82,7 +82,7 @@ pub(super) fn check_chain(
     }
 }
 
-/// `&&` and `||`: what the operands before say holds in those behind.
+/// Checks `&&` and `||`: what earlier operands prove holds in later ones.
 fn check_logical(
     checker: &mut Checker<'_>,
     first: &ast::Expr,
@@ -125,7 +125,7 @@ fn check_computed(
     let mut left_span = first.span;
     let before = checker.diagnostics.len();
     let constant = left.node.constant().is_some();
-    // The first operand, once it is no longer the whole left side.
+    // The operand before the first operation that is not folded.
     let mut start = None;
     let mut links = Vec::with_capacity(rest.len());
     for link in rest {
@@ -160,7 +160,7 @@ fn check_computed(
             start.get_or_insert(before.node);
         }
     }
-    // What cannot be computed at all has been told.
+    // A chain with errors has been reported already.
     if let ([link], false) = (rest, constant || checker.diagnostics.len() > before) {
         same_operands(checker, first, link, span);
     }
@@ -171,7 +171,7 @@ fn check_computed(
     Typed::new(Op::Chain { first, rest: links }, left.ty, span)
 }
 
-/// The type of one operation, with what is wrong about it reported.
+/// Returns the type of one operation, and reports its errors.
 fn operation_type(
     checker: &mut Checker<'_>,
     operator: Operator,
@@ -211,8 +211,8 @@ fn operation_type(
     }
 }
 
-/// The type of an operation that must be possible for every pair of alternatives. An absence is told where all else
-/// is well.
+/// Returns the type of an operation that must be possible for every pair of alternatives. Absence is only reported if
+/// there is no other error.
 fn pair_type(
     checker: &mut Checker<'_>,
     operator: Operator,
@@ -222,7 +222,7 @@ fn pair_type(
     one: impl Fn(&Type, &Type) -> Option<Type>,
 ) -> Type {
     let types = (left.0.ty.without_null(), right.0.ty.without_null());
-    // What is always null is no operand of anything.
+    // Null is not an operand of any operator.
     let null = [&left.0.ty, &right.0.ty].contains(&&Type::Null);
     if let Some(result) = combine::every_pair(&types.0, &types.1, one).filter(|_| !null) {
         report_lossy(checker, left, right);
@@ -248,7 +248,7 @@ fn check_equality(
     sign: Span,
 ) {
     report_lossy(checker, left, right);
-    // Two constants are an odd question, but one whose answer is clear.
+    // The comparison of two constants is unusual, but its result is well defined.
     let constants = left.0.node.constant().is_some() && right.0.node.constant().is_some();
     let widen = |ty: &Type| {
         if constants {
@@ -291,7 +291,7 @@ fn check_membership(
     }
 }
 
-/// The type of an operand that must be there; its absence is reported.
+/// Returns the type of an operand that must be present; reports that it may be absent.
 pub(super) fn require_present(checker: &mut Checker<'_>, typed: &Typed, span: Span) -> Type {
     if typed.ty.is_optional() {
         checker.report(report::absent_operand(&typed.ty, span, true));
@@ -300,7 +300,7 @@ pub(super) fn require_present(checker: &mut Checker<'_>, typed: &Typed, span: Sp
     typed.ty.clone()
 }
 
-/// Reports what is no bool where one is needed. What is unknown is left to the run.
+/// Reports a value that is not a bool where one is required. Unknown types are checked at run time.
 pub(super) fn require_bool(
     checker: &mut Checker<'_>,
     what: fmt::Arguments<'_>,
@@ -319,7 +319,7 @@ pub(super) fn require_bool(
     }
 }
 
-/// An integer that no double equals, meeting a double.
+/// Reports an integer without an exact double next to a double.
 fn report_lossy(checker: &mut Checker<'_>, left: (&Typed, Span), right: (&Typed, Span)) {
     for ((constant, span), (other, _)) in [(left, right), (right, left)] {
         if let Some(number) = constant.node.constant().and_then(Value::as_int)
@@ -330,12 +330,12 @@ fn report_lossy(checker: &mut Checker<'_>, left: (&Typed, Span), right: (&Typed,
     }
 }
 
-/// An integer literal that becomes a double.
+/// Reports an integer literal that is converted to a double inexactly.
 pub(super) fn lossy_number(checker: &mut Checker<'_>, number: i64, span: Span) {
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
-        reason = "the loss is what is asked for"
+        reason = "the conversion tests for a loss"
     )]
     let survives = (number as f64) as i128 == i128::from(number);
     if number.unsigned_abs() > LOSSY && !survives {
@@ -365,7 +365,7 @@ fn operator(operator: ast::BinaryOp) -> Option<Operator> {
     })
 }
 
-/// The value of arithmetic over constants. Only what stays small: text and lists are joined at run time.
+/// Folds arithmetic over constants. Only small values: texts and lists are concatenated at run time.
 fn folded(operator: Operator, left: &Node, right: &Node) -> Option<Value> {
     let operator: Arithmetic = combine::arithmetic_of(operator)?;
     let (left, right) = (left.constant()?, right.constant()?);

@@ -1,32 +1,32 @@
-//! Which form of a function takes values of given types, and what it gives for them.
+//! Resolves overloads: which signature of a function takes given types, and the type of its result.
 
 use super::{combine, literal};
 use crate::builtins::{Function, Overload, Shape};
 use crate::types::{Field, Rest, Type};
 
-/// Whether a function can be called with values of some types.
+/// Result of overload resolution.
 pub(super) enum Verdict {
     Gives(Type),
-    /// The argument at this position may be absent, and is all that is wrong.
+    /// The only error is that the argument at this position may be absent.
     Absent(usize),
     NoOverload,
 }
 
-/// How many variables one overload may have.
+/// Maximum number of type variables of one overload.
 const VARIABLES: usize = 4;
 
-/// What the variables of an overload stand for in one call.
+/// Types bound by one call of an overload.
 #[derive(Default)]
 struct Bound {
     variables: [Option<Type>; VARIABLES],
-    /// The types of the arguments that may be any number.
+    /// Types of the arguments that may be any number.
     numbers: Vec<Type>,
 }
 
-/// The result of a function for arguments of these types.
+/// Returns the result of a function for arguments of these types.
 pub(super) fn resolve(function: &Function, arguments: &[Type]) -> Verdict {
     if arguments.iter().any(is_reported) {
-        return Verdict::Gives(silent(function));
+        return Verdict::Gives(fallback_result(function));
     }
     if let Some(result) = result(function, arguments) {
         return Verdict::Gives(result);
@@ -45,7 +45,7 @@ pub(super) fn resolve(function: &Function, arguments: &[Type]) -> Verdict {
     Verdict::NoOverload
 }
 
-/// Whether a finding has spoken of the value, or of all that is in it.
+/// Returns true if an error has been reported for the value, or for everything in it.
 fn is_reported(ty: &Type) -> bool {
     match ty {
         Type::Invalid => true,
@@ -55,7 +55,7 @@ fn is_reported(ty: &Type) -> bool {
     }
 }
 
-/// The result where every alternative of every argument is taken by some form.
+/// Returns the result if some overload takes every alternative of every argument.
 fn result(function: &Function, arguments: &[Type]) -> Option<Type> {
     if let Some(result) = direct(function, arguments) {
         return Some(result);
@@ -75,7 +75,8 @@ fn result(function: &Function, arguments: &[Type]) -> Option<Type> {
     Some(Type::union(results))
 }
 
-/// Further unions behind the first one are taken as a whole, which keeps the work linear.
+/// Returns the result for one alternative of the union at `position`. At most one further union is split, which bounds
+/// the work.
 fn result_of_alternative(function: &Function, arguments: &[Type], position: usize) -> Option<Type> {
     direct(function, arguments).or_else(|| {
         let next = arguments
@@ -94,9 +95,9 @@ fn result_of_alternative(function: &Function, arguments: &[Type], position: usiz
     })
 }
 
-/// The result where some form takes the arguments as they are.
+/// Returns the result if some overload takes the arguments as they are.
 fn direct(function: &Function, arguments: &[Type]) -> Option<Type> {
-    // Where an argument leaves open which form is meant, the first one that takes it is not the only one.
+    // If an argument leaves open which overload applies, the first match is not the only one.
     let unknown = arguments.iter().any(|ty| has_unknown(ty, &Type::Any));
     let nothing = arguments.iter().any(|ty| has_unknown(ty, &Type::Never));
     let mut results = Vec::new();
@@ -111,9 +112,9 @@ fn direct(function: &Function, arguments: &[Type]) -> Option<Type> {
         }
     }
     if nothing && !unknown {
-        // A list of nothing is a list of anything, and stays one.
+        // An empty list is a list of any element type, and the result stays one.
         let lists = results.len() > 1 && results.iter().all(|ty| matches!(ty, Type::List(_)));
-        // And what is picked out of nothing is null.
+        // And an element of an empty list is null.
         let picked = results.len() > 1 && results.iter().all(Type::is_optional);
         return match (lists, picked) {
             (true, _) => Some(Type::Never.list()),
@@ -124,11 +125,11 @@ fn direct(function: &Function, arguments: &[Type]) -> Option<Type> {
     (!results.is_empty()).then(|| Type::union(results))
 }
 
-/// Whether a value of this type, or what a list of it holds, is `wanted`.
-fn has_unknown(ty: &Type, wanted: &Type) -> bool {
+/// Returns true if the element type of a list is `target`, or if a type that is not a list and `target` are both `any`.
+fn has_unknown(ty: &Type, target: &Type) -> bool {
     match ty {
-        Type::List(element) => *wanted == **element,
-        other => wanted == other && *wanted == Type::Any,
+        Type::List(element) => *target == **element,
+        other => target == other && *target == Type::Any,
     }
 }
 
@@ -143,7 +144,7 @@ fn overload_takes(overload: &Overload, arguments: &[Type], bound: &mut Bound) ->
 
 fn takes(shape: &Shape, ty: &Type, bound: &mut Bound) -> bool {
     if let Shape::Variable(number) = shape {
-        // What goes in comes out again: a constant stays the constant that it is.
+        // The value itself is returned, so a constant keeps its literal type.
         if let Some(slot) = bound.variables.get_mut(usize::from(*number)) {
             let known = slot.take().unwrap_or(Type::Never);
             *slot = Some(combine::common([known, ty.clone()]));
@@ -237,8 +238,8 @@ fn instance(shape: &Shape, bound: &Bound) -> Type {
     }
 }
 
-/// What is said of the result where an argument was already wrong: its type, if there is only one.
-fn silent(function: &Function) -> Type {
+/// Returns the type of the result if an argument is already invalid: the only possible one, or invalid.
+fn fallback_result(function: &Function) -> Type {
     let mut results: Vec<Type> = function
         .overloads
         .iter()
@@ -252,7 +253,7 @@ fn silent(function: &Function) -> Type {
     }
 }
 
-/// The forms of a function as an author would write them.
+/// Returns the signatures of a function as an author would write them.
 pub(super) fn forms(function: &Function, method: bool) -> Vec<String> {
     let text = |overload: &Overload| {
         let mut parameters: Vec<String> = overload.parameters.iter().map(shape_text).collect();

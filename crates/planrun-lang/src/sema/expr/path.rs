@@ -1,4 +1,4 @@
-//! Paths: fields, indices and methods one behind the other, and what may be absent on the way.
+//! Checks paths: chains of fields, indices and methods, and what may be absent in them.
 
 use super::foreign::{Root, find_foreign};
 use super::method::check_method_link;
@@ -57,7 +57,7 @@ pub(super) fn follow_links(
     for link in links {
         let safe = is_safe(&link.kind);
         let findings = checker.diagnostics.len();
-        pass_absence(checker, &mut walk, link, safe);
+        check_absence(checker, &mut walk, link, safe);
         let absences = checker.diagnostics.len();
         (walk.condition, walk.missing_only) = (None, false);
         let op = match &link.kind {
@@ -91,8 +91,8 @@ pub(super) fn follow_links(
     )
 }
 
-/// What could not be read anyway need not be there, and a phrase of another language may ask just that: takes back
-/// what was said of absences where the link itself has a finding.
+/// Removes the diagnostics about absence if the link has one of its own: a link that cannot be read does not need its
+/// value to be present, and a phrase of another language may test for exactly that.
 fn forget_absences(checker: &mut Checker<'_>, absences: std::ops::Range<usize>, invalid: bool) {
     let own = checker.diagnostics.get(absences.end);
     let strange = own.is_some_and(|found| found.code == &UNKNOWN_FUNCTION);
@@ -101,8 +101,8 @@ fn forget_absences(checker: &mut Checker<'_>, absences: std::ops::Range<usize>, 
     }
 }
 
-/// Deals with a value that may be null where a link reads through it.
-fn pass_absence(checker: &mut Checker<'_>, walk: &mut Walk, link: &ast::Link, safe: bool) {
+/// Handles a value that may be null where a link reads through it.
+fn check_absence(checker: &mut Checker<'_>, walk: &mut Walk, link: &ast::Link, safe: bool) {
     let always = walk.ty == Type::Null;
     if !always && !walk.ty.is_optional() {
         return;
@@ -134,7 +134,8 @@ fn pass_absence(checker: &mut Checker<'_>, walk: &mut Walk, link: &ast::Link, sa
     }
 }
 
-/// The element of a list that a path in a macro begins with; a second variable may be the value of a map.
+/// Returns the macro variable that a path begins with, if it is the only one; of two variables, the second may be the
+/// value of a map.
 fn list_element<'w>(checker: &Checker<'_>, walk: &'w Walk<'_>) -> Option<&'w str> {
     match (&walk.base.kind, checker.env.locals.as_slice()) {
         (ast::ExprKind::Name(name), [only]) if only.name == *name => Some(name),
@@ -142,7 +143,7 @@ fn list_element<'w>(checker: &Checker<'_>, walk: &'w Walk<'_>) -> Option<&'w str
     }
 }
 
-/// The conditions under which the name that is read through is there.
+/// Returns the conditions under which the name at the start of the path is present; `None` if there are none.
 fn absence_reason(checker: &Checker<'_>, walk: &Walk) -> Option<String> {
     if walk.condition.is_some() {
         return walk.condition.clone();
@@ -157,7 +158,7 @@ fn absence_reason(checker: &Checker<'_>, walk: &Walk) -> Option<String> {
         return None;
     };
     let known = checker.env.knowledge();
-    if known.gives(&binding.definitions) {
+    if known.is_given(&binding.definitions) {
         return None;
     }
     let possible = binding
@@ -175,7 +176,7 @@ fn absence_reason(checker: &Checker<'_>, walk: &Walk) -> Option<String> {
     (!ways.is_empty()).then(|| ways.join(" || "))
 }
 
-/// What conditions and arms around this say about the value so far.
+/// Narrows the value so far by the conditions and arms around.
 fn narrow_walk(checker: &mut Checker<'_>, walk: &mut Walk) {
     if checker.env.facts.is_empty()
         && checker.env.scope.facts().is_empty()
@@ -191,12 +192,16 @@ fn narrow_walk(checker: &mut Checker<'_>, walk: &mut Walk) {
     if let Some(ty) = checker.env.narrowed_type(&text) {
         walk.ty = ty.clone();
     }
-    if walk.ty.is_optional() && checker.env.is_shown(walk.root(), &text, walk.missing_only) {
+    if walk.ty.is_optional()
+        && checker
+            .env
+            .is_present(walk.root(), &text, walk.missing_only)
+    {
         walk.ty = walk.ty.without_null();
     }
 }
 
-/// Reads a field. `quoted` where its name is written as text, in brackets.
+/// Checks the read of a field. `quoted` is set if its name is written as a string in brackets.
 fn check_field_link(
     checker: &mut Checker<'_>,
     walk: &mut Walk,
@@ -239,7 +244,7 @@ fn check_field_link(
     LinkOp::Field { key, optional }
 }
 
-/// Reports a field that is not there, and tells the type of what is meant where that is known.
+/// Reports a missing field, and returns the type of its replacement, or the invalid type.
 fn report_no_field(
     checker: &mut Checker<'_>,
     walk: &Walk,
@@ -248,19 +253,19 @@ fn report_no_field(
 ) -> Type {
     let root = Root::Value {
         ty: &walk.ty,
-        simple: walk.stands_bare(),
+        simple: walk.is_self_contained(),
     };
     let whole = walk.span_before().to(name.span);
-    let Some(said) = find_foreign(checker, Shape::Field, &root, &name.text, &[], whole) else {
+    let Some(remedy) = find_foreign(checker, Shape::Field, &root, &name.text, &[], whole) else {
         checker.report(own_result(checker, walk, name).unwrap_or(finding));
         return Type::Invalid;
     };
-    let ty = said.ty.clone();
-    checker.report(said.of(finding));
+    let ty = remedy.ty.clone();
+    checker.report(remedy.apply(finding));
     ty
 }
 
-/// `x.output.f`, where `x` is a step and its result has the field `f`.
+/// Creates the diagnostic for `x.output.f`, where `x` is a step and `f` may be a field of its result.
 fn own_result(checker: &Checker<'_>, walk: &Walk, name: &ast::Name) -> Option<Diagnostic> {
     let root = walk
         .root()
@@ -273,7 +278,7 @@ fn own_result(checker: &Checker<'_>, walk: &Walk, name: &ast::Name) -> Option<Di
     }
     let next = walk.links.get(1).map(|link| &link.kind);
     let known = matches!(next, Some(ast::LinkKind::Field { name, .. }) if field_names(&walk.ty).contains(&name.text));
-    // In its own clauses a step is a local name, like others that have no result.
+    // In its own clauses a step is a local name, as are names without a result.
     if binding.kind != NameKind::Step && !(known && binding.kind == NameKind::Local) {
         return None;
     }
@@ -285,7 +290,7 @@ fn own_result(checker: &Checker<'_>, walk: &Walk, name: &ast::Name) -> Option<Di
     ))
 }
 
-/// `value` and `error` of a `Result`, which are there as `ok` says.
+/// Returns the type of `value` or `error` of a `Result`, whether it is optional, and the test of `ok` that it needs.
 fn result_field(
     checker: &Checker<'_>,
     walk: &Walk,
@@ -364,7 +369,7 @@ fn check_index_link(checker: &mut Checker<'_>, walk: &mut Walk, index: &ast::Exp
     LinkOp::Index(typed.node)
 }
 
-/// The position in a list.
+/// Checks an index of a list.
 fn check_position(checker: &mut Checker<'_>, index: &Typed, span: Span, walk: &Walk) {
     let only_lists = walk
         .ty
@@ -394,7 +399,7 @@ fn check_position(checker: &mut Checker<'_>, index: &Typed, span: Span, walk: &W
     }
 }
 
-/// What a part of an unknown value is: unknown as well, silent where a finding has spoken, and nothing of nothing.
+/// Returns the type of a part of an unknown value: unknown, or the type itself if it is invalid or never.
 fn unknown_as(ty: &Type) -> Type {
     match ty {
         Type::Invalid | Type::Never => ty.clone(),

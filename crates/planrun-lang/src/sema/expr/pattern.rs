@@ -1,4 +1,4 @@
-//! Patterns of `match`: what they take, whether they take everything, and what is known in their arms.
+//! Checks patterns of `match`: what they match, whether they are exhaustive, and what is known in their arms.
 
 use super::{Checker, Matcher, combine, literal, narrow, report};
 use crate::sema::Atom;
@@ -7,24 +7,24 @@ use crate::syntax::ast;
 use crate::types::{FieldLookup, Literal, ObjectType, Type, field, field_names, result_union};
 use crate::value::Key;
 
-/// One arm of a `match`, checked.
+/// One checked arm of a `match`.
 #[derive(Clone, Debug)]
 pub struct CheckedPattern {
     pub matcher: Matcher,
-    /// The type of the subject where this arm is taken.
+    /// Type of the subject in this arm.
     pub subject: Type,
     /// What holds in the arm, to be added to the facts of its scope.
     pub facts: Vec<Atom>,
 }
 
-/// So many cases are told apart; beyond, only `_` counts as taking everything.
+/// Maximum number of distinguished cases; beyond it, only `_` counts as exhaustive.
 const MAX_CASES: usize = 256;
 
 impl Checker<'_> {
-    /// The arms of a `match` over `subject`: what they take, which are never reached, and what none of them takes.
+    /// Checks the arms of a `match` over `subject`, and reports unreachable arms and missing cases.
     ///
-    /// Each arm comes with the span of the whole arm; `head` is where missing cases are reported. `of_step` where the arms
-    /// act, so that they can fail, too.
+    /// Each arm has the span of the whole arm; missing cases are reported at `head`. `of_step` is set if the arms are
+    /// steps, which can also fail.
     pub fn check_patterns(
         &mut self,
         (subject, ty): (&ast::Expr, &Type),
@@ -74,7 +74,7 @@ impl Checker<'_> {
     }
 }
 
-/// A pattern against the type of what it is held against.
+/// Checks a pattern against the type of its subject.
 fn check_matcher(
     checker: &mut Checker<'_>,
     pattern: &ast::Pattern,
@@ -115,7 +115,7 @@ fn check_matcher(
     }
 }
 
-/// The type of the field that a pattern names, of a value that is not null.
+/// Returns the type of the field that a pattern names, of a subject that is not null.
 fn check_part(
     checker: &mut Checker<'_>,
     name: &ast::Name,
@@ -150,7 +150,8 @@ fn check_part(
     }
 }
 
-/// The cases of a type that patterns tell apart: alternatives, truth values, and objects by the fields that patterns name.
+/// Returns the cases of a type that patterns distinguish: alternatives, bools, and objects by the fields that patterns
+/// name.
 fn cases_of<'p>(ty: &Type, patterns: impl Iterator<Item = &'p ast::Pattern>) -> Vec<Type> {
     let mut names: Vec<&str> = Vec::new();
     for pattern in patterns {
@@ -189,7 +190,7 @@ fn named_fields<'p>(pattern: &'p ast::Pattern, names: &mut Vec<&'p str>) {
     }
 }
 
-/// An object, once for each value of its fields that patterns name and that have few values.
+/// Adds an object once for each value of its fields that patterns name and that have few values.
 fn expand(object: &ObjectType, names: &[&str], cases: &mut Vec<Type>) {
     let mut variants = vec![object.clone()];
     for (position, field) in object.fields.iter().enumerate() {
@@ -229,7 +230,7 @@ fn expand(object: &ObjectType, names: &[&str], cases: &mut Vec<Type>) {
     );
 }
 
-/// Whether a pattern takes every value of a case.
+/// Returns true if a pattern matches every value of a case.
 fn takes_all(pattern: &ast::Pattern, case: &Type) -> bool {
     match &pattern.kind {
         ast::PatternKind::Any => true,
@@ -271,7 +272,7 @@ fn takes_all(pattern: &ast::Pattern, case: &Type) -> bool {
     }
 }
 
-/// Whether a pattern takes some value of a case.
+/// Returns true if a pattern matches some value of a case.
 fn may_take(pattern: &ast::Pattern, case: &Type) -> bool {
     match &pattern.kind {
         ast::PatternKind::Any => true,
@@ -315,7 +316,7 @@ fn takes_null(pattern: &ast::Pattern) -> bool {
     takes_all(pattern, &Type::Null)
 }
 
-/// What is known of the subject where this pattern was the first to take it.
+/// Collects what is known of the subject if this pattern is the first to match.
 fn arm_facts(pattern: &ast::Pattern, place: &str, facts: &mut Vec<Atom>) {
     match &pattern.kind {
         ast::PatternKind::Any | ast::PatternKind::Or(_) => {}

@@ -1,4 +1,4 @@
-//! Operators both of whose sides are the same.
+//! Reports operators with the same operand on both sides.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use super::{Checker, Node};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp};
-use crate::syntax::canonical_told;
+use crate::syntax::canonical_display;
 
-/// Operands of more text than this are not compared.
+/// Maximum length in bytes of operands that are compared.
 const MAX_TEXT: usize = 1000;
 
-/// `a == a` and its like.
+/// Reports `a == a` and similar operations.
 pub(super) fn same_operands(
     checker: &mut Checker<'_>,
     first: &ast::Expr,
@@ -22,17 +22,17 @@ pub(super) fn same_operands(
         return;
     };
     let other = &link.operand;
-    if is_long(first) || is_long(other) || canonical_told(first) != canonical_told(other) {
+    if is_long(first) || is_long(other) || canonical_display(first) != canonical_display(other) {
         return;
     }
-    let message = format!("both sides are the same: this is {result} whatever the value");
+    let message = format!("both sides are the same: this is always {result}");
     let diagnostic = Diagnostic::new(&codes::order::SAME_OPERANDS, span, message)
         .note("the same on both sides")
-        .help("one side should be something else, or the whole can be left out");
+        .help("change one side, or remove the whole expression");
     checker.report(diagnostic);
 }
 
-/// A condition that stands twice among those joined by `&&` or `||`.
+/// Reports a condition that is repeated among those joined by `&&` or `||`.
 pub(super) fn repeated_conditions<'e>(
     checker: &mut Checker<'_>,
     operands: impl Iterator<Item = (&'e ast::Expr, &'e Node)>,
@@ -42,13 +42,13 @@ pub(super) fn repeated_conditions<'e>(
     for (operand, _) in
         operands.filter(|(operand, node)| node.constant().is_none() && !is_long(operand))
     {
-        if let Some(first) = seen.insert(canonical_told(operand), operand.span) {
+        if let Some(first) = seen.insert(canonical_display(operand), operand.span) {
             let sign = if and { "&&" } else { "||" };
-            let message = format!("this condition stands twice among those joined by `{sign}`");
+            let message = format!("this condition occurs twice among those joined by `{sign}`");
             let diagnostic = Diagnostic::new(&codes::order::SAME_OPERANDS, operand.span, message)
                 .note("again here")
                 .label(first, "first here")
-                .help("leave one out, or write what was meant");
+                .help("remove one, or write the condition that was intended");
             checker.report(diagnostic);
         }
     }
@@ -58,7 +58,7 @@ fn is_long(operand: &ast::Expr) -> bool {
     (operand.span.end - operand.span.start) as usize > MAX_TEXT
 }
 
-/// What an operator gives where both sides are the same; nothing where that may be meant.
+/// Returns the result of an operator with equal operands; `None` if such an operation may be intended.
 fn result(operator: BinaryOp) -> Option<&'static str> {
     match operator {
         BinaryOp::Equal | BinaryOp::LessEqual | BinaryOp::GreaterEqual => Some("true"),

@@ -1,14 +1,14 @@
-//! A path that is being followed: how far, and what is known of the value so far.
+//! A path that is being followed: its position, and what is known of the value so far.
 
 use super::narrow::path_text;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
 
-/// What is done about a value that may be absent and is read through.
+/// What happens if a value that is read through may be absent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Absence {
-    /// It is a finding.
+    /// It is reported.
     Reported,
     /// It makes the whole path null: left of `??`, and in `has`.
     Null,
@@ -18,27 +18,27 @@ pub(super) enum Absence {
 pub(super) struct Walk<'e> {
     pub(super) base: &'e ast::Expr,
     pub(super) links: &'e [ast::Link],
-    /// How many links are behind.
+    /// Number of links that have been followed.
     pub(super) done: usize,
-    /// The type of the value so far.
+    /// Type of the value so far.
     pub(super) ty: Type,
     pub(super) absence: Absence,
-    /// Whether the rest may have been skipped, so that the whole is null.
+    /// Whether the remaining links may be skipped, so that the whole path is null.
     pub(super) skipped: bool,
-    /// What else than itself says that the value so far is there, such as `r.ok`.
+    /// A condition other than a null test that proves that the value so far is present, such as `r.ok`.
     pub(super) condition: Option<String>,
     /// Whether null can only mean that the field is missing.
     pub(super) missing_only: bool,
 }
 
 impl Walk<'_> {
-    /// The canonical text of the path up to a link.
+    /// Returns the canonical text of the first links of the path.
     pub(super) fn text(&self, links: usize) -> String {
         path_text(self.base, self.links.get(..links).unwrap_or(self.links))
     }
 
-    /// Whether what stands before the next link can be written elsewhere as it stands.
-    pub(super) fn stands_bare(&self) -> bool {
+    /// Returns true if the text before the next link can be used elsewhere without parentheses.
+    pub(super) fn is_self_contained(&self) -> bool {
         !matches!(
             self.base.kind,
             ast::ExprKind::Error
@@ -52,7 +52,7 @@ impl Walk<'_> {
         )
     }
 
-    /// The name that the path begins with.
+    /// Returns the name that the path begins with.
     pub(super) fn root(&self) -> Option<&str> {
         if let ast::ExprKind::Name(name) = &self.base.kind {
             Some(name)
@@ -61,7 +61,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Where the value so far is written.
+    /// Returns the span of the value so far.
     pub(super) fn span_before(&self) -> Span {
         match self
             .done

@@ -1,7 +1,7 @@
-//! The checked plan: what `graph` orders and a run executes.
+//! The checked plan, which `graph` orders and a run executes.
 //!
-//! Blocks live in one list and refer to each other by number, so that no pass over a plan, `Drop` included, recurses
-//! over it. An `if` leaves no block: its statements stand in the surrounding block under a guard.
+//! Blocks are stored in one list and refer to each other by number, so that no pass over a plan, including `Drop`, is
+//! recursive. An `if` has no block: its statements are in the surrounding block under a guard.
 
 mod order;
 mod settings;
@@ -32,47 +32,47 @@ pub use walk::Nesting;
 pub struct Plan {
     pub name: Arc<str>,
     pub doc: Option<Arc<str>>,
-    /// Of its name.
+    /// Span of its name.
     pub span: Span,
-    /// The text that it stands in.
+    /// Source file that contains it.
     pub source: SourceFile,
-    /// A hash of its text and of the plans that it calls.
+    /// Hash of its text and of the plans that it calls.
     pub digest: Arc<str>,
     pub parameters: Vec<PlanParameter>,
-    /// Declared, or the union of all replies; null where there is none.
+    /// Declared type, or the union of all replies; null if there is no reply.
     pub returns: Type,
     pub policy: Policy,
-    /// What its calls may reach; `None` where it says nothing.
+    /// What its calls may reach; `None` if it declares nothing.
     pub allow: Option<Grant>,
-    /// The first is the body; at least one.
+    /// Blocks by number; the first is the body.
     pub blocks: Vec<Block>,
-    /// Its milestones in source order, by [`TaskId`].
+    /// Its tasks in source order, indexed by [`TaskId`].
     pub tasks: Vec<Task>,
-    /// What its steps do.
+    /// Footprint of its steps.
     pub does: Footprint,
-    /// The plans that it calls, by [`Target::Plan`].
+    /// The plans that it calls, indexed by [`Target::Plan`].
     pub plans: Vec<Arc<Plan>>,
 }
 
-/// An input of a plan; it has the slot of its index in the body's frame.
+/// An input of a plan; its slot in the frame of the body is its index.
 #[derive(Debug)]
 pub struct PlanParameter {
     pub name: Arc<str>,
     pub ty: Type,
     pub required: bool,
     pub default: Option<Code>,
-    /// The places in it that must not be shown; the empty path is all of it.
+    /// Paths in it that must be redacted; the empty path is the whole value.
     pub sensitive: Vec<Arc<str>>,
-    /// The arguments of tools that it becomes, unchanged.
+    /// Arguments of tools as which it is passed unchanged.
     pub passed_on: Vec<PassedOn>,
 }
 
-/// Where a value goes unchanged: the argument of a tool.
+/// An argument of a tool as which a value is passed unchanged.
 #[derive(Clone, Debug)]
 pub struct PassedOn {
     pub signature: Arc<Signature>,
     pub argument: Arc<str>,
-    /// Whether the call is made whatever the run brings.
+    /// Whether the call is made in every run.
     pub always: bool,
 }
 
@@ -86,30 +86,31 @@ pub struct NodeId(pub u32);
 
 /// Statements that share one frame, in source order.
 ///
-/// Arms of `match`, `race` and `recover` are blocks too: a call is a step and a `yield` of its value.
+/// Arms of `match`, `race` and `recover` are blocks too: a call becomes a step and a `yield` of its value.
 #[derive(Debug, Default)]
 pub struct Block {
-    /// What stands between the path of the step that owns it and the paths of its steps.
+    /// Path segment between the step that owns the block and its steps.
     pub label: Option<Arc<str>>,
-    /// The number of values that a frame holds: parameters and local names first.
+    /// Number of values in a frame; parameters and local names come first.
     pub slots: u32,
     pub nodes: Vec<Node>,
-    /// The nodes of each slot that more than one gives, in source order: branches of one `if` may define one name, and at
-    /// most one of them runs.
+    /// The nodes of each slot that several nodes define, in source order: branches of one `if` may define the same
+    /// name, and at most one of them runs.
     pub shared: BTreeMap<u32, Vec<u32>>,
     /// Its `parallel` blocks, in source order.
     pub parallels: Vec<Parallel>,
 }
 
-/// `parallel { … }`: statements of one block that have no place among each other. As a whole they have one.
+/// `parallel { … }`: statements of one block that are not ordered among each other. Outside they are ordered as a
+/// whole.
 #[derive(Debug)]
 pub struct Parallel {
     pub span: Span,
-    /// The nodes of its statements.
+    /// Range of the nodes of its statements.
     pub nodes: Range<u32>,
-    /// The part of the whole in the order of the block.
+    /// Order class of the whole.
     pub order: OrderClass,
-    /// The nodes of each `if` in it, whose statements keep the order of the page.
+    /// Node ranges of the `if`s in it, whose statements keep source order.
     pub sequences: Vec<Range<u32>>,
 }
 
@@ -118,39 +119,39 @@ pub struct Parallel {
 pub struct Node {
     pub span: Span,
     pub name: Option<Arc<str>>,
-    /// Where its value goes.
+    /// Slot of its value.
     pub slot: Option<u32>,
-    /// All must hold, else the node is skipped.
+    /// Conditions that must all hold; otherwise the node is skipped.
     pub guard: Vec<GuardAtom>,
-    /// Steps that must have completed, or have been skipped by their guards.
+    /// Steps that must have completed or been skipped by their guards.
     pub after: Vec<After>,
     pub kind: NodeKind,
 }
 
-/// A condition of the same block and how it must have come out.
+/// A condition of the same block and its required result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GuardAtom {
     pub condition: NodeId,
     pub negated: bool,
 }
 
-/// One name behind `after`.
+/// A name in `after`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct After {
     pub node: NodeId,
-    /// Where it is written.
+    /// Span of the name.
     pub span: Span,
 }
 
 #[derive(Debug)]
 pub enum NodeKind {
-    /// The condition of an `if` or `when`, decided once.
+    /// The condition of an `if` or `when`, evaluated once.
     Condition(Code),
     Let(Code),
     Step(Step),
     Ensure {
         condition: Code,
-        /// Boxed, because lists of nodes hold the other kinds too.
+        /// Boxed to keep the other kinds in the node list small.
         message: Box<Code>,
     },
     Fail(Failing),
@@ -171,25 +172,25 @@ pub struct Failing {
 }
 
 impl Plan {
-    /// The statements of the plan itself.
+    /// Returns the statements of the plan itself.
     #[must_use]
     pub fn body(&self) -> &Block {
         &self.blocks[0]
     }
 
-    /// The task with this number.
+    /// Returns the task with this number.
     #[must_use]
     pub fn task(&self, id: TaskId) -> &Task {
         &self.tasks[id.0 as usize]
     }
 
-    /// The block with this number.
+    /// Returns the block with this number.
     #[must_use]
     pub fn block(&self, id: BlockId) -> &Block {
         &self.blocks[id.0 as usize]
     }
 
-    /// Whether an arm only puts a value in the place of a result: it calls nothing.
+    /// Returns true if an arm only replaces a result by a value: it calls nothing.
     #[must_use]
     pub fn is_placeholder(&self, arm: &Recover) -> bool {
         let nodes = &self.block(arm.body).nodes;
@@ -200,7 +201,7 @@ impl Plan {
 }
 
 impl Block {
-    /// The `parallel` that a node stands in.
+    /// Returns the `parallel` that contains a node.
     #[must_use]
     pub fn parallel_around(&self, node: u32) -> Option<&Parallel> {
         let place = self
@@ -211,20 +212,20 @@ impl Block {
             .filter(|parallel| parallel.nodes.contains(&node))
     }
 
-    /// The node with this number.
+    /// Returns the node with this number.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }
 
-    /// The nodes that give the value of a slot, in source order.
-    pub fn givers(&self, slot: u32) -> impl Iterator<Item = &Node> {
+    /// Returns the nodes that produce the value of a slot, in source order.
+    pub fn producers(&self, slot: u32) -> impl Iterator<Item = &Node> {
         self.nodes
             .iter()
             .filter(move |node| node.slot == Some(slot))
     }
 
-    /// All nodes that give the value of this one's slot, where there are others.
+    /// Returns all nodes that produce the value of this node's slot; `None` if it is the only one.
     #[must_use]
     pub fn siblings(&self, node: &Node) -> Option<&[u32]> {
         if self.shared.is_empty() {
@@ -235,7 +236,7 @@ impl Block {
 }
 
 impl Node {
-    /// Every expression that is evaluated in the frame of this node, those of inner blocks left out.
+    /// Visits every expression that is evaluated in the frame of this node, excluding inner blocks.
     pub fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
         match &self.kind {
             NodeKind::Condition(code)
@@ -254,7 +255,7 @@ impl Node {
         }
     }
 
-    /// Every expression that is evaluated in a frame of a block that this node owns, those of its statements left out.
+    /// Visits every expression that is evaluated in a frame of a block that this node owns, excluding its statements.
     pub fn inner_codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
         if let Some(listener) = self.listener() {
             listener.when.iter().for_each(visit);
@@ -267,7 +268,7 @@ impl Node {
         }
     }
 
-    /// Every block that this node owns.
+    /// Visits every block that this node owns.
     pub fn inner(&self, visit: &mut dyn FnMut(BlockId)) {
         if let Some(step) = self.step() {
             step.inner(visit);
@@ -276,7 +277,7 @@ impl Node {
         }
     }
 
-    /// The event that it waits for.
+    /// Returns the event that it waits for.
     #[must_use]
     pub fn event(&self) -> Option<&Event> {
         if let Some(listener) = self.listener() {
@@ -292,7 +293,7 @@ impl Node {
         }
     }
 
-    /// Whether everything below waits for this to be decided: once it is taken, nothing below it happens.
+    /// Returns true if everything below waits for this node's decision: if it is taken, nothing below happens.
     #[must_use]
     pub fn decides(&self) -> bool {
         let ends = matches!(
@@ -302,7 +303,7 @@ impl Node {
         matches!(self.kind, NodeKind::Ensure { .. }) || ends && !self.guard.is_empty()
     }
 
-    /// Its part in the order of the block.
+    /// Returns its order class.
     #[must_use]
     pub fn order(&self) -> OrderClass {
         match &self.kind {
@@ -320,7 +321,7 @@ impl Node {
         }
     }
 
-    /// The listener in this node.
+    /// Returns the listener in this node.
     #[must_use]
     pub fn listener(&self) -> Option<&Listener> {
         if let NodeKind::Listener(listener) = &self.kind {
@@ -330,7 +331,7 @@ impl Node {
         }
     }
 
-    /// The step in this node.
+    /// Returns the step in this node.
     #[must_use]
     pub fn step(&self) -> Option<&Step> {
         if let NodeKind::Step(step) = &self.kind {

@@ -1,44 +1,44 @@
-//! The order of statements: what a statement waits for because of its place on the page, and what it holds back.
+//! The order of statements: what a statement waits for because of its position in the source, and what waits for it.
 
 use std::sync::Arc;
 
 use crate::types::Effect;
 
-/// What a statement is to the order of its block, from the freest to the strictest.
+/// Order class of a statement in its block, from the least to the most restrictive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum OrderClass {
-    /// It waits for no place and holds nothing back.
+    /// It waits for no position, and nothing waits for it.
     #[default]
     Pure,
-    /// It waits for every barrier above it; reads with no barrier between them run together.
+    /// It waits for every barrier above it; reads without a barrier between them run concurrently.
     Read,
-    /// It waits for everything above it and holds nothing back: a reading of the clock.
+    /// It waits for everything above it, and nothing waits for it: a reading of the clock.
     Clock,
     /// It waits for everything above it, and everything below it waits for it.
     Barrier,
 }
 
-/// What a step or a block does to the world, as far as that decides its order.
+/// Effects of a step or a block, as far as they determine its order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Footprint {
-    /// The highest class of its calls.
+    /// Highest effect class of its calls.
     pub effect: Effect,
     pub order: OrderClass,
-    /// What its calls read or change.
+    /// State that its calls read or change.
     pub touches: Vec<Touch>,
 }
 
-/// The state that a call reads or changes.
+/// State that a call reads or changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Touch {
     pub namespace: Arc<str>,
-    /// A part of the namespace's state that is known to differ from other parts; all of it where unknown.
+    /// Part of the namespace's state that is known to be separate from other parts; `None` for all of it.
     pub resource: Option<Arc<str>>,
     pub effect: Effect,
 }
 
 impl OrderClass {
-    /// The place of a call of this class of effects.
+    /// Returns the order class of a call with this effect class.
     #[must_use]
     pub const fn of(effect: Effect) -> Self {
         match effect {
@@ -50,13 +50,13 @@ impl OrderClass {
 }
 
 impl Footprint {
-    /// What does nothing.
+    /// Creates the footprint of something without effects.
     #[must_use]
     pub const fn none() -> Self {
         Self::of(Effect::Pure, OrderClass::Pure)
     }
 
-    /// What touches no state that has a name.
+    /// Creates a footprint without touched state.
     #[must_use]
     pub const fn of(effect: Effect, order: OrderClass) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl Footprint {
         }
     }
 
-    /// Adds what something inside does; the same state keeps its highest class.
+    /// Adds the footprint of something inside; the same state keeps its highest effect class.
     pub fn merge(&mut self, inner: &Self) {
         self.effect = self.effect.max(inner.effect);
         self.order = self.order.max(inner.order);

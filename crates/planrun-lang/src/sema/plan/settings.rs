@@ -1,14 +1,14 @@
-//! What a plan or a step settles beforehand: policies, retries, the ways to fail.
+//! Settings of plans and steps: policies, retries and budgets.
 
 use std::time::Duration;
 
 use crate::source::Span;
 use crate::types::ErrorPattern;
 
-/// What to do about failed attempts; what is left out comes from the policy.
+/// Retry settings; missing ones come from the policy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Retry {
-    /// All attempts, the first included.
+    /// Number of attempts, including the first.
     pub attempts: Option<u32>,
     pub delay: Option<Duration>,
     pub factor: Option<f64>,
@@ -18,15 +18,15 @@ pub struct Retry {
     pub pause_when_exhausted: Option<bool>,
 }
 
-/// How waits between attempts are spread.
+/// How the backoff between attempts is randomized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jitter {
     None,
-    /// Uniform from zero to the whole wait.
+    /// Uniform between zero and the whole backoff.
     Full,
 }
 
-/// What happens to a run in which a step failed for good.
+/// What happens to a run after a step has failed and nothing has caught the failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {
@@ -36,19 +36,20 @@ pub enum OnFailure {
     Settle,
 }
 
-/// `budget { calls, tokens, cost, time, memory }`: what a run may use. Cost is in the unit in which tools report it.
+/// `budget { calls, tokens, cost, time, memory }`: what a run may use. The cost is in the unit in which tools report
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Budget {
     pub calls: Option<u64>,
     pub tokens: Option<u64>,
     pub cost: Option<f64>,
     pub time: Option<Duration>,
-    /// In bytes, for what calls give.
+    /// In bytes of call results.
     pub memory: Option<u64>,
 }
 
 impl Budget {
-    /// This budget, with what it leaves out from another one.
+    /// Returns this budget, with missing parts taken from `other`.
     #[must_use]
     pub fn over(&self, other: &Self) -> Self {
         Self {
@@ -60,7 +61,7 @@ impl Budget {
         }
     }
 
-    /// The less of the two in each part.
+    /// Returns the smaller value of each part.
     #[must_use]
     pub fn within(&self, limits: &Self) -> Self {
         let cost = [self.cost, limits.cost].into_iter().flatten();
@@ -73,7 +74,7 @@ impl Budget {
         }
     }
 
-    /// Whether nothing is bounded.
+    /// Returns true if there is no bound.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -84,7 +85,7 @@ fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     one.into_iter().chain(other).min()
 }
 
-/// `policy { … }`; what is left out comes from the project, then from the defaults.
+/// `policy { … }`; missing settings come from the project, then from the defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     pub retry: Retry,
@@ -93,11 +94,11 @@ pub struct Policy {
     pub concurrency: Option<u32>,
     pub on_failure: Option<OnFailure>,
     pub budget: Budget,
-    /// `verify: agents`, at the place of the word: agents that took part are asked at the end.
+    /// Span of `agents` in `verify: agents`: at the end of the run, agents that took part are asked to verify a step.
     pub agents_verify: Option<Span>,
     pub max_steps: Option<u64>,
-    /// The most firings of listeners in a run.
+    /// Maximum number of firings of listeners in a run.
     pub max_firings: Option<u64>,
-    /// In bytes.
+    /// Maximum size of a result, in bytes.
     pub max_result: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Steps of the checked plan: what they call or hold, and their clauses.
+//! Steps of the checked plan: what they call or contain, and their clauses.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::types::{Contract, Denied, Effect, ErrorClass, ErrorPattern, Signature
 /// A step with its clauses.
 #[derive(Debug)]
 pub struct Step {
-    /// Of its name.
+    /// Span of its name.
     pub span: Span,
     pub kind: StepKind,
-    /// The type of its value, recovered or not, without the absence that a guard brings.
+    /// Type of its value, recovered or not, ignoring its absence under a guard.
     pub ty: Type,
     pub effect: Effect,
-    /// Its part in the order of the block, that of its arms included.
+    /// Order class, including that of its arms.
     pub order: OrderClass,
     pub touches: Vec<Touch>,
-    /// Most steps have none.
+    /// `None` for most steps.
     pub clauses: Option<Box<Clauses>>,
     pub recover: Vec<Recover>,
 }
@@ -30,7 +30,7 @@ pub enum StepKind {
     Do(BlockId),
     Each(Box<Each>),
     Repeat(Box<Repeat>),
-    /// First success wins; branches are named.
+    /// The first success wins; branches are named.
     Race(Vec<(Arc<str>, BlockId)>),
     Match {
         subject: Box<Code>,
@@ -42,30 +42,30 @@ pub enum StepKind {
     Damaged,
 }
 
-/// What a step says beside what it does, its guard, its order and its `recover` arms.
+/// Clauses of a step, except its guard, `after` and its `recover` arms.
 #[derive(Debug, Default)]
 pub struct Clauses {
-    /// The words of all clauses and where they stand, in the order written.
+    /// Words and spans of all clauses, in source order.
     pub places: Vec<(&'static str, Span)>,
     pub timeout: Option<Code>,
     pub within: Option<Code>,
     pub retry: Option<Retry>,
     pub until: Option<Until>,
     pub confirm: Option<Confirm>,
-    /// How long the result may be given again.
+    /// Maximum age of a cached result.
     pub cache: Option<Code>,
     pub verify: Option<Verify>,
     pub agent_check: Option<AgentCheck>,
     pub undo: Option<Undo>,
 }
 
-/// What takes a step back: a block of its own, whose slot 0 holds what the step's call has given, under the step's name.
+/// `undo`: a separate block, whose slot 0 holds the value that the step's call gave, under the step's name.
 #[derive(Debug)]
 pub struct Undo {
     pub body: BlockId,
-    /// Whether it reads that.
+    /// Whether it reads slot 0.
     pub reads: bool,
-    /// The type of that: the step's, before any arm.
+    /// Type of slot 0: the type of the step's value without its arms.
     pub gives: Type,
 }
 
@@ -75,16 +75,16 @@ pub struct Call {
     pub span: Span,
     pub target: Target,
     pub arguments: Vec<(Arc<str>, Code)>,
-    /// The class of this very call: some tools tell it by a constant argument.
+    /// Effect class of this call: some tools have a class that depends on a constant argument.
     pub effect: Effect,
-    /// Whether only the run can tell if the arguments keep the tool's contract.
-    pub open: bool,
+    /// Whether the arguments can only be checked against the tool's contract at run time.
+    pub checked_at_run: bool,
 }
 
 #[derive(Debug, Clone)]
 pub enum Target {
     Tool(Arc<Signature>),
-    /// An index into [`super::Plan::plans`], and the name it is called by.
+    /// An index into [`super::Plan::plans`], and the name by which it is called.
     Plan(usize, Arc<str>),
 }
 
@@ -93,9 +93,9 @@ pub enum Target {
 pub struct Each {
     pub list: Code,
     pub max: Option<Code>,
-    /// How many elements may be at work at once.
+    /// Maximum number of elements that run at once.
     pub parallel: Option<Code>,
-    /// Its body holds a barrier: without `parallel` one element follows the other.
+    /// Whether its body holds a barrier, so that elements run one after the other without `parallel`.
     pub in_turn: bool,
     /// Evaluated in a frame of the body.
     pub by: Option<Code>,
@@ -114,13 +114,13 @@ pub struct Repeat {
 /// `recover class as e => …`; the error is slot 0 of the body.
 #[derive(Debug)]
 pub struct Recover {
-    /// Empty where every class is caught but `unknown_outcome` and `internal`.
+    /// Empty if every class except `unknown_outcome` and `internal` is caught.
     pub patterns: Vec<ErrorPattern>,
     pub body: BlockId,
 }
 
 impl Recover {
-    /// Whether the arm is for this class. None is for a contract that has changed, which is people's to look at.
+    /// Returns true if the arm catches this class. No arm catches a changed contract, which needs a review by a person.
     #[must_use]
     pub fn catches(&self, class: &ErrorClass) -> bool {
         match class {
@@ -134,14 +134,14 @@ impl Recover {
     }
 }
 
-/// `until e every d`; while it is evaluated the step's own slot holds the latest answer.
+/// `until e every d`; during its evaluation the step's own slot holds the latest result.
 #[derive(Debug)]
 pub struct Until {
     pub condition: Code,
     pub every: Code,
 }
 
-/// `confirm "…" [by "role"] [expires d]`: nothing is sent before somebody has agreed.
+/// `confirm "…" [by "role"] [expires d]`: nothing is sent before an approval.
 #[derive(Debug)]
 pub struct Confirm {
     pub span: Span,
@@ -154,27 +154,27 @@ pub struct Confirm {
 #[derive(Debug)]
 pub struct Verify {
     pub span: Span,
-    /// A block that makes the call, fails where the check does not hold, and gives the value of `gives`. It reads the
-    /// step's value, or null where its answer was lost.
+    /// A block that makes the call, fails if the check does not hold, and yields the value of `gives`. It reads the
+    /// step's value, or null if the answer was lost.
     pub body: BlockId,
-    /// Whether it knows the value of a step whose own answer was lost.
+    /// Whether it has `gives`, the value of a step whose own answer was lost.
     pub gives: bool,
 }
 
-/// What `policy { verify: agents }` adds to a step that changes something and has no `verify`: at the end its agent may be
-/// asked whether that was done.
+/// The check that `policy { verify: agents }` adds to a step that changes something and has no `verify`: at the end its
+/// agent may be asked whether the change was made.
 #[derive(Debug)]
 pub struct AgentCheck {
-    /// Of the word in the policy.
+    /// Span of the word in the policy.
     pub span: Span,
-    /// The namespace of the tool that the step calls.
+    /// Namespace of the tool that the step calls.
     pub agent: Arc<str>,
-    /// A block that asks the agent and gives its answer, `{ verified, why }`. Slot 0 holds what is told of the step. Nothing where the
-    /// agent cannot look: the reason.
+    /// A block that asks the agent and yields its answer, `{ verified, why }`; slot 0 holds the description of the
+    /// step. `Err` with the reason if the agent cannot verify.
     pub body: Result<BlockId, Arc<str>>,
 }
 
-/// `input "…" -> { … } [by "role"] [within d]`; how long it is waited for is in the step's clauses.
+/// `input "…" -> { … } [by "role"] [within d]`; its time limit is in the step's clauses.
 #[derive(Debug)]
 pub struct Input {
     pub prompt: Code,
@@ -187,28 +187,28 @@ pub struct Input {
 pub struct InputField {
     pub span: Span,
     pub name: Arc<str>,
-    /// What it is for, as the tool says that it is passed on to.
+    /// Description of the field, from the tool to which it is passed.
     pub label: Option<Arc<str>>,
     pub ty: Type,
-    /// What stands in it, and may be changed.
+    /// Initial value, which may be changed.
     pub prefill: Option<Code>,
-    /// Nobody is asked for a field of which something is known.
+    /// Known value; the field is only asked for if it is null.
     pub known: Option<Code>,
     pub options: Option<Code>,
-    /// The contracts of the arguments as which it is passed on.
+    /// Contracts of the arguments as which it is passed.
     pub contracts: Vec<Arc<Contract>>,
-    /// The places in it that must not be shown; the empty path is all of it.
+    /// Paths in it that must be redacted; the empty path is the whole value.
     pub sensitive: Vec<Arc<str>>,
 }
 
 impl InputField {
-    /// Whether every answer names it: nothing stands in it, it is asked for, and it cannot be absent.
+    /// Returns true if every answer must contain the field: it has no initial or known value and is not nullable.
     #[must_use]
     pub fn must_be_given(&self) -> bool {
         self.prefill.is_none() && self.known.is_none() && !self.ty.admits_null()
     }
 
-    /// The values that are written at it.
+    /// Returns the expressions written at the field.
     pub fn codes(&self) -> impl Iterator<Item = &Code> {
         self.prefill.iter().chain(&self.known).chain(&self.options)
     }
@@ -221,12 +221,12 @@ pub enum Wait {
     For(Code),
     /// `wait until t`
     Until(Code),
-    /// `wait for EVENT [-> T]`; its value is what the event brings, and T the declared type of what signals bring.
+    /// `wait for EVENT [-> T]`; its value is that of the event, and T is the declared type of signal payloads.
     Event { on: Event, payload: Option<Type> },
 }
 
 impl Step {
-    /// The call that the step makes.
+    /// Returns the call that the step makes.
     #[must_use]
     pub fn call(&self) -> Option<&Call> {
         if let StepKind::Call(call) = &self.kind {
@@ -236,7 +236,7 @@ impl Step {
         }
     }
 
-    /// A step without clauses.
+    /// Creates a step without clauses.
     #[must_use]
     pub fn bare(span: Span, kind: StepKind, ty: Type, does: Footprint) -> Self {
         let Footprint {
@@ -256,7 +256,7 @@ impl Step {
         }
     }
 
-    /// Where the clauses with this word stand.
+    /// Returns the spans of the clauses with this word.
     pub fn clause_spans(&self, word: &str) -> impl Iterator<Item = Span> {
         let places = self.clauses.iter().flat_map(|clauses| &clauses.places);
         places
@@ -264,55 +264,55 @@ impl Step {
             .map(|(_, span)| *span)
     }
 
-    /// How long one attempt may take.
+    /// Returns the time limit of one attempt.
     #[must_use]
     pub fn timeout(&self) -> Option<&Code> {
         self.clauses.as_ref()?.timeout.as_ref()
     }
 
-    /// How long the step may take in all.
+    /// Returns the time limit of the whole step.
     #[must_use]
     pub fn within(&self) -> Option<&Code> {
         self.clauses.as_ref()?.within.as_ref()
     }
 
-    /// How old a result of an earlier call may be that stands for its own.
+    /// Returns the maximum age of a cached result that may replace the call.
     #[must_use]
     pub fn cache(&self) -> Option<&Code> {
         self.clauses.as_ref()?.cache.as_ref()
     }
 
-    /// What it says itself of failed attempts.
+    /// Returns its own retry settings.
     #[must_use]
     pub fn retry(&self) -> Option<&Retry> {
         self.clauses.as_ref()?.retry.as_ref()
     }
 
-    /// What it polls for.
+    /// Returns its poll condition.
     #[must_use]
     pub fn until(&self) -> Option<&Until> {
         self.clauses.as_ref()?.until.as_ref()
     }
 
-    /// What may know whether it happened.
+    /// Returns its `verify` clause.
     #[must_use]
     pub fn verify(&self) -> Option<&Verify> {
         self.clauses.as_ref()?.verify.as_ref()
     }
 
-    /// What its agent may be asked at the end of the run.
+    /// Returns the check by its agent at the end of the run.
     #[must_use]
     pub fn agent_check(&self) -> Option<&AgentCheck> {
         self.clauses.as_ref()?.agent_check.as_ref()
     }
 
-    /// What takes it back.
+    /// Returns its `undo` clause.
     #[must_use]
     pub fn undo(&self) -> Option<&Undo> {
         self.clauses.as_ref()?.undo.as_ref()
     }
 
-    /// Every expression that is evaluated in the frame of the step.
+    /// Visits every expression that is evaluated in the frame of the step.
     pub(super) fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
         self.kind.codes(visit);
         if let Some(clauses) = &self.clauses {
@@ -320,7 +320,7 @@ impl Step {
         }
     }
 
-    /// Every block that does its work.
+    /// Returns every block that does its work.
     pub fn bodies(&self) -> impl Iterator<Item = BlockId> {
         let (one, branches, arms): (Option<BlockId>, &[_], &[_]) = match &self.kind {
             StepKind::Do(body) => (Some(*body), &[], &[]),
@@ -338,16 +338,15 @@ impl Step {
             .chain(arms.iter().map(|(_, body)| *body))
     }
 
-    /// Every block that it owns.
+    /// Visits every block that it owns.
     pub(in crate::sema) fn inner(&self, visit: &mut dyn FnMut(BlockId)) {
         self.bodies().for_each(&mut *visit);
         self.recover.iter().for_each(|arm| visit(arm.body));
-        self.asides().for_each(visit);
+        self.auxiliary_blocks().for_each(visit);
     }
 
-    /// Those of its blocks that run beside the flow of the plan: what looks whether the step happened, and what takes it
-    /// back.
-    pub fn asides(&self) -> impl Iterator<Item = BlockId> {
+    /// Returns its blocks that run outside the flow of the plan: `verify`, the agent check and `undo`.
+    pub fn auxiliary_blocks(&self) -> impl Iterator<Item = BlockId> {
         self.verify()
             .map(|verify| verify.body)
             .into_iter()
@@ -357,7 +356,7 @@ impl Step {
 }
 
 impl AgentCheck {
-    /// The block that asks the agent; nothing where it cannot look.
+    /// Returns the block that asks the agent; `None` if the agent cannot verify.
     #[must_use]
     pub fn body(&self) -> Option<BlockId> {
         self.body.as_ref().ok().copied()
@@ -365,7 +364,7 @@ impl AgentCheck {
 }
 
 impl StepKind {
-    /// The word for what it does; nothing for a call of a tool or a plan, which has a name.
+    /// Returns the keyword of the step; `None` for a call of a tool or a plan, which has a name.
     #[must_use]
     pub fn word(&self) -> Option<&'static str> {
         match self {
@@ -412,7 +411,7 @@ impl StepKind {
 }
 
 impl Clauses {
-    /// Whether nothing is said.
+    /// Returns true if there are no clauses.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self {
@@ -461,7 +460,7 @@ impl Clauses {
 }
 
 impl Call {
-    /// `infer` or `ask`, where that is how it is written.
+    /// Returns `infer` or `ask` for a call written with that keyword.
     #[must_use]
     pub fn word(&self) -> Option<&'static str> {
         match &self.target {
@@ -470,7 +469,7 @@ impl Call {
         }
     }
 
-    /// The beginning of the call, as the plan writes it.
+    /// Returns the beginning of the call as the plan writes it.
     #[must_use]
     pub fn written(&self) -> String {
         match &self.target {
@@ -479,7 +478,7 @@ impl Call {
         }
     }
 
-    /// The dotted name of the tool, or the name of the plan.
+    /// Returns the dotted name of the tool, or the name of the plan.
     #[must_use]
     pub fn path(&self) -> String {
         match &self.target {
@@ -488,7 +487,7 @@ impl Call {
         }
     }
 
-    /// The argument with this name.
+    /// Returns the argument with this name.
     #[must_use]
     pub fn argument(&self, name: &str) -> Option<&Code> {
         self.arguments

@@ -1,4 +1,4 @@
-//! Milestones and what happens because of them: tasks, `set`, listeners, and the events that they speak of.
+//! Tasks, `set`, listeners, and the events that fire them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,61 +13,61 @@ use crate::types::Type;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct TaskId(pub u32);
 
-/// The number of a status within its task; the first is the one that the task begins with.
+/// The number of a status within its task; the first is the initial status.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Status(pub u32);
 
 /// `task t "title" [statuses [a, b]] [{ field: T }] [external]`
 #[derive(Debug)]
 pub struct Task {
-    /// Of its name.
+    /// Span of its name.
     pub span: Span,
     pub name: Arc<str>,
     pub title: Arc<str>,
-    /// One at least; the first is the one that the task begins with.
+    /// At least one; the first is the initial status.
     pub statuses: Vec<Arc<str>>,
-    /// The declared context. At first every field is null; a `set` merges what it gives.
+    /// Declared type of the context. Initially every field is null; a `set` merges its fields.
     pub context: Type,
-    /// Whether `runs signal` may move it.
+    /// Whether `runs signal` may change it.
     pub external: bool,
     /// The block that declares it.
     pub block: BlockId,
-    /// Where statements of that block and the blocks in it find its context.
+    /// Slot of its context in the frame of `block`.
     pub slot: u32,
 }
 
-/// `set t status { … }`: status and context change in one event. Its `when` and `after` belong to its node.
+/// `set t status { … }`: changes status and context in one event. Its `when` and `after` are those of its node.
 #[derive(Debug)]
 pub struct Set {
-    /// From the name of the task to that of the status.
+    /// From the name of the task to the name of the status.
     pub span: Span,
     pub task: TaskId,
     pub status: Status,
-    /// An object; what it gives is merged into the context of the task.
+    /// An object that is merged into the context of the task.
     pub context: Option<Code>,
 }
 
 /// `listener l on EVENT [-> T] [as e] [when e] [max N] { … }`: a block that runs once for each event that fires it.
 #[derive(Debug)]
 pub struct Listener {
-    /// Of its name.
+    /// Span of its name.
     pub span: Span,
     pub on: Event,
-    /// The declared type of what signals bring.
+    /// Declared type of signal payloads.
     pub payload: Option<Type>,
-    /// The type of slot 0 of a firing's frame, where `as` names it. It holds what the event brings, by its kind: the payload
-    /// of a signal, the context of a task in the snapshot, the error or the value of a step.
+    /// Type of slot 0 of a firing's frame, if `as` names it. The slot holds the value of the event, by kind: the
+    /// payload of a signal, the context of a task in the snapshot, the error or the value of a step.
     pub brings: Option<Type>,
-    /// Tested on the snapshot, in the frame of a firing.
+    /// Evaluated on the snapshot, in the frame of a firing.
     pub when: Option<Code>,
-    /// How often it may fire; once where it says nothing.
+    /// Maximum number of firings; 1 if absent.
     pub max: Option<Code>,
     pub body: BlockId,
-    /// The contexts that a firing reads, as they were right after the event, and their slots in its frame.
+    /// The contexts that a firing reads, as they were right after the event, with their slots in its frame.
     pub snapshot: Vec<(TaskId, u32)>,
 }
 
-/// What a listener or a `wait for` waits for.
+/// The condition of a listener or a `wait for`.
 #[derive(Debug)]
 pub struct Event {
     pub span: Span,
@@ -76,7 +76,7 @@ pub struct Event {
 
 #[derive(Debug)]
 pub enum EventKind {
-    /// A step, or a listener as a whole, as seen from the statement that waits; any event of it without a test.
+    /// A step, or a listener as a whole, seen from the statement that waits; any of its events if there is no test.
     Step {
         place: Place,
         name: Arc<str>,
@@ -95,20 +95,20 @@ pub enum EventKind {
     Damaged,
 }
 
-/// What is asked of a task.
+/// Test of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TaskTest {
-    /// Anything that happens to it.
+    /// Any event of the task.
     Any,
-    /// An end: see [`Task::ends`].
+    /// An end status: see [`Task::ends`].
     Settled,
     Is(Status),
 }
 
-/// What is asked of the plan itself.
+/// Test of the plan itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PlanTest {
-    /// Anything that happens to it.
+    /// Any event of the plan.
     Any,
     Completed,
     Failed,
@@ -127,7 +127,7 @@ impl PlanTest {
         ("settled", Self::Settled),
     ];
 
-    /// The test that this word stands for.
+    /// Returns the test with this word.
     #[must_use]
     pub fn find(word: &str) -> Option<Self> {
         Self::WORDS
@@ -137,18 +137,18 @@ impl PlanTest {
     }
 }
 
-/// The statuses of a task that names none.
+/// The statuses of a task that declares none.
 const STATUSES: [&str; 4] = ["pending", "running", "done", "failed"];
 
-/// The status of a task whose work has failed, where it has such a one.
+/// The status of a task whose work has failed, if it declares this status.
 pub const FAILED: &str = "failed";
 
-/// The statuses in which a task has ended, whatever else it may have.
+/// The statuses that always are end statuses.
 const ENDS: [&str; 3] = ["done", "failed", "cancelled"];
 
 impl Plan {
-    /// The tasks that fail with a listener, by its body: those whose `set` stands there. Where a `set` of the plan moves
-    /// one to `failed`, its author has said when that is; an `external` one is as those outside say.
+    /// Returns the tasks that fail with a listener, by its body: those that the body `set`s. A task that some `set` of
+    /// the plan changes to `failed` is excluded, since the plan decides when it fails, and so is an `external` one.
     #[must_use]
     pub fn fails_with(&self, body: BlockId) -> Vec<(TaskId, Status)> {
         let mut found = BTreeSet::new();
@@ -179,32 +179,32 @@ impl Plan {
 }
 
 impl Task {
-    /// The statuses of a task that names none.
+    /// Returns the statuses of a task that declares none.
     #[must_use]
     pub fn default_statuses() -> Vec<Arc<str>> {
         STATUSES.iter().map(|status| Arc::from(*status)).collect()
     }
 
-    /// The status with this name.
+    /// Returns the status with this name.
     #[must_use]
     pub fn status(&self, name: &str) -> Option<Status> {
         let index = self.statuses.iter().position(|status| &**status == name)?;
         u32::try_from(index).ok().map(Status)
     }
 
-    /// The name of a status.
+    /// Returns the name of a status.
     #[must_use]
     pub fn status_name(&self, status: Status) -> &str {
         self.statuses.get(status.0 as usize).map_or("", |name| name)
     }
 
-    /// Every status, the first one first.
+    /// Returns every status, the initial one first.
     pub fn all_statuses(&self) -> impl Iterator<Item = Status> + use<> {
         (0..u32::try_from(self.statuses.len()).unwrap_or(u32::MAX)).map(Status)
     }
 
-    /// Whether a task in this status has ended: `done`, `failed` and `cancelled`, and the last one where it has none
-    /// of these.
+    /// Returns true if a status is an end: `done`, `failed` or `cancelled`, or the last status if the task has none of
+    /// these.
     #[must_use]
     pub fn ends(&self, status: Status) -> bool {
         let is_end = |name: &Arc<str>| ENDS.contains(&&**name);
@@ -216,19 +216,19 @@ impl Task {
 }
 
 impl TaskTest {
-    /// Whether a task in this status passes.
+    /// Returns true if a task in this status passes.
     #[must_use]
     pub fn holds(self, task: &Task, status: Status) -> bool {
         match self {
             Self::Any => true,
             Self::Settled => task.ends(status),
-            Self::Is(wanted) => wanted == status,
+            Self::Is(expected) => expected == status,
         }
     }
 }
 
 impl Event {
-    /// The parts that speak of one thing each, in source order.
+    /// Visits the leaves of the condition in source order.
     pub fn leaves<'a>(&'a self, visit: &mut dyn FnMut(&'a Event)) {
         match &self.kind {
             EventKind::Not(inner) => inner.leaves(visit),
@@ -245,16 +245,16 @@ impl Event {
         }
     }
 
-    /// The statuses that a task may have where this holds, whatever is true of everything else.
+    /// Returns the statuses that a task may have if this holds, whatever else is true.
     #[must_use]
     pub fn statuses(&self, id: TaskId, task: &Task) -> BTreeSet<Status> {
         self.statuses_if(true, id, task)
     }
 
-    /// The same where it comes out as `wanted`.
-    fn statuses_if(&self, wanted: bool, id: TaskId, task: &Task) -> BTreeSet<Status> {
+    /// Returns the statuses that a task may have if this evaluates to `holds`.
+    fn statuses_if(&self, holds: bool, id: TaskId, task: &Task) -> BTreeSet<Status> {
         let parts = |parts: &[Self], meet: bool| {
-            let mut sets = parts.iter().map(|part| part.statuses_if(wanted, id, task));
+            let mut sets = parts.iter().map(|part| part.statuses_if(holds, id, task));
             let first = sets.next().unwrap_or_default();
             sets.fold(
                 first,
@@ -262,12 +262,12 @@ impl Event {
             )
         };
         match &self.kind {
-            EventKind::Not(inner) => inner.statuses_if(!wanted, id, task),
-            EventKind::All(all) => parts(all, wanted),
-            EventKind::Any(any) => parts(any, !wanted),
+            EventKind::Not(inner) => inner.statuses_if(!holds, id, task),
+            EventKind::All(all) => parts(all, holds),
+            EventKind::Any(any) => parts(any, !holds),
             EventKind::Task { task: own, test } if *own == id && *test != TaskTest::Any => task
                 .all_statuses()
-                .filter(|status| test.holds(task, *status) == wanted)
+                .filter(|status| test.holds(task, *status) == holds)
                 .collect(),
             EventKind::Task { .. }
             | EventKind::Step { .. }

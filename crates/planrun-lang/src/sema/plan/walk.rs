@@ -1,6 +1,6 @@
-//! Walks over a plan: its statements in the order of its blocks, who owns which block, and the plans that it calls.
+//! Walks over a plan: its statements in block order, the owners of its blocks, and the plans that it calls.
 //!
-//! Blocks stand in one list, so a walk is an iterator and nothing recurses.
+//! Blocks are stored in one list, so a walk is an iterator and not recursive.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::sema::Place;
 use crate::types::Signature;
 
 impl Plan {
-    /// The blocks with their numbers; a block stands behind the one around it.
+    /// Returns the blocks with their numbers; a block comes after the one around it.
     pub fn numbered_blocks(&self) -> impl Iterator<Item = (BlockId, &Block)> {
         (0..).map(BlockId).zip(&self.blocks)
     }
 
-    /// Every statement with its block and its number there.
+    /// Returns every statement with its block and its number there.
     pub fn sites(&self) -> impl Iterator<Item = (BlockId, NodeId, &Node)> {
         self.numbered_blocks().flat_map(|(block, content)| {
             let nodes = (0..).map(NodeId).zip(&content.nodes);
@@ -22,17 +22,17 @@ impl Plan {
         })
     }
 
-    /// Every statement.
+    /// Returns every statement.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.blocks.iter().flat_map(|block| &block.nodes)
     }
 
-    /// Every step.
+    /// Returns every step.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.nodes().filter_map(Node::step)
     }
 
-    /// The contract behind each call of a tool, those of called plans left out.
+    /// Returns the contract of each tool call, excluding those of called plans.
     pub fn tool_calls(&self) -> impl Iterator<Item = &Arc<Signature>> {
         self.steps().filter_map(|step| match &step.kind {
             StepKind::Call(Call {
@@ -43,7 +43,7 @@ impl Plan {
         })
     }
 
-    /// The plan and those that it calls, directly or not, each once and before those that it calls.
+    /// Returns the plan and those that it calls, directly or indirectly, each once and in depth-first order.
     #[must_use]
     pub fn with_called(&self) -> Vec<&Self> {
         let (mut found, mut open) = (Vec::<&Self>::new(), vec![self]);
@@ -56,7 +56,7 @@ impl Plan {
         found
     }
 
-    /// The statement that owns each block, by the number of the block; `None` for the body.
+    /// Returns the statement that owns each block, by the number of the block; `None` for the body.
     #[must_use]
     pub fn owners(&self) -> Vec<Option<(BlockId, NodeId)>> {
         let mut owners = vec![None; self.blocks.len()];
@@ -71,7 +71,7 @@ impl Plan {
     }
 }
 
-/// A plan with who owns which of its blocks.
+/// A plan with the owners of its blocks.
 #[derive(Clone, Debug)]
 pub struct Nesting<'a> {
     plan: &'a Plan,
@@ -90,14 +90,14 @@ impl<'a> Nesting<'a> {
         self.plan
     }
 
-    /// The node that owns a block, and the block that it stands in; `None` for the body.
+    /// Returns the node that owns a block, and the block that contains the node; `None` for the body.
     #[must_use]
     pub fn owner(&self, block: BlockId) -> Option<(BlockId, &'a Node)> {
         let (outer, id) = (*self.owners.get(block.0 as usize)?)?;
         Some((outer, self.plan.block(outer).node(id)))
     }
 
-    /// The block whose frame a place is in, seen from a block.
+    /// Returns the block whose frame contains a place, as seen from the block `from`.
     #[must_use]
     pub fn frame(&self, from: BlockId, place: Place) -> Option<BlockId> {
         (0..place.up).try_fold(from, |block, _| self.owner(block).map(|(outer, _)| outer))

@@ -1,4 +1,4 @@
-//! `answer` and `signal`: what people and other systems say to the run.
+//! Checks `answer` and `signal` lines of tests: answers of people and signals from other systems.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Denied, ErrorClass, Field, ObjectType, Rest, Type};
 
-/// The last part of the path of a gate.
+/// Last segment of the path of an approval.
 const GATE: &str = "confirm";
 
-/// What stands at the path of an answer.
+/// The question at the path of an answer.
 enum Question<'p> {
     Gate(&'p Step),
     Form(&'p Step, &'p Input),
-    /// A call of which nobody knows whether it happened.
+    /// A call whose outcome is unknown.
     UnknownOutcome(&'p Step),
 }
 
@@ -33,12 +33,11 @@ impl TestChecker<'_> {
         let plan = self.plan.clone();
         let Some((text, place)) = path_of(path) else {
             if path.kind != ast::ExprKind::Error {
-                let message =
-                    "an answer names the step that asks: `step`, `step.confirm`, `steps[0].inner`";
+                let message = "an answer must name the step that asks: `step`, `step.confirm`, `steps[0].inner`";
                 let finding = Diagnostic::new(&codes::tests::TEST_PATH, path.span, message);
                 self.diagnostics.push(
                     finding.help(
-                        "an index is a number or a text; without one it is for every element",
+                        "use a number or a string as an index; without one, the answer is for every element",
                     ),
                 );
             }
@@ -58,7 +57,7 @@ impl TestChecker<'_> {
             ));
             return None;
         };
-        let reaction = self.said(&text, outcome, &question)?;
+        let reaction = self.answer_reaction(&text, outcome, &question)?;
         let times = outcome.times.as_ref().map(|times| self.times(times));
         Some(TestAnswer {
             span: outcome.span,
@@ -69,8 +68,8 @@ impl TestChecker<'_> {
         })
     }
 
-    /// What is said to a question.
-    fn said(
+    /// Checks the answer to a question.
+    fn answer_reaction(
         &mut self,
         text: &str,
         outcome: &ast::MockOutcome,
@@ -110,9 +109,9 @@ impl TestChecker<'_> {
         }
     }
 
-    /// Reports an outcome that only tools have.
+    /// Reports an outcome that only tools can have.
     fn no_answer(&mut self, span: Span, question: &Question<'_>) {
-        let message = "people answer with a value, or not at all";
+        let message = "a person answers with a value, or does not answer";
         let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, span, message);
         let refusals = question.refusals();
         let refusals = refusals.iter().map(|way| format!("`fail {way}`"));
@@ -121,15 +120,15 @@ impl TestChecker<'_> {
         self.diagnostics.push(finding.help(ways));
     }
 
-    /// Reports what a tool says of its failure, and people do not.
+    /// Reports failure details, which only tools have.
     fn no_details(&mut self, span: Span) {
-        let message = "only the failure of a tool has details";
+        let message = "only failures of tools have details";
         let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, span, message);
         self.diagnostics
-            .push(finding.help("remove them; what people say beside a no is its text"));
+            .push(finding.help("remove them, and put the reason for the refusal in its message"));
     }
 
-    /// How people refuse.
+    /// Checks the error class with which a person refuses.
     fn refusal(&mut self, name: &ast::Name, question: &Question<'_>) -> Option<ErrorClass> {
         let class = ErrorClass::find(&name.text);
         match (&class, question) {
@@ -143,23 +142,20 @@ impl TestChecker<'_> {
                     Question::Gate(_) | Question::UnknownOutcome(_) => "`expires 1d`",
                 };
                 self.diagnostics
-                    .push(finding.help(format!("give it an end with {end} in the plan")));
+                    .push(finding.help(format!("add {end} in the plan")));
                 return None;
             }
             _ => {}
         }
         let can = question.refusals();
-        let message = format!("nobody answers with `{}`", name.text);
+        let message = format!("this question cannot be answered with `{}`", name.text);
         let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
         let finding = match nearest(&name.text, can.iter().copied()) {
             Some(near) => finding.did_you_mean(near, name.span, near.name),
             None if can.is_empty() => {
-                finding.help("nobody can refuse this, and it never expires: write the answer")
+                finding.help("write the answer: this question cannot be refused and never expires")
             }
-            None => finding.help(format!(
-                "what people say instead of an answer is {}",
-                listed(can)
-            )),
+            None => finding.help(format!("write an answer, or fail with {}", listed(can))),
         };
         self.diagnostics.push(finding.available(can.to_vec()));
         None
@@ -174,10 +170,10 @@ impl TestChecker<'_> {
         let at = self.duration(at, "the time of a signal");
         let plan = self.plan.clone();
         let ty = match name.text.split_once('=') {
-            Some((task, status)) => self.moved(&plan, task, status, name.span)?,
-            None => self.signalled(&plan, name)?,
+            Some((task, status)) => self.task_context_type(&plan, task, status, name.span)?,
+            None => self.signal_type(&plan, name)?,
         };
-        let what = format_args!("what the signal `{}` brings", name.text);
+        let what = format_args!("the payload of the signal `{}`", name.text);
         let payload = payload.map(|payload| self.constant_of(payload, &ty, &what));
         Some(TestSignal {
             span: name.span,
@@ -187,21 +183,18 @@ impl TestChecker<'_> {
         })
     }
 
-    /// The type of what a signal brings.
-    fn signalled(&mut self, plan: &Plan, name: &ast::Text) -> Option<Type> {
-        let heard = signals(plan);
-        let types: Vec<Type> = heard
+    /// Returns the type of a signal's payload.
+    fn signal_type(&mut self, plan: &Plan, name: &ast::Text) -> Option<Type> {
+        let signals = signals(plan);
+        let types: Vec<Type> = signals
             .iter()
             .filter(|(known, _)| *known == name.text)
             .map(|(_, ty)| ty.clone())
             .collect();
         let Some(first) = types.first() else {
-            let mut names = heard.iter().map(|(name, _)| &**name).collect::<Vec<_>>();
+            let mut names = signals.iter().map(|(name, _)| &**name).collect::<Vec<_>>();
             names.sort_unstable();
-            let (code, what) = (
-                &codes::tests::TEST_PATH,
-                "signal that the plan listens to called",
-            );
+            let (code, what) = (&codes::tests::TEST_PATH, "signal in this plan named");
             let finding = unknown_as(code, what, &name.text, name.span, names.into_iter(), text);
             self.diagnostics.push(finding);
             return None;
@@ -209,8 +202,14 @@ impl TestChecker<'_> {
         Some(first.clone())
     }
 
-    /// The context that a move from outside may bring.
-    fn moved(&mut self, plan: &Plan, task: &str, status: &str, span: Span) -> Option<Type> {
+    /// Returns the context type for a change of a task from outside.
+    fn task_context_type(
+        &mut self,
+        plan: &Plan,
+        task: &str,
+        status: &str,
+        span: Span,
+    ) -> Option<Type> {
         let external = || plan.tasks.iter().filter(|task| task.external);
         let Some(found) = external().find(|known| &*known.name == task) else {
             let names = external().map(|task| &*task.name);
@@ -239,7 +238,7 @@ impl TestChecker<'_> {
 }
 
 impl Question<'_> {
-    /// What is taken as an answer.
+    /// Returns the type of the answer.
     fn ty(&self) -> Type {
         match self {
             Self::Gate(_) => {
@@ -271,7 +270,7 @@ impl Question<'_> {
         }
     }
 
-    /// What people say who do not answer it.
+    /// Returns the error classes that are possible instead of an answer.
     fn refusals(&self) -> &'static [&'static str] {
         match (self, self.expires()) {
             (Self::Gate(_), true) => &["denied.human", "expired"],
@@ -296,7 +295,7 @@ impl Question<'_> {
     }
 }
 
-/// A text as a plan writes it.
+/// Returns a text as a plan writes it.
 fn text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -313,7 +312,7 @@ fn object<const N: usize>(fields: [(&str, Type, bool); N]) -> Type {
     }))
 }
 
-/// A context of which only a part need be given.
+/// Returns a context type in which every field is optional.
 fn partial(context: &Type) -> Type {
     let Type::Object(object) = context else {
         return context.clone();
@@ -332,7 +331,7 @@ fn partial(context: &Type) -> Type {
     }))
 }
 
-/// The path that an expression spells, and the same without the indices of elements.
+/// Returns the path that an expression spells, and the same path without element indices.
 fn path_of(expression: &ast::Expr) -> Option<(String, String)> {
     match &expression.kind {
         ast::ExprKind::Name(name) => Some((name.to_string(), name.to_string())),
@@ -364,7 +363,7 @@ fn path_of(expression: &ast::Expr) -> Option<(String, String)> {
     }
 }
 
-/// What stands at a path without indices.
+/// Returns the question at a path without indices.
 fn question<'p>(plan: &'p Plan, place: &str) -> Option<Question<'p>> {
     let mut found = None;
     each_step((plan, true), BlockId(0), "", &mut |path, step, _| {
@@ -374,7 +373,7 @@ fn question<'p>(plan: &'p Plan, place: &str) -> Option<Question<'p>> {
                 has_gate(step).then_some(Question::Gate(step))
             }
             (Some(""), StepKind::Input(input)) => Some(Question::Form(step, input)),
-            (Some(""), StepKind::Call(call)) if may_be_asked_about(step, call) => {
+            (Some(""), StepKind::Call(call)) if may_ask_outcome(step, call) => {
                 Some(Question::UnknownOutcome(step))
             }
             _ => None,
@@ -384,9 +383,9 @@ fn question<'p>(plan: &'p Plan, place: &str) -> Option<Question<'p>> {
     found
 }
 
-/// Whether somebody may be asked what became of a call: where it cannot be sent again, and where what takes it back reads
-/// what it gave.
-fn may_be_asked_about(step: &Step, call: &Call) -> bool {
+/// Returns true if a person may be asked for the outcome of a call: if it cannot be sent again, or if its undo reads
+/// its value.
+fn may_ask_outcome(step: &Step, call: &Call) -> bool {
     let stays_unknown = match &call.target {
         Target::Tool(signature) => signature.can_stay_unknown(),
         Target::Plan(..) => false,
@@ -400,7 +399,7 @@ fn has_gate(step: &Step) -> bool {
         .is_some_and(|clauses| clauses.confirm.is_some())
 }
 
-/// Every path at which a plan asks people, without the indices of elements.
+/// Returns every path at which a plan asks people, without element indices.
 fn questions(plan: &Plan) -> Vec<String> {
     let mut known = Vec::new();
     each_step((plan, true), BlockId(0), "", &mut |path, step, _| {
@@ -415,8 +414,8 @@ fn questions(plan: &Plan) -> Vec<String> {
     known
 }
 
-/// The steps at a path without indices, and whether they are the plan's own and not of one that it calls: several where
-/// branches of one `if` give the name.
+/// Returns the steps at a path without indices, each with whether it belongs to the plan itself and not to a called
+/// plan. There are several if branches of one `if` define the name.
 #[must_use]
 pub fn steps_at<'p>(plan: &'p Plan, place: &str) -> Vec<(&'p Step, bool)> {
     let mut found = Vec::new();
@@ -425,7 +424,7 @@ pub fn steps_at<'p>(plan: &'p Plan, place: &str) -> Vec<(&'p Step, bool)> {
         BlockId(0),
         "",
         &mut |path, step, (own, named)| {
-            // What takes a step back, or looks whether it happened, has no name of its own.
+            // The step of an `undo` or `verify` has no name of its own.
             if path == place && named {
                 found.push((step, own));
             }
@@ -434,9 +433,9 @@ pub fn steps_at<'p>(plan: &'p Plan, place: &str) -> Vec<(&'p Step, bool)> {
     found
 }
 
-/// Every step of a plan and of those that it calls, with its path without the indices of elements, whether it is the
-/// plan's own, and whether it has a name.
-#[expect(clippy::type_complexity, reason = "one callback")]
+/// Visits every step of a plan and of those that it calls, with its path without element indices, whether it belongs to
+/// the plan itself, and whether it has a name.
+#[expect(clippy::type_complexity, reason = "the type of a single callback")]
 fn each_step<'p>(
     (plan, own): (&'p Plan, bool),
     block: BlockId,
@@ -469,9 +468,9 @@ fn each_step<'p>(
     }
 }
 
-/// The signals that a plan listens to or waits for, with what they bring.
+/// Returns the signals that a plan listens to or waits for, with the types of their payloads.
 fn signals(plan: &Plan) -> Vec<(Arc<str>, Type)> {
-    let mut heard = Vec::new();
+    let mut found = Vec::new();
     for node in plan.with_called().into_iter().flat_map(Plan::nodes) {
         let (on, ty): (&Event, Type) = match &node.kind {
             NodeKind::Listener(listener) => {
@@ -489,14 +488,14 @@ fn signals(plan: &Plan) -> Vec<(Arc<str>, Type)> {
         let only = matches!(on.kind, EventKind::Signal(_));
         on.leaves(&mut |leaf| {
             if let EventKind::Signal(name) = &leaf.kind {
-                heard.push((name.clone(), if only { ty.clone() } else { Type::Any }));
+                found.push((name.clone(), if only { ty.clone() } else { Type::Any }));
             }
         });
     }
-    heard
+    found
 }
 
-/// A path without what stands in brackets.
+/// Returns a path without the parts in brackets.
 #[must_use]
 pub fn without_indices(path: &str) -> String {
     let mut text = String::with_capacity(path.len());

@@ -1,4 +1,4 @@
-//! `expect`: conditions on what came out of a run, with the names of its outcome.
+//! Checks `expect`: conditions on the outcome of a run.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::TestChecker;
 use super::answer::without_indices;
-use super::item::{Asked, Caller, Comparison, Expect};
+use super::item::{CallQuery, Caller, Comparison, Expect};
 use super::mock::called;
 use super::scope::binding;
 use crate::diag::{Diagnostic, codes};
@@ -21,7 +21,8 @@ use crate::syntax::ast;
 use crate::syntax::precedence::{Level, operator_level};
 use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
 
-/// What `expect` reads: in the order of the slots. The plan's parameters follow, then what is asked of calls.
+/// The names that `expect` reads, in the order of their slots. The plan's parameters follow, then the results of call
+/// queries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     Reply,
@@ -42,7 +43,7 @@ impl Place {
         Self::Tasks,
     ];
 
-    /// The word for it.
+    /// Returns its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -56,38 +57,38 @@ impl Place {
     }
 }
 
-/// The functions that ask.
+/// The functions that query calls.
 const FUNCTIONS: [&str; 3] = ["calls", "ran", "before"];
 
 impl TestChecker<'_> {
-    pub(super) fn expect(&mut self, condition: &ast::Expr, asked: &mut Vec<Asked>) -> Expect {
+    pub(super) fn expect(&mut self, condition: &ast::Expr, queries: &mut Vec<CallQuery>) -> Expect {
         let names = self.names(condition);
         let scope = OutcomeScope {
             names,
             known: self.callers(),
-            asked: RefCell::new(std::mem::take(asked)),
+            queries: RefCell::new(std::mem::take(queries)),
         };
         let code = Checker::new(&scope, self.diagnostics).check_condition(condition);
         let parts = conjuncts(condition)
             .into_iter()
             .map(|part| comparison(part, &scope))
             .collect();
-        let speaks_of_end = code
+        let reads_end = code
             .reads
             .iter()
             .any(|read| matches!(&*read.name, "status" | "error"));
-        *asked = scope.asked.into_inner();
+        *queries = scope.queries.into_inner();
         self.paths(condition);
         Expect {
             span: condition.span,
             condition: code,
             parts,
-            speaks_of_end,
+            reads_end,
         }
     }
 
     fn names(&self, condition: &ast::Expr) -> Vec<(Arc<str>, Type)> {
-        // A wide plan has many steps; their types are made only where they are read.
+        // A plan may have many steps, so their types are only created if they are read.
         let text = self.shared.source.slice(condition.span);
         let outcome = Place::ALL.iter().map(|place| {
             let ty = match place {
@@ -113,7 +114,7 @@ impl TestChecker<'_> {
         outcome.chain(inputs).collect()
     }
 
-    /// Paths in `steps["…"]` that no step can have.
+    /// Reports paths in `steps["…"]` that no step can have.
     fn paths(&mut self, condition: &ast::Expr) {
         let mut written = Vec::new();
         step_paths(condition, &mut written);
@@ -136,7 +137,7 @@ impl TestChecker<'_> {
         }
     }
 
-    /// Every tool and step that `calls` and its kin may name, as the file writes them.
+    /// Returns every tool and step that a call query may name, as the file writes them.
     fn callers(&self) -> Callers {
         let mut tools = Vec::new();
         for signature in called(self.plan) {
@@ -163,10 +164,10 @@ impl TestChecker<'_> {
     }
 }
 
-/// Parts of paths that are no names of steps.
+/// Path segments that are not names of steps.
 const WORDS: [&str; 4] = ["recover", "undo", "verify", "match"];
 
-/// The names of statements, those of called plans included.
+/// Returns the names of statements, including those of called plans.
 fn node_names(plan: &Plan) -> BTreeSet<Arc<str>> {
     let plans = plan.with_called().into_iter();
     let blocks = plans.flat_map(|plan| &plan.blocks);
@@ -178,7 +179,7 @@ fn node_names(plan: &Plan) -> BTreeSet<Arc<str>> {
     names.collect()
 }
 
-/// Every `steps["…"]` of an expression.
+/// Collects every `steps["…"]` of an expression.
 fn step_paths(expression: &ast::Expr, found: &mut Vec<(Arc<str>, Span)>) {
     if let ast::ExprKind::Path { base, links } = &expression.kind
         && matches!(&base.kind, ast::ExprKind::Name(name) if **name == *Place::Steps.name())
@@ -193,18 +194,18 @@ fn step_paths(expression: &ast::Expr, found: &mut Vec<(Arc<str>, Span)>) {
     expression.parts(&mut |part| step_paths(part, found));
 }
 
-/// What `calls` and its kin may name.
+/// What a call query may name.
 struct Callers {
-    /// As written and as the catalog has it.
+    /// As written in the file, and as named in the catalog.
     tools: Vec<(String, String)>,
     steps: Vec<Arc<str>>,
 }
 
-/// The names of an outcome, and what may be asked of it.
+/// The names of an outcome, and its call queries.
 struct OutcomeScope {
     names: Vec<(Arc<str>, Type)>,
     known: Callers,
-    asked: RefCell<Vec<Asked>>,
+    queries: RefCell<Vec<CallQuery>>,
 }
 
 impl Scope for OutcomeScope {
@@ -223,7 +224,7 @@ impl Scope for OutcomeScope {
         &[]
     }
 
-    fn asks(
+    fn query(
         &self,
         function: &ast::Name,
         arguments: &[ast::Argument],
@@ -232,18 +233,18 @@ impl Scope for OutcomeScope {
         if !FUNCTIONS.contains(&&*function.text) {
             return None;
         }
-        Some(self.question(function, arguments, span).map(|asked| {
-            let ty = if matches!(asked, Asked::Calls(_)) {
+        Some(self.question(function, arguments, span).map(|query| {
+            let ty = if matches!(query, CallQuery::Calls(_)) {
                 Type::Int
             } else {
                 Type::Bool
             };
-            let mut known = self.asked.borrow_mut();
+            let mut known = self.queries.borrow_mut();
             let index = known
                 .iter()
-                .position(|other| *other == asked)
+                .position(|other| *other == query)
                 .unwrap_or_else(|| {
-                    known.push(asked);
+                    known.push(query);
                     known.len() - 1
                 });
             binding(self.names.len() + index, ty)
@@ -257,15 +258,17 @@ impl OutcomeScope {
         function: &ast::Name,
         arguments: &[ast::Argument],
         span: Span,
-    ) -> Result<Asked, Box<Diagnostic>> {
+    ) -> Result<CallQuery, Box<Diagnostic>> {
         let values = arguments
             .iter()
             .map(|argument| &argument.value)
             .collect::<Vec<_>>();
         match (&*function.text, values.as_slice()) {
-            ("calls", [caller]) => Ok(Asked::Calls(self.caller(caller)?)),
-            ("ran", [caller]) => Ok(Asked::Ran(self.caller(caller)?)),
-            ("before", [one, other]) => Ok(Asked::Before(self.caller(one)?, self.caller(other)?)),
+            ("calls", [caller]) => Ok(CallQuery::Calls(self.caller(caller)?)),
+            ("ran", [caller]) => Ok(CallQuery::Ran(self.caller(caller)?)),
+            ("before", [one, other]) => {
+                Ok(CallQuery::Before(self.caller(one)?, self.caller(other)?))
+            }
             (name, _) => {
                 let count = if name == "before" {
                     "two tools or steps"
@@ -316,7 +319,7 @@ impl OutcomeScope {
         let names = tools.chain(self.known.steps.iter().map(|step| &**step));
         let code = &codes::tests::TEST_PATH;
         if written.is_empty() {
-            let message = "what is counted is the calls of a tool or of a step, by its name";
+            let message = "expected the name of a tool or a step";
             let finding = Diagnostic::new(code, expression.span, message);
             return Err(Box::new(
                 finding
@@ -324,7 +327,7 @@ impl OutcomeScope {
                     .available(names),
             ));
         }
-        let what = "called tool or step named";
+        let what = "tool call or step in this plan named";
         Err(Box::new(unknown_as(
             code,
             what,
@@ -336,7 +339,7 @@ impl OutcomeScope {
     }
 }
 
-/// The operands of `&&` at the top; the condition itself where there is none.
+/// Returns the operands of a top-level `&&`; otherwise the condition itself.
 fn conjuncts(condition: &ast::Expr) -> Vec<&ast::Expr> {
     match &condition.kind {
         ast::ExprKind::Chain { first, rest }
@@ -351,7 +354,7 @@ fn conjuncts(condition: &ast::Expr) -> Vec<&ast::Expr> {
     }
 }
 
-/// What has been found in it has been said of the whole condition.
+/// Checks a part of a condition. Its diagnostics are discarded, since the whole condition has been checked.
 fn comparison(part: &ast::Expr, scope: &OutcomeScope) -> Comparison {
     let code = |expression: &ast::Expr| Checker::new(scope, &mut Vec::new()).check(expression);
     let sides = match &part.kind {
@@ -396,7 +399,7 @@ fn usage() -> Type {
     object(fields, Rest::Closed)
 }
 
-/// Every step by its path; those of the plan itself are known now.
+/// Returns the type of `steps`: every step by its path. The types of the plan's own steps are known.
 fn steps(plan: &Plan) -> Type {
     let mut own: Vec<(&str, Type)> = Vec::new();
     for node in &plan.body().nodes {
@@ -404,7 +407,7 @@ fn steps(plan: &Plan) -> Type {
             continue;
         };
         match own.iter_mut().find(|(known, _)| *known == &**name) {
-            // Branches of one `if` give it.
+            // Branches of one `if` may define it.
             Some((_, output)) => *output = Type::union([output.clone(), step.ty.clone()]),
             None => own.push((name, step.ty.clone())),
         }
@@ -446,7 +449,7 @@ fn tasks(plan: &Plan) -> Type {
             Rest::Closed,
         );
         match own.iter_mut().find(|(known, _)| *known == &*task.name) {
-            // Blocks beside each other may give it.
+            // Separate blocks may define it.
             Some((_, known)) => *known = Type::union([known.clone(), ty]),
             None => own.push((&task.name, ty)),
         }

@@ -1,4 +1,4 @@
-//! `given`: the inputs of the plan, one row or a table of them.
+//! Checks `given`: the inputs of the plan, as one row or a table of rows.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::syntax::ast;
 use crate::types::Type;
 
 impl TestChecker<'_> {
-    /// The rows of one `given`.
+    /// Returns the rows of one `given`.
     pub(super) fn table(&mut self, given: &ast::Expr) -> Vec<Row> {
         match &given.kind {
             ast::ExprKind::List(rows) => rows.iter().filter_map(|row| self.row(row)).collect(),
@@ -50,12 +50,12 @@ impl TestChecker<'_> {
                 continue;
             };
             let what = format_args!("the input `{}` of `{}`", parameter.name, plan.name);
-            let wanted = if parameter.required {
+            let expected = if parameter.required {
                 parameter.ty.clone()
             } else {
                 Type::union([parameter.ty.clone(), Type::Null])
             };
-            let code = self.constant_of(&entry.value, &wanted, &what);
+            let code = self.constant_of(&entry.value, &expected, &what);
             inputs.push((name.text.clone(), code));
         }
         Some(Row {
@@ -65,13 +65,13 @@ impl TestChecker<'_> {
     }
 
     fn no_row(&mut self, expression: &ast::Expr) {
-        let message = "the inputs of a test are an object under the names of the plan's parameters, or a list of such";
+        let message = "the inputs of a test must be an object with the plan's parameters as fields, or a list of such objects";
         let finding = Diagnostic::new(&codes::types::NOT_AN_OBJECT, expression.span, message);
         self.diagnostics
             .push(finding.help("write `given { name: value }`"));
     }
 
-    /// Every row of what is crossed has all inputs that the plan needs.
+    /// Reports required inputs that no table gives in all of its rows.
     pub(super) fn needs_inputs(&mut self, test: &ast::Test, checked: &Test) {
         if !checked.runs() {
             return;
@@ -96,7 +96,7 @@ impl TestChecker<'_> {
             ast::TestStatementKind::Given(given) => given.kind == ast::ExprKind::Error,
             _ => false,
         });
-        // A misspelt input has been reported where it stands.
+        // A misspelled input has been reported at its name.
         let misspelt = self.diagnostics.iter().any(|found| {
             found.code == &codes::names::UNKNOWN_ARGUMENT
                 && test.body.iter().any(|line| line.span.contains(found.span))
@@ -118,12 +118,12 @@ impl TestChecker<'_> {
             listed(&names),
             self.plan.name
         );
-        let wanted = missing
+        let additions = missing
             .iter()
             .map(|parameter| format!("{}: {}", parameter.name, parameter.ty));
         let help = format!(
             "add `given {{ {} }}`",
-            wanted.collect::<Vec<_>>().join(", ")
+            additions.collect::<Vec<_>>().join(", ")
         );
         let finding = Diagnostic::new(&codes::types::MISSING_ARGUMENT, test.name.span, message);
         self.diagnostics.push(finding.help(help).available(names));

@@ -1,4 +1,4 @@
-//! The checked test: what `plantest` runs.
+//! The checked test, which `plantest` runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::types::{ErrorClass, Signature};
 #[derive(Debug)]
 pub struct Test {
     pub name: Arc<str>,
-    /// Of its name.
+    /// Span of its name.
     pub span: Span,
-    /// Of all of it.
+    /// Span of the whole item.
     pub item: Span,
     pub plan: Arc<Plan>,
     /// Every `given`, in source order. The rows of each are crossed with those of the others.
@@ -24,29 +24,29 @@ pub struct Test {
     pub answers: Vec<TestAnswer>,
     pub signals: Vec<TestSignal>,
     pub expects: Vec<Expect>,
-    /// What its `expect`s ask of the calls; the places behind the names of the outcome.
-    pub asked: Vec<Asked>,
-    /// The findings that the plan must have.
+    /// The call queries of its `expect`s; their slots come after the names of the outcome.
+    pub queries: Vec<CallQuery>,
+    /// The diagnostics that the plan must have.
     pub diagnostics: Option<ExpectedCodes>,
     pub snapshots: Vec<Snapshot>,
 }
 
-/// Inputs: one row of a table.
+/// One row of inputs.
 #[derive(Debug)]
 pub struct Row {
     pub span: Span,
     pub inputs: Vec<(Arc<str>, Code)>,
 }
 
-/// What a tool answers.
+/// The results of a tool.
 #[derive(Debug)]
 pub struct Mock {
     pub span: Span,
-    /// Whose calls it answers; those of every tool that no other mock is for where it is absent.
+    /// The mocked tool; `None` for every tool without its own mock.
     pub signature: Option<Arc<Signature>>,
-    /// Only calls with these.
+    /// Arguments that a call must have for the mock to apply.
     pub arguments: Vec<(Arc<str>, Code)>,
-    /// One after the other.
+    /// Used one after the other.
     pub reactions: Vec<MockReaction>,
 }
 
@@ -55,30 +55,30 @@ pub struct Mock {
 pub struct MockReaction {
     pub span: Span,
     pub reaction: Reaction,
-    /// How many calls it answers; the last one answers all that follow where it says nothing.
+    /// Number of calls that it answers; without it, the last reaction answers all further calls.
     pub times: Option<u32>,
-    /// How long the call takes, on the clock of the test.
+    /// Duration of the call, on the clock of the test.
     pub delay: Duration,
 }
 
 #[derive(Debug)]
 pub enum Reaction {
-    /// Its places are the tool's parameters, in their order.
+    /// Its slots are the tool's parameters, in order.
     Value(Code),
-    /// Made up by the contract.
+    /// Generated from the contract.
     Generated,
     Fail {
         class: ErrorClass,
         message: Option<Code>,
-        /// What the other side says beside the message.
+        /// Details of the error besides its message.
         details: Option<Code>,
     },
-    /// The process dies, before the call has gone out or after it has happened.
+    /// The process dies, before the call is sent or after it has happened.
     Crash { after: bool },
 }
 
 impl Reaction {
-    /// The value of it, or the message and the details.
+    /// Returns its value, or its message and details.
     fn codes(&self) -> impl Iterator<Item = &Code> {
         let codes = match self {
             Self::Value(code) => [Some(code), None],
@@ -91,41 +91,41 @@ impl Reaction {
     }
 }
 
-/// What a person answers.
+/// The answer of a person.
 #[derive(Debug)]
 pub struct TestAnswer {
     pub span: Span,
     /// `STEP` or `STEP.confirm`.
     pub path: Arc<str>,
-    /// A value, a refusal (`denied.human`), or nothing until it is too late (`expired`).
+    /// A value, a refusal (`denied.human`), or no answer in time (`expired`).
     pub reaction: Reaction,
     pub times: Option<u32>,
     pub delay: Duration,
 }
 
-/// A signal from outside, or a move of a task.
+/// A signal, or a change of a task from outside.
 #[derive(Debug)]
 pub struct TestSignal {
     pub span: Span,
     /// The signal, or `task=status`.
     pub name: Arc<str>,
     pub payload: Option<Code>,
-    /// How long after the start of the run.
+    /// Time after the start of the run.
     pub at: Duration,
 }
 
-/// A condition on what came out.
+/// A condition on the outcome.
 #[derive(Debug)]
 pub struct Expect {
     pub span: Span,
     pub condition: Code,
-    /// The parts that `&&` joins, each of which must hold; the condition alone where there is only one.
+    /// The parts that `&&` joins, each of which must hold; only the condition itself if there is one part.
     pub parts: Vec<Comparison>,
-    /// Whether it speaks of how the run ended, so that an end that is no success is meant.
-    pub speaks_of_end: bool,
+    /// Whether it reads how the run ended, so that an end without success is expected.
+    pub reads_end: bool,
 }
 
-/// A part of a condition; of a comparison both sides, so that a failure can show what they were.
+/// A part of a condition; for a comparison with both sides, so that a failure can display their values.
 #[derive(Debug)]
 pub struct Comparison {
     pub span: Span,
@@ -133,14 +133,14 @@ pub struct Comparison {
     pub sides: Option<(Code, Code)>,
 }
 
-/// The findings that a plan must have.
+/// The diagnostics that a plan must have.
 #[derive(Debug)]
 pub struct ExpectedCodes {
     pub span: Span,
     pub codes: Vec<Arc<str>>,
 }
 
-/// What is kept and compared.
+/// An output that is stored and compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot {
     pub of: SnapshotOf,
@@ -158,7 +158,7 @@ pub enum SnapshotOf {
 impl SnapshotOf {
     pub const ALL: [Self; 4] = [Self::Trace, Self::Reply, Self::Graph, Self::Diagnostics];
 
-    /// The word for it.
+    /// Returns its word.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -169,13 +169,13 @@ impl SnapshotOf {
         }
     }
 
-    /// What this word stands for.
+    /// Returns the snapshot with this word.
     #[must_use]
     pub fn find(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|of| of.name() == word)
     }
 
-    /// Whether it needs the plan to run.
+    /// Returns true if the plan must run for it.
     #[must_use]
     pub const fn needs_run(self) -> bool {
         match self {
@@ -186,7 +186,7 @@ impl SnapshotOf {
 }
 
 impl Test {
-    /// Every expression of it.
+    /// Visits every expression of the test.
     pub fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
         self.tables
             .iter()
@@ -213,7 +213,7 @@ impl Test {
             .for_each(|expect| visit(&expect.condition));
     }
 
-    /// Whether the plan is run: not where only findings and drawings are asked for.
+    /// Returns true if the plan is run, which it is not if only diagnostics and graphs are expected.
     #[must_use]
     pub fn runs(&self) -> bool {
         let only_checks = self.diagnostics.is_some()
@@ -230,23 +230,23 @@ impl Test {
     }
 }
 
-/// Something that is asked of the calls of a run.
+/// A query about the calls of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Asked {
-    /// How many attempts were made.
+pub enum CallQuery {
+    /// Number of attempts.
     Calls(Caller),
-    /// Whether one was made at all.
+    /// Whether there was at least one attempt.
     Ran(Caller),
-    /// Whether every attempt of the first went out before any of the second.
+    /// Whether every attempt of the first was sent before any attempt of the second.
     Before(Caller, Caller),
 }
 
-/// Whose calls are meant.
+/// The subject of a query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Caller {
-    /// Those of a tool, by its dotted name in the catalog.
+    /// A tool, by its dotted name in the catalog.
     Tool(Arc<str>),
-    /// Those of a step and what it holds, by its name.
+    /// A step and the steps that it contains, by its name.
     Step(Arc<str>),
 }
 
@@ -258,7 +258,7 @@ impl fmt::Display for Caller {
     }
 }
 
-impl fmt::Display for Asked {
+impl fmt::Display for CallQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Calls(caller) => write!(f, "calls({caller})"),

@@ -1,4 +1,4 @@
-//! `mock`: what a tool answers, by its own contract.
+//! Checks `mock`: the results of a tool, against its contract.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl TestChecker<'_> {
         let last = outcomes.len().saturating_sub(1);
         let reactions = outcomes.iter().enumerate().map(|(index, outcome)| {
             let reaction = self.reaction(signature.as_deref(), outcome)?;
-            // What something follows answers once, unless it says how often.
+            // An outcome that is followed by another one answers once unless it has `times`.
             let once = (index < last).then_some(1);
             let times = outcome
                 .times
@@ -84,7 +84,7 @@ impl TestChecker<'_> {
             .unwrap_or_default()
     }
 
-    /// The tool behind a name of the file; nothing where it has been reported.
+    /// Returns the tool with a name of the file; `None` if it has been reported.
     fn named(&mut self, target: &ast::MockTarget) -> Option<Named> {
         let ast::MockTarget::Tool { namespace, tool } = target else {
             return Some(Named::Every);
@@ -114,7 +114,7 @@ impl TestChecker<'_> {
                 })
             }
             Some(Namespace::Plans(_)) => {
-                let message = "a plan is no tool: it runs in the test, and the tools that it calls are mocked";
+                let message = "a plan is not a tool: it runs in the test, and the tools that it calls are mocked";
                 let finding = Diagnostic::new(
                     &codes::names::UNKNOWN_TOOL,
                     namespace.span.to(tool.span),
@@ -128,8 +128,8 @@ impl TestChecker<'_> {
         }
     }
 
-    /// The model or the agent of this name that the plan asks: `model.infer`, `hr.ask`. What it answers is what any of the
-    /// steps wants of it.
+    /// Returns the model or agent of this name that the plan asks: `model.infer`, `hr.ask`. Its result is the union of
+    /// what the steps expect.
     fn prompted(&self, namespace: &ast::Name, tool: &ast::Name) -> Option<Arc<Signature>> {
         let catalog = match self.shared.namespaces.get(&namespace.text) {
             Some(Namespace::Tools(catalog)) => catalog,
@@ -152,7 +152,7 @@ impl TestChecker<'_> {
         }))
     }
 
-    /// A tool that the file does not name, and its plan, which stands in another file, calls.
+    /// Returns a tool that the file does not use, but that the plan, which is in another file, calls.
     fn tool_elsewhere(
         &mut self,
         namespace: &ast::Name,
@@ -190,7 +190,7 @@ impl TestChecker<'_> {
         found
     }
 
-    /// The arguments that a call must have, and the tool takes.
+    /// Checks the arguments that a call must have against the parameters of the tool.
     fn mock_arguments(
         &mut self,
         signature: &Signature,
@@ -238,7 +238,7 @@ impl TestChecker<'_> {
         match &outcome.kind {
             ast::MockOutcomeKind::Value(value) => {
                 let Some(signature) = signature else {
-                    let message = "one value cannot be what every tool gives";
+                    let message = "one value cannot be the result of every tool";
                     let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, value.span, message);
                     self.diagnostics
                         .push(finding.help("write `mock _ => generated`"));
@@ -269,7 +269,7 @@ impl TestChecker<'_> {
         }
     }
 
-    /// A result: it has the declared type, and keeps what else the contract says where that is known now.
+    /// Checks a result against the declared type, and against the rest of the contract if it is constant.
     fn result(&mut self, signature: &Signature, value: &ast::Expr) -> Code {
         let names = signature.parameters.iter().map(|parameter| {
             let ty = if parameter.required {
@@ -303,14 +303,14 @@ impl TestChecker<'_> {
                 signature.path()
             );
             let finding = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, value.span, message);
-            self.diagnostics.push(
-                finding.help("the tool can never give this; change it to what the contract allows"),
-            );
+            self.diagnostics.push(finding.help(
+                "change it to a value that the contract allows; the tool can never return this",
+            ));
         }
         code
     }
 
-    /// A class that a call of the tool can fail with.
+    /// Checks an error class with which a call of the tool can fail.
     fn raised(&mut self, signature: Option<&Signature>, name: &ast::Name) -> Option<ErrorClass> {
         let Some(class) = ErrorClass::find(&name.text) else {
             let code = &codes::names::UNKNOWN_ERROR_CLASS;
@@ -373,7 +373,7 @@ impl TestChecker<'_> {
     }
 }
 
-/// Every class that a call of a tool can fail with, those that it declares first.
+/// Returns every class with which a call of a tool can fail; declared ones first.
 #[must_use]
 pub fn raisable(signature: Option<&Signature>) -> Vec<ErrorClass> {
     let declared = signature
@@ -406,7 +406,7 @@ pub fn raisable(signature: Option<&Signature>) -> Vec<ErrorClass> {
     classes
 }
 
-/// The tools that a plan and those under it call, each once, in source order.
+/// Returns the tools that a plan and its called plans call, each once, in source order.
 #[must_use]
 pub fn called(plan: &Plan) -> Vec<Arc<Signature>> {
     let mut found: Vec<Arc<Signature>> = Vec::new();

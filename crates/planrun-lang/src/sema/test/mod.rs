@@ -1,4 +1,4 @@
-//! `test` items: what is given, what stands in for the world, and what must come out, typed like the plan itself.
+//! Checks `test` items: inputs, mocks and expectations, with the types of the plan.
 
 mod answer;
 mod expect;
@@ -25,8 +25,8 @@ use crate::value::Value;
 pub use answer::{steps_at, without_indices};
 pub use expect::Place as OutcomePlace;
 pub use item::{
-    Asked, Caller, Comparison, Expect, ExpectedCodes, Mock, MockReaction, Reaction, Row, Snapshot,
-    SnapshotOf, Test, TestAnswer, TestSignal,
+    CallQuery, Caller, Comparison, Expect, ExpectedCodes, Mock, MockReaction, Reaction, Row,
+    Snapshot, SnapshotOf, Test, TestAnswer, TestSignal,
 };
 pub use mock::{called, raisable};
 
@@ -53,7 +53,7 @@ pub(super) fn check(
         }
         names.push(name);
         let plan = find_plan(test, plans, shared, used, diagnostics);
-        // What cannot be read of the plan cannot be held against the test.
+        // A test cannot be checked without its plan.
         let Some(plan) = plan else {
             note_namespaces(test, used);
             continue;
@@ -89,7 +89,7 @@ impl TestChecker<'_> {
             answers: Vec::new(),
             signals: Vec::new(),
             expects: Vec::new(),
-            asked: Vec::new(),
+            queries: Vec::new(),
             diagnostics: None,
             snapshots: Vec::new(),
         };
@@ -113,11 +113,11 @@ impl TestChecker<'_> {
                         .extend(self.signal(name, payload.as_ref(), at));
                 }
                 ast::TestStatementKind::Expect(condition) => {
-                    let expect = self.expect(condition, &mut checked.asked);
+                    let expect = self.expect(condition, &mut checked.queries);
                     checked.expects.push(expect);
                 }
-                ast::TestStatementKind::ExpectDiagnostics(wanted) => {
-                    self.expect_codes(&mut checked.diagnostics, statement.span, wanted);
+                ast::TestStatementKind::ExpectDiagnostics(names) => {
+                    self.expect_codes(&mut checked.diagnostics, statement.span, names);
                 }
                 ast::TestStatementKind::Snapshot(what) => {
                     checked.snapshots.extend(self.snapshot(what));
@@ -129,25 +129,25 @@ impl TestChecker<'_> {
         checked
     }
 
-    /// The diagnostics that a test expects, once.
+    /// Sets the diagnostics that a test expects; reports a second list.
     fn expect_codes(
         &mut self,
         expected: &mut Option<ExpectedCodes>,
         span: Span,
-        wanted: &[ast::Name],
+        names: &[ast::Name],
     ) {
-        let codes = self.codes(span, wanted);
+        let codes = self.codes(span, names);
         if let Some(earlier) = expected.replace(codes) {
-            let message = "the diagnostics of a plan are expected twice";
+            let message = "the expected diagnostics of the plan are listed twice";
             let finding = Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, span, message)
                 .label(earlier.span, "first here")
-                .help("join them into one");
+                .help("merge them into one");
             self.diagnostics.push(finding);
         }
     }
 
-    fn codes(&mut self, span: Span, wanted: &[ast::Name]) -> ExpectedCodes {
-        for name in wanted {
+    fn codes(&mut self, span: Span, names: &[ast::Name]) -> ExpectedCodes {
+        for name in names {
             if codes::find(&name.text).is_none() {
                 let known = codes::all().map(|code| code.name);
                 let code = &codes::tests::UNKNOWN_CODE;
@@ -157,7 +157,7 @@ impl TestChecker<'_> {
         }
         ExpectedCodes {
             span,
-            codes: wanted.iter().map(|name| name.text.clone()).collect(),
+            codes: names.iter().map(|name| name.text.clone()).collect(),
         }
     }
 
@@ -168,7 +168,7 @@ impl TestChecker<'_> {
             let code = &codes::names::UNKNOWN_SETTING;
             self.diagnostics.push(unknown(
                 code,
-                "snapshot called",
+                "snapshot named",
                 &what.text,
                 what.span,
                 names,
@@ -180,7 +180,7 @@ impl TestChecker<'_> {
         })
     }
 
-    /// A value of this type that reads no names.
+    /// Checks a value of this type that reads no names.
     fn constant_of(
         &mut self,
         expression: &ast::Expr,
@@ -194,7 +194,7 @@ impl TestChecker<'_> {
         )
     }
 
-    /// A length of time that is known now; zero where it is not, which is reported.
+    /// Returns a duration that is constant; reports others and returns zero.
     fn duration(&mut self, expression: &ast::Expr, what: &str) -> Duration {
         let before = self.diagnostics.len();
         let code = self.constant_of(expression, &Type::Duration, &what);
@@ -205,7 +205,7 @@ impl TestChecker<'_> {
         Duration::ZERO
     }
 
-    /// A number of times that is known now, at least 1.
+    /// Returns a count that is constant and at least 1; reports others and returns 1.
     fn times(&mut self, expression: &ast::Expr) -> u32 {
         let before = self.diagnostics.len();
         let code = self.constant_of(expression, &Type::Int, &"`times`");
@@ -216,12 +216,12 @@ impl TestChecker<'_> {
         let known = u32::try_from(*times).ok().filter(|times| *times > 0);
         if known.is_none() {
             let message = format!(
-                "`times` is at least 1 and at most {}, and this is {times}",
+                "`times` must be at least 1 and at most {}, but this is {times}",
                 u32::MAX
             );
             let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, expression.span, message);
             self.diagnostics
-                .push(finding.help("what never answers is left out"));
+                .push(finding.help("remove an outcome that never occurs"));
         }
         known.unwrap_or(1)
     }
@@ -282,7 +282,7 @@ fn find_plan(
     })
 }
 
-/// The namespaces that a test names are used, though its plan is not known.
+/// Marks the namespaces that a test names as used, although its plan is not known.
 fn note_namespaces(test: &ast::Test, used: &mut BTreeSet<Arc<str>>) {
     for statement in &test.body {
         if let ast::TestStatementKind::Mock {

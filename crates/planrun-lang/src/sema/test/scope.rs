@@ -26,7 +26,7 @@ impl Scope for Slots {
     }
 }
 
-/// What a slot of the test's own frame holds.
+/// Returns the binding of a slot of the test's own frame.
 pub(super) fn binding(slot: usize, ty: Type) -> Binding {
     let place = Place {
         up: 0,

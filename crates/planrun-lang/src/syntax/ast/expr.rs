@@ -1,11 +1,11 @@
-//! Expressions: CEL and what the language adds to it.
+//! Expressions: CEL and the extensions of the plan language.
 
 use std::sync::Arc;
 
 use super::{Name, Text};
 use crate::source::Span;
 
-/// An expression; parentheses leave no node, and the span is that of the text inside them.
+/// An expression. Parentheses leave no node: the span of a parenthesized expression is that of the text inside them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
     pub span: Span,
@@ -18,7 +18,7 @@ impl Expr {
         Self { span, kind }
     }
 
-    /// Every expression that stands directly in this one, in source order.
+    /// Visits each direct subexpression, in source order.
     pub fn parts<'e>(&'e self, visit: &mut dyn FnMut(&'e Self)) {
         match &self.kind {
             ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::Signal(_) | ExprKind::Error => {}
@@ -86,10 +86,10 @@ impl Link {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExprKind {
     Literal(Literal),
-    /// `"… ${e} …"` with at least one `${`.
+    /// `"… ${e} …"` with at least one interpolation.
     Template(Vec<TemplatePart>),
     Name(Arc<str>),
-    /// `size(xs)`, `has(x.y)`: a function or macro without a receiver.
+    /// `size(xs)`, `has(x.y)`: a call of a function or macro without a receiver.
     Call {
         function: Name,
         arguments: Vec<Argument>,
@@ -101,19 +101,19 @@ pub enum ExprKind {
     },
     List(Vec<Expr>),
     Object(Vec<Entry>),
-    /// `!`, `-` in the order written; at least one.
+    /// `!` and `-` in source order; at least one.
     Unary {
         operators: Vec<(UnaryOp, Span)>,
         operand: Box<Expr>,
     },
-    /// Operators of one precedence level, applied from the left; at least one link.
+    /// Left-associative operators of one precedence level; at least one link.
     Chain {
         first: Box<Expr>,
         rest: Vec<ChainLink>,
     },
-    /// `a ?? b ?? c`, two operands at least.
+    /// `a ?? b ?? c`: at least two operands.
     Coalesce(Vec<Expr>),
-    /// `c ? a : d ? b : e`: at least one pair of condition and value.
+    /// `c ? a : d ? b : e`: at least one condition with its value.
     Conditional {
         arms: Vec<(Expr, Expr)>,
         otherwise: Box<Expr>,
@@ -128,9 +128,9 @@ pub enum ExprKind {
         subject: Box<Expr>,
         state: Name,
     },
-    /// `signal "name"`, in the conditions of listeners and waits.
+    /// `signal "name"`, a condition of listeners and waits.
     Signal(Text),
-    /// Already reported.
+    /// Invalid text; already reported.
     Error,
 }
 
@@ -138,13 +138,13 @@ pub enum ExprKind {
 pub enum Literal {
     Null,
     Bool(bool),
-    /// Sizes such as `8MiB` are integers of bytes.
+    /// A size such as `8MiB` is its number of bytes.
     Int(i64),
     Uint(u64),
     Double(f64),
     String(Arc<str>),
     Bytes(Arc<[u8]>),
-    /// `200ms`, `1d`, in nanoseconds.
+    /// `200ms`, `1d`: a number of nanoseconds.
     Duration(i128),
 }
 
@@ -155,7 +155,7 @@ pub enum TemplatePart {
     Expr(Expr),
 }
 
-/// An argument of a call: named for tools, positional for functions.
+/// An argument of a call; tools take named arguments, functions positional ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Argument {
     pub span: Span,
@@ -163,7 +163,7 @@ pub struct Argument {
     pub value: Expr,
 }
 
-/// One step of a path; the span begins at its `.`, `?.` or `[`.
+/// One segment of a path. The span begins at its `.`, `?.` or `[`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
     pub span: Span,
@@ -172,11 +172,11 @@ pub struct Link {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum LinkKind {
-    /// `.name`, or `?.name` where `safe`.
+    /// `.name`, or `?.name` if `safe`.
     Field { name: Name, safe: bool },
-    /// `[e]`, or `?.[e]` where `safe`.
+    /// `[e]`, or `?.[e]` if `safe`.
     Index { index: Expr, safe: bool },
-    /// `.name(…)`, or `?.name(…)` where `safe`: a method, or a tool or function of a namespace.
+    /// `.name(…)`, or `?.name(…)` if `safe`: a call of a method, or of a tool or function of a namespace.
     Call {
         name: Name,
         safe: bool,
@@ -249,7 +249,7 @@ pub enum PatternKind {
     /// `_`
     Any,
     Literal(Literal),
-    /// `a | b`, two at least.
+    /// `a | b`: at least two alternatives.
     Or(Vec<Pattern>),
     /// `{ field: pattern }`
     Object(Vec<(Name, Pattern)>),

@@ -1,4 +1,4 @@
-//! Items: what stands at the top level of a file.
+//! Items: the top-level declarations of a file.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// Whether it stands in the text: the `use` of what a text in short form calls does not.
+    /// Returns true if the item is written in the text. The `use` items added to a plan in short form are not.
     #[must_use]
     pub fn is_written(&self) -> bool {
         !self.span.is_empty()
@@ -28,7 +28,7 @@ pub enum ItemKind {
     Tool(Tool),
     Plan(Plan),
     Test(Test),
-    /// Text that is no item; already reported.
+    /// Text that is not an item; already reported.
     Error,
 }
 
@@ -62,9 +62,9 @@ pub struct Tool {
     pub returns: TypeExpr,
     /// `pure`, `read`, `idempotent`, `effect` or `irreversible`, as written.
     pub effect: Option<Name>,
-    /// The names behind `fails`; `busy` stands for the class `tool.busy`.
+    /// The names after `fails`; `busy` denotes the error class `tool.busy`.
     pub fails: Vec<Name>,
-    /// The argument that takes an idempotency key.
+    /// The argument that receives the idempotency key.
     pub key: Option<Name>,
 }
 
@@ -78,7 +78,7 @@ pub struct Parameter {
     pub default: Option<Expr>,
 }
 
-/// `plan name(…) -> T { … }`; `policy` and `allow` are statements of its body.
+/// `plan name(…) -> T { … }`. `policy` and `allow` are statements of the body.
 #[derive(Debug)]
 pub struct Plan {
     pub name: Name,
@@ -87,7 +87,7 @@ pub struct Plan {
     pub body: Block,
 }
 
-/// `test "name" for plan { … }`, or `for namespace.plan` where the plan is in another file.
+/// `test "name" for plan { … }`, or `for namespace.plan` if the plan is in another file.
 #[derive(Debug)]
 pub struct Test {
     pub name: Text,
@@ -104,12 +104,12 @@ pub struct TestStatement {
 
 #[derive(Debug)]
 pub enum TestStatementKind {
-    /// `given { … }`; a list is a table.
+    /// `given { … }`; a list of objects is a table of inputs.
     Given(Expr),
     /// `mock ns.tool[(arg: e)] => OUT [times n], then OUT`
     Mock {
         target: MockTarget,
-        /// `None` where no parentheses were written: every call matches.
+        /// `None` if written without parentheses: every call matches.
         arguments: Option<Vec<Argument>>,
         outcomes: Vec<MockOutcome>,
     },
@@ -127,14 +127,14 @@ pub enum TestStatementKind {
     ExpectDiagnostics(Vec<Name>),
     /// `snapshot trace|reply|graph|diagnostics`
     Snapshot(Name),
-    /// Already reported.
+    /// Invalid text; already reported.
     Error,
 }
 
-/// Whose calls a `mock` answers.
+/// The tool, or tools, that a `mock` replaces.
 #[derive(Debug)]
 pub enum MockTarget {
-    /// `_`: every tool that no other `mock` is for.
+    /// `_`: every tool without a `mock` of its own.
     Every,
     Tool {
         namespace: Name,
@@ -155,7 +155,7 @@ pub struct MockOutcome {
 #[derive(Debug)]
 pub enum MockOutcomeKind {
     Value(Expr),
-    /// `generated`: a value made from the tool's result schema.
+    /// `generated`: a value generated from the tool's result schema.
     Generated,
     /// `fail class ["message"] [details value]`
     Fail {

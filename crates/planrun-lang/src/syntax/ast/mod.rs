@@ -1,7 +1,7 @@
-//! The tree of a plan file, as written: every name, literal and clause with its span.
+//! The syntax tree of a plan file as written: every name, literal and clause with its span.
 //!
-//! Chains (`a + b + c`, `a.b.c`, `else if`) are flat lists, so depth is bounded by the nesting caps and walking or
-//! dropping a tree never recurses deeper than the author nested.
+//! Chains (`a + b + c`, `a.b.c`, `else if`) are flat lists, so the nesting limits bound the depth of a tree, and
+//! walking or dropping it recurses only as deep as its source nests.
 
 mod expr;
 mod item;
@@ -22,11 +22,11 @@ pub use item::{
 };
 pub use statement::{
     Arm, ArmBody, Ask, Block, CLAUSE_WORDS, Clause, ClauseKind, ErrorPattern, Guarded, Inner,
-    InputField, Look, Statement, StatementKind, Step, StepBody, Undo, WaitFor,
+    InputField, Probe, Statement, StatementKind, Step, StepBody, Undo, WaitFor,
 };
 pub use type_expr::{FieldType, TypeExpr, TypeExprKind, TypeSuffix};
 
-/// A name as written; back quotes are removed.
+/// A name, without its back quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     pub text: Arc<str>,
@@ -43,7 +43,7 @@ impl Name {
     }
 }
 
-/// Text in quotes with its escapes resolved; the span includes the quotes.
+/// A quoted text with its escapes resolved. The span includes the quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     pub text: Arc<str>,
@@ -53,16 +53,16 @@ pub struct Text {
 /// A whole `.plan` file.
 #[derive(Debug, Default)]
 pub struct File {
-    /// The `//!` lines, joined by newlines, without their markers.
+    /// The `//!` lines without their markers, joined by newlines.
     pub doc: Option<Arc<str>>,
     pub items: Vec<Item>,
     /// Every comment of the file in source order, doc comments included.
     pub comments: Vec<Comment>,
-    /// Whether the text is in short form: the head of its plan, its braces and the `use` of what it calls are not written.
+    /// True for a plan in short form, which omits the plan's head, its braces and the `use` of the namespaces it calls.
     pub is_short: bool,
 }
 
-/// One `//` comment, markers included in the span.
+/// One `//` comment. The span includes the marker.
 #[derive(Clone, Copy, Debug)]
 pub struct Comment {
     pub span: Span,
@@ -73,8 +73,8 @@ pub struct Comment {
 pub enum CommentKind {
     /// `// …`
     Plain,
-    /// `/// …`, documents the item or statement below.
+    /// `/// …`, which documents the item or statement below it.
     Doc,
-    /// `//! …`, documents the file.
+    /// `//! …`, which documents the file.
     File,
 }

@@ -1,11 +1,11 @@
-//! Statements of a plan and the clauses of steps. What few of them have is boxed, so that lists of them stay small.
+//! Statements of a plan and the clauses of steps. Rarely used parts are boxed, which keeps lists of statements small.
 
 use std::sync::Arc;
 
 use super::{Argument, Expr, Name, Pattern, Text, TypeExpr};
 use crate::source::Span;
 
-/// Statements between braces; the span includes the braces.
+/// Statements between braces. The span includes the braces.
 #[derive(Debug, Default)]
 pub struct Block {
     pub span: Span,
@@ -15,7 +15,7 @@ pub struct Block {
 #[derive(Debug)]
 pub struct Statement {
     pub span: Span,
-    /// The `///` lines above.
+    /// The `///` lines above the statement.
     pub doc: Option<Arc<str>>,
     pub kind: StatementKind,
 }
@@ -38,13 +38,13 @@ pub enum StatementKind {
         arms: Vec<(Expr, Block)>,
         otherwise: Option<Block>,
     },
-    /// `parallel { … }`: its statements have no place among each other.
+    /// `parallel { … }`: its statements have no order among themselves.
     Parallel(Block),
     /// `task t "title" [statuses [a, b]] [{ field: T }] [external]`
     Task {
         name: Name,
         title: Text,
-        /// Empty where the default statuses hold.
+        /// Empty for the default statuses.
         statuses: Vec<Name>,
         context: Option<Box<TypeExpr>>,
         external: bool,
@@ -81,11 +81,11 @@ pub enum StatementKind {
     Reply(Guarded),
     Yield(Guarded),
     Next(Guarded),
-    /// Already reported.
+    /// Invalid text; already reported.
     Error,
 }
 
-/// `reply e [when e]` and its like.
+/// `reply e [when e]`, `yield e [when e]` or `next e [when e]`.
 #[derive(Debug)]
 pub struct Guarded {
     pub value: Expr,
@@ -96,13 +96,13 @@ pub struct Guarded {
 pub struct Step {
     pub name: Name,
     pub body: StepBody,
-    /// In the order written.
+    /// In source order.
     pub clauses: Vec<Clause>,
 }
 
 #[derive(Debug)]
 pub enum StepBody {
-    /// Usually `ns.tool(arg: e)`; what else stands here is for the checker to refuse.
+    /// Usually `ns.tool(arg: e)`; the checker rejects any other expression.
     Call(Expr),
     Ask(Ask),
     /// `infer("…", model: "…", with: {…}) -> T`
@@ -139,16 +139,16 @@ pub enum StepBody {
     /// `input "…" -> { … }`
     Input {
         prompt: Expr,
-        /// The braces and what they hold.
+        /// The braces and everything between them.
         form: Span,
         fields: Vec<InputField>,
     },
     Wait(WaitFor),
-    /// Already reported.
+    /// Invalid text; already reported.
     Error,
 }
 
-/// `ask agent("…", with: {…}) -> T`; the prompt is the positional argument.
+/// `ask agent("…", with: {…}) -> T`. The prompt is the positional argument.
 #[derive(Debug)]
 pub struct Ask {
     pub agent: Name,
@@ -157,7 +157,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// From the name of the agent on.
+    /// The span from the agent's name to the end of the type.
     #[must_use]
     pub fn span(&self) -> Span {
         self.agent.span.to(self.returns.span)
@@ -182,9 +182,9 @@ pub enum WaitFor {
 pub struct InputField {
     pub name: Name,
     pub ty: TypeExpr,
-    /// What stands in the field and may be changed.
+    /// The initial value of the field, which the user may change.
     pub prefill: Option<Box<Expr>>,
-    /// What makes the question needless, unless it is null.
+    /// The value already known; unless it is null, the field is not asked for.
     pub known: Option<Box<Expr>>,
     pub options: Option<Box<Expr>>,
 }
@@ -197,14 +197,14 @@ pub struct Arm {
     pub body: ArmBody,
 }
 
-/// What an arm of `match`, `race` or `recover` does.
+/// The body of an arm of `match`, `race` or `recover`.
 #[derive(Debug)]
 pub enum ArmBody {
-    /// A tool call or a value: names decide, so the checker does.
+    /// A tool call or a value; the checker, which resolves the names, tells which.
     Expr(Expr),
     Do(Block),
     Ask(Ask),
-    /// `infer("…", model: "…", with: {…}) -> T`; the place is that of all of it.
+    /// `infer("…", model: "…", with: {…}) -> T`; the span covers all of it.
     Infer {
         span: Span,
         arguments: Vec<Argument>,
@@ -223,7 +223,7 @@ pub struct Clause {
     pub kind: ClauseKind,
 }
 
-/// The words that clauses begin with, in the order of canonical text.
+/// The keywords of clauses, in the order of canonical text.
 pub const CLAUSE_WORDS: [&str; 12] = [
     "when", "after", "by", "confirm", "timeout", "within", "retry", "until", "cache", "verify",
     "recover", "undo",
@@ -233,7 +233,7 @@ pub const CLAUSE_WORDS: [&str; 12] = [
 pub enum ClauseKind {
     When(Expr),
     After(Vec<Name>),
-    /// `by "role"` of an `input`.
+    /// `by "role"`, only on an `input`.
     By(Expr),
     Confirm {
         text: Expr,
@@ -242,7 +242,7 @@ pub enum ClauseKind {
     },
     Timeout(Expr),
     Within(Expr),
-    /// `expires d`, which an `input` has as `within d`.
+    /// `expires d`, another spelling of `within d` on an `input`.
     Expires(Expr),
     /// An object of settings.
     Retry(Expr),
@@ -253,7 +253,7 @@ pub enum ClauseKind {
     Cache(Expr),
     /// `verify call [every d within d] as v => e [gives e]`
     Verify {
-        look: Look,
+        probe: Probe,
         every: Option<Box<Expr>>,
         within: Option<Box<Expr>>,
         binding: Name,
@@ -266,34 +266,35 @@ pub enum ClauseKind {
         body: ArmBody,
     },
     Undo(Undo),
-    /// Already reported.
+    /// Invalid text; already reported.
     Error,
 }
 
-/// What looks whether a step has happened.
+/// The call or request that `verify` makes to find out whether the step has taken effect.
 #[derive(Debug)]
-pub enum Look {
+pub enum Probe {
     Call(Expr),
     Ask(Ask),
 }
 
-/// What takes a step back.
+/// The compensation of a step.
 #[derive(Debug)]
 pub enum Undo {
     Call(Expr),
     Do(Block),
 }
 
-/// What stands in a statement and runs.
+/// A block or call inside a statement.
 #[derive(Debug, Clone, Copy)]
 pub enum Inner<'a> {
     Block(&'a Block),
-    /// What a step, an arm or a clause calls; the value of an arm is one that nobody knows to be a call yet.
+    /// The call of a step, an arm or a clause. The value of an arm is included: whether it is a call is not known before
+    /// its names are resolved.
     Call(&'a Expr),
 }
 
 impl Statement {
-    /// Every block and every call that stands directly in the statement, in source order.
+    /// Visits each block and call directly inside the statement, in source order.
     pub fn inner<'a>(&'a self, visit: &mut dyn FnMut(Inner<'a>)) {
         match &self.kind {
             StatementKind::Step(step) => step.inner(visit),
@@ -320,7 +321,7 @@ impl Statement {
 }
 
 impl StatementKind {
-    /// The name that it introduces in its block.
+    /// Returns the name that the statement declares in its block.
     #[must_use]
     pub fn name(&self) -> Option<&Name> {
         match self {
@@ -382,7 +383,7 @@ impl ArmBody {
 }
 
 impl ClauseKind {
-    /// The word that the clause begins with.
+    /// Returns the keyword of the clause.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -403,10 +404,10 @@ impl ClauseKind {
         }
     }
 
-    /// Its place among the clauses of a step in canonical text: that of [`CLAUSE_WORDS`].
+    /// Returns the position of the clause in canonical text, an index into [`CLAUSE_WORDS`].
     #[must_use]
     pub fn rank(&self) -> usize {
-        // Two names of one bound.
+        // Two spellings of the same deadline.
         let word = match self.word() {
             "expires" => "within",
             word => word,
@@ -419,7 +420,7 @@ impl ClauseKind {
         match self {
             Self::Recover { body, .. } => body.inner(),
             Self::Verify {
-                look: Look::Call(call),
+                probe: Probe::Call(call),
                 ..
             }
             | Self::Undo(Undo::Call(call)) => Some(Inner::Call(call)),
@@ -435,18 +436,19 @@ impl ClauseKind {
             | Self::Until { .. }
             | Self::Cache(_)
             | Self::Verify {
-                look: Look::Ask(_), ..
+                probe: Probe::Ask(_),
+                ..
             }
             | Self::Error => None,
         }
     }
 }
 
-/// What a `recover` arm catches.
+/// The errors that a `recover` arm catches.
 #[derive(Debug)]
 pub enum ErrorPattern {
-    /// `_`, or nothing written.
+    /// `_`, or no pattern.
     Any,
-    /// Dotted class names such as `transient.timeout`, or whole families such as `auth`.
+    /// Dotted class names such as `transient.timeout`, or families of classes such as `auth`.
     Classes(Vec<Name>),
 }

@@ -1,4 +1,4 @@
-//! Types as written.
+//! Type expressions as written.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ pub enum TypeExprKind {
     Name(Arc<str>),
     /// `"a"`, `3`, `true`, `null`
     Literal(Literal),
-    /// `A | B`, two at least.
+    /// `A | B`: at least two members.
     Union(Vec<TypeExpr>),
-    /// `T[]`, `T?` and their repetitions, at least one suffix.
+    /// `T[]`, `T?` and repetitions of them: at least one suffix.
     Suffixed {
         base: Box<TypeExpr>,
         suffixes: Vec<TypeSuffix>,
@@ -33,7 +33,7 @@ pub enum TypeExprKind {
     Object(Vec<FieldType>),
     /// `Result<T>`
     Result(Box<TypeExpr>),
-    /// Already reported.
+    /// Invalid text; already reported.
     Error,
 }
 

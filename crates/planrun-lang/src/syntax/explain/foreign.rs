@@ -1,22 +1,22 @@
-//! Habits of other languages where a text cannot be read: marks, words and forms that are written in another way here.
+//! Recognizes the syntax of other languages in text that cannot be parsed: marks, words and forms.
 
 use super::context::{Around, Context};
-use super::foreign_values::{dollar, double_braces, filled_text, lambda, slice, spread};
+use super::expected::Expected;
+use super::foreign_values::{dollar, double_braces, format_string, lambda, slice, spread};
 use super::hint::{Hint, note_of, replace};
-use super::wants::Want;
 use crate::diag::Diagnostic;
 use crate::diag::foreign::{self, CLAUSES, Certainty, MARKS};
 use crate::source::Span;
 use crate::syntax::scan::{Token, TokenKind, is_clause_word};
 
-/// Looks for a habit at the place where reading stopped.
+/// Returns a diagnostic if the text at the position where parsing failed is the syntax of another language.
 pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
-    const LOOKS: [fn(&Context<'_>) -> Option<Hint>; 18] = [
+    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 18] = [
         semicolon,
         colon,
         clause,
         lambda,
-        filled_text,
+        format_string,
         spread,
         slice,
         dollar,
@@ -31,13 +31,13 @@ pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
         double_braces,
         operators,
     ];
-    LOOKS
+    CHECKS
         .iter()
-        .find_map(|look| look(context))
+        .find_map(|check| check(context))
         .map(|hint| hint.finding(context))
 }
 
-/// `;` ends nothing, and between arguments it is a comma.
+/// `;` at the end of a statement, or in place of a comma.
 fn semicolon(context: &Context<'_>) -> Option<Hint> {
     if context.found_text() != ";" {
         return None;
@@ -48,7 +48,7 @@ fn semicolon(context: &Context<'_>) -> Option<Hint> {
         return Some(hint.certainly(vec![replace(span, "")]));
     }
     Some(
-        Hint::new(span, "`;` separates nothing here", "write `,`")
+        Hint::new(span, "`;` is not a separator here", "write `,`")
             .certainly(vec![replace(span, ",")]),
     )
 }
@@ -69,7 +69,7 @@ fn colon(context: &Context<'_>) -> Option<Hint> {
     Some(hint.certainly(vec![replace(span, "")]))
 }
 
-/// `catch`, `if` and their like behind a step.
+/// `catch`, `if` and similar words after a step.
 fn clause(context: &Context<'_>) -> Option<Hint> {
     if context.first_text() != "step" {
         return None;
@@ -90,7 +90,7 @@ fn clause(context: &Context<'_>) -> Option<Hint> {
     let known = pairs.filter(|pair| foreign::word(CLAUSES, context.slice(pair[1])).is_some());
     let word = known.map(|pair| pair[1]).next()?;
     let text = context.slice(word);
-    // `x if c else y` and `if c { … }` are no clauses.
+    // `x if c else y` and `if c { … }` are not clauses.
     if text == "if" && tokens.iter().any(|token| context.slice(*token) == "else")
         || context.before_text(1) == "each"
     {
@@ -99,18 +99,18 @@ fn clause(context: &Context<'_>) -> Option<Hint> {
     let phrase = foreign::word(CLAUSES, text)?;
     let hint = Hint::new(
         word.span(),
-        format!("`{text}` is no clause of a step"),
+        format!("`{text}` is not a clause of a step"),
         phrase.help(None),
     );
     let own = phrase.right.split(' ').next().unwrap_or("");
     Some(match phrase.certainty {
         Certainty::Certain => hint.certainly(vec![replace(word.span(), own)]),
         Certainty::Near => hint.perhaps(vec![replace(word.span(), own)]),
-        Certainty::Told => hint,
+        Certainty::Advice => hint,
     })
 }
 
-/// `await x`, `new X`, `typeof x`: a word before a value.
+/// `await x`, `new X`, `typeof x`: a keyword before a value.
 fn words_around(context: &Context<'_>) -> Option<Hint> {
     let word = context.before_text(1);
     if !Context::is_word(context.found()) || !Context::is_word(context.before(1)) {
@@ -122,27 +122,31 @@ fn words_around(context: &Context<'_>) -> Option<Hint> {
             let whole = Span::from(span.start..context.found_span().start);
             let hint = Hint::new(
                 span,
-                format!("`{word}` is no word of a step"),
+                format!("`{word}` is not a keyword of steps"),
                 note_of(word),
             );
             Some(hint.certainly(vec![replace(whole, "")]))
         }
         "new" | "typeof" => Some(Hint::new(
             span,
-            format!("`{word}` is no word of an expression"),
+            format!("`{word}` is not a keyword of expressions"),
             note_of(word),
         )),
         "mut" | "const" | "var" if context.before_text(2) == "let" => {
             let whole = Span::from(span.start..context.found_span().start);
             Some(
-                Hint::new(span, "a value never changes", format!("leave out `{word}`"))
-                    .certainly(vec![replace(whole, "")]),
+                Hint::new(
+                    span,
+                    "values cannot be reassigned",
+                    format!("remove `{word}`"),
+                )
+                .certainly(vec![replace(whole, "")]),
             )
         }
         _ => match context.found_text() {
             found @ "instanceof" => Some(Hint::new(
                 context.found_span(),
-                "`instanceof` is no operator here",
+                "`instanceof` is not an operator here",
                 note_of(found),
             )),
             _ => None,
@@ -161,17 +165,17 @@ fn choice(context: &Context<'_>) -> Option<Hint> {
     if found == "for" && listed {
         return Some(Hint::new(
             span,
-            "lists are not made with `for` here",
+            "list comprehensions are not supported",
             note_of("for"),
         ));
     }
-    let value = context.wants(&Want::Value) && found == "if";
+    let value = context.expects(&Expected::Value) && found == "if";
     let behind = matches!(found, "else" | "then")
         && matches!(
             context.first_text(),
             "reply" | "let" | "yield" | "next" | "ensure"
         );
-    if (value || behind) && !context.wants(&Want::Word("else".to_owned())) {
+    if (value || behind) && !context.expects(&Expected::Word("else".to_owned())) {
         return Some(Hint::new(
             span,
             "`if` chooses between statements, not between values",
@@ -181,13 +185,13 @@ fn choice(context: &Context<'_>) -> Option<Hint> {
     None
 }
 
-/// `reply x if c else y` and `step a = … if c`, of which the first part was read as a whole statement.
+/// `reply x if c else y` and `step a = … if c`, whose first part was parsed as a complete statement.
 fn trailing_if(context: &Context<'_>) -> Option<Hint> {
-    if context.first_text() != "if" || !context.goes_on_a_line() || context.opens_block() {
+    if context.first_text() != "if" || !context.continues_line() || context.opens_block() {
         return None;
     }
     let span = context.first_span();
-    if context.has_flat("else") || !context.stands_behind_step() {
+    if context.has_flat("else") || !context.follows_step() {
         return Some(Hint::new(
             span,
             "`if` chooses between statements, not between values",
@@ -196,7 +200,7 @@ fn trailing_if(context: &Context<'_>) -> Option<Hint> {
     }
     let hint = Hint::new(
         span,
-        "`if` is no clause of a step",
+        "`if` is not a clause of a step",
         foreign::word(CLAUSES, "if")?.help(None),
     );
     Some(
@@ -208,7 +212,7 @@ fn trailing_if(context: &Context<'_>) -> Option<Hint> {
 /// `list<string>` and `[string]`
 fn written_type(context: &Context<'_>) -> Option<Hint> {
     let (found, word) = (context.found_text(), context.before_text(1));
-    let help = "a list of texts is `string[]`, a map `map<string, int>`";
+    let help = "write a list as `string[]`, a map as `map<string, int>`";
     if found == "<"
         && matches!(
             word,
@@ -216,7 +220,7 @@ fn written_type(context: &Context<'_>) -> Option<Hint> {
         )
     {
         let span = context.before(1)?.span();
-        let hint = Hint::new(span, format!("`{word}<…>` is no type"), help);
+        let hint = Hint::new(span, format!("`{word}<…>` is not a type"), help);
         let (inside, close) = (context.after(1)?, context.after(2)?);
         if context.slice(close) != ">" {
             return Some(hint);
@@ -227,7 +231,7 @@ fn written_type(context: &Context<'_>) -> Option<Hint> {
         ];
         return Some(hint.certainly(edits));
     }
-    if found == "[" && context.wants(&Want::Type) {
+    if found == "[" && context.expects(&Expected::Type) {
         return Some(Hint::new(
             context.found_span(),
             "a type does not begin with `[`",
@@ -237,7 +241,7 @@ fn written_type(context: &Context<'_>) -> Option<Hint> {
     None
 }
 
-/// `=` between a name and its argument, and where values are compared.
+/// `=` in place of the `:` of an argument, or of `==`.
 fn assigned(context: &Context<'_>) -> Option<Hint> {
     let span = context.found_span();
     if context.found_text() != "=" {
@@ -253,13 +257,13 @@ fn assigned(context: &Context<'_>) -> Option<Hint> {
         );
     }
     if context.first_text() == "set" {
-        let help = "`set` moves a task: `set task status { field: value }`; a value never changes, so name another one: `let y = …`";
-        return Some(Hint::new(span, "nothing is assigned with `set`", help));
+        let help = "set the status of a task with `set task status { field: value }`; values cannot be reassigned, so use a new name: `let y = …`";
+        return Some(Hint::new(span, "`set` does not assign a value", help));
     }
     let compared = Context::is_word(context.before(1))
         && !matches!(context.first_text(), "step" | "task" | "listener");
-    if compared && !context.wants_mark("=") && !context.wants_mark(":") {
-        let hint = Hint::new(span, "`=` is no operator here", "write `==`");
+    if compared && !context.expects_mark("=") && !context.expects_mark(":") {
+        let hint = Hint::new(span, "`=` is not an operator here", "write `==`");
         return Some(hint.perhaps(vec![replace(span, "==")]));
     }
     if let Some(before) = context.before(1).filter(|before| before.end == span.start) {
@@ -267,7 +271,7 @@ fn assigned(context: &Context<'_>) -> Option<Hint> {
         if matches!(mark, "+" | "-" | "*" | "/") {
             return Some(Hint::new(
                 before.span().to(span),
-                format!("`{mark}=` is no operator here"),
+                format!("`{mark}=` is not an operator here"),
                 note_of("+="),
             ));
         }
@@ -301,12 +305,16 @@ fn time(context: &Context<'_>) -> Option<Hint> {
     let text = format!("{}{unit}", context.slice(number));
     let whole = number.span().to(place.span());
     Some(
-        Hint::new(whole, "a time is one word", format!("write `{text}`"))
-            .certainly(vec![replace(whole, &text)]),
+        Hint::new(
+            whole,
+            "a duration is written as one word",
+            format!("write `{text}`"),
+        )
+        .certainly(vec![replace(whole, &text)]),
     )
 }
 
-/// Heads of statements as they are written elsewhere.
+/// Heads of statements in the syntax of other languages.
 fn heads(context: &Context<'_>) -> Option<Hint> {
     let (first, found, span) = (
         context.first_text(),
@@ -320,43 +328,43 @@ fn heads(context: &Context<'_>) -> Option<Hint> {
     Some(match (first, found) {
         ("fail", _) if text && before == "fail" => {
             let help = "name the class before the message: `fail tool.refused \"…\"`, `fail denied.policy \"…\"`";
-            Hint::new(span, "a failure has a class", help)
+            Hint::new(span, "a failure needs a class", help)
         }
-        ("ensure", ",") if context.wants(&Want::Word("else".to_owned())) => Hint::new(
+        ("ensure", ",") if context.expects(&Expected::Word("else".to_owned())) => Hint::new(
             span,
-            "what is said where it does not hold stands behind `else`",
+            "the message of `ensure` is written after `else`",
             "write `else`",
         )
         .certainly(vec![replace(span, " else")]),
         ("if", _) if context.found().is_none() && !context.opens_block() => Hint::new(
             context.first_span(),
             "this `if` has no block",
-            "write `if condition { … }`; the condition of a step is its clause `when condition`",
+            "write `if condition { … }`, or `when condition` as a clause of a step",
         ),
         ("if", ":") => Hint::new(
             span,
-            "what stands under a condition stands in braces",
+            "the statements of an `if` must be in braces",
             "write `if condition { … }`",
         ),
         ("step", ":") if context.before(3).is_none() && context.before_text(2) == "step" => {
-            let help = "the tool's contract says what a step gives; `let y: T = x` below it gives a value a type";
-            Hint::new(span, "a step has no type of its own", help)
+            let help = "declare a type with `let y: T = x` below it; the type of a step comes from the contract of its tool";
+            Hint::new(span, "a step cannot declare a type", help)
         }
         ("let", "{" | "[") if before == "let" => Hint::new(
             span,
-            "values are not taken apart",
+            "destructuring is not supported",
             "name each one: `let name = value.name`",
         ),
         ("let", _) if context.has_flat(",") => Hint::new(
             span,
-            "a `let` names one value",
+            "a `let` defines only one value",
             "write one `let` for each value",
         ),
         _ => return None,
     })
 }
 
-/// Parts of steps as they are written elsewhere.
+/// Parts of steps in the syntax of other languages.
 fn parts(context: &Context<'_>) -> Option<Hint> {
     let (first, found, span) = (
         context.first_text(),
@@ -368,45 +376,45 @@ fn parts(context: &Context<'_>) -> Option<Hint> {
         ("step", "->") if context.second_from_value("input") => {
             let hint = Hint::new(
                 span,
-                "the question of `input` stands without parentheses",
+                "the question of `input` is written without parentheses",
                 "write `input \"…\" -> { … }`",
             );
             hint.certainly(context.rewriter().without_parentheses("input"))
         }
         (_, "(") if before == "recover" => Hint::new(
             span,
-            "what is caught stands without parentheses, and the error is named with `as`",
+            "`recover` is written without parentheses, and the error is named with `as`",
             "write `recover transient, auth as e => …`, or `recover as e => …` for all of them",
         ),
-        (_, "|") if context.caught() => Hint::new(
-            span,
-            "classes stand behind each other with commas",
-            "write `,`",
-        )
-        .certainly(vec![replace(span, ",")]),
+        (_, "|") if context.caught() => {
+            Hint::new(span, "error classes are separated by commas", "write `,`")
+                .certainly(vec![replace(span, ",")])
+        }
         (_, "}") if context.opener() == "undo" => Hint::new(
             span,
-            "several steps stand in a `do`",
+            "several steps must be in a `do`",
             "write `undo do { … }`, with a `step` for each call",
         ),
         ("step", "{") if before == "parallel" => Hint::new(
             span,
-            "`parallel` is no step of its own",
+            "`parallel` is not a step",
             "write `parallel { step a = … step b = … }`; its names are visible below",
         ),
         ("step", "?") if context.around().0 == Around::Braces => Hint::new(
             span,
-            "every field of a form has its place in the answer",
-            "a field that may be left out has a type that admits null: `note: string?`",
+            "a field of a form cannot be omitted from the answer",
+            "use a type that allows null for a field that may stay empty: `note: string?`",
         ),
-        ("step", "default") if context.around().0 == Around::Braces => {
-            Hint::new(span, "what stands in a field follows `=`", "write `=`")
-                .certainly(vec![replace(span, "=")])
-        }
+        ("step", "default") if context.around().0 == Around::Braces => Hint::new(
+            span,
+            "the prefilled value of a field is written after `=`",
+            "write `=`",
+        )
+        .certainly(vec![replace(span, "=")]),
         (_, "[") if before == "after" => {
             let hint = Hint::new(
                 span,
-                "the steps behind `after` stand without brackets",
+                "the steps of `after` are written without brackets",
                 "write `after a, b`",
             );
             match context.closing(0) {
@@ -418,7 +426,7 @@ fn parts(context: &Context<'_>) -> Option<Hint> {
     })
 }
 
-/// `and`, `===` and their like: all of them in the text at once, since each would stop the reader.
+/// `and`, `===` and similar operators. The edits replace all of them at once, since each alone would stop the parser.
 fn operators(context: &Context<'_>) -> Option<Hint> {
     let found = context.found_text();
     let joined = context.joined();
@@ -426,7 +434,7 @@ fn operators(context: &Context<'_>) -> Option<Hint> {
         .into_iter()
         .find_map(|mark| {
             let known = MARKS.iter().find(|phrase| phrase.wrong == mark)?;
-            (mark != "|" || !context.wants_mark("=>")).then_some(known)
+            (mark != "|" || !context.expects_mark("=>")).then_some(known)
         })?;
     let (mark, span) = if here.wrong == joined.0 {
         (joined.0.clone(), joined.1)
@@ -440,7 +448,7 @@ fn operators(context: &Context<'_>) -> Option<Hint> {
     if mark == "not" && context.after_text(1) == "in" && found == "not" {
         return Some(Hint::new(
             span,
-            "`not in` is no operator here",
+            "`not in` is not an operator here",
             "write `!(x in xs)`",
         ));
     }
@@ -449,12 +457,12 @@ fn operators(context: &Context<'_>) -> Option<Hint> {
     }
     let hint = Hint::new(
         span,
-        format!("`{mark}` is no operator here"),
+        format!("`{mark}` is not an operator here"),
         here.help(None),
     );
     let edits = context.rewriter().translated();
     Some(match here.certainty {
-        Certainty::Told => hint,
+        Certainty::Advice => hint,
         Certainty::Certain if matches!(mark.as_str(), "&" | "|") => hint.perhaps(edits),
         Certainty::Certain => hint.certainly(edits),
         Certainty::Near => hint.perhaps(edits),

@@ -1,4 +1,4 @@
-//! Values as other languages write them: functions, filled texts, spreads, slices.
+//! Recognizes values in the syntax of other languages: lambdas, format strings, spreads, slices.
 
 use super::context::{Around, Context};
 use super::hint::{Hint, note_of, replace};
@@ -12,12 +12,12 @@ pub(super) fn lambda(context: &Context<'_>) -> Option<Hint> {
         .iter()
         .any(|function| context.calls_before(function));
     let arrow =
-        matches!(found, "=>" | "->") && !context.wants_mark("=>") && !context.wants_mark("->");
+        matches!(found, "=>" | "->") && !context.expects_mark("=>") && !context.expects_mark("->");
     let in_parens = context.before_text(1) == ")" && arrow;
     let written = context.before_text(1) == "lambda"
         || (arrow && (in_parens || Context::is_word(context.before(1))));
-    // Two variables in parentheses stop the reader at their comma.
-    let pair = found == "," && context.wants_mark(")") && context.arrow_behind();
+    // With two variables in parentheses, parsing fails at their comma.
+    let pair = found == "," && context.expects_mark(")") && context.arrow_behind();
     if !written && !pair || !context.is_value() {
         return None;
     }
@@ -27,7 +27,7 @@ pub(super) fn lambda(context: &Context<'_>) -> Option<Hint> {
     } else {
         note_of("=>")
     };
-    let hint = Hint::new(span, "functions are not written as values here", note);
+    let hint = Hint::new(span, "functions cannot be written as values", note);
     let edits = context.rewriter().lambdas();
     Some(if folded || edits.is_empty() {
         hint
@@ -44,7 +44,7 @@ fn foreign_note(function: &str) -> String {
 }
 
 /// `f"… {x} …"`
-pub(super) fn filled_text(context: &Context<'_>) -> Option<Hint> {
+pub(super) fn format_string(context: &Context<'_>) -> Option<Hint> {
     let found = context.found()?;
     let prefix = context.before(1)?;
     let word = context.slice(prefix);
@@ -54,21 +54,21 @@ pub(super) fn filled_text(context: &Context<'_>) -> Option<Hint> {
     {
         return None;
     }
-    let help = "a text in double quotes is filled where `${…}` stands: `\"Hello ${name}\"`";
+    let help = "use `${…}` in a string in double quotes: `\"Hello ${name}\"`";
     let hint = Hint::new(
         prefix.span(),
-        format!("a text has no `{word}` before it"),
+        format!("a string cannot have the prefix `{word}`"),
         help,
     );
-    let text = filled(context.slice(found));
+    let text = interpolated(context.slice(found));
     Some(match text {
         Some(text) => hint.certainly(vec![replace(prefix.span().to(found.span()), &text)]),
         None => hint,
     })
 }
 
-/// The text with `${x}` for `{x}`, in double quotes; nothing where a brace holds more than a path.
-fn filled(text: &str) -> Option<String> {
+/// Returns the text in double quotes with `${x}` for each `{x}`; `None` if braces contain more than a path.
+fn interpolated(text: &str) -> Option<String> {
     let inner = text
         .strip_prefix('"')
         .and_then(|rest| rest.strip_suffix('"'));
@@ -110,7 +110,7 @@ pub(super) fn spread(context: &Context<'_>) -> Option<Hint> {
     dots.then(|| {
         Hint::new(
             context.found_span(),
-            "nothing is spread with `...` here",
+            "spreading with `...` is not supported",
             note_of("..."),
         )
     })
@@ -121,12 +121,8 @@ pub(super) fn slice(context: &Context<'_>) -> Option<Hint> {
     let (found, span) = (context.found_text(), context.found_span());
     let before = context.before(1)?;
     if found == ":" && context.around().0 == Around::List {
-        let help = "write `xs.slice(1, 2)`, of a text `s.substring(1, 2)`";
-        return Some(Hint::new(
-            span,
-            "a part of a list is not written with `:`",
-            help,
-        ));
+        let help = "write `xs.slice(1, 2)` for a list, `s.substring(1, 2)` for a string";
+        return Some(Hint::new(span, "slices are not written with `:`", help));
     }
     let number = context
         .found()
@@ -136,7 +132,7 @@ pub(super) fn slice(context: &Context<'_>) -> Option<Hint> {
         return Some(
             Hint::new(
                 span,
-                "an element is asked for in brackets",
+                "an element is read with brackets",
                 format!("write `[{found}]`"),
             )
             .certainly(vec![edit]),
@@ -145,28 +141,28 @@ pub(super) fn slice(context: &Context<'_>) -> Option<Hint> {
     if found == "!" && context.after_text(1) == "." {
         let hint = Hint::new(
             span,
-            "nothing is there because it is said to be",
-            "read it with `?.`, or under `x != null`",
+            "a value cannot be asserted to be present",
+            "read it with `?.`, or under the condition `x != null`",
         );
         return Some(hint.perhaps(vec![replace(span, "?")]));
     }
     if found == ":" && context.slice(before) == "?" && before.end == span.start {
         let whole = before.span().to(span);
         return Some(
-            Hint::new(whole, "`?:` is no operator here", "write `??`")
+            Hint::new(whole, "`?:` is not an operator here", "write `??`")
                 .certainly(vec![replace(whole, "??")]),
         );
     }
     None
 }
 
-/// `$x` and `${x}` outside of texts.
+/// `$x` and `${x}` outside texts.
 pub(super) fn dollar(context: &Context<'_>) -> Option<Hint> {
     if context.found_text() != "$" {
         return None;
     }
-    let help = "a value is written bare: `x`; in a text in double quotes `${x}`";
-    let hint = Hint::new(context.found_span(), "`$` stands in texts only", help);
+    let help = "write the value as `x`, or as `${x}` in a double-quoted string";
+    let hint = Hint::new(context.found_span(), "`$` is only allowed in strings", help);
     let next = context.after(1)?;
     if next.kind == TokenKind::Word {
         return Some(hint.certainly(vec![replace(context.found_span(), "")]));
@@ -184,9 +180,9 @@ pub(super) fn dollar(context: &Context<'_>) -> Option<Hint> {
 /// `{{ x }}`
 pub(super) fn double_braces(context: &Context<'_>) -> Option<Hint> {
     let (open, close) = context.rewriter().double_braces()?;
-    let help = "a value is written bare: `x`; in a text in double quotes `${x}`";
+    let help = "write the value as `x`, or as `${x}` in a double-quoted string";
     Some(
-        Hint::new(open, "values are not put between `{{` and `}}`", help)
+        Hint::new(open, "values are not written between `{{` and `}}`", help)
             .certainly(vec![replace(open, ""), replace(close, "")]),
     )
 }

@@ -1,4 +1,4 @@
-//! What is told of a habit of another language, and what mends it.
+//! A hint about the syntax of another language: message, help and fix.
 
 use super::context::Context;
 use crate::diag::codes::text as codes;
@@ -6,17 +6,17 @@ use crate::diag::foreign::MARKS;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
 
-/// A longer remedy is no title of a fix.
+/// Maximum length, in bytes, of a help text that serves as the title of a fix.
 const MAX_TITLE: usize = 60;
 
-/// What is told of a habit, and what mends it.
+/// The message, help and edits for the syntax of another language.
 pub(super) struct Hint {
     span: Span,
     message: String,
     help: String,
     edits: Vec<Edit>,
     certain: bool,
-    /// What has to stand above the mended text, so that it can be read alone.
+    /// The text to put before the fixed text so that it parses on its own.
     above: &'static str,
 }
 
@@ -32,12 +32,12 @@ impl Hint {
         }
     }
 
-    /// The mended text goes on with this.
+    /// Sets the text that has to precede the fixed text for it to parse.
     pub fn behind(self, above: &'static str) -> Self {
         Self { above, ..self }
     }
 
-    /// Edits that can only be meant.
+    /// Sets edits that are certainly what the author meant.
     pub fn certainly(self, edits: Vec<Edit>) -> Self {
         Self {
             edits,
@@ -46,7 +46,7 @@ impl Hint {
         }
     }
 
-    /// Edits that are probably meant.
+    /// Sets edits that are probably what the author meant.
     pub fn perhaps(self, edits: Vec<Edit>) -> Self {
         Self {
             edits,
@@ -55,7 +55,7 @@ impl Hint {
         }
     }
 
-    /// The finding. Edits after which the text still cannot be read are left out.
+    /// Returns the diagnostic. Edits are omitted if the text would still not parse after them.
     pub fn finding(self, context: &Context<'_>) -> Diagnostic {
         let diagnostic =
             Diagnostic::new(&codes::UNEXPECTED_TOKEN, self.span, self.message).help(&self.help);
@@ -65,7 +65,7 @@ impl Hint {
         let title = if self.help.len() <= MAX_TITLE {
             self.help
         } else {
-            "write it as it is said here".to_owned()
+            "write it as suggested here".to_owned()
         };
         if self.certain {
             diagnostic.fix_all(title, self.edits)
@@ -79,7 +79,7 @@ pub(super) fn replace(span: Span, text: &str) -> Edit {
     Edit::new(span, text)
 }
 
-/// What is said of a mark of other languages.
+/// Returns the help for a mark of other languages; empty if the mark is unknown.
 pub(super) fn note_of(mark: &str) -> String {
     MARKS
         .iter()

@@ -1,4 +1,4 @@
-//! Mistakes that have a better message than what was expected: misplaced words, misspelt ones, habits of other languages.
+//! Better messages than a list of what was expected: for misplaced and misspelled words and the syntax of other languages.
 
 use super::context::Context;
 use super::hint::Hint;
@@ -8,7 +8,7 @@ use crate::source::Span;
 use crate::syntax::lower::DamageKind;
 use crate::syntax::scan::{ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS, clause_words, is_clause_word};
 
-/// A message for a first word that belongs elsewhere or is misspelt.
+/// Returns a diagnostic for a first word that is misplaced or misspelled.
 pub(super) fn first_word(context: &Context<'_>) -> Option<Diagnostic> {
     let word = context.first_text();
     let span = context.first_span();
@@ -18,36 +18,38 @@ pub(super) fn first_word(context: &Context<'_>) -> Option<Diagnostic> {
     let kind = context.damage.kind;
     match kind {
         DamageKind::Item if STATEMENT_WORDS.contains(&word) || is_clause_word(word) => misplaced(
-            format!("`{word}` stands outside of a plan"),
-            "put it into the block of a plan: `plan name() { … }`",
+            format!("`{word}` is only allowed inside a plan"),
+            "move it into the block of a plan: `plan name() { … }`",
         ),
         DamageKind::Item if TEST_WORDS.contains(&word) => misplaced(
-            format!("`{word}` stands outside of a test"),
-            "put it into the block of a test: `test \"…\" for plan { … }`",
+            format!("`{word}` is only allowed inside a test"),
+            "move it into the block of a test: `test \"…\" for plan { … }`",
         ),
         DamageKind::Statement | DamageKind::TestStatement if ITEM_WORDS.contains(&word) => {
             misplaced(
-                format!("`{word}` stands inside a block, where only statements stand"),
+                format!(
+                    "`{word}` is not allowed inside a block, which may contain only statements"
+                ),
                 "move it to the top level of the file",
             )
         }
         DamageKind::Statement if is_clause_word(word) => misplaced(
-            format!("`{word}` is a clause of a step, and no step stands before it"),
-            "move it directly behind the step that it belongs to",
+            format!("`{word}` is a clause of a step, but it does not follow a step"),
+            "move it directly after the step that it belongs to",
         ),
         DamageKind::Statement if TEST_WORDS.contains(&word) => misplaced(
-            format!("`{word}` belongs to a test"),
+            format!("`{word}` is only allowed inside a test"),
             "move it into the block of a `test`",
         ),
         DamageKind::TestStatement if STATEMENT_WORDS.contains(&word) || is_clause_word(word) => {
             misplaced(
-                format!("`{word}` belongs to a plan"),
+                format!("`{word}` is only allowed inside a plan"),
                 "move it into the block of a `plan`",
             )
         }
-        DamageKind::Item => unknown_word(context, &ITEM_WORDS, "item"),
-        DamageKind::Statement => unknown_word(context, &STATEMENT_WORDS, "statement"),
-        DamageKind::TestStatement => unknown_word(context, &TEST_WORDS, "line of a test"),
+        DamageKind::Item => unknown_word(context, &ITEM_WORDS, "an item"),
+        DamageKind::Statement => unknown_word(context, &STATEMENT_WORDS, "a statement"),
+        DamageKind::TestStatement => unknown_word(context, &TEST_WORDS, "a line of a test"),
         DamageKind::Clause
         | DamageKind::Parameter
         | DamageKind::RaceArm
@@ -58,7 +60,7 @@ pub(super) fn first_word(context: &Context<'_>) -> Option<Diagnostic> {
     }
 }
 
-/// A message for text that begins with no word of the language.
+/// Returns a diagnostic for text that does not begin with one of the words.
 fn unknown_word(context: &Context<'_>, words: &[&'static str], what: &str) -> Option<Diagnostic> {
     let word = context.first_text();
     if words.contains(&word) {
@@ -66,22 +68,22 @@ fn unknown_word(context: &Context<'_>, words: &[&'static str], what: &str) -> Op
     }
     let span = context.first_span();
     let message = match word {
-        "" => format!("this begins no {what}"),
+        "" => format!("expected {what}"),
         word => format!(
-            "`{}` begins no {what}",
+            "expected {what}, found `{}`",
             word.chars().take(24).collect::<String>()
         ),
     };
     let diagnostic = Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).available(words);
     if word == "else" {
-        return Some(diagnostic.help("put `else` behind the `}` of an `if`"));
+        return Some(diagnostic.help("put `else` after the `}` of an `if`"));
     }
     let table = match context.damage.kind {
         DamageKind::Item => foreign::ITEMS,
         DamageKind::Statement => foreign::STATEMENTS,
         _ => &[],
     };
-    let statement = what == "statement";
+    let statement = what == "a statement";
     if let Some(hint) = foreign_word(context, table, &diagnostic.message)
         .or_else(|| bare(context).filter(|_| statement))
     {
@@ -93,11 +95,11 @@ fn unknown_word(context: &Context<'_>, words: &[&'static str], what: &str) -> Op
     let clauses = clause_words().filter(|_| statement);
     Some(match misspelt(word, words.iter().copied().chain(clauses)) {
         Some(near) => diagnostic.did_you_mean(near, span, near.name),
-        None => diagnostic.help(format!("begin it with one of {}", list(words))),
+        None => diagnostic.help(format!("begin it with {}", list(words))),
     })
 }
 
-/// A message for a first word with which other languages begin.
+/// Returns a hint if the first word begins an item or statement in other languages.
 fn foreign_word(
     context: &Context<'_>,
     table: &'static [foreign::Phrase],
@@ -111,12 +113,12 @@ fn foreign_word(
     Some(match word {
         "const" | "var" | "val" | "final" if context.damage.kind == DamageKind::Statement => {
             let step = context.calls_tool();
-            let said = if step {
+            let help = if step {
                 "write `step`: a call is a step"
             } else {
                 "write `let`"
             };
-            Hint::new(span, message, said).certainly(first(if step { "step" } else { "let" }))
+            Hint::new(span, message, help).certainly(first(if step { "step" } else { "let" }))
         }
         "return" if context.in_value_block() => {
             Hint::new(span, message, "write `yield`").certainly(first("yield"))
@@ -127,7 +129,7 @@ fn foreign_word(
     })
 }
 
-/// A call of a tool without a step, and a value without a `let`.
+/// Returns a hint for a tool call without a `step`, or a value without a `let`.
 fn bare(context: &Context<'_>) -> Option<Hint> {
     let (word, span) = (context.first_text(), context.first_span());
     let add = |text: String| vec![Edit::new(Span::at(span.start as usize), text)];
@@ -137,8 +139,12 @@ fn bare(context: &Context<'_>) -> Option<Hint> {
         } else {
             tool.to_owned()
         };
-        let help = format!("a call is a step: write `step {name} = {word}.{tool}(…)`");
-        let hint = Hint::new(span, format!("`{word}.{tool}(…)` stands alone"), help);
+        let help = format!("write `step {name} = {word}.{tool}(…)`: a call is a step");
+        let hint = Hint::new(
+            span,
+            format!("`{word}.{tool}(…)` is not part of a step"),
+            help,
+        );
         return Some(if context.is_taken(&name) {
             hint
         } else {
@@ -148,10 +154,10 @@ fn bare(context: &Context<'_>) -> Option<Hint> {
     if !context.first_then("=") {
         return None;
     }
-    let message = format!("`{word} = …` begins no statement");
+    let message = format!("`{word} = …` is not a statement");
     if context.is_taken(word) {
         let help = format!(
-            "a value never changes: give this one a name of its own, `let {word}_2 = …`, `step {word}_2 = …` for a call"
+            "values cannot be reassigned; use a new name: `let {word}_2 = …`, or `step {word}_2 = …` for a call"
         );
         return Some(Hint::new(span, message, help));
     }
@@ -160,7 +166,7 @@ fn bare(context: &Context<'_>) -> Option<Hint> {
     Some(Hint::new(span, message, help).certainly(add(format!("{first} "))))
 }
 
-/// `a`, `b` or `c`.
+/// Formats the words as `` `a`, `b` or `c` ``.
 pub(super) fn list<T: std::fmt::Display>(words: &[T]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     join(&quoted)

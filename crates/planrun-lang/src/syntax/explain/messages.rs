@@ -1,13 +1,13 @@
-//! Puts what was expected into the words of the language, with the one edit that helps.
+//! Builds the messages and help texts of syntax errors from what was expected.
 
 use super::context::{Around, Context};
-use super::wants::Want;
+use super::expected::Expected;
 use super::{foreign, hints};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::syntax::lower::DamageKind;
 
-/// The finding about one damaged text.
+/// Returns the diagnostic for one damaged text.
 pub(super) fn diagnostic(context: &Context<'_>) -> Diagnostic {
     let first = if context.damage.kind == DamageKind::Clause {
         None
@@ -36,19 +36,19 @@ fn words(context: &Context<'_>) -> (String, String) {
     }
     let complete = [",", ")", "]", "}"]
         .into_iter()
-        .any(|mark| context.wants_mark(mark));
-    let starts_value = context.wants(&Want::Value) || context.wants(&Want::Text);
+        .any(|mark| context.expects_mark(mark));
+    let starts_value = context.expects(&Expected::Value) || context.expects(&Expected::Text);
     if starts_value && !(complete && ends_value(context)) {
         return missing_value(context);
     }
-    if context.wants(&Want::Type) && !complete {
+    if context.expects(&Expected::Type) && !complete {
         let key = context.before_text(1);
         return (
             format!(
                 "expected a type after `{key}`, found {}",
                 context.found_name()
             ),
-            format!("write a type behind `{key}`, such as `string`"),
+            format!("write a type after `{key}`, such as `string`"),
         );
     }
     if complete {
@@ -61,20 +61,20 @@ fn words(context: &Context<'_>) -> (String, String) {
             "write it as `name: type`".to_owned(),
         );
     }
-    if context.wants(&Want::Name) {
+    if context.expects(&Expected::Name) {
         let before = context.before_text(1);
         return (
             format!(
                 "expected a name after `{before}`, found {}",
                 context.found_name()
             ),
-            format!("write a name behind `{before}`"),
+            format!("write a name after `{before}`"),
         );
     }
     expected_mark(context)
 }
 
-/// Whether the token before the place can end a value, so that a separator is missing and not a value.
+/// Returns true if the token before the position can end a value, so that a separator is missing, not a value.
 fn ends_value(context: &Context<'_>) -> bool {
     !matches!(
         context.before_text(1),
@@ -82,34 +82,36 @@ fn ends_value(context: &Context<'_>) -> bool {
     )
 }
 
-/// A step, plan or task that lacks what its first words ask for.
+/// Returns the message and help for a statement or item whose head is incomplete.
 fn incomplete_head(context: &Context<'_>) -> Option<(String, String)> {
     let found = context.found_name();
     let first = context.first_text();
-    if first == "step" && context.wants_mark("=") {
+    if first == "step" && context.expects_mark("=") {
         let name = context.before_text(1);
         return Some((
-            format!("a step needs `=` and what it calls, found {found}"),
+            format!("a step needs `=` and a call, found {found}"),
             format!("write `step {name} = namespace.tool(…)`"),
         ));
     }
-    if context.before_text(1) == "=" && first == "step" && context.wants(&Want::Value) {
+    if context.before_text(1) == "=" && first == "step" && context.expects(&Expected::Value) {
         return Some((
-            format!("a step needs what it calls after `=`, found {found}"),
+            format!("a step needs a call after `=`, found {found}"),
             "write a call such as `namespace.tool(argument: value)`".to_owned(),
         ));
     }
-    if first == "let" && context.wants_mark("=") {
+    if first == "let" && context.expects_mark("=") {
         return Some((
             format!("a `let` needs `=` and a value, found {found}"),
-            "write `= value` behind the name".to_owned(),
+            "write `= value` after the name".to_owned(),
         ));
     }
-    if context.before_text(1) == first && context.wants(&Want::Name) && context.before(2).is_none()
+    if context.before_text(1) == first
+        && context.expects(&Expected::Name)
+        && context.before(2).is_none()
     {
         return Some((
             format!("expected a name after `{first}`, found {found}"),
-            format!("write a name behind `{first}`"),
+            format!("write a name after `{first}`"),
         ));
     }
     None
@@ -128,12 +130,12 @@ fn missing_value(context: &Context<'_>) -> (String, String) {
         };
         return (
             format!("expected a value for {what} `{key}`, found {found}"),
-            format!("write a value behind `{key}:`"),
+            format!("write a value after `{key}:`"),
         );
     }
-    let in_text = context.wants(&Want::Text) && !context.wants(&Want::Value);
+    let in_text = context.expects(&Expected::Text) && !context.expects(&Expected::Value);
     let what = if in_text {
-        "a text in quotes"
+        "a string in quotes"
     } else {
         "a value"
     };
@@ -151,9 +153,9 @@ fn missing_value(context: &Context<'_>) -> (String, String) {
             ) => what.to_owned(),
         };
         let help = if context.found_text() == "," {
-            "remove the `,` that is too much".to_owned()
+            "remove the extra `,`".to_owned()
         } else {
-            format!("write {what} behind `{before}`")
+            format!("write {what} after `{before}`")
         };
         return (
             format!("expected {what} after `{before}`, found {found}"),
@@ -168,16 +170,16 @@ fn missing_value(context: &Context<'_>) -> (String, String) {
     }
     (
         format!("expected {what} after `{before}`, found {found}"),
-        format!("write {what} behind `{before}`"),
+        format!("write {what} after `{before}`"),
     )
 }
 
-/// Inside brackets a value is complete, and neither the next one nor the end follows.
+/// Returns the message and help for a complete value in brackets that neither a separator nor the end follows.
 fn missing_separator(context: &Context<'_>) -> (String, String) {
     let found = context.found_name();
     let marks: Vec<&str> = [":", "=>", "=", ",", ")", "]", "}"]
         .into_iter()
-        .filter(|mark| context.wants_mark(mark))
+        .filter(|mark| context.expects_mark(mark))
         .collect();
     let (around, _) = context.around();
     let marks: Vec<&str> = marks
@@ -191,22 +193,22 @@ fn missing_separator(context: &Context<'_>) -> (String, String) {
         }
         (_, Some(_)) if marks.contains(&",") => format!("put `,` before {found}"),
         (Some(mark), Some(_)) => format!("put `{mark}` before {found}"),
-        (Some(mark), None) => format!("end with `{mark}`"),
+        (Some(mark), None) => format!("add `{mark}` at the end"),
         (None, _) => format!("remove {found}"),
     };
     (message, help)
 }
 
-/// One of a few marks and words is wanted.
+/// Returns the message and help where one of a few marks and words is expected.
 fn expected_mark(context: &Context<'_>) -> (String, String) {
     let found = context.found_name();
     let Some(expected) = expectation(context) else {
-        return (format!("{found} cannot stand here"), remove(context));
+        return (format!("{found} is not allowed here"), remove(context));
     };
-    let single: Vec<&Want> = context
-        .wants
+    let single: Vec<&Expected> = context
+        .expected
         .iter()
-        .filter(|want| matches!(want, Want::Mark(_) | Want::Word(_)))
+        .filter(|expected| matches!(expected, Expected::Mark(_) | Expected::Word(_)))
         .collect();
     let message = format!("expected {expected}, found {found}");
     let symbol = context
@@ -216,7 +218,9 @@ fn expected_mark(context: &Context<'_>) -> (String, String) {
         [only] if symbol => format!("write {} instead of {found}", spelled(only)),
         [only] if context.found().is_some() => format!("put {} before {found}", spelled(only)),
         [only] => format!("add {} at the end", spelled(only)),
-        _ if context.wants(&Want::End) || context.wants(&Want::Clause) => remove(context),
+        _ if context.expects(&Expected::End) || context.expects(&Expected::Clause) => {
+            remove(context)
+        }
         _ => format!("write {expected}"),
     };
     (message, help)
@@ -226,42 +230,42 @@ fn remove(context: &Context<'_>) -> String {
     match context.found() {
         Some(_) if context.damage.kind.is_part() => format!("remove {}", context.found_name()),
         Some(_) => format!(
-            "remove {}, or begin a new line with a statement",
+            "remove {}, or begin the next statement on a new line",
             context.found_name()
         ),
         None => "complete it".to_owned(),
     }
 }
 
-/// At most five things that could stand here, in words.
+/// Describes what was expected, if there are at most five alternatives.
 fn expectation(context: &Context<'_>) -> Option<String> {
     const MAX_LISTED: usize = 5;
-    let mut wants: Vec<String> = Vec::new();
-    for want in &context.wants {
-        let text = spelled(want);
-        if !wants.contains(&text) {
-            wants.push(text);
+    let mut texts: Vec<String> = Vec::new();
+    for expected in &context.expected {
+        let text = spelled(expected);
+        if !texts.contains(&text) {
+            texts.push(text);
         }
     }
-    if wants.len() > MAX_LISTED {
-        let clause = context.wants(&Want::Clause);
+    if texts.len() > MAX_LISTED {
+        let clause = context.expects(&Expected::Clause);
         return clause.then(|| "a clause or the next statement".to_owned());
     }
-    (!wants.is_empty()).then(|| hints::join(&wants))
+    (!texts.is_empty()).then(|| hints::join(&texts))
 }
 
-fn spelled(want: &Want) -> String {
-    match want {
-        Want::Value => "a value".to_owned(),
-        Want::Name => "a name".to_owned(),
-        Want::Type => "a type".to_owned(),
-        Want::Pattern => "a pattern".to_owned(),
-        Want::Text => "a text in quotes".to_owned(),
-        Want::Parameter => "`name: type`".to_owned(),
-        Want::Mark(mark) => format!("`{mark}`"),
-        Want::Word(word) => format!("`{word}`"),
-        Want::Clause => "a clause".to_owned(),
-        Want::Block => "a block `{ … }`".to_owned(),
-        Want::End => "the end".to_owned(),
+fn spelled(expected: &Expected) -> String {
+    match expected {
+        Expected::Value => "a value".to_owned(),
+        Expected::Name => "a name".to_owned(),
+        Expected::Type => "a type".to_owned(),
+        Expected::Pattern => "a pattern".to_owned(),
+        Expected::Text => "a string in quotes".to_owned(),
+        Expected::Parameter => "`name: type`".to_owned(),
+        Expected::Mark(mark) => format!("`{mark}`"),
+        Expected::Word(word) => format!("`{word}`"),
+        Expected::Clause => "a clause".to_owned(),
+        Expected::Block => "a block `{ … }`".to_owned(),
+        Expected::End => "the end".to_owned(),
     }
 }

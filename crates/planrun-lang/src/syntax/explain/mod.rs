@@ -1,12 +1,12 @@
-//! Says what is wrong with a text that could not be read: it is read alone once more, with every token named.
+//! Explains text that could not be parsed, by parsing it again on its own with a grammar that names every token.
 
 mod context;
+mod expected;
 mod foreign;
 mod foreign_values;
 mod hint;
 mod hints;
 mod messages;
-mod wants;
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use super::scan::{MAX_FINDINGS, Scan};
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
 use context::Context;
-use wants::Want;
+use expected::Expected;
 
-/// Explains every damage that no other finding accounts for, and returns where.
+/// Reports each damaged text that no other diagnostic accounts for, and returns the spans of those reported.
 pub(super) fn explain(
     scan: &Scan<'_>,
     damage: &[Damage],
@@ -50,22 +50,22 @@ pub(super) fn explain(
     explained
 }
 
-/// Explains a text that should have been one expression, type or pattern.
+/// Returns the diagnostic for a text that should have been one expression, type or pattern.
 pub(super) fn explain_whole(scan: &Scan<'_>, kind: DamageKind) -> Option<Diagnostic> {
     if scan.diagnostics.iter().any(Diagnostic::is_error) {
         return None;
     }
-    let (offset, wants) = failure(rule(kind), &scan.text)?;
+    let (offset, expected) = failure(rule(kind), &scan.text)?;
     let damage = Damage {
         span: Span::new(0, scan.author.len()),
         kind,
     };
     Some(messages::diagnostic(&Context::new(
-        scan, damage, offset, wants,
+        scan, damage, offset, expected,
     )))
 }
 
-/// Whether one of the sorted ranges, the longest of which is given, meets the range.
+/// Returns true if one of the sorted spans touches `span`; `longest` is the length of the longest of them.
 fn touches(reported: &[Span], longest: usize, span: Span) -> bool {
     let from = Span::at((span.start as usize).saturating_sub(longest + 1));
     let first = reported.partition_point(|other| *other < from);
@@ -77,24 +77,24 @@ fn touches(reported: &[Span], longest: usize, span: Span) -> bool {
     near.into_iter().any(|other| other.end >= span.start)
 }
 
-/// The place in the damaged text where reading had to stop, and what could have stood there.
+/// Finds the position in the damaged text where parsing fails, and what was expected there.
 fn place<'s>(scan: &'s Scan<'_>, damage: Damage) -> Context<'s> {
     let rule = rule(damage.kind);
     let text: &str = &scan.text;
     let slice = text.get(damage.span.range()).unwrap_or("");
     let behind = text.get(damage.span.end as usize..).unwrap_or("");
     let has_body = behind.trim_start().starts_with('{');
-    // A head is read with an empty body, so that nothing in its body is in the way.
+    // A head is parsed with an empty body, so that errors in its body do not interfere.
     let headed: Arc<str> = if has_body {
         Arc::from(format!("{slice} {{}}"))
     } else {
         Arc::from(slice)
     };
-    let (offset, wants) = failure(rule, &headed).unwrap_or_default();
-    Context::new(scan, damage, damage.span.start as usize + offset, wants)
+    let (offset, expected) = failure(rule, &headed).unwrap_or_default();
+    Context::new(scan, damage, damage.span.start as usize + offset, expected)
 }
 
-/// What a damaged text is read as.
+/// The grammar rule that a damaged text is parsed with.
 fn rule(kind: DamageKind) -> Rule {
     match kind {
         DamageKind::Item => Rule::one_item,
@@ -110,20 +110,20 @@ fn rule(kind: DamageKind) -> Rule {
     }
 }
 
-/// Where and why the text cannot be read by a rule; `None` where it can.
-fn failure(rule: Rule, text: &str) -> Option<(usize, Vec<Want>)> {
+/// Returns the offset where the rule fails and what was expected there; `None` if the text matches the rule.
+fn failure(rule: Rule, text: &str) -> Option<(usize, Vec<Expected>)> {
     let error = PlanParser::parse(rule, text).err()?;
     let offset = match error.location {
         InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
     };
-    let wants = match error.variant {
-        ErrorVariant::ParsingError { positives, .. } => wants::of(&positives),
+    let expected = match error.variant {
+        ErrorVariant::ParsingError { positives, .. } => expected::of_rules(&positives),
         ErrorVariant::CustomError { .. } => Vec::new(),
     };
-    Some((offset, wants))
+    Some((offset, expected))
 }
 
-/// The report about the reserved name that is read where the text went wrong, if that is the reason.
+/// If parsing failed at a use of a reported reserved name, returns the index of that report.
 fn reserved_reader(context: &Context<'_>, reserved: &[ReservedName]) -> Option<usize> {
     let word = context.found_text();
     reserved

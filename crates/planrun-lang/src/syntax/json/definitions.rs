@@ -1,4 +1,5 @@
-//! What statements mean, whatever they look like: without documentation, layout, and the order of clauses and arguments.
+//! Canonical texts of statements and files for comparing what they mean: without documentation, layout, and the order of
+//! clauses and arguments.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +8,8 @@ use serde_json::{Map, Value};
 use super::print::meaning;
 use crate::syntax::ast::File;
 
-/// One text for each named statement of a plan, by its name: two of the same text do the same. What it holds is part of
-/// it, and so are the conditions around it. Nothing where the file could not be read.
+/// Returns a text for each named statement of a plan, by name; statements with the same text do the same. The text covers
+/// nested statements and the conditions around the statement. Empty if the file could not be parsed.
 #[must_use]
 pub fn definitions(file: &File, plan: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
@@ -29,7 +30,7 @@ pub fn definitions(file: &File, plan: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// One text for a whole file: two files of the same text hold the same.
+/// Returns a text for a whole file; files with the same text mean the same. `None` if the file has no JSON form.
 #[must_use]
 pub fn meaning_of(file: &File) -> Option<String> {
     meaning(file).map(|file| sorted(&file).to_string())
@@ -56,7 +57,7 @@ fn branches(statement: &Value, around: &str, found: &mut BTreeMap<String, String
     statements(&statement["else"], &before, found);
 }
 
-/// The same with the keys of objects in alphabetical order.
+/// Returns the value with the keys of objects in alphabetical order.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(sorted).collect(),

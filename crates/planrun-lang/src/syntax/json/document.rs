@@ -1,4 +1,4 @@
-//! Reads JSON text, and says in the words of planrun where it is none.
+//! Parses JSON text and reports syntax errors as diagnostics.
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
@@ -9,7 +9,7 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 
-/// JSON and nothing that other readers of the same file would refuse.
+/// Strict JSON: no extensions that other parsers would reject.
 const STRICT: ParseOptions = ParseOptions {
     allow_comments: false,
     allow_loose_object_property_names: false,
@@ -23,7 +23,10 @@ const STRICT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The value that a text is, or the one finding that says why it is none.
+/// Parses a text as one JSON value.
+///
+/// # Errors
+/// Returns the diagnostic of the first syntax error.
 pub(super) fn value(text: &str) -> Result<Value<'_>, Box<Diagnostic>> {
     if let Some(found) = control_in_string(text) {
         return Err(Box::new(found));
@@ -34,7 +37,7 @@ pub(super) fn value(text: &str) -> Result<Value<'_>, Box<Diagnostic>> {
                 Diagnostic::new(
                     &codes::BAD_JSON,
                     Span::at(0),
-                    "the file is empty, and a plan is a JSON object",
+                    "the file is empty, but a plan must be a JSON object",
                 )
                 .help("write at least `{ \"items\": [] }`"),
             )
@@ -43,12 +46,12 @@ pub(super) fn value(text: &str) -> Result<Value<'_>, Box<Diagnostic>> {
     }
 }
 
-/// The range of a value in its text.
+/// Returns the span of a value in its text.
 pub(super) fn span(value: &impl Ranged) -> Span {
     Span::new(value.start(), value.end())
 }
 
-/// How deep the brackets of a text nest, at most.
+/// Returns the maximum nesting depth of the brackets in a text.
 pub(super) fn depth(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in text.bytes() {
@@ -64,7 +67,7 @@ pub(super) fn depth(text: &str) -> usize {
     deepest
 }
 
-/// A line break or another control character inside a string, which JSON writes as an escape.
+/// Reports the first unescaped control character inside a string.
 fn control_in_string(text: &str) -> Option<Diagnostic> {
     let mut inside = false;
     let mut escaped = false;
@@ -84,9 +87,9 @@ fn control_in_string(text: &str) -> Option<Diagnostic> {
                     ),
                 };
                 let span = Span::new(at, at + 1);
-                let message = format!("{found} stands inside a string, which JSON does not allow");
+                let message = format!("{found} is not allowed inside a JSON string");
                 let finding = Diagnostic::new(&codes::BAD_JSON, span, message);
-                let help = format!("close the string on its line, or write `{written}`");
+                let help = format!("close the string on the same line, or write `{written}`");
                 return Some(finding.help(help));
             }
             _ => {}
@@ -103,7 +106,7 @@ fn finding(text: &str, error: &ParseError) -> Diagnostic {
         return Diagnostic::new(
             &codes::TOO_DEEP,
             Span::at(range.start),
-            "the file nests too deeply",
+            "the file is nested too deeply",
         )
         .help("split the plan into several that call each other");
     }
@@ -116,10 +119,10 @@ fn words(kind: &ParseErrorKind) -> (&'static str, &'static str) {
     match kind {
         Kind::CommentsNotAllowed | Kind::UnterminatedCommentBlock => (
             "JSON has no comments",
-            "remove it, or put what it says into the key `doc` of an item or statement",
+            "remove it, or move its text to the key `doc` of an item or statement",
         ),
         Kind::TrailingCommasNotAllowed | Kind::UnexpectedComma => {
-            ("this comma stands before nothing", "remove the comma")
+            ("unexpected comma", "remove the comma")
         }
         Kind::ExpectedComma => (
             "a comma is missing before this",
@@ -128,47 +131,41 @@ fn words(kind: &ParseErrorKind) -> (&'static str, &'static str) {
         Kind::ExpectedColonAfterObjectKey => {
             ("a key is not followed by a colon", "write `\"key\": value`")
         }
-        Kind::ExpectedObjectValue => ("a key has no value", "write a value behind the colon"),
+        Kind::ExpectedObjectValue => ("a key has no value", "write a value after the colon"),
         Kind::ExpectedStringObjectProperty | Kind::UnexpectedTokenInObject => (
             "a key in double quotes is expected here",
             "write `\"key\": value`",
         ),
         Kind::UnterminatedArray => ("this list is not closed", "write `]` at its end"),
         Kind::UnterminatedObject => ("this object is not closed", "write `}` at its end"),
-        Kind::UnexpectedCloseBrace => (
-            "this `}` closes nothing",
-            "remove it, or open the object with `{`",
-        ),
-        Kind::UnexpectedCloseBracket => (
-            "this `]` closes nothing",
-            "remove it, or open the list with `[`",
-        ),
+        Kind::UnexpectedCloseBrace => ("unmatched `}`", "remove it, or open the object with `{`"),
+        Kind::UnexpectedCloseBracket => ("unmatched `]`", "remove it, or open the list with `[`"),
         Kind::UnexpectedColon => (
-            "this colon follows no key",
+            "this colon does not follow a key",
             "write `\"key\": value` inside `{ … }`",
         ),
         Kind::MultipleRootJsonValues => (
-            "something follows the end of the plan's object",
-            "keep one object in a file",
+            "unexpected text after the end of the plan's object",
+            "write only one object in a file",
         ),
         _ => value_words(kind),
     }
 }
 
-/// As [`words`], for what stands in place of a value.
+/// Like [`words`], for errors in place of a value.
 fn value_words(kind: &ParseErrorKind) -> (&'static str, &'static str) {
     use ParseErrorKind as Kind;
     match kind {
         Kind::SingleQuotedStringsNotAllowed => (
-            "JSON has no single quotes around strings",
-            "write double quotes",
+            "JSON strings cannot be in single quotes",
+            "use double quotes",
         ),
         Kind::UnexpectedWord => (
-            "a bare word is no JSON value",
-            "put it in double quotes; only `true`, `false` and `null` stand alone",
+            "a bare word is not a JSON value",
+            "put it in double quotes; only `true`, `false` and `null` are written without them",
         ),
         Kind::String(_) => (
-            "this string is not closed, or holds what is no escape",
+            "this string is not closed, or has an invalid escape",
             "close it with `\"`; the escapes are `\\\"` `\\\\` `\\/` `\\b` `\\f` `\\n` `\\r` `\\t` and `\\u00e9`",
         ),
         Kind::ExpectedDigit
@@ -178,11 +175,11 @@ fn value_words(kind: &ParseErrorKind) -> (&'static str, &'static str) {
         | Kind::HexadecimalNumbersNotAllowed
         | Kind::NonFiniteNumbersNotAllowed
         | Kind::UnaryPlusNumbersNotAllowed => (
-            "this is no number of JSON",
+            "this is not a valid JSON number",
             "write digits such as `3`, `-3` or `2.5`, or an expression in quotes",
         ),
         _ => (
-            "this is no JSON",
+            "this is not valid JSON",
             "write a value: a string, a number, `true`, `false`, an object or a list",
         ),
     }

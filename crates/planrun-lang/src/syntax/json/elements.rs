@@ -1,4 +1,4 @@
-//! Objects that stand in lists: items, statements, lines of tests, arms, parameters.
+//! Reads and writes the objects that are elements of lists: items, statements, lines of tests, arms, parameters.
 
 use jsonc_parser::ast::Value;
 use serde_json::Value as Json;
@@ -8,20 +8,20 @@ use super::held::Held;
 use super::print::{Encoder, Head, Object};
 use super::reader::Reader;
 use super::shapes::{Choice, Under};
-use super::trees::{Keyed, Kinds, judge_item, write_step};
+use super::trees::{Keyed, Kinds, check_item, write_step};
 use crate::syntax::ast::{
     Arm, ArmBody, Block, Clause, Expr, InputField, Item, ItemKind, MockOutcome, MockOutcomeKind,
     Name, Parameter, Statement, StatementKind, TestStatement, TestStatementKind, UseNamespace,
 };
 
-/// An element of a list: an object of the form.
+/// An object of the JSON form that is an element of a list.
 pub(super) trait Element: Sized {
-    /// `None` where it is no such object, which was reported.
+    /// Returns `None`, after reporting it, if the value is not such an object.
     fn read_in(reader: &mut Reader<'_>, value: &Value<'_>, list: Under) -> Option<Self>;
     fn write_in(&self, encoder: &mut Encoder, list: Under) -> Json;
 }
 
-/// Objects of one shape, which the key names.
+/// Implements [`Element`] for objects of one shape, which the list's key determines.
 macro_rules! elements {
     ($($tree:ty),*) => {
         $(impl Element for $tree {
@@ -68,7 +68,7 @@ impl Element for Item {
                 fields.held(reader, "doc"),
                 Kinds::read_kind(reader, &fields),
             );
-            judge_item(reader, &kind, &fields);
+            check_item(reader, &kind, &fields);
             (doc, kind)
         });
         Some(Self {

@@ -1,4 +1,4 @@
-//! Fits the edits of findings to a file in JSON: their text is the language's, and what they change are JSON strings.
+//! Adapts the edits of diagnostics, which contain plan text, to the strings of a file in JSON form.
 
 use jsonc_parser::ast::Value;
 
@@ -9,8 +9,8 @@ use super::strings::content;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::{SourceFile, Span};
 
-/// Escapes what edits put into strings, and drops the fixes that reach beyond strings: those speak of the text form.
-/// Findings about files of text stay as they are.
+/// Escapes the text that edits insert into JSON strings, and drops fixes that edit anything else, which apply only to
+/// the text form. The diagnostics of text files are left as they are.
 pub fn fit_fixes(source: &SourceFile, diagnostics: &mut [Diagnostic]) {
     if !is_json(source) || diagnostics.iter().all(|found| found.fix.is_none()) {
         return;
@@ -31,7 +31,7 @@ pub fn fit_fixes(source: &SourceFile, diagnostics: &mut [Diagnostic]) {
     }
 }
 
-/// The contents of all strings, keys included.
+/// Collects the spans of the contents of all strings, keys included.
 fn collect(value: &Value<'_>, strings: &mut Vec<Span>) {
     match value {
         Value::StringLit(string) => strings.push(content(span(string))),
@@ -55,7 +55,7 @@ fn inside(strings: &[Span], edit: &Edit) -> bool {
     string.is_some_and(|string| edit.span.end <= string.end)
 }
 
-/// The text as the content of a JSON string.
+/// Escapes a text as the content of a JSON string.
 fn escaped(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted

@@ -1,4 +1,4 @@
-//! What a tree keeps under one key, read and printed as the key's slot says.
+//! Reads and writes the value of one key, in the format that the key's slot defines.
 
 use std::sync::Arc;
 
@@ -18,21 +18,21 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, ArmBody, Block, ErrorPattern, Expr, ExprKind, Look, MockOutcome, MockOutcomeKind,
-    MockTarget, Name, Pattern, PatternKind, Text, TypeExpr, TypeExprKind, Undo,
+    Argument, ArmBody, Block, ErrorPattern, Expr, ExprKind, MockOutcome, MockOutcomeKind,
+    MockTarget, Name, Pattern, PatternKind, Probe, Text, TypeExpr, TypeExprKind, Undo,
 };
 use crate::syntax::part::Part;
 use crate::syntax::{MAX_BLOCKS, canonical_pattern, canonical_type};
 
-/// What a tree keeps under a key.
+/// A part of the syntax tree that is the value of one key.
 pub(super) trait Held: Sized {
-    /// `None` where it cannot be read, which was reported.
+    /// Reads the value. Returns `None` if it is invalid, after reporting it, or counts as left out.
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self>;
 
-    /// Stands in an object at this place where the key is left out or cannot be read.
+    /// Returns the default for an object at this span whose key is left out or invalid.
     fn left_out(object: Span) -> Self;
 
-    /// `None` where the key is left out.
+    /// Returns the value to write; `None` leaves out the key.
     fn write(&self, encoder: &mut Encoder, under: Under) -> Option<Json>;
 }
 
@@ -67,22 +67,20 @@ impl<T: Held> Held for Box<T> {
 impl Held for Expr {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         let settings = matches!(under.key.slot, Slot::Settings(_));
-        // The language writes an object out in these places.
+        // Here the language requires an object literal.
         let object = matches!(under.key.slot, Slot::Members) || (settings && under.key.required);
         if matches!(under.key.slot, Slot::Call) {
             return Some(reader.call(value));
         }
         let read = read_expression(reader, value, settings, 0);
         if object && !matches!(read.kind, ExprKind::Object(_) | ExprKind::Error) {
-            reader.mistyped(value, &under.called(), "an object, written out");
+            reader.mistyped(value, &under.called(), "an object literal");
             return Some(missing(read.span));
         }
         if matches!(under.key.slot, Slot::Message) && !begins_with_text(&read) {
-            let message = format!("{} must begin with a text", under.called());
+            let message = format!("{} must begin with text", under.called());
             let finding = Diagnostic::new(&codes::JSON_SHAPE, read.span, message);
-            reader.report(
-                finding.help("write {\"text\": \"…\"}, with `${…}` around what is no text"),
-            );
+            reader.report(finding.help("write {\"text\": \"…\"}, with `${…}` around values"));
             return Some(missing(read.span));
         }
         Some(read)
@@ -120,7 +118,7 @@ impl Held for Name {
 }
 
 impl Held for Vec<Name> {
-    /// A list that may be left out is left out where it is empty.
+    /// Returns `None` for an empty list too, which counts as left out.
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         let Slot::Names(word) = under.key.slot else {
             return None;
@@ -191,7 +189,7 @@ impl Held for Text {
     }
 }
 
-/// A flag, left out where it is false; or which of two moments it is.
+/// A flag, left out if false; or one of two moments, of which `true` is the later.
 impl Held for bool {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         match (value, under.key.slot) {
@@ -223,7 +221,7 @@ impl Held for bool {
     }
 }
 
-/// A tree that is written in the syntax of the language, in a string.
+/// Reads a tree from a string that contains it in the syntax of the language.
 fn read_syntax<T: Part + Relocate>(
     reader: &mut Reader<'_>,
     value: &Value<'_>,
@@ -240,12 +238,12 @@ fn read_syntax<T: Part + Relocate>(
 
 impl Held for TypeExpr {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
-        let ty: Self = read_syntax(reader, value, under, "a string with a type in it")?;
+        let ty: Self = read_syntax(reader, value, under, "a string that contains a type")?;
         let object = matches!(ty.kind, TypeExprKind::Object(_) | TypeExprKind::Error);
         if object || !matches!(under.key.slot, Slot::ObjectType) {
             return Some(ty);
         }
-        let message = format!("{} must be an object type, written out", under.called());
+        let message = format!("{} must be an inline object type", under.called());
         let finding = Diagnostic::new(&codes::JSON_SHAPE, ty.span, message);
         reader.report(finding.help("write its fields, such as { emp_id: string }"));
         Some(Self::missing(ty.span))
@@ -262,7 +260,7 @@ impl Held for TypeExpr {
 
 impl Held for Pattern {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
-        read_syntax(reader, value, under, "a string with a pattern in it")
+        read_syntax(reader, value, under, "a string that contains a pattern")
     }
 
     fn left_out(object: Span) -> Self {
@@ -315,7 +313,7 @@ impl Held for Block {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         let whole = span(value);
         if reader.blocks >= MAX_BLOCKS {
-            let message = format!("bodies nest at most {MAX_BLOCKS} deep");
+            let message = format!("bodies can be nested at most {MAX_BLOCKS} deep");
             let finding = Diagnostic::new(&codes::TOO_DEEP, opening(whole), message);
             reader.report(finding.help("split the plan into several that call each other"));
             return Some(Self {
@@ -410,8 +408,8 @@ impl Held for ArmBody {
     }
 }
 
-/// An object with the key `agent` is an agent that is asked; anything else is a call.
-impl Held for Look {
+/// An object with the key `agent` is a request to an agent; anything else is a call.
+impl Held for Probe {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, _: Under) -> Option<Self> {
         if !asks(value) {
             return Some(Self::Call(reader.call(value)));
@@ -463,7 +461,7 @@ impl Held for Undo {
 }
 
 impl Fields<'_> {
-    /// What stands under a key of the object.
+    /// Reads the value of a key of the object.
     pub fn held<T: Held>(&self, reader: &mut Reader<'_>, name: &str) -> T {
         let key = self.shape.all_keys().find(|key| key.name == name);
         let shape = self.shape;
@@ -475,7 +473,7 @@ impl Fields<'_> {
 }
 
 impl Object {
-    /// Puts what stands under a key of the object there, unless it is left out.
+    /// Writes the value of a key of the object, unless it is left out.
     pub fn hold<T: Held>(&mut self, encoder: &mut Encoder, name: &str, held: &T) {
         let shape = self.shape;
         let key = shape.all_keys().find(|key| key.name == name);
@@ -484,7 +482,7 @@ impl Object {
         }
     }
 
-    /// As [`Object::hold`], for a list that is left out where it is empty.
+    /// Like [`Object::hold`], for a list that is left out if empty.
     pub fn hold_list<T: Element>(&mut self, encoder: &mut Encoder, name: &str, list: &[T]) {
         let shape = self.shape;
         let key = shape.all_keys().find(|key| key.name == name);

@@ -1,11 +1,11 @@
-//! JSON as people like to read it: what fits on a line stays on one.
+//! Pretty-prints JSON, keeping objects and lists that fit on one line.
 
 use serde_json::Value;
 
-/// Characters of a line that an object or a list is kept on.
+/// Maximum length, in characters, of a line with a whole object or list.
 const WIDTH: usize = 100;
 
-/// The value over several lines, with a line break at its end.
+/// Formats the value, with a line break at the end.
 #[must_use]
 pub fn text(value: &Value) -> String {
     let mut text = String::new();
@@ -14,7 +14,7 @@ pub fn text(value: &Value) -> String {
     text
 }
 
-/// Writes the value; `used` is how much of its line is taken by its key.
+/// Writes the value; `used` is the number of characters that its key takes on the line.
 fn write(out: &mut String, value: &Value, indent: usize, used: usize) {
     if let Some(line) = on_one_line(value, WIDTH.saturating_sub(indent + used + 1)) {
         out.push_str(&line);
@@ -57,13 +57,13 @@ fn end(out: &mut String, indent: usize, bracket: char) {
     out.push(bracket);
 }
 
-/// The value on one line, if it has at most so many characters.
+/// Returns the value on one line if it has at most `room` characters.
 fn on_one_line(value: &Value, room: usize) -> Option<String> {
     let mut line = String::new();
     fits(&mut line, value, room).then_some(line)
 }
 
-/// Adds the value to the line and tells whether it still fits; gives up as soon as it does not.
+/// Appends the value to the line and returns true if the line has at most `room` characters; stops as soon as it has more.
 fn fits(line: &mut String, value: &Value, room: usize) -> bool {
     match value {
         Value::Object(map) if !map.is_empty() => {
@@ -97,7 +97,7 @@ fn fits(line: &mut String, value: &Value, room: usize) -> bool {
             line.push_str(&value.to_string());
         }
     }
-    // Bytes are never fewer than characters.
+    // There are at least as many bytes as characters, so most lines need not be counted.
     line.len() <= room || line.chars().count() <= room
 }
 

@@ -1,4 +1,4 @@
-//! The JSON form of a plan: the same tree, for programs and for models with structured output.
+//! The JSON form of plans, for programs and for models with structured output.
 
 mod definitions;
 mod document;
@@ -21,7 +21,7 @@ use std::path::Path;
 
 use jsonc_parser::ast::Value;
 
-use super::{Parsed, ast, canonical, clamp, no_room, stack};
+use super::{Parsed, ast, canonical, clamp, stack, stack_exhausted};
 use crate::source::SourceFile;
 use reader::Reader;
 use shapes::FILE;
@@ -35,11 +35,11 @@ pub use print::encode;
 pub use reference::reference;
 pub use schema::schema;
 
-/// The ending of files in this form.
+/// File name extension of plans in JSON form.
 pub const ENDING: &str = ".plan.json";
 
-/// Whether the text is a plan in JSON: by its file's name, and where that tells nothing by its first character, with which
-/// no plan text begins.
+/// Returns true if the file is a plan in JSON form: by its name or, if the name does not decide, by a first character of
+/// `{`, with which no plan text begins.
 #[must_use]
 pub fn is_json(source: &SourceFile) -> bool {
     let name = source.name();
@@ -49,12 +49,12 @@ pub fn is_json(source: &SourceFile) -> bool {
     name.ends_with(ENDING) || (!is_text && source.text().trim_start().starts_with('{'))
 }
 
-/// The tree of a file in JSON. Never fails: what cannot be read is reported and leaves an error node.
+/// Parses a file in JSON form. Never fails: invalid parts are reported and leave error nodes.
 pub(super) fn decode(source: &SourceFile) -> Parsed {
     let depth = document::depth(source.text());
-    let read = stack::with_room(depth, || read(source));
+    let read = stack::with_stack(depth, || read(source));
     let (file, mut diagnostics) =
-        read.unwrap_or_else(|| (ast::File::default(), vec![no_room(source)]));
+        read.unwrap_or_else(|| (ast::File::default(), vec![stack_exhausted(source)]));
     clamp(&mut diagnostics, source.text());
     Parsed { file, diagnostics }
 }
@@ -69,7 +69,7 @@ fn read(source: &SourceFile) -> (ast::File, Vec<crate::diag::Diagnostic>) {
     (file, reader.diagnostics)
 }
 
-/// A value of the form as an expression of the language.
+/// Formats a value of the JSON form as an expression of the language.
 fn expression_text(value: &serde_json::Value) -> String {
     let text = value.to_string();
     match document::value(&text) {

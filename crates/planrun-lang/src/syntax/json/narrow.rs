@@ -1,7 +1,8 @@
-//! The JSON Schema of plans over the tools at hand, in the subset that models' structured output takes.
+//! Generates the JSON Schema of plans that call given tools, in the subset that structured output of models supports.
 //!
-//! Providers publish what they refuse: every object closed, every key required, `anyOf` below the root only, no `oneOf`,
-//! `allOf`, `if`, patterns or ranges, nothing beside a `$ref`, no recursion. `docs/json-form.md` names the sources.
+//! The published restrictions of providers: every object is closed, every key is required, `anyOf` occurs below the root
+//! only, and there is no `oneOf`, `allOf`, `if`, pattern, range, key next to a `$ref`, or recursion. `docs/json-form.md`
+//! names the sources.
 
 use serde_json::{Map, Value, json};
 
@@ -12,25 +13,25 @@ use crate::syntax::canonical_name;
 use crate::syntax::settings::{Setting, Settings, Takes};
 use crate::types::{Parameter, Signature};
 
-/// How many bodies stand in each other at most; the schema says each level anew, since it may not refer to itself.
+/// Maximum nesting depth of bodies. The schema repeats the definitions of each level, since it may not be recursive.
 const LEVELS: usize = 2;
 
-/// How much of the form the schema offers.
+/// How much of the JSON form the schema covers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Breadth {
-    /// Every key; those that may be left out may be null.
+    /// All keys; optional keys may be null.
     Full,
-    /// Only keys that must be there: for providers that count nullable keys.
+    /// Only required keys, for providers that limit the number of nullable keys.
     Lean,
 }
 
-/// Writes the schema.
+/// The schema under construction.
 struct Writer {
     breadth: Breadth,
     defs: Map<String, Value>,
 }
 
-/// The schema of plans that call only these tools.
+/// Returns the schema of plans that call only these tools.
 #[must_use]
 pub fn narrowed<'s>(tools: impl IntoIterator<Item = &'s Signature>, breadth: Breadth) -> Value {
     let mut tools: Vec<_> = tools.into_iter().collect();
@@ -56,8 +57,8 @@ pub fn narrowed<'s>(tools: impl IntoIterator<Item = &'s Signature>, breadth: Bre
     root
 }
 
-/// A file that `encode` wrote, in the shape of the narrowed schema: every key is there, null where it is left out, and values
-/// are strings or texts.
+/// Converts a file written by `encode` to the narrowed schema: every key is present, with null for those left out, and
+/// values are strings or texts.
 #[must_use]
 pub fn complete<'s>(file: &Value, tools: impl IntoIterator<Item = &'s Signature>) -> Value {
     let completion = Completion {
@@ -67,7 +68,7 @@ pub fn complete<'s>(file: &Value, tools: impl IntoIterator<Item = &'s Signature>
 }
 
 impl Writer {
-    /// An object; `level` is how many bodies stand around.
+    /// Returns the schema of an object inside `level` bodies.
     fn object(&mut self, shape: &'static Shape, level: usize) -> Value {
         let mut properties = Map::new();
         if shape.one_of {
@@ -88,7 +89,7 @@ impl Writer {
         closed(shape.about, &properties)
     }
 
-    /// What stands under a key; `None` where the level holds no further bodies.
+    /// Returns the schema of a key's value; `None` if it contains bodies and the level allows no more.
     fn property(&mut self, key: &Key, level: usize) -> Option<Value> {
         let held = match key.slot {
             Slot::Name
@@ -109,7 +110,7 @@ impl Writer {
             Slot::Settings(settings) => self.settings(settings),
             Slot::Arguments => return None,
             Slot::Call => called(),
-            Slot::Look => json!({ "anyOf": [called(), self.object(&ASKED, level)] }),
+            Slot::Probe => json!({ "anyOf": [called(), self.object(&ASKED, level)] }),
             Slot::Object(inner) => self.object(inner, level),
             Slot::Objects(inner) => json!({ "type": "array", "items": self.object(inner, level) }),
             Slot::Choice(choice) => self.chosen(choice, level)?,
@@ -124,7 +125,7 @@ impl Writer {
         })
     }
 
-    /// A value is an expression or a text; numbers and the like are expressions too.
+    /// Returns the schema of a value: an expression, numbers and other literals included, or a text.
     fn value(&self, about: &str, required: bool) -> Value {
         let mut kinds = vec![json!({ "type": "string" })];
         if self.breadth == Breadth::Lean {
@@ -137,7 +138,7 @@ impl Writer {
         json!({ "description": about, "anyOf": kinds })
     }
 
-    /// An object of settings, any of which may be left out.
+    /// Returns the schema of an object of settings, all of which may be null.
     fn settings(&self, settings: &Settings) -> Value {
         let property = |setting: &Setting| match setting.takes {
             Takes::Settings(inner) => nullable(&self.settings(inner), setting.about),
@@ -153,7 +154,7 @@ impl Writer {
         closed(settings.about, &properties.collect())
     }
 
-    /// One of several shapes, as a definition of its level.
+    /// Returns a reference to the definition, for this level, of one of several shapes.
     fn chosen(&mut self, choice: Choice, level: usize) -> Option<Value> {
         let inner = level + usize::from(choice == Choice::Statement);
         if inner > LEVELS {
@@ -175,7 +176,8 @@ impl Writer {
         Some(json!({ "$ref": format!("#/$defs/{name}") }))
     }
 
-    /// Whether a shape can be written at this level: its bodies must have room, and its keys must not be free.
+    /// Returns true if the schema offers a shape at this level: the level has to allow its bodies, and a lean schema leaves
+    /// out shapes with settings.
     fn offers(&self, choice: Choice, shape: &Shape, level: usize) -> bool {
         let deep = shape
             .all_keys()
@@ -187,15 +189,15 @@ impl Writer {
         match choice {
             Choice::Item => shape.kind != "test",
             Choice::Statement => !(free || deep && level >= LEVELS),
-            // A body in an action would stand eleven objects deep, and ten are taken.
+            // A body in an action would nest eleven objects, and providers accept ten.
             Choice::Action | Choice::Undo => !deep,
             Choice::TestStatement | Choice::Outcome => false,
         }
     }
 
     fn tool_call(&self, tool: &Signature) -> Value {
-        let wanted = |parameter: &&Parameter| parameter.required || self.breadth == Breadth::Full;
-        let arguments = tool.parameters.iter().filter(wanted).map(|parameter| {
+        let included = |parameter: &&Parameter| parameter.required || self.breadth == Breadth::Full;
+        let arguments = tool.parameters.iter().filter(included).map(|parameter| {
             let about = match &parameter.description {
                 Some(about) => format!("{}: {about}", parameter.ty),
                 None => parameter.ty.to_string(),
@@ -210,7 +212,7 @@ impl Writer {
             }
             (parameter.name.to_string(), merged(key, kinds))
         });
-        let arguments = closed("Values under the names of arguments.", &arguments.collect());
+        let arguments = closed("Values by argument name.", &arguments.collect());
         let mut properties = Map::new();
         properties.insert(
             "tool".to_owned(),
@@ -224,7 +226,8 @@ impl Writer {
     }
 }
 
-/// Keys that a model has no use for, or whose content is not known beforehand.
+/// Returns true if the schema includes the key. A model has no use for `$schema`, and the names of arguments are not
+/// known here.
 fn offered(key: &Key) -> bool {
     key.name != "$schema" && !matches!(key.slot, Slot::Arguments)
 }
@@ -237,7 +240,7 @@ fn dotted(tool: &Signature) -> String {
     )
 }
 
-/// The one kind, or any of several.
+/// Adds the kinds to the object: a single one as its own keys, several as `anyOf`.
 fn merged(mut object: Value, mut kinds: Vec<Value>) -> Value {
     if let Value::Object(map) = &mut object {
         match kinds.pop() {
@@ -266,7 +269,7 @@ fn text() -> Value {
     closed("Text in which only ${…} is code.", &properties)
 }
 
-/// An object of exactly these keys.
+/// Returns the schema of an object with exactly these keys.
 fn closed(about: &str, properties: &Map<String, Value>) -> Value {
     let required: Vec<Value> = properties
         .keys()
@@ -288,7 +291,7 @@ fn word_schema(word: Word) -> Value {
     }
 }
 
-/// Says what a key is for, where nothing forbids it: beside a `$ref` stands nothing.
+/// Adds a description, unless the schema is a `$ref`, which allows no other keys next to it.
 fn with_description(mut held: Value, about: &str) -> Value {
     if let Value::Object(map) = &mut held
         && !map.contains_key("$ref")
@@ -302,7 +305,7 @@ fn nullable(held: &Value, about: &str) -> Value {
     json!({ "description": about, "anyOf": [held, { "type": "null" }] })
 }
 
-/// Fills in what the narrowed schema wants to be there.
+/// Converts files to the narrowed schema.
 struct Completion<'s> {
     tools: Vec<&'s Signature>,
 }
@@ -335,8 +338,8 @@ impl Completion<'_> {
         match key.slot {
             Slot::Value | Slot::Message | Slot::Members => expression(value),
             Slot::Settings(settings) => complete_settings(value, settings),
-            Slot::Look if value.get("agent").is_some() => self.object(value, &ASKED),
-            Slot::Call | Slot::Look => self.call(value),
+            Slot::Probe if value.get("agent").is_some() => self.object(value, &ASKED),
+            Slot::Call | Slot::Probe => self.call(value),
             Slot::Object(inner) => self.object(value, inner),
             Slot::Objects(inner) => list(&|value| self.object(value, inner)).into(),
             Slot::Choice(choice) => self.chosen(value, choice),
@@ -381,7 +384,7 @@ impl Completion<'_> {
                 .map_or(Value::Null, expression);
             arguments.insert(parameter.name.to_string(), value);
         }
-        // What the tool does not know stays, so that it is seen.
+        // Arguments that the tool does not have are kept, so that they are reported.
         for (name, value) in given.and_then(Value::as_object).into_iter().flatten() {
             arguments
                 .entry(name.clone())
@@ -404,7 +407,7 @@ fn complete_settings(value: &Value, settings: &Settings) -> Value {
     Value::Object(settings.all.iter().map(entry).collect())
 }
 
-/// A value as an expression in a string; texts stay texts.
+/// Converts a value to an expression in a string; texts stay texts.
 fn expression(value: &Value) -> Value {
     match value {
         Value::String(_) => value.clone(),
@@ -425,7 +428,7 @@ mod tests {
     use crate::syntax::scan::clause_words;
     use crate::syntax::settings::{ALLOW, POLICY, Settings};
 
-    /// The keys under `settings` of the statement of this kind.
+    /// Returns the keys under `settings` of the statement of this kind.
     fn offered(schema: &serde_json::Value, settings: &Settings) -> Vec<String> {
         let statements = schema["$defs"]["statement_1"]["anyOf"].as_array();
         let of_kind =

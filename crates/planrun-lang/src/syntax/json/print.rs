@@ -1,4 +1,4 @@
-//! A tree as JSON. What `decode` reads of it is the same tree, but for places and the order of clauses.
+//! Writes a syntax tree in JSON form. `decode` reads it back as the same tree, except for spans and the order of clauses.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::syntax::ast::{
 };
 use crate::syntax::{canonical, canonical_name};
 
-/// The file in its JSON form. Comments that document nothing are not kept.
+/// Returns the file in JSON form. Comments other than doc comments are dropped.
 ///
 /// # Errors
-/// A finding where the tree holds what the form cannot say: text that could not be read, and arguments that are given
-/// twice or without a name, which the checker refuses too.
+/// Returns a diagnostic if the tree contains anything without a JSON form: text that could not be parsed, or arguments
+/// that are repeated or unnamed, which the checker rejects too.
 pub fn encode(file: &File) -> Result<Value, Box<Diagnostic>> {
     Encoder {
         refused: None,
@@ -27,7 +27,7 @@ pub fn encode(file: &File) -> Result<Value, Box<Diagnostic>> {
     .file(file)
 }
 
-/// The file in its JSON form, without what only documents it; nothing where the form cannot say all of it.
+/// Returns the file in JSON form without documentation; `None` if [`encode`] would fail.
 pub(super) fn meaning(file: &File) -> Option<Value> {
     Encoder {
         refused: None,
@@ -37,21 +37,21 @@ pub(super) fn meaning(file: &File) -> Option<Value> {
     .ok()
 }
 
-/// Writes trees, and remembers the first that cannot be written.
+/// Writes trees and records the first that has no JSON form.
 pub(super) struct Encoder {
     refused: Option<Box<Diagnostic>>,
-    /// Whether what documents something is written.
+    /// True if documentation is written.
     pub documents: bool,
 }
 
-/// What stands in an object before the keys of its kind.
+/// The keys of an object before those of its kind.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Head<'a> {
     pub doc: Option<&'a Arc<str>>,
     pub name: Option<&'a Name>,
 }
 
-/// An object in the making.
+/// An object under construction.
 pub(super) struct Object {
     pub shape: &'static Shape,
     map: Map<String, Value>,
@@ -79,7 +79,7 @@ impl Object {
         self.map.insert(key.to_owned(), value.into());
     }
 
-    /// Adds an object to the list under a key.
+    /// Appends an object to the list under a key.
     pub fn add(&mut self, key: &str, element: Option<Self>) {
         let list = self
             .map
@@ -106,7 +106,7 @@ impl Encoder {
         }
     }
 
-    /// The object, if the tree at this place could be read.
+    /// Returns the finished object. Without one, records that the text at `place` could not be parsed.
     pub fn done(&mut self, object: Option<Object>, place: Span) -> Value {
         match object {
             Some(object) => object.done(),
@@ -172,7 +172,7 @@ impl Encoder {
         }
     }
 
-    /// A call of a tool or of a plan as tool and arguments, any other expression as it is.
+    /// Writes a call of a tool or plan as tool and arguments, any other expression as its text.
     pub fn call(&mut self, expr: &Expr) -> Value {
         let call = match &expr.kind {
             ExprKind::Error => return self.value(expr),
@@ -194,11 +194,12 @@ impl Encoder {
         object.done()
     }
 
-    /// The arguments, if each has a name of its own.
+    /// Returns the arguments if each has a name and no name is repeated.
     pub fn arguments(&mut self, arguments: &[Argument]) -> Option<Value> {
         let named = named(arguments);
         if let (None, Some(first), Some(last)) = (&named, arguments.first(), arguments.last()) {
-            let message = "arguments that are given twice or without a name have no JSON form";
+            let message =
+                "arguments that are repeated or have no name cannot be written in the JSON form";
             self.refuse(first.span.to(last.span), message);
         }
         named.map(|named| self.members(&named))
@@ -212,34 +213,39 @@ impl Encoder {
         Value::Object(object)
     }
 
-    /// Remembers a text that could not be read.
+    /// Records a text that could not be parsed.
     pub fn unread(&mut self, span: Span) -> Value {
-        self.refuse(span, "this text could not be read, so it has no JSON form");
+        self.refuse(
+            span,
+            "this text could not be parsed, so it has no JSON form",
+        );
         Value::Null
     }
 
-    /// Remembers that something cannot be written.
+    /// Records the first error.
     fn refuse(&mut self, span: Span, message: &str) {
         let finding = || {
             Box::new(
-                Diagnostic::new(&codes::JSON_SHAPE, span, message).help("correct the text first"),
+                Diagnostic::new(&codes::JSON_SHAPE, span, message)
+                    .help("fix the syntax errors first"),
             )
         };
         self.refused.get_or_insert_with(finding);
     }
 }
 
-/// Whether the literal null is JSON's null, or an expression because JSON's null counts as left out.
+/// Where the literal null may be written as JSON's null. Elsewhere JSON's null counts as left out, so the literal is
+/// written as an expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Null {
     Bare,
-    /// Here, but not inside of lists and objects.
+    /// Only inside lists and objects.
     BareInside,
-    /// Inside of objects too: settings that are null count as left out.
+    /// Nowhere: settings that are null count as left out.
     NeverBare,
 }
 
-/// The arguments, if each has a name of its own.
+/// Returns the arguments if each has a name and no name is repeated.
 fn named(arguments: &[Argument]) -> Option<Vec<(&Name, &Expr)>> {
     let mut named: Vec<(&Name, &Expr)> = Vec::new();
     for argument in arguments {
@@ -252,7 +258,7 @@ fn named(arguments: &[Argument]) -> Option<Vec<(&Name, &Expr)>> {
     Some(named)
 }
 
-/// Tool and arguments of an expression that has the shape of a tool's call.
+/// Returns the tool and the arguments of an expression that has the form of a tool call.
 pub(super) fn tool_call(expr: &Expr) -> Option<(String, Vec<(&Name, &Expr)>)> {
     let ExprKind::Path { base, links } = &expr.kind else {
         return None;
@@ -278,12 +284,12 @@ fn text_value(text: &str) -> Value {
     serde_json::json!({ TEXT: text })
 }
 
-/// A double as JSON, with the digits that read back as it.
+/// Returns a double as a JSON number that reads back as the same double; `None` if it is not finite.
 fn number(value: f64) -> Option<Value> {
     serde_json::from_str(&format!("{value:?}")).ok()
 }
 
-/// A template as a text; `None` where a backslash stands before an interpolation, which would make it plain text.
+/// Returns a template as a text; `None` if a backslash precedes an interpolation, which would make it plain text.
 fn template(parts: &[TemplatePart]) -> Option<String> {
     let mut text = String::new();
     for part in parts {
@@ -300,7 +306,7 @@ fn template(parts: &[TemplatePart]) -> Option<String> {
     Some(text)
 }
 
-/// Whether JSON can say the keys: names, each once, and not the one that would make the object a text.
+/// Returns true if the keys can be JSON keys: distinct names, and not only `text`, which would make the object a text.
 fn plain_keys(entries: &[crate::syntax::ast::Entry]) -> bool {
     let mut names: Vec<&str> = Vec::new();
     for entry in entries {

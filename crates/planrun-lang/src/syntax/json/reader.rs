@@ -1,4 +1,4 @@
-//! Objects of the form, key by key: unknown, missing, repeated and mistyped ones are reported here.
+//! Reads the objects of the JSON form and reports unknown, missing, repeated and mistyped keys.
 
 use std::sync::Arc;
 
@@ -13,24 +13,24 @@ use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprKind, Name};
 use crate::syntax::place::Place;
 
-/// The key that tells shapes apart.
+/// The key that distinguishes shapes.
 const KIND: &str = "kind";
 
-/// Reads one file.
+/// Reads one file in JSON form.
 pub(super) struct Reader<'t> {
     pub text: &'t str,
     pub diagnostics: Vec<Diagnostic>,
-    /// How many bodies stand around.
+    /// Number of enclosing bodies.
     pub blocks: usize,
-    /// What the innermost of them belongs to.
+    /// The kind of the innermost enclosing body.
     pub place: Place,
 }
 
-/// An object whose keys were judged.
+/// An object whose keys have been checked.
 pub(super) struct Fields<'v> {
     pub shape: &'static Shape,
     pub span: Span,
-    /// Where its `kind` stands; else where it begins.
+    /// The span of its `kind`, or of its opening bracket if it has none.
     pub kind: Span,
     found: Vec<(&'static str, &'v Value<'v>)>,
 }
@@ -43,7 +43,7 @@ impl<'v> Fields<'v> {
             .map(|(_, value)| *value)
     }
 
-    /// Where the value of a key stands; the whole object where it is left out.
+    /// Returns the span of a key's value; that of the whole object if the key is left out.
     pub fn place(&self, name: &str) -> Span {
         self.get(name).map_or(self.span, span)
     }
@@ -59,7 +59,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The object of this shape that the value is.
+    /// Reads the value as an object of this shape. Returns `None`, after reporting it, if it is not an object.
     pub fn fields<'v>(
         &mut self,
         value: &'v Value<'v>,
@@ -69,10 +69,10 @@ impl<'t> Reader<'t> {
             self.mistyped(value, shape.called, "an object");
             return None;
         };
-        Some(self.judged(object, shape, false))
+        Some(self.checked(object, shape, false))
     }
 
-    /// The object of one of several shapes that the value is.
+    /// Reads the value as an object of one of several shapes. Returns `None`, after reporting it, if it is none of them.
     pub fn choice<'v>(&mut self, value: &'v Value<'v>, choice: Choice) -> Option<Fields<'v>> {
         let kinds = || choice.shapes().iter().map(|shape| shape.kind);
         let Value::Object(object) = value else {
@@ -85,7 +85,7 @@ impl<'t> Reader<'t> {
             .find(|property| key_of(&property.name) == KIND)
         else {
             let place = opening(span(object));
-            let message = format!("{} needs the key `kind`", choice.called());
+            let message = format!("{} requires the key `kind`", choice.called());
             let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(kinds());
             self.report(finding.help(format!(
                 "write `\"kind\": \"{}\"`",
@@ -98,7 +98,7 @@ impl<'t> Reader<'t> {
             return None;
         };
         if let Some(shape) = choice.shape(&kind.value) {
-            return Some(self.judged(object, shape, true));
+            return Some(self.checked(object, shape, true));
         }
         let place = content(span(kind));
         let message = format!(
@@ -109,12 +109,12 @@ impl<'t> Reader<'t> {
         let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(kinds());
         self.report(match nearest(&kind.value, kinds()) {
             Some(near) => finding.did_you_mean(near, place, near.name),
-            None => finding.help("choose one of the kinds that exist"),
+            None => finding.help("use one of the available kinds"),
         });
         None
     }
 
-    fn judged<'v>(
+    fn checked<'v>(
         &mut self,
         object: &'v Object<'v>,
         shape: &'static Shape,
@@ -134,7 +134,7 @@ impl<'t> Reader<'t> {
             }
             match shape.all_keys().find(|key| key.name == name) {
                 None => self.unknown_key(name, place, shape),
-                // What is null counts as left out.
+                // A key that is null counts as left out.
                 Some(_) if matches!(property.value, Value::NullKeyword(_)) => {}
                 Some(key) => found.push((key.name, &property.value)),
             }
@@ -168,7 +168,7 @@ impl<'t> Reader<'t> {
         let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(names());
         self.report(match nearest(name, names()) {
             Some(near) => finding.did_you_mean(near, place, near.name),
-            None => finding.help("remove it; `planrun schema` prints what may stand here"),
+            None => finding.help("remove it; `planrun schema` lists the valid keys"),
         });
     }
 
@@ -181,21 +181,21 @@ impl<'t> Reader<'t> {
         let (message, help) = match (null, key.slot) {
             (Some(_), Slot::Value | Slot::Message) => (
                 format!(
-                    "`{}` is null, which counts as left out, and {} needs it",
+                    "`{}` is null, which counts as omitted, but {} requires it",
                     key.name, shape.called
                 ),
-                "write `\"null\"`, an expression, where the value null is meant".to_owned(),
+                "write the expression `\"null\"` for the value null".to_owned(),
             ),
             (Some(_), _) => (
                 format!(
-                    "`{}` is null, which counts as left out, and {} needs it",
+                    "`{}` is null, which counts as omitted, but {} requires it",
                     key.name, shape.called
                 ),
-                format!("write {}", wanted(key.slot)),
+                format!("write {}", expected_value(key.slot)),
             ),
             (None, _) => (
-                format!("{} needs the key `{}`", shape.called, key.name),
-                format!("add `\"{}\"`: {}", key.name, wanted(key.slot)),
+                format!("{} requires the key `{}`", shape.called, key.name),
+                format!("add `\"{}\"`: {}", key.name, expected_value(key.slot)),
             ),
         };
         self.report(Diagnostic::new(&codes::JSON_SHAPE, place, message).help(help));
@@ -205,7 +205,7 @@ impl<'t> Reader<'t> {
         self.diagnostics.push(finding);
     }
 
-    /// Reports a key that stands in an object twice.
+    /// Reports a key that occurs twice in an object.
     pub fn repeated(&mut self, name: &str, place: Span, first: Span) {
         self.report(
             Diagnostic::new(
@@ -236,7 +236,7 @@ impl<'t> Reader<'t> {
         );
     }
 
-    /// The elements of a list; none where it is no list, which is reported.
+    /// Returns the elements of a list; none, after reporting it, if the value is not a list.
     pub fn elements<'v>(&mut self, value: &'v Value<'v>, under: Under) -> &'v [Value<'v>] {
         if let Value::Array(array) = value {
             return &array.elements;
@@ -245,7 +245,7 @@ impl<'t> Reader<'t> {
         &[]
     }
 
-    /// A word of this kind, judged by its letters.
+    /// Reads a word of this kind. Returns `None`, after reporting it, if it is not well-formed or not a known word.
     pub fn word(&mut self, value: &Value<'_>, what: &str, word: Word) -> Option<Name> {
         let (text, place) = self.string(value, what)?;
         let (sound, expected) = match word {
@@ -261,7 +261,7 @@ impl<'t> Reader<'t> {
         if sound {
             return Some(Name::new(text, place));
         }
-        let message = format!("{what} must be {expected}, and `{text}` is none");
+        let message = format!("{what} must be {expected}, but `{text}` is not");
         let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(word.known());
         let near = nearest(&text, word.known().iter().copied());
         self.report(match near {
@@ -271,7 +271,7 @@ impl<'t> Reader<'t> {
         None
     }
 
-    /// Text as it is, with the place of its content.
+    /// Reads a string as it is, with the span of its content.
     pub fn string(&mut self, value: &Value<'_>, what: &str) -> Option<(Arc<str>, Span)> {
         let Value::StringLit(string) = value else {
             self.mistyped(value, what, "a string");
@@ -285,7 +285,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The text of a key.
+/// Returns the text of a key.
 pub(super) fn key_of<'v>(name: &'v ObjectPropName<'v>) -> &'v str {
     match name {
         ObjectPropName::String(string) => &string.value,
@@ -293,7 +293,7 @@ pub(super) fn key_of<'v>(name: &'v ObjectPropName<'v>) -> &'v str {
     }
 }
 
-/// The range of a key with its quotes.
+/// Returns the span of a key, quotes included.
 pub(super) fn name_span(name: &ObjectPropName<'_>) -> Span {
     match name {
         ObjectPropName::String(string) => span(string),
@@ -301,27 +301,27 @@ pub(super) fn name_span(name: &ObjectPropName<'_>) -> Span {
     }
 }
 
-/// The opening bracket of an object or a list: findings about the whole are told there.
+/// Returns the span of the opening bracket of an object or list, where diagnostics about the whole are reported.
 pub(super) fn opening(whole: Span) -> Span {
     Span::from(whole.start..whole.end.min(whole.start.saturating_add(1)))
 }
 
-/// Stands where a name is missing.
+/// Returns the placeholder for a missing name.
 pub(super) fn nameless(place: Span) -> Name {
     Name::new(Arc::from(""), opening(place))
 }
 
-/// Stands where a value is missing; the reason was reported.
+/// Returns the placeholder for a missing value, whose absence has been reported.
 pub(super) fn missing(place: Span) -> Expr {
     Expr::new(opening(place), ExprKind::Error)
 }
 
-/// Whether the language can write the text as a name, in back quotes where need be.
+/// Returns true if the text can be a name of the language, if necessary in back quotes.
 pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains('`') && !text.chars().any(char::is_control)
 }
 
-/// Whether the text consists of plain words with this mark between them.
+/// Returns true if the text consists of plain words separated by the mark.
 fn parted(text: &str, mark: char) -> bool {
     text.split(mark).all(|word| {
         let mut characters = word.chars();
@@ -332,7 +332,7 @@ fn parted(text: &str, mark: char) -> bool {
     })
 }
 
-/// The words behind the article.
+/// Returns the words after the article.
 fn bare(called: &str) -> &str {
     called.split_once(' ').map_or(called, |(_, rest)| rest)
 }
@@ -348,22 +348,22 @@ fn json_type(value: &Value<'_>) -> &'static str {
     }
 }
 
-/// What a key holds, in words.
-fn wanted(slot: Slot) -> &'static str {
+/// Describes the values that a slot accepts.
+fn expected_value(slot: Slot) -> &'static str {
     match slot {
         Slot::Name => "a name",
-        Slot::Text => "a text",
+        Slot::Text => "a string",
         Slot::Flag => "true or false",
         Slot::Word(_) => "a word",
         Slot::Type | Slot::ObjectType => "a type such as \"string\"",
         Slot::Pattern => "a pattern such as \"_\"",
         Slot::Value | Slot::Message | Slot::Members | Slot::Settings(_) => {
-            "an expression in a string, a text such as {\"text\": \"…\"}, or a value"
+            "an expression in a string, text such as {\"text\": \"…\"}, or a value"
         }
         Slot::Tool | Slot::Callee => "a tool such as \"mail.send\"",
         Slot::Call => "a call such as {\"tool\": \"mail.send\", \"arguments\": {}}",
-        Slot::Look => {
-            "a call such as {\"tool\": \"mail.find\", \"arguments\": {}}, or what an agent is asked"
+        Slot::Probe => {
+            "a call such as {\"tool\": \"mail.find\", \"arguments\": {}}, or a request to an agent"
         }
         Slot::Arguments | Slot::Object(_) | Slot::Choice(_) => "an object",
         Slot::Names(_) | Slot::Objects(_) | Slot::Choices(_) => "a list",

@@ -1,10 +1,10 @@
-//! The keys of the form as tables for the documentation.
+//! Generates the tables of keys for the documentation of the JSON form.
 
 use std::fmt::Write as _;
 
 use super::shapes::{CLAUSES, Choice, FILE, Key, Shape, Slot, Word};
 
-/// Every object of the form with its keys, in Markdown.
+/// Returns every object of the form with its keys, as Markdown tables.
 #[must_use]
 pub fn reference() -> String {
     let mut text = String::new();
@@ -13,7 +13,7 @@ pub fn reference() -> String {
         (Choice::Item, "Items"),
         (Choice::Statement, "Statements"),
         (Choice::Action, "Actions"),
-        (Choice::Undo, "What takes a step back"),
+        (Choice::Undo, "Undo"),
         (Choice::TestStatement, "Lines of a test"),
         (Choice::Outcome, "Outcomes of a mock"),
     ];
@@ -45,7 +45,7 @@ pub fn reference() -> String {
     text
 }
 
-/// One line; the shapes that its keys refer to are added to `alone`, each once.
+/// Writes one row and adds the shapes that its keys refer to to `alone`, each once.
 fn row(text: &mut String, shape: &'static Shape, alone: &mut Vec<&'static Shape>) {
     let groups = shape.keys.iter().map(|group| {
         if are_clauses(group) {
@@ -66,7 +66,7 @@ fn row(text: &mut String, shape: &'static Shape, alone: &mut Vec<&'static Shape>
     );
 }
 
-/// Whether keys are those of the clauses. Where a list lies in memory tells nothing: there may be several of it.
+/// Returns true if the keys are those of the clauses. Addresses cannot be compared, since the list may be duplicated.
 fn are_clauses(keys: &[Key]) -> bool {
     keys.len() == CLAUSES.len()
         && keys
@@ -91,7 +91,7 @@ fn keys(keys: &'static [Key], alone: &mut Vec<&'static Shape>) -> String {
     written.collect::<Vec<_>>().join(", ").replace('|', "\\|")
 }
 
-/// What stands under a key, in a word or two.
+/// Returns the type of a key's value, in a word or two.
 fn held(key: &Key) -> String {
     match key.slot {
         Slot::Name => "name".to_owned(),
@@ -109,7 +109,7 @@ fn held(key: &Key) -> String {
         Slot::Tool | Slot::Callee => "tool".to_owned(),
         Slot::Arguments => "{ name: value }".to_owned(),
         Slot::Call => "call".to_owned(),
-        Slot::Look => "call | asked".to_owned(),
+        Slot::Probe => "call | asked".to_owned(),
         Slot::Object(shape) => shape.kind.to_owned(),
         Slot::Objects(shape) => format!("[{}]", shape.kind),
         Slot::Choice(choice) => super::schema::choice_name(choice).to_owned(),

@@ -1,4 +1,4 @@
-//! Moves the tree of a string's text to the place of that string.
+//! Moves the spans of a tree parsed from a JSON string to their positions in the file.
 
 use super::strings::Extract;
 use crate::diag::Diagnostic;
@@ -8,7 +8,7 @@ use crate::syntax::ast::{
     TemplatePart, TypeExpr, TypeExprKind,
 };
 
-/// A tree whose places can be moved into the file.
+/// A tree whose spans can be moved to positions in the file.
 pub(super) trait Relocate {
     fn relocate(&mut self, to: &Extract);
 }

@@ -1,19 +1,19 @@
-//! The JSON Schema of the form, made from its table.
+//! Generates the JSON Schema of the form from its table.
 
 use serde_json::{Map, Value, json};
 
 use super::shapes::{ASKED, CALL, Choice, FILE, Key, Shape, Slot, Word};
 
-/// Where the form is described by its schema.
+/// The dialect of the generated schema.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// A name: no control characters and no back quotes.
 const NAME: &str = "^[^`\\u0000-\\u001f\\u007f]+$";
-/// Words with dots between.
+/// Words separated by dots.
 const CLASS: &str = "^[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*(\\.[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*)*$";
-/// Words with hyphens between.
+/// Words separated by hyphens.
 const CODE: &str = "^[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*(-[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*)*$";
 
-/// The JSON Schema (2020-12) of a plan file in its JSON form.
+/// Returns the JSON Schema (2020-12) of plan files in JSON form.
 #[must_use]
 pub fn schema() -> Value {
     let mut defs = Map::new();
@@ -25,7 +25,7 @@ pub fn schema() -> Value {
     defs.insert(
         "arguments".to_owned(),
         json!({
-            "description": "Values under the names of arguments. What is null counts as left out.",
+            "description": "Values by argument name. Null counts as omitted.",
             "type": "object",
             "additionalProperties": { "$ref": "#/$defs/inner" },
         }),
@@ -63,7 +63,7 @@ pub fn schema() -> Value {
     Value::Object(root)
 }
 
-/// A value: an expression of the language in a string, a text, or JSON that is taken as it is.
+/// Returns the schema of a value: an expression of the language in a string, a text, or literal JSON.
 fn value() -> Value {
     json!({
         "description": "An expression in a string (\"order.total > 5\"), a text ({\"text\": \"Hello ${name}\"}), a number, true, false, \
@@ -76,7 +76,7 @@ fn value() -> Value {
     })
 }
 
-/// An object of the form; the shapes that its keys refer to are added to `shared`, each once.
+/// Returns the schema of an object and adds the shapes that its keys refer to to `shared`, each once.
 fn object(shape: &'static Shape, shared: &mut Vec<&'static Shape>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -99,7 +99,7 @@ fn object(shape: &'static Shape, shared: &mut Vec<&'static Shape>) -> Value {
     })
 }
 
-/// What stands under a key. A key that may be left out may also be null.
+/// Returns the schema of a key's value. An optional key may also be null.
 fn property(key: &Key, shared: &mut Vec<&'static Shape>) -> Value {
     let held = slot(key.slot, shared);
     let mut property = if key.required {
@@ -128,7 +128,7 @@ fn slot(slot: Slot, shared: &mut Vec<&'static Shape>) -> Value {
         Slot::Tool => json!({ "type": "string", "pattern": "^.+\\..+$" }),
         Slot::Arguments => json!({ "$ref": "#/$defs/arguments" }),
         Slot::Call => json!({ "anyOf": [refer(&CALL, shared), { "type": "string" }] }),
-        Slot::Look => json!({ "anyOf": [
+        Slot::Probe => json!({ "anyOf": [
             refer(&CALL, shared), refer(&ASKED, shared), { "type": "string" },
         ] }),
         Slot::Object(shape) => refer(shape, shared),

@@ -1,16 +1,16 @@
-//! Strings of a JSON file as texts of the language, with the way back to their places.
+//! Extracts plan text from JSON strings and maps its offsets back to the file.
 
 use crate::source::Span;
 
-/// A text that was taken out of a JSON string, and where each part of it stands in the file.
+/// A text extracted from a JSON string, with the position in the file of each part.
 pub(super) struct Extract {
     pub text: String,
-    /// Runs of the text: offset in it, offset in the file. The last one is the end of the content.
+    /// Runs of the text as pairs of offsets: in the text and in the file. The last one is the end of the content.
     runs: Vec<(u32, u32)>,
 }
 
 impl Extract {
-    /// What a JSON string stands for; `span` holds its quotes.
+    /// Extracts the unescaped content of a JSON string; `span` includes its quotes.
     pub fn of(file: &str, span: Span) -> Self {
         let mut extract = Self {
             text: String::new(),
@@ -23,7 +23,7 @@ impl Extract {
         extract.end(content.end)
     }
 
-    /// A text as it stands in the file.
+    /// Extracts a text verbatim.
     pub fn verbatim(file: &str, span: Span) -> Self {
         let text = file.get(span.range()).unwrap_or("").to_owned();
         Self {
@@ -33,7 +33,8 @@ impl Extract {
         .end(span.end)
     }
 
-    /// The content of a `{"text": …}` as a text literal of the language: `${…}` stays code, all else stays as it is.
+    /// Converts the content of a `{"text": …}` to a text literal of the language: `${…}` stays code, everything else is
+    /// escaped.
     pub fn literal(file: &str, span: Span) -> Self {
         let content = Self::of(file, span);
         let mut literal = Self {
@@ -78,7 +79,7 @@ impl Extract {
         literal.end(end)
     }
 
-    /// The place of an offset in the file.
+    /// Maps an offset in the text to the file.
     pub fn place(&self, offset: usize) -> u32 {
         let offset = u32::try_from(offset).unwrap_or(u32::MAX);
         let after = self.runs.partition_point(|(start, _)| *start <= offset);
@@ -90,7 +91,7 @@ impl Extract {
         place.saturating_add(offset - start).min(next.max(*place))
     }
 
-    /// The place of a range in the file.
+    /// Maps a span of the text to the file.
     pub fn span(&self, span: Span) -> Span {
         let start = self.place(span.start as usize);
         Span::from(start..self.place(span.end as usize).max(start))
@@ -108,7 +109,7 @@ impl Extract {
         self.text.push(character);
     }
 
-    /// Characters that all stand for the one at this place.
+    /// Appends characters that all represent the one at `at`.
     fn push_all(&mut self, characters: &str, at: u32) {
         for character in characters.chars() {
             let offset = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
@@ -124,7 +125,7 @@ impl Extract {
     }
 }
 
-/// The range between the quotes of a JSON string.
+/// Returns the span between the quotes of a JSON string.
 pub(super) fn content(span: Span) -> Span {
     let start = span.start.saturating_add(1).min(span.end);
     Span::from(start..span.end.saturating_sub(1).max(start))
@@ -134,7 +135,7 @@ fn literal_start(span: Span) -> u32 {
     content(span).start
 }
 
-/// What the content of a JSON string stands for, with the offset of each character.
+/// Unescapes the content of a JSON string and yields each character with its offset.
 fn characters(raw: &str, start: u32) -> impl Iterator<Item = (char, u32)> {
     let mut rest = raw;
     std::iter::from_fn(move || {
@@ -150,7 +151,7 @@ fn characters(raw: &str, start: u32) -> impl Iterator<Item = (char, u32)> {
     })
 }
 
-/// The character that an escape stands for, and the escape's length. Its form was judged by the JSON parser.
+/// Returns the character of an escape and the length of the escape in bytes. The JSON parser has validated its form.
 fn escape(text: &str) -> (char, usize) {
     match text.as_bytes().get(1) {
         Some(b'n') => ('\n', 2),
@@ -184,15 +185,15 @@ fn unicode(text: &str) -> (char, usize) {
     }
 }
 
-/// What a part of an interpolation belongs to.
+/// The context inside an interpolation.
 enum Inside {
-    /// Code, with how many braces are open in it.
+    /// Code, with the number of open braces.
     Code(usize),
-    /// A text that may hold `${`, with its quotes.
+    /// A text that may contain `${`, with its quotes.
     Text(&'static str),
 }
 
-/// The length of the `${…}` at the beginning of the text; all of it where nothing closes it.
+/// Returns the length of the `${…}` at the beginning of the text; that of the whole text if it is not closed.
 fn interpolation(text: &str) -> usize {
     let mut inside = vec![Inside::Code(0)];
     let mut at = 2;
@@ -245,7 +246,7 @@ fn interpolation(text: &str) -> usize {
     text.len()
 }
 
-/// The length of one character, or of an escape where there are some.
+/// Returns the length of the next character or, unless `plain`, escape.
 fn passed(rest: &str, plain: bool) -> usize {
     let mut characters = rest.chars();
     let first = characters.next().map_or(1, char::len_utf8);
@@ -256,7 +257,7 @@ fn passed(rest: &str, plain: bool) -> usize {
     }
 }
 
-/// The length of a text without `${`, from its quote.
+/// Returns the length of a text without interpolations, from its opening quote.
 fn verbatim(rest: &str, raw: bool) -> usize {
     let quotes = ["\"\"\"", "'''", "\"", "'"]
         .into_iter()
@@ -280,7 +281,7 @@ fn is_raw(text: &str, quote: usize) -> bool {
     prefix(text, quote).contains(['r', 'R'])
 }
 
-/// The letters before a quote that make a text raw, or bytes.
+/// Returns the prefix letters before a quote that make a text raw or bytes.
 fn prefix(text: &str, quote: usize) -> &str {
     let before = text.get(..quote).unwrap_or("");
     let word = before.rfind(|c: char| !unicode_ident::is_xid_continue(c));
@@ -307,7 +308,7 @@ mod tests {
         let file = r#"  "a\"b\u00e9\ud83d\ude00cd""#;
         let extract = Extract::of(file, Span::new(2, file.len()));
         assert_eq!(extract.text, "a\"bé😀cd");
-        let place = |wanted: &str| extract.place(extract.text.find(wanted).unwrap()) as usize;
+        let place = |needle: &str| extract.place(extract.text.find(needle).unwrap()) as usize;
         assert_eq!(&file[place("b")..][..2], "b\\");
         assert_eq!(&file[place("é")..][..6], "\\u00e9");
         assert_eq!(&file[place("cd")..], "cd\"");

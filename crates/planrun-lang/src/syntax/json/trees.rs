@@ -1,4 +1,4 @@
-//! Which field of a tree stands under which key: reading and printing are both made from it.
+//! Maps the fields of syntax trees to keys; both reading and writing are generated from it.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use crate::syntax::ast::{
 };
 use crate::syntax::given_twice;
 
-/// A tree whose fields stand under the keys of one object.
+/// A tree whose fields are the keys of one object.
 pub(super) trait Keyed: Sized {
     fn read_keys(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Self;
     fn write_keys(&self, encoder: &mut Encoder, object: &mut Object);
 }
 
-/// A tree whose `kind` tells which of several objects it is.
+/// A tree that is one of several objects, depending on its `kind`.
 pub(super) trait Kinds: Sized {
     fn read_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Self;
-    /// The object of its kind; `None` for what is none of them.
+    /// Returns the object of its kind; `None` if the tree has none.
     fn write_kind(&self, encoder: &mut Encoder, head: Head<'_>) -> Option<Object>;
 }
 
-/// A field from its key, or from several where `..` stands; `@` is the place of the object, `(key)` that of a key.
+/// Reads a field from its key, or from several for `..`; `@` is the span of the object, `(key)` that of a key.
 macro_rules! held {
     ($reader:ident, $fields:ident, ..) => {
         Keyed::read_keys($reader, $fields)
@@ -44,7 +44,7 @@ macro_rules! held {
     };
 }
 
-/// A field to its key. Places are not written.
+/// Writes a field to its key. Spans are not written.
 macro_rules! put {
     ($encoder:ident, $object:ident, .., $field:ident) => {
         Keyed::write_keys($field, $encoder, $object)
@@ -60,7 +60,8 @@ macro_rules! put {
     };
 }
 
-/// The keys of one object: what it is in brackets, as a pattern and as an expression, and its fields with their keys.
+/// Maps the keys of one object: in brackets the tree, both as a pattern and as an expression, then its fields with their
+/// keys.
 macro_rules! keys {
     ($tree:ty: [$($form:tt)*] $($field:ident $key:tt),*) => {
         impl Keyed for $tree {
@@ -77,7 +78,7 @@ macro_rules! keys {
     };
 }
 
-/// The keys of several objects, by their kinds; what is none of them is read by a function, and printed elsewhere.
+/// Maps the keys of several objects by their kinds. Any other kind is read by the given function and written elsewhere.
 macro_rules! kinds {
     (
         $tree:ty, $shape:expr, else $other:path $([$($rest:tt)+])?;
@@ -183,8 +184,8 @@ kinds! {
     ];
     "confirm": [Self::Confirm { text, by, expires }] text "message", by "by", expires "expires";
     "until": [Self::Until { condition, every }] condition "condition", every "every";
-    "verify": [Self::Verify { look, every, within, binding, check, gives }]
-        look "call", every "every", within "within", binding "as", check "check", gives "gives";
+    "verify": [Self::Verify { probe, every, within, binding, check, gives }]
+        probe "call", every "every", within "within", binding "as", check "check", gives "gives";
     "recover": [Self::Recover { pattern, binding, body }]
         pattern "classes", binding "as", body "then";
 }
@@ -218,7 +219,7 @@ kinds! {
     "crash": [Self::Crash { after }] after "moment";
 }
 
-/// The namespace and the name stand under one key.
+/// Namespace and name are one key.
 impl Keyed for Tool {
     fn read_keys(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Self {
         let (namespace, name) = reader.tool(fields, "tool");
@@ -243,7 +244,7 @@ impl Keyed for Tool {
     }
 }
 
-/// The arms of an `if`: the first is the object's own, the others are a list in it.
+/// The arms of an `if`: the first uses keys of the object itself, the others are a list in it.
 impl Keyed for Vec<(Expr, Block)> {
     fn read_keys(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Self {
         let first = Keyed::read_keys(reader, fields);
@@ -315,7 +316,7 @@ fn call_or_value(reader: &mut Reader<'_>, fields: &Fields<'_>) -> ArmBody {
     ArmBody::Expr(fields.held(reader, key))
 }
 
-/// What an arm does, as an object.
+/// Writes the body of an arm as an object.
 pub(super) fn write_action(encoder: &mut Encoder, body: &ArmBody) -> Option<Object> {
     let ArmBody::Expr(value) = body else {
         return body.write_kind(encoder, Head::default());
@@ -370,7 +371,7 @@ fn each_once<'n>(
     }
 }
 
-/// The step as an object, its clauses in the order of canonical text, whatever order they were written in.
+/// Writes the step as an object, its clauses in the order of canonical text.
 pub(super) fn write_step(
     encoder: &mut Encoder,
     step: &Step,
@@ -386,10 +387,10 @@ pub(super) fn write_step(
     Some(object)
 }
 
-/// The clauses of a step, in the order of canonical text.
+/// Reads the clauses of a step, in the order of canonical text.
 fn clauses(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<Clause> {
     let mut clauses = Vec::new();
-    // That of an `each` is no clause.
+    // The `by` of an `each` is not a clause.
     let form = fields.shape.kind == "input";
     for word in CLAUSE_WORDS
         .into_iter()
@@ -438,7 +439,7 @@ fn write_clause(encoder: &mut Encoder, object: &mut Object, clause: &Clause) {
         | ClauseKind::Within(value)
         | ClauseKind::Retry(value)
         | ClauseKind::Cache(value) => object.hold(encoder, clause.kind.word(), value),
-        // Elsewhere than at a form the check refuses it.
+        // The checker rejects it on anything but an `input`.
         ClauseKind::Expires(value) => object.hold(encoder, "within", value),
         ClauseKind::After(names) => object.hold(encoder, "after", names),
         ClauseKind::Undo(undo) => object.hold(encoder, "undo", undo),
@@ -457,20 +458,20 @@ fn write_clause(encoder: &mut Encoder, object: &mut Object, clause: &Clause) {
     }
 }
 
-/// The shape of a clause that is an object.
+/// Returns the shape of a clause that is an object.
 fn clause_shape(word: &str) -> Option<&'static Shape> {
     let key = CLAUSES.iter().find(|key| key.name == word)?;
     key.slot.shape()
 }
 
-/// What is wrong with an item of which each key is sound.
-pub(super) fn judge_item(reader: &mut Reader<'_>, item: &ItemKind, fields: &Fields<'_>) {
+/// Reports what is wrong with an item whose keys are each valid.
+pub(super) fn check_item(reader: &mut Reader<'_>, item: &ItemKind, fields: &Fields<'_>) {
     match item {
         ItemKind::Use(Use::Namespaces(namespaces))
             if namespaces.is_empty() && fields.get("namespaces").is_some() =>
         {
             let place = opening(fields.place("namespaces"));
-            let message = "a `use` names at least one namespace";
+            let message = "a `use` must name at least one namespace";
             let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message);
             reader
                 .report(finding.help("name one, such as {\"name\": \"mail\"}, or remove the item"));
@@ -479,7 +480,7 @@ pub(super) fn judge_item(reader: &mut Reader<'_>, item: &ItemKind, fields: &Fiel
             let message = format!("plan `{}` does nothing", plan.name.text);
             reader.report(
                 Diagnostic::new(&codes::EMPTY_PLAN, plan.name.span, message)
-                    .label(opening(plan.body.span), "its body holds no statement")
+                    .label(opening(plan.body.span), "its body is empty")
                     .help("write its steps into `body`, or remove the plan"),
             );
         }

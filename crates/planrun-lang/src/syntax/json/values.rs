@@ -1,4 +1,4 @@
-//! Values, types, patterns and calls of the form, as trees.
+//! Reads values, calls and tool names of the JSON form as syntax trees.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::syntax::ast::{
 };
 use crate::syntax::part::{self, Part};
 
-/// How deep lists and objects of one value may nest; deeper ones are written as an expression.
+/// Maximum nesting depth of lists and objects in a value; deeper ones are written as an expression.
 pub(super) const MAX_VALUE_DEPTH: usize = 32;
-/// The only key of a text.
+/// The only key of an object that is a text.
 pub(super) const TEXT: &str = "text";
 
 impl Reader<'_> {
-    /// A call, as the expression that it is in the language.
+    /// Reads a call as the expression that it is in the language.
     pub fn call(&mut self, value: &Value<'_>) -> Expr {
         if matches!(value, Value::StringLit(_)) {
             return read_expression(self, value, false, 0);
@@ -59,13 +59,13 @@ impl Reader<'_> {
         Expr::new(whole, ExprKind::Path { base, links })
     }
 
-    /// The namespace and the name of a tool; nameless where they are missing, which was reported.
+    /// Reads the namespace and name of a tool; both are empty, after reporting it, if they are missing.
     pub fn tool(&mut self, fields: &Fields<'_>, key: &str) -> (Name, Name) {
         let tool = fields.get(key).and_then(|value| self.tool_name(value, key));
         tool.unwrap_or_else(|| (nameless(fields.span), nameless(fields.span)))
     }
 
-    /// The namespace and the name of a tool.
+    /// Reads the namespace and name of a tool. Returns `None`, after reporting it, if the value is not a tool's name.
     pub fn tool_name(&mut self, value: &Value<'_>, key: &str) -> Option<(Name, Name)> {
         let Value::StringLit(string) = value else {
             self.mistyped(value, &format!("`{key}`"), "a string such as \"mail.send\"");
@@ -86,29 +86,30 @@ impl Reader<'_> {
             return Some((half(namespace), half(name)));
         }
         let message = format!(
-            "`{}` is no tool: its namespace or its name is missing",
+            "`{}` is not the name of a tool: its namespace or its name is missing",
             extract.text
         );
         let finding = Diagnostic::new(&codes::JSON_SHAPE, content(span(string)), message);
         self.report(
-            finding.help("write namespace and name with a dot between, such as `mail.send`"),
+            finding
+                .help("write the namespace and the name separated by a dot, such as `mail.send`"),
         );
         None
     }
 
-    /// Named arguments.
+    /// Reads named arguments. Returns `None`, after reporting it, if the value is not an object.
     pub fn arguments(&mut self, value: &Value<'_>, key: &str) -> Option<Vec<Argument>> {
         let Value::Object(object) = value else {
             self.mistyped(
                 value,
                 &format!("`{key}`"),
-                "an object of values under the names of arguments",
+                "an object of argument names and values",
             );
             return None;
         };
         let mut arguments = Vec::new();
         for (name, value) in named_members(self, object) {
-            // What is null counts as left out, as it does for every key of the form.
+            // An argument that is null counts as left out, as does every key of the form.
             if !matches!(value, Value::NullKeyword(_)) {
                 let value = read_expression(self, value, false, 0);
                 arguments.push(Argument {
@@ -130,7 +131,8 @@ pub(super) fn read_expression(
 ) -> Expr {
     let place = span(value);
     if depth > MAX_VALUE_DEPTH {
-        let message = format!("a value nests at most {MAX_VALUE_DEPTH} lists and objects");
+        let message =
+            format!("lists and objects in a value can be nested at most {MAX_VALUE_DEPTH} deep");
         let finding = Diagnostic::new(&codes::TOO_DEEP, opening(place), message);
         reader.report(finding.help("write the inner part as an expression in a string"));
         return missing(place);
@@ -185,7 +187,7 @@ fn read_object_literal(
     Expr::new(span(object), ExprKind::Object(entries))
 }
 
-/// The members of an object whose keys are the author's names.
+/// Returns the members of an object whose keys are names chosen by the author.
 fn named_members<'v>(
     reader: &mut Reader<'_>,
     object: &'v Object<'v>,
@@ -199,7 +201,7 @@ fn named_members<'v>(
         } else if is_name(text) {
             members.push((Name::new(Arc::from(text), place), &property.value));
         } else {
-            let message = format!("the key `{text}` cannot be a name");
+            let message = format!("the key `{text}` is not a valid name");
             let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message);
             reader.report(finding.help("write the object as an expression in a string"));
         }
@@ -207,7 +209,7 @@ fn named_members<'v>(
     members
 }
 
-/// Reads a text of the language and moves what came of it to its place.
+/// Parses plan text and moves the spans of the tree and its diagnostics to the file.
 pub(super) fn read_part<T: Part + Relocate>(reader: &mut Reader<'_>, extract: &Extract) -> T {
     let (mut tree, mut diagnostics): (T, _) =
         part::parse(&SourceFile::new("", extract.text.as_str()));
@@ -217,7 +219,7 @@ pub(super) fn read_part<T: Part + Relocate>(reader: &mut Reader<'_>, extract: &E
     tree
 }
 
-/// The name of a plan of the file, where no namespace stands before it.
+/// Reads the name of a plan in the file; `None` if the value has a namespace.
 fn read_plan_name(reader: &Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<Name> {
     let Some(Value::StringLit(string)) = fields.get(key) else {
         return None;
@@ -232,7 +234,7 @@ fn read_plan_name(reader: &Reader<'_>, fields: &Fields<'_>, key: &str) -> Option
     is_name(name).then(|| Name::new(Arc::from(name), place()))
 }
 
-/// Whether an expression begins with a text, as the language asks for where something is said to people.
+/// Returns true if an expression begins with a text, as the language requires of messages for people.
 pub(super) fn begins_with_text(expr: &Expr) -> bool {
     let mut expr = expr;
     loop {
@@ -265,7 +267,7 @@ pub(super) fn begins_with_text(expr: &Expr) -> bool {
     }
 }
 
-/// The string of an object that is a text.
+/// Returns the string of an object that is a text.
 fn text_of<'v>(object: &'v Object<'v>) -> Option<&'v jsonc_parser::ast::StringLit<'v>> {
     match object.properties.as_slice() {
         [only] if key_of(&only.name) == TEXT => only.value.as_string_lit(),
@@ -273,7 +275,7 @@ fn text_of<'v>(object: &'v Object<'v>) -> Option<&'v jsonc_parser::ast::StringLi
     }
 }
 
-/// The ranges of namespace and name in `namespace.name`, either of them in back quotes or bare.
+/// Returns the ranges of namespace and name in `namespace.name`; either may be in back quotes.
 fn halves(text: &str) -> Option<(std::ops::Range<usize>, std::ops::Range<usize>)> {
     let dot = match text.strip_prefix('`') {
         Some(rest) => rest.find('`')? + 2,

@@ -1,4 +1,4 @@
-//! Lowers the clauses of steps and the attributes of other statements, and reports what is written twice.
+//! Lowers the clauses of steps and the attributes of other statements, and reports repeated ones.
 
 use super::expressions::{lower_entries, next_expression};
 use super::statements::next_block;
@@ -9,12 +9,12 @@ use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
 use crate::syntax::ast::{
-    CLAUSE_WORDS, Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Look, Name, TypeExpr, Undo,
+    CLAUSE_WORDS, Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Name, Probe, TypeExpr, Undo,
 };
 use crate::syntax::grammar::parse::Rule;
 use crate::syntax::place::Place;
 
-/// What may stand in any order in the head of a statement or behind a clause's first value.
+/// The attributes of a statement's head or of a clause, which may come in any order.
 #[derive(Default)]
 pub(super) struct Attributes {
     pub when: Option<Box<Expr>>,
@@ -31,7 +31,7 @@ pub(super) struct Attributes {
     pub settle: bool,
 }
 
-/// The clauses that come next, behind those that stand in the head of the step.
+/// Lowers the remaining clauses and appends them to those from the head of the step.
 pub(super) fn lower_clauses(
     cx: &mut Lowering<'_>,
     parts: &mut Children<'_>,
@@ -100,16 +100,16 @@ fn lower_clause(cx: &mut Lowering<'_>, node: Node<'_>, place: Span) -> ClauseKin
 }
 
 fn lower_verify(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> ClauseKind {
-    let look = match parts.take(Rule::ask_body) {
-        Some(node) => Look::Ask(lower_ask(cx, Children::of(node))),
-        None => Look::Call(next_expression(cx, &mut parts)),
+    let probe = match parts.take(Rule::ask_body) {
+        Some(node) => Probe::Ask(lower_ask(cx, Children::of(node))),
+        None => Probe::Call(next_expression(cx, &mut parts)),
     };
     let mut attributes = Attributes::default();
     read_attributes(cx, &mut attributes, &mut parts);
     let check = next_expression(cx, &mut parts);
     read_attributes(cx, &mut attributes, &mut parts);
     ClauseKind::Verify {
-        look,
+        probe,
         every: attributes.every,
         within: attributes.within,
         binding: attributes.binding.unwrap_or_else(|| name(None)),
@@ -139,7 +139,7 @@ fn lower_undo(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> Undo {
     }
 }
 
-/// Takes attributes in any order, up to a child that is none.
+/// Reads attributes in any order, up to the first child that is not one.
 pub(super) fn read_attributes(
     cx: &mut Lowering<'_>,
     attributes: &mut Attributes,
@@ -201,7 +201,7 @@ fn repeated_clause(cx: &mut Lowering<'_>, word: &str, place: Span, first: Span) 
     });
 }
 
-/// An `object` node as an expression.
+/// Lowers an `object` node as an expression.
 pub(super) fn lower_object(cx: &mut Lowering<'_>, node: Option<Node<'_>>) -> Expr {
     let Some(node) = node else {
         return missing(Span::default());

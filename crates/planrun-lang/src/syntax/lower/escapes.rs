@@ -1,6 +1,6 @@
-//! Resolves the escapes of texts and bytes.
+//! Resolves the escapes of text and byte literals.
 
-/// An escape that means nothing, as a range of the raw text.
+/// An invalid escape, as a range of the raw text.
 #[derive(Debug, PartialEq)]
 pub(super) struct BadEscape {
     pub start: usize,
@@ -8,7 +8,7 @@ pub(super) struct BadEscape {
     pub help: &'static str,
 }
 
-/// What an escape stands for: a character, or in bytes a byte.
+/// The value of an escape: a character, or in byte literals a byte.
 enum Unit {
     Char(char),
     Byte(u8),
@@ -17,7 +17,7 @@ enum Unit {
 const KNOWN: &str = "the escapes are `\\n` `\\r` `\\t` `\\\\` `\\\"` `\\'` `\\?` `\\``, `\\a` `\\b` `\\f` `\\v`, `\\x41`, `\\101`, \
                      `\\u0041` and `\\U00000041`; a plain backslash is written `\\\\`";
 
-/// A text with its escapes resolved; `\${` only where `interpolated`.
+/// Resolves the escapes of a text; `\$` is one only if `interpolated`.
 pub(super) fn unescape(raw: &str, interpolated: bool, problems: &mut Vec<BadEscape>) -> String {
     let mut text = String::with_capacity(raw.len());
     walk(raw, interpolated, problems, |unit| match unit {
@@ -27,7 +27,7 @@ pub(super) fn unescape(raw: &str, interpolated: bool, problems: &mut Vec<BadEsca
     text
 }
 
-/// Bytes with their escapes resolved; other characters stand for their UTF-8.
+/// Resolves the escapes of a byte literal; other characters become their UTF-8 bytes.
 pub(super) fn unescape_bytes(raw: &str, problems: &mut Vec<BadEscape>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(raw.len());
     walk(raw, false, problems, |unit| match unit {
@@ -64,7 +64,7 @@ fn walk(raw: &str, interpolated: bool, problems: &mut Vec<BadEscape>, mut emit: 
     }
 }
 
-/// The meaning and length of what follows a backslash.
+/// Returns the value of the escape after a backslash and its length, or the length of an invalid one and a help text.
 fn escape(rest: &str, interpolated: bool) -> Result<(Unit, usize), (usize, &'static str)> {
     let Some(first) = rest.chars().next() else {
         return Err((0, KNOWN));
@@ -82,19 +82,19 @@ fn escape(rest: &str, interpolated: bool) -> Result<(Unit, usize), (usize, &'sta
         '$' if interpolated => simple('$'),
         '$' => Err((
             1,
-            "only texts in `\"` read `${`, so a plain `$` is written here",
+            "write a plain `$`: only strings in `\"` interpolate `${`",
         )),
         'x' | 'X' => digits(&rest[1..], 2, 16)
             .and_then(|value| u8::try_from(value).ok())
             .map(|byte| (Unit::Byte(byte), 3))
-            .ok_or((1, "`\\x` wants two hexadecimal digits, such as `\\x41`")),
+            .ok_or((1, "`\\x` requires two hexadecimal digits, such as `\\x41`")),
         'u' => code_point(&rest[1..], 4).ok_or((
             1,
-            "`\\u` wants four hexadecimal digits of a character, such as `\\u00e9`",
+            "`\\u` requires four hexadecimal digits of a character, such as `\\u00e9`",
         )),
         'U' => code_point(&rest[1..], 8).ok_or((
             1,
-            "`\\U` wants eight hexadecimal digits of a character, such as `\\U0001F600`",
+            "`\\U` requires eight hexadecimal digits of a character, such as `\\U0001F600`",
         )),
         '0'..='7' => digits(rest, 3, 8)
             .and_then(|value| u8::try_from(value).ok())

@@ -1,4 +1,4 @@
-//! Lowers expressions: precedence over the grammar's flat lists, paths, calls, lists and objects.
+//! Lowers expressions: operator precedence over the grammar's flat lists, paths, calls, lists and objects.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as MapEntry;
@@ -19,14 +19,14 @@ use crate::syntax::ast::{
 };
 use crate::syntax::grammar::parse::Rule;
 
-/// An operand with the text that it takes up, parentheses included.
+/// An operand with its extent, which includes parentheses around it.
 struct Operand {
     expr: Expr,
     extent: Span,
 }
 
 impl Operand {
-    /// One without parentheses around it.
+    /// Creates an operand without parentheses around it.
     fn new(span: Span, kind: ExprKind) -> Self {
         Self::of(Expr::new(span, kind), span)
     }
@@ -42,14 +42,14 @@ enum Operator {
     Coalesce,
 }
 
-/// The operands and operators of one list, being consumed.
+/// The operands and operators of one flat list, consumed by [`fold`].
 struct Terms {
     operands: IntoIter<Operand>,
     operators: Peekable<IntoIter<(Operator, Span)>>,
     end: u32,
 }
 
-/// An `expression` node.
+/// Lowers an `expression` node.
 pub(super) fn lower_expression(cx: &mut Lowering<'_>, node: Node<'_>) -> Expr {
     let mut items = Children::of(node);
     let mut condition = lower_binary(cx, &mut items);
@@ -71,12 +71,12 @@ pub(super) fn lower_expression(cx: &mut Lowering<'_>, node: Node<'_>) -> Expr {
     )
 }
 
-/// The `expression` that comes next, or an error node.
+/// Lowers the next child if it is an `expression`; otherwise returns an error node.
 pub(super) fn next_expression(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Expr {
     optional_expression(cx, items).unwrap_or_else(|| missing(Span::default()))
 }
 
-/// The `expression` that comes next, if one does.
+/// Lowers the next child if it is an `expression`.
 pub(super) fn optional_expression(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Option<Expr> {
     items
         .take(Rule::expression)
@@ -149,7 +149,7 @@ fn lower_operand(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Operand {
     Operand::new(extent, kind)
 }
 
-/// A number takes a minus directly before it, so that the least integer can be written.
+/// Lowers a number together with a minus directly before it, so that the smallest integer can be written.
 fn lower_number_operand(
     cx: &mut Lowering<'_>,
     node: &Node<'_>,
@@ -261,7 +261,7 @@ fn lower_text_expression(cx: &mut Lowering<'_>, node: Node<'_>) -> ExprKind {
     }
 }
 
-/// A text that holds no `${`: a title, a path, the name of a signal.
+/// Lowers a text without interpolations: a title, a path, the name of a signal.
 pub(super) fn lower_plain_text(cx: &mut Lowering<'_>, node: Option<Node<'_>>) -> Text {
     let Some(node) = node else {
         return Text {
@@ -276,14 +276,14 @@ pub(super) fn lower_plain_text(cx: &mut Lowering<'_>, node: Option<Node<'_>>) ->
         TextValue::Bytes(_) => not_plain(
             cx,
             span,
-            "bytes cannot stand here",
+            "bytes are not allowed here",
             "remove the `b` before the quotes",
         ),
         TextValue::Template(_) => not_plain(
             cx,
             span,
-            "this text must be constant",
-            "write the text out, without `${`",
+            "this string must be constant",
+            "write a string without `${`",
         ),
     };
     Text { text, span }
@@ -294,7 +294,7 @@ fn not_plain(cx: &mut Lowering<'_>, span: Span, message: &str, help: &str) -> Ar
     Arc::from("")
 }
 
-/// The arguments of a `call_arguments` node.
+/// Lowers the arguments of a `call_arguments` node.
 pub(super) fn lower_arguments(cx: &mut Lowering<'_>, node: Node<'_>) -> Vec<Argument> {
     let nodes = node.inner();
     let mut arguments = Vec::with_capacity(nodes.len());
@@ -342,19 +342,19 @@ pub(super) fn lower_entries(cx: &mut Lowering<'_>, node: Node<'_>) -> Vec<Entry>
     entries
 }
 
-/// The names of one list, with the place where each came first.
+/// The names of one list, with the span of each first occurrence.
 #[derive(Default)]
 pub(super) struct SeenNames {
-    /// The first of them, looked through one by one: most lists are short.
+    /// The first [`FEW`] names, searched linearly since most lists are short.
     few: Vec<Name>,
     more: HashMap<Arc<str>, Span>,
 }
 
-/// How many names are looked through.
+/// Number of names that are searched linearly.
 const FEW: usize = 12;
 
 impl SeenNames {
-    /// Where the name stood before; notes its place where it did not.
+    /// Returns the span of the first occurrence of the name; records it and returns `None` if this is the first.
     pub fn before(&mut self, name: &Name) -> Option<Span> {
         if let Some(first) = self.few.iter().find(|seen| seen.text == name.text) {
             return Some(first.span);
@@ -373,7 +373,7 @@ impl SeenNames {
     }
 }
 
-/// `true`, `false` and `null`, unless in back quotes.
+/// Returns the literal for `true`, `false` and `null`, which are names in back quotes.
 pub(super) fn word_literal(word: &str) -> Option<Literal> {
     match word {
         "true" => Some(Literal::Bool(true)),
@@ -383,7 +383,7 @@ pub(super) fn word_literal(word: &str) -> Option<Literal> {
     }
 }
 
-/// The field that a key certainly names.
+/// Returns the name of the field if the key is constant.
 fn field_name(key: &EntryKey) -> Option<Name> {
     match key {
         EntryKey::Name(name) => Some(name.clone()),
@@ -395,7 +395,7 @@ fn field_name(key: &EntryKey) -> Option<Name> {
     }
 }
 
-/// Joins what one level of precedence and all tighter ones hold; the loosest level is 0.
+/// Joins the terms of one precedence level and all tighter ones; level 0 is the loosest.
 fn fold(level: u8, terms: &mut Terms) -> Operand {
     if level > TIGHTEST {
         let end = terms.end as usize;
@@ -447,7 +447,7 @@ fn chain(first: Expr, rest: Vec<(Operator, Span, Expr)>) -> ExprKind {
 
 const TIGHTEST: u8 = 5;
 
-/// From the loosest, 0, to the tightest.
+/// Returns the precedence level, from 0, the loosest, to [`TIGHTEST`].
 fn precedence(operator: Operator) -> u8 {
     match operator {
         Operator::Binary(BinaryOp::Or) => 0,

@@ -12,7 +12,7 @@ use crate::syntax::ast::{Block, Item, ItemKind, Plan, Tool, TypeItem, Use, UseNa
 use crate::syntax::grammar::parse::Rule;
 use crate::syntax::place::Place;
 
-/// One child of a `file` node; `None` at its end.
+/// Lowers one child of a `file` node; `None` for the end of input.
 pub(super) fn lower_item(cx: &mut Lowering<'_>, node: Node<'_>) -> Option<Item> {
     let span = cx.trim(cx.span(&node));
     let doc = cx.doc_above(span.start);
@@ -111,7 +111,7 @@ fn lower_plan_item(cx: &mut Lowering<'_>, node: Node<'_>, span: Span) -> Plan {
                 name.span,
                 format!("plan `{}` does nothing", name.text),
             )
-            .label(end, "its block ends here, without a statement")
+            .label(end, "its block ends here without a statement")
             .help("write its steps between the braces, or remove the plan"),
         );
     }

@@ -1,4 +1,4 @@
-//! From pest's flat nodes to the tree: spans, precedence, literals, documentation.
+//! Lowers pest's flat nodes to the syntax tree: spans, operator precedence, literals, documentation.
 
 mod clauses;
 mod escapes;
@@ -33,18 +33,18 @@ use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
 
-/// A text that could not be read; it is explained after the whole file has been lowered.
+/// A text that could not be parsed. It is explained after the whole file has been lowered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Damage {
     pub span: Span,
     pub kind: DamageKind,
 }
 
-/// What stood there, and so what it is read as to find the mistake.
+/// The syntax expected in a damaged text, which determines the rule it is parsed with to find the error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum DamageKind {
     Item,
-    /// A statement or the part of it before its body.
+    /// A statement, or the part of one before its body.
     Statement,
     TestStatement,
     Clause,
@@ -60,23 +60,23 @@ pub(super) enum DamageKind {
 }
 
 impl DamageKind {
-    /// Whether the text is a part of a plan that stands alone, with no statement around it.
+    /// Returns true if the whole text is one part of a plan, with no statement around it.
     pub fn is_part(self) -> bool {
         matches!(self, Self::Expression | Self::Type | Self::Pattern)
     }
 }
 
-/// A reserved word that was given to a step or variable, and where.
+/// A reserved word used as the name of a step or variable.
 pub(super) struct ReservedName {
     pub word: Arc<str>,
-    /// The diagnostic about it, to which its readers add their edits.
+    /// Index of the diagnostic about it; the fix is extended to the uses of the name.
     pub diagnostic: usize,
 }
 
-/// The text being lowered, and what is found in it beside the tree.
+/// The state of lowering one text, including everything it yields in addition to the tree.
 pub(super) struct Lowering<'a> {
     text: &'a str,
-    /// What the author wrote, where that is another text.
+    /// The text that the author wrote, if it differs from `text`.
     author: Option<&'a str>,
     comments: &'a [Comment],
     pub diagnostics: Vec<Diagnostic>,
@@ -85,7 +85,7 @@ pub(super) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    /// `text` is what was parsed, `author` what was written; `comments` are those of the file, in order.
+    /// Creates the state for `text`, which was parsed, and `author`, which was written; `comments` are in source order.
     pub fn new(text: &'a str, author: &'a str, comments: &'a [Comment]) -> Self {
         let author = (text.as_ptr() != author.as_ptr()).then_some(author);
         Self {
@@ -98,7 +98,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A file without its items.
+    /// Returns the file without its items.
     pub fn file(&self) -> File {
         File {
             doc: self.file_doc(),
@@ -108,7 +108,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The items of a file or of a part of it.
+    /// Lowers the items of a file or of a part of one.
     pub fn items(&mut self, tree: &Tree<'_>) -> Vec<Item> {
         tree.roots()
             .flat_map(Node::inner)
@@ -116,7 +116,7 @@ impl<'a> Lowering<'a> {
             .collect()
     }
 
-    /// The items and the statements of a text in short form.
+    /// Lowers the items and statements of a text in short form.
     pub fn short(&mut self, tree: &Tree<'_>) -> (Vec<Item>, Vec<Statement>) {
         let (mut items, mut statements) = (Vec::new(), Vec::new());
         for node in tree.roots().flat_map(Node::inner) {
@@ -132,7 +132,7 @@ impl<'a> Lowering<'a> {
         (items, statements)
     }
 
-    /// The tree of a text that is one expression.
+    /// Lowers a text that is one expression.
     pub fn whole_expression(&mut self, tree: &Tree<'_>) -> Expr {
         let mut inner = tree.roots().flat_map(Node::inner);
         inner
@@ -140,13 +140,13 @@ impl<'a> Lowering<'a> {
             .map_or_else(|| missing(Span::at(0)), |node| lower_expression(self, node))
     }
 
-    /// The tree of a text that is one type.
+    /// Lowers a text that is one type.
     pub fn whole_type(&mut self, tree: &Tree<'_>) -> TypeExpr {
         let root = tree.roots().next().map(Children::of);
         root.map_or_else(missing_type, |mut children| next_type(self, &mut children))
     }
 
-    /// The tree of a text that is one pattern.
+    /// Lowers a text that is one pattern.
     pub fn whole_pattern(&mut self, tree: &Tree<'_>) -> Pattern {
         let root = tree.roots().next().map(Children::of);
         root.map_or_else(any_pattern, |mut children| {
@@ -154,13 +154,13 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The place of a node in the author's text.
+    /// Returns the span of a node in the author's text.
     fn span(&self, node: &Node<'_>) -> Span {
         let span = node.span();
         self.author.map_or(span, |author| within(author, span))
     }
 
-    /// The range without the spaces at its ends.
+    /// Returns the span without the white space at its ends.
     fn trim(&self, span: Span) -> Span {
         let slice = self.text.get(span.range()).unwrap_or("");
         let start = span.start as usize + (slice.len() - slice.trim_start().len());
@@ -177,7 +177,7 @@ impl<'a> Lowering<'a> {
         self.damage.push(Damage { span, kind });
     }
 
-    /// A name that readers use bare, so that reserved words do not serve.
+    /// Lowers the name of a step or variable, which expressions use without back quotes, and reports a reserved word.
     fn variable(&mut self, node: Option<Node<'_>>) -> Name {
         let bare = node
             .as_ref()
@@ -194,12 +194,12 @@ impl<'a> Lowering<'a> {
                     &codes::RESERVED_NAME,
                     name.span,
                     format!(
-                        "`{}` is a word of the language and cannot name a step or a variable",
+                        "`{}` is a reserved word and cannot be the name of a step or a variable",
                         name.text
                     ),
                 )
                 .help(format!(
-                    "call it `{}_`, or put it in back quotes wherever it is used",
+                    "rename it to `{}_`, or put it in back quotes wherever it is used",
                     name.text
                 ))
                 .fix_all(
@@ -211,7 +211,7 @@ impl<'a> Lowering<'a> {
         name
     }
 
-    /// Reports a part of a head that was written before.
+    /// Reports a repeated part of a head.
     fn written_twice(&mut self, word: &str, place: Span) {
         self.report(
             Diagnostic::new(
@@ -224,20 +224,24 @@ impl<'a> Lowering<'a> {
         );
     }
 
-    /// Reports a field, argument or key that was written before.
+    /// Reports a repeated field, argument or key.
     fn given_twice(&mut self, what: &str, name: &Name, first: Span) {
         self.report(given_twice(what, name, first));
     }
 
-    /// Reports a text with `${` where only constants stand.
+    /// Reports a text with `${` where only a constant is allowed.
     fn not_constant(&mut self, span: Span) {
         self.report(
-            Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, "this text must be constant")
-                .help("write the text out, without `${`"),
+            Diagnostic::new(
+                &codes::UNEXPECTED_TOKEN,
+                span,
+                "this string must be constant",
+            )
+            .help("write a string without `${`"),
         );
     }
 
-    /// The `//!` lines of the file.
+    /// Returns the `//!` lines of the file.
     fn file_doc(&self) -> Option<Arc<str>> {
         let lines = self
             .comments
@@ -246,7 +250,7 @@ impl<'a> Lowering<'a> {
         joined(lines.map(|comment| self.comment_text(comment, "//!")))
     }
 
-    /// The `///` lines directly above the place where an item or statement begins.
+    /// Returns the `///` lines directly above the start of an item or statement.
     fn doc_above(&self, start: u32) -> Option<Arc<str>> {
         let behind = self
             .comments
@@ -282,19 +286,19 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The words that neither a step nor a variable may be called without back quotes.
+/// Words that cannot name a step or variable without back quotes.
 const RESERVED: [&str; 18] = [
     "step", "let", "if", "else", "task", "set", "listener", "ensure", "fail", "reply", "yield",
     "next", "do", "true", "false", "null", "in", "is",
 ];
 
-/// Whether the word is kept from steps and variables.
+/// Returns true if the word cannot name a step or variable without back quotes.
 #[must_use]
 pub fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
-/// The children of a node, taken one after the other by what they are.
+/// A cursor over the children of a node, consumed by rule.
 struct Children<'t> {
     nodes: Nodes<'t>,
 }
@@ -314,7 +318,7 @@ impl<'t> Children<'t> {
         self.nodes.next()
     }
 
-    /// The next child, if it is one of this kind.
+    /// Consumes the next child if it matched this rule.
     fn take(&mut self, rule: Rule) -> Option<Node<'t>> {
         if self.peek() == Some(rule) {
             self.nodes.next()
@@ -324,7 +328,7 @@ impl<'t> Children<'t> {
     }
 }
 
-/// A name without its back quotes; empty where there is none.
+/// Returns a name without its back quotes; an empty one if there is no node.
 fn name(node: Option<Node<'_>>) -> Name {
     let Some(node) = node else {
         return Name::new(Arc::from(""), Span::default());
@@ -332,7 +336,7 @@ fn name(node: Option<Node<'_>>) -> Name {
     Name::new(node.shared(unquoted(node.text())), node.span())
 }
 
-/// The smallest range of whole characters of the text that covers the given one, as far as the text goes.
+/// Extends a span to character boundaries of the text and clamps it to the text's end.
 pub(super) fn within(text: &str, span: Span) -> Span {
     let mut start = (span.start as usize).min(text.len());
     let mut end = (span.end as usize).min(text.len());
@@ -365,7 +369,7 @@ fn any_pattern() -> Pattern {
     }
 }
 
-/// Stands where the text gave no value; the reason was or will be reported.
+/// Returns the placeholder for a missing value, whose absence has been or will be reported.
 fn missing(span: Span) -> Expr {
     Expr::new(span, ExprKind::Error)
 }

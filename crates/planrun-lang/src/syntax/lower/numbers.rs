@@ -1,4 +1,4 @@
-//! Judges number literals: integers, doubles, durations and sizes.
+//! Parses number literals: integers, doubles, durations and sizes.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::Literal;
 
-/// Units of time in nanoseconds, longest first, with the other spellings that people try.
+/// Units of time in nanoseconds, longest first, with common misspellings.
 const TIME_UNITS: [(&str, i128, &[&str]); 7] = [
     ("d", 86_400_000_000_000, &["day", "days", "D"]),
     ("h", 3_600_000_000_000, &["hr", "hrs", "hour", "hours", "H"]),
@@ -31,7 +31,7 @@ const TIME_UNITS: [(&str, i128, &[&str]); 7] = [
     ("ns", 1, &["nanos", "nanosecond", "nanoseconds"]),
 ];
 
-/// Units of size in bytes, with the other spellings that people try.
+/// Units of size in bytes, with common misspellings.
 const SIZE_UNITS: [(&str, i64, &[&str]); 4] = [
     ("KiB", 1 << 10, &["KB", "kB", "kb", "K", "k", "kib"]),
     ("MiB", 1 << 20, &["MB", "mb", "M", "mib"]),
@@ -39,8 +39,7 @@ const SIZE_UNITS: [(&str, i64, &[&str]); 4] = [
     ("TiB", 1 << 40, &["TB", "tb", "T", "tib"]),
 ];
 
-/// The value of a number as written; `negative` where a minus stands directly before it. `None` where it is no
-/// number, which is reported.
+/// Parses a number; `negative` if a minus directly precedes it. Returns `None`, after reporting it, if it is invalid.
 pub(super) fn lower_number(
     cx: &mut Lowering<'_>,
     text: &str,
@@ -56,7 +55,7 @@ pub(super) fn lower_number(
     }
 }
 
-/// What is wrong with a number.
+/// The reason why a number is invalid.
 #[derive(Debug, PartialEq)]
 enum Problem {
     TooLarge { limit: &'static str },
@@ -178,7 +177,7 @@ fn size(digits: &str, factor: i64, negative: bool) -> Result<Literal, Problem> {
     Ok(Literal::Int(if negative { -bytes } else { bytes }))
 }
 
-/// `1h30m` and its like in nanoseconds: whole numbers, each unit once, the longest first.
+/// Parses a duration such as `1h30m` as nanoseconds: whole numbers, each unit at most once, the longest first.
 fn duration(text: &str) -> Option<i128> {
     let mut rest = text;
     let mut units = TIME_UNITS.iter();
@@ -199,11 +198,11 @@ fn duration(text: &str) -> Option<i128> {
     Some(total)
 }
 
-/// What was probably meant by digits with letters behind them.
+/// Returns what was probably meant by digits followed by letters.
 fn misspelt(text: &str, digits: &str, rest: &str) -> Problem {
     if text.contains('_') {
         let fix = text.replace('_', "");
-        let help = format!("write `{fix}`, digits have no separator");
+        let help = format!("write `{fix}`: digits have no separators");
         let sound = literal(&fix, false).is_ok();
         return Problem::Number {
             help,
@@ -255,7 +254,7 @@ fn misspelt(text: &str, digits: &str, rest: &str) -> Problem {
     }
 }
 
-/// `1.5h` is `1h30m`.
+/// Suggests `1h30m` for `1.5h`.
 fn fraction_of_time(text: &str) -> Option<Problem> {
     let unit_start = text.find(|c: char| c != '.' && !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(unit_start);
@@ -280,7 +279,7 @@ fn fraction_of_time(text: &str) -> Option<Problem> {
     })
 }
 
-/// A duration as it is written; a negative one has its minus in front.
+/// Formats a duration as it is written in a plan; a negative one has a leading minus.
 pub(in crate::syntax) fn spelled(nanoseconds: i128) -> String {
     if nanoseconds == 0 {
         return "0s".to_owned();

@@ -25,7 +25,7 @@ pub(super) fn lower_match_expression(cx: &mut Lowering<'_>, node: Node<'_>) -> E
     ExprKind::Match { subject, arms }
 }
 
-/// The `pattern` that comes next.
+/// Lowers the next child if it is a `pattern`; otherwise returns one that matches anything.
 pub(super) fn next_pattern(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Pattern {
     match items.take(Rule::pattern) {
         Some(node) => lower_pattern(cx, node),

@@ -1,4 +1,4 @@
-//! Lowers blocks and statements, and knows which statement may stand where.
+//! Lowers blocks and statements, and reports misplaced ones.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::syntax::ast::{
 use crate::syntax::grammar::parse::Rule;
 use crate::syntax::place::Place;
 
-/// The `block` that comes next; an empty one where there is none.
+/// Lowers the next child if it is a `block`; otherwise returns an empty one.
 pub(super) fn next_block(cx: &mut Lowering<'_>, items: &mut Children<'_>, place: Place) -> Block {
     let Some(node) = items.take(Rule::block) else {
         return Block::default();
@@ -39,7 +39,7 @@ pub(super) fn lower_statement(
     let doc = cx.doc_above(span.start);
     let rule = node.rule();
     let mut parts = Children::of(node);
-    judge_place(cx, rule, span, place);
+    check_place(cx, rule, span, place);
     let kind = match rule {
         Rule::step_statement => StatementKind::Step(Box::new(lower_step(cx, parts, span))),
         Rule::damaged_step => StatementKind::Step(Box::new(lower_damaged_step(cx, parts, span))),
@@ -87,8 +87,8 @@ pub(super) fn lower_statement(
     statements.push(Statement { span, doc, kind });
 }
 
-/// Reports a statement that its block cannot hold.
-fn judge_place(cx: &mut Lowering<'_>, rule: Rule, span: Span, place: Place) {
+/// Reports a statement that is not allowed in its block.
+fn check_place(cx: &mut Lowering<'_>, rule: Rule, span: Span, place: Place) {
     let word = match rule {
         Rule::policy_statement => "policy",
         Rule::allow_statement => "allow",
@@ -143,7 +143,7 @@ fn lower_if_statement(
     StatementKind::If { arms, otherwise }
 }
 
-/// Records that the text before a body could not be read; `whole` begins with it.
+/// Records that the text before a body could not be parsed; `whole` begins with it.
 pub(super) fn damaged_head(cx: &mut Lowering<'_>, whole: Span, junk: &Node<'_>) -> Expr {
     let junk = cx.span(junk);
     cx.damaged(Span::from(whole.start..junk.end), DamageKind::Statement);
@@ -226,7 +226,8 @@ fn lower_listener(cx: &mut Lowering<'_>, mut parts: Children<'_>, whole: Span) -
     }
 }
 
-/// Text that is no statement. What it names stays declared, so that its readers are not reported too.
+/// Lowers text that is not a statement. The name it seems to declare stays declared, so that uses of it are not reported
+/// as well.
 fn lower_junk_statement(
     cx: &mut Lowering<'_>,
     mut parts: Children<'_>,
@@ -248,7 +249,8 @@ fn lower_junk_statement(
     }
 }
 
-/// The statement that a damaged text would have been, by its first words: `let x …`, `task x …`, `stpe x = …`, `x = …`.
+/// Guesses by its first words the statement that a damaged text was meant to be: `let x …`, `task x …`, `stpe x = …`,
+/// `x = …`.
 fn declared(text: &str, head: Span) -> Option<StatementKind> {
     let slice = text.get(head.range()).unwrap_or("");
     let mut words = slice.split_inclusive(|c: char| !(c.is_alphanumeric() || c == '_'));
@@ -280,7 +282,7 @@ fn declared(text: &str, head: Span) -> Option<StatementKind> {
             context: Some(Box::new(error_type)),
             external: false,
         }),
-        // What begins as it should introduces no name of its own.
+        // These declare no name; a damaged `listener` has a rule of its own.
         "reply" | "yield" | "next" | "ensure" | "fail" | "set" | "listener" | "if" | "policy"
         | "allow" => None,
         _ => {
@@ -304,7 +306,7 @@ fn declared(text: &str, head: Span) -> Option<StatementKind> {
     }
 }
 
-/// Whether a value is given by what follows a name.
+/// Returns true if the text after a name is an assignment.
 fn is_assignment(rest: &str) -> bool {
     let rest = rest.trim_start();
     rest.starts_with('=') && !rest.starts_with("==")

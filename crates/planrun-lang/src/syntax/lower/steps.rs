@@ -28,7 +28,7 @@ pub(super) fn lower_step(cx: &mut Lowering<'_>, mut parts: Children<'_>, stateme
     }
 }
 
-/// A step whose text could not be read: its name, its clauses, and what its body reports are kept.
+/// Lowers a step that could not be parsed, keeping its name, its clauses and the diagnostics of its body.
 pub(super) fn lower_damaged_step(
     cx: &mut Lowering<'_>,
     mut parts: Children<'_>,
@@ -51,7 +51,7 @@ pub(super) fn lower_damaged_step(
     }
 }
 
-/// Clauses that stand in the body go to `head`.
+/// Lowers the body of a step. Clauses inside the body are appended to `head`.
 fn lower_step_body(
     cx: &mut Lowering<'_>,
     node: Node<'_>,
@@ -93,7 +93,7 @@ pub(super) fn lower_ask(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> Ask {
     }
 }
 
-/// What `ask` and `infer` are given, and what they answer with.
+/// Lowers the arguments and the result type of `ask` and `infer`.
 fn lower_prompted(cx: &mut Lowering<'_>, parts: &mut Children<'_>) -> (Vec<Argument>, TypeExpr) {
     let arguments = parts
         .take(Rule::call_arguments)
@@ -141,7 +141,7 @@ fn lower_repeat(cx: &mut Lowering<'_>, mut parts: Children<'_>, statement: Span)
     }
 }
 
-/// The list of an `each` or the first state of a `repeat`; an error node where the head is damaged.
+/// Lowers the list of an `each` or the initial state of a `repeat`; an error node if the head is damaged.
 fn head_value(cx: &mut Lowering<'_>, parts: &mut Children<'_>, statement: Span) -> Expr {
     let Some(junk) = parts.take(Rule::junk_head) else {
         return next_expression(cx, parts);
@@ -201,7 +201,7 @@ fn lower_match_body(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> StepBody 
     }
 }
 
-/// What an arm of `match`, `race` or `recover` does.
+/// Lowers the body of an arm of `match`, `race` or `recover`.
 pub(super) fn lower_arm_body(cx: &mut Lowering<'_>, parts: &mut Children<'_>) -> ArmBody {
     if let Some(node) = parts.take(Rule::do_body) {
         return ArmBody::Do(next_block(cx, &mut Children::of(node), Place::Value));
@@ -259,7 +259,7 @@ fn lower_input_fields(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> Vec<Inp
         while let Some(node) = field.next() {
             let place = cx.span(&node);
             let (word, slot) = match node.rule() {
-                Rule::input_prefill => ("the value behind `=`", &mut prefill),
+                Rule::input_prefill => ("the value after `=`", &mut prefill),
                 Rule::input_known => ("`known`", &mut known),
                 _ => ("`in`", &mut options),
             };

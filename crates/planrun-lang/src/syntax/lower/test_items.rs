@@ -1,4 +1,4 @@
-//! Lowers `test` items and what stands in them.
+//! Lowers `test` items and their statements.
 
 use super::expressions::{lower_arguments, lower_plain_text, next_expression, optional_expression};
 use super::{Children, DamageKind, Lowering, Node, name};

@@ -1,4 +1,4 @@
-//! Lowers texts: prefixes and quotes, interpolation, text blocks.
+//! Lowers text literals: prefixes and quotes, interpolation, text blocks.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,13 +12,13 @@ use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, TemplatePart};
 
-/// What stands between quotes.
+/// The value of a text literal.
 pub(super) enum TextValue {
     Text(Arc<str>),
     Bytes(Arc<[u8]>),
-    /// At least one `${`.
+    /// A text with at least one `${…}`.
     Template(Vec<TemplatePart>),
-    /// Reported already.
+    /// Invalid text; already reported.
     Error,
 }
 
@@ -30,20 +30,20 @@ pub(super) enum TextValue {
 struct Shape {
     raw: bool,
     bytes: bool,
-    /// Whether the common indentation is to be removed.
+    /// True if the common indentation has to be removed.
     block: bool,
     interpolated: bool,
-    /// The place of what stands between the quotes.
+    /// The range between the quotes.
     content: Range<usize>,
 }
 
-/// A part of the content: plain text, or the value of an `${…}`.
+/// A part of the content: plain text, or the expression of a `${…}`.
 enum Segment {
     Raw(Range<usize>),
     Value(Expr),
 }
 
-/// The value of a `text` node.
+/// Lowers a `text` node.
 pub(super) fn lower_text_value(cx: &mut Lowering<'_>, node: Node<'_>) -> TextValue {
     let whole = cx.span(&node);
     let Some(shape) = shape(node.text(), whole) else {
@@ -129,7 +129,8 @@ fn joined_segments(cx: &mut Lowering<'_>, segments: Vec<Segment>, shape: &Shape)
     }
 }
 
-/// The text of one segment. Escapes are judged in the text as written, and resolved in the text without margin.
+/// Resolves the escapes of one segment. Invalid ones are reported at their positions in the text as written (`raw`); the
+/// text without its margin (`cut`) is what is resolved.
 fn resolved<'t>(
     cx: &mut Lowering<'_>,
     raw: &str,
@@ -155,7 +156,7 @@ fn bad_escapes(cx: &mut Lowering<'_>, start: usize, problems: Vec<BadEscape>) {
     }
 }
 
-/// A line break in a text is `\n`, with whatever line ends the file was saved.
+/// Normalizes line breaks to `\n`, whatever line endings the file has.
 fn line_breaks(raw: &str) -> Cow<'_, str> {
     if raw.contains("\r\n") {
         Cow::Owned(raw.replace("\r\n", "\n"))
@@ -189,8 +190,8 @@ fn shape(text: &str, whole: Span) -> Option<Shape> {
     })
 }
 
-/// The indentation, in characters, that all lines of a text block share. Blank lines and the line of the closing
-/// quotes do not count.
+/// Returns the number of spaces and tabs that all lines of a text block start with. Blank lines and the line of the
+/// closing quotes do not count.
 fn margin(text: &str, segments: &[Segment]) -> usize {
     let mut margin = usize::MAX;
     for (index, segment) in segments.iter().enumerate() {
@@ -210,8 +211,8 @@ fn margin(text: &str, segments: &[Segment]) -> usize {
     if margin == usize::MAX { 0 } else { margin }
 }
 
-/// One segment of a text block without its margin, without the line break behind the opening quotes and without the
-/// line of the closing ones. Line breaks become `\n`.
+/// Returns one segment of a text block without its margin, the line break after the opening quotes, and the line of the
+/// closing ones. Line breaks become `\n`.
 fn without_margin(
     raw: &str,
     margin: usize,

@@ -1,4 +1,4 @@
-//! Lowers types as written, and parameters.
+//! Lowers type expressions and parameters.
 
 use super::expressions::{SeenNames, optional_expression, word_literal};
 use super::numbers::lower_number;
@@ -8,7 +8,7 @@ use crate::source::Span;
 use crate::syntax::ast::{FieldType, Literal, Parameter, TypeExpr, TypeExprKind, TypeSuffix};
 use crate::syntax::grammar::parse::Rule;
 
-/// The `type_union` that comes next, or an error node.
+/// Lowers the next child if it is a `type_union`; otherwise returns an error node.
 pub(super) fn next_type(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> TypeExpr {
     optional_type(cx, items).unwrap_or(TypeExpr {
         span: Span::default(),
@@ -16,7 +16,7 @@ pub(super) fn next_type(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Type
     })
 }
 
-/// The `type_union` that comes next, if one does.
+/// Lowers the next child if it is a `type_union`.
 pub(super) fn optional_type(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Option<TypeExpr> {
     items
         .take(Rule::type_union)
@@ -122,7 +122,7 @@ fn lower_type_base(cx: &mut Lowering<'_>, node: Node<'_>, items: &mut Children<'
     TypeExpr { span, kind }
 }
 
-/// A `type_object` node as a type.
+/// Lowers a `type_object` node.
 pub(super) fn lower_object_type(cx: &mut Lowering<'_>, node: Node<'_>) -> TypeExpr {
     TypeExpr {
         span: cx.span(&node),
@@ -152,7 +152,7 @@ fn lower_field_types(cx: &mut Lowering<'_>, node: Node<'_>) -> Vec<FieldType> {
     fields
 }
 
-/// The parameters of a plan, which are variables, or of a tool, which are only arguments.
+/// Lowers the parameters of a plan, which are variables, or of a tool, which are only names of arguments.
 pub(super) fn lower_parameters(
     cx: &mut Lowering<'_>,
     node: Option<Node<'_>>,

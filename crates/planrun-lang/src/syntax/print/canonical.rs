@@ -1,4 +1,4 @@
-//! One text for each meaning of an expression, pattern or type, however it was written: to compare guards, and to name values.
+//! Prints expressions, patterns and types in canonical form, to compare guards and to name values.
 
 use std::borrow::Cow;
 
@@ -12,19 +12,19 @@ use crate::syntax::spelling::{
     write_escaped, write_literal, write_text, write_variable, write_word,
 };
 
-/// The expression on one line, without spans, comments and needless parentheses; it reads back as the same expression.
+/// Formats the expression on one line, without comments and redundant parentheses. Parsing it yields the same expression.
 #[must_use]
 pub fn canonical(expr: &Expr) -> String {
     Line::of(expr, write_variable)
 }
 
-/// As [`canonical`], with names as they are told: reserved words without back quotes.
+/// Like [`canonical`], with names as messages display them: reserved words without back quotes.
 #[must_use]
-pub fn canonical_told(expr: &Expr) -> String {
+pub fn canonical_display(expr: &Expr) -> String {
     Line::of(expr, write_word)
 }
 
-/// The pattern on one line; it reads back as the same pattern.
+/// Formats the pattern on one line. Parsing it yields the same pattern.
 #[must_use]
 pub fn canonical_pattern(pattern: &Pattern) -> String {
     let mut line = Line::new(write_word, "");
@@ -32,7 +32,7 @@ pub fn canonical_pattern(pattern: &Pattern) -> String {
     line.text
 }
 
-/// The type on one line; it reads back as the same type.
+/// Formats the type on one line. Parsing it yields the same type.
 #[must_use]
 pub fn canonical_type(ty: &TypeExpr) -> String {
     let mut line = Line::new(write_variable, " ");
@@ -40,7 +40,7 @@ pub fn canonical_type(ty: &TypeExpr) -> String {
     line.text
 }
 
-/// The name as it is written where any word may stand: in back quotes where it is no plain word.
+/// Formats the name for a position where any word is allowed: in back quotes unless it is a plain word.
 #[must_use]
 pub fn canonical_name(name: &str) -> String {
     let mut text = String::new();
@@ -48,12 +48,12 @@ pub fn canonical_name(name: &str) -> String {
     text
 }
 
-/// A line in the making.
+/// The line being written.
 struct Line {
     text: String,
-    /// How names are written that are read.
+    /// Writes the name of a variable.
     write_variable: fn(&mut String, &str),
-    /// What stands inside the braces of objects.
+    /// The padding inside the braces of objects.
     padding: &'static str,
 }
 

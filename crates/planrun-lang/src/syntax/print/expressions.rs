@@ -9,14 +9,14 @@ use crate::syntax::ast::{
 };
 use crate::syntax::precedence::{Level, is_negative, level, operator_level, operator_text};
 
-/// An expression that stands alone.
+/// Prints an expression that no operator surrounds.
 pub fn print_value<'a, S: Style<'a>>(out: &mut S, expr: &'a Expr) {
     print_expr(out, expr, Level::Conditional);
 }
 
-/// An expression where something that binds at least as tightly as `wanted` is needed.
-pub fn print_expr<'a, S: Style<'a>>(out: &mut S, expr: &'a Expr, wanted: Level) {
-    if level(expr) < wanted {
+/// Prints an expression, in parentheses if it binds less tightly than `required`.
+pub fn print_expr<'a, S: Style<'a>>(out: &mut S, expr: &'a Expr, required: Level) {
+    if level(expr) < required {
         out.enclosed("(", ")", |out| print_kind(out, expr));
     } else {
         print_kind(out, expr);
@@ -64,12 +64,12 @@ fn print_kind<'a, S: Style<'a>>(out: &mut S, expr: &'a Expr) {
     }
 }
 
-/// Operands between operators of one level.
+/// Prints operands and operators of one precedence level.
 fn print_operators<'a, S: Style<'a>>(out: &mut S, first: &'a Expr, rest: &'a [ChainLink]) {
     let level = rest
         .first()
         .map_or(Level::Postfix, |link| operator_level(link.operator));
-    // For the reader, parentheses around chains of the same operators stay, and `??` gets some in comparisons.
+    // For readability, parentheses around chains of the same operators are kept, and `??` gets some in comparisons.
     let (left, right) = match level {
         _ if S::CANONICAL => (level, level.tighter()),
         Level::Comparison => (Level::Add, Level::Add),
@@ -104,7 +104,7 @@ fn print_conditional<'a, S: Style<'a>>(out: &mut S, arms: &'a [(Expr, Expr)], ot
     out.chain(arms.chain([(":", Operand::Expr(otherwise, Level::Or))]));
 }
 
-/// A `match` that ends at `end`.
+/// Prints a `match` expression that ends at `end`.
 fn print_match_value<'a, S: Style<'a>>(
     out: &mut S,
     subject: &'a Expr,
@@ -135,7 +135,7 @@ fn print_coalesce<'a, S: Style<'a>>(out: &mut S, operands: &'a [Expr]) {
     }));
 }
 
-/// What stands between operators.
+/// Prints an operand of a chain.
 pub fn print_operand<'a, S: Style<'a>>(out: &mut S, operand: Operand<'a>) {
     match operand {
         Operand::Expr(expr, level) => print_expr(out, expr, level),
@@ -187,7 +187,7 @@ fn print_elements<'a, S: Style<'a>>(out: &mut S, elements: &'a [Expr], region: S
     );
 }
 
-/// The arguments of a call; `region` begins before its parenthesis.
+/// Prints the arguments of a call; `region` begins before its parenthesis.
 pub fn print_arguments<'a, S: Style<'a>>(out: &mut S, arguments: &'a [Argument], region: Span) {
     if let [
         Argument {
@@ -219,7 +219,7 @@ fn print_argument_value<'a, S: Style<'a>>(out: &mut S, argument: &'a Argument) {
         out.name(name);
         out.word(": ");
     }
-    // A comma or the parenthesis follows, so that the bare word is what a test's plan replied.
+    // A comma or the parenthesis follows, so the bare word is parsed as the reply of a test's plan.
     if is_reply::<S>(&argument.value) {
         out.word("reply");
     } else {
@@ -227,7 +227,7 @@ fn print_argument_value<'a, S: Style<'a>>(out: &mut S, argument: &'a Argument) {
     }
 }
 
-/// Whether the expression is the name `reply`, which needs no back quotes where nothing else can be meant.
+/// Returns true if the expression is the name `reply`, which needs no back quotes where it is unambiguous.
 fn is_reply<'a, S: Style<'a>>(expr: &Expr) -> bool {
     !S::CANONICAL && matches!(&expr.kind, ExprKind::Name(name) if &**name == "reply")
 }
@@ -253,7 +253,7 @@ fn print_match_arm<'a, S: Style<'a>>(out: &mut S, arm: &'a MatchArm) {
     print_value(out, &arm.value);
 }
 
-/// A link of a path.
+/// Prints a link of a path.
 pub fn print_link<'a, S: Style<'a>>(out: &mut S, link: &'a Link) {
     match &link.kind {
         LinkKind::Field { name, safe } => {

@@ -52,7 +52,7 @@ pub fn print_type<'a, S: Style<'a>>(out: &mut S, ty: &'a TypeExpr) {
     }
 }
 
-/// A type that is a member of a union or has a suffix.
+/// Prints a type to which a suffix applies, in parentheses if necessary.
 fn print_inner_type<'a, S: Style<'a>>(out: &mut S, ty: &'a TypeExpr) {
     if matches!(
         ty.kind,
@@ -64,7 +64,7 @@ fn print_inner_type<'a, S: Style<'a>>(out: &mut S, ty: &'a TypeExpr) {
     }
 }
 
-/// A type between the bars of a union.
+/// Prints a member of a union.
 pub(super) fn print_member_type<'a, S: Style<'a>>(out: &mut S, ty: &'a TypeExpr) {
     if matches!(ty.kind, TypeExprKind::Union(_)) {
         print_inner_type(out, ty);

@@ -1,23 +1,23 @@
-//! Characters that look like others, that cannot be seen, or that turn the text around.
+//! Reports characters that look like others, are invisible, or change the direction of text.
 
-use super::mend::Mend;
+use super::repair::Repair;
 use super::tokens::Lexer;
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit, Severity};
 use crate::source::Span;
 
-/// What a character outside of texts and comments is taken for.
+/// What a non-ASCII character outside texts and comments resembles.
 pub(super) enum Likeness {
     /// A character of the language.
     Character(char),
-    /// Space that may be seen or not.
+    /// Visible or invisible space.
     Space,
-    /// A control that changes the direction in which text is shown.
+    /// A control character that changes the direction of displayed text.
     Direction,
     None,
 }
 
-/// The likeness of a character that no word may hold.
+/// Returns what a character that cannot be part of a word resembles.
 pub(super) fn likeness(c: char) -> Likeness {
     let same = Likeness::Character;
     match c {
@@ -33,7 +33,7 @@ pub(super) fn likeness(c: char) -> Likeness {
     }
 }
 
-/// Characters that take no room and so hide.
+/// Returns true for characters of zero width.
 fn is_hidden(c: char) -> bool {
     matches!(
         c,
@@ -41,7 +41,7 @@ fn is_hidden(c: char) -> bool {
     )
 }
 
-/// The full-width forms lie in the order of ASCII, from `!` to `~`.
+/// Returns the ASCII character of a full-width form; the forms are in ASCII order, from `!` to `~`.
 fn full_width(c: char) -> Likeness {
     let ascii = (c as u32)
         .checked_sub(0xff01 - 0x21)
@@ -49,7 +49,7 @@ fn full_width(c: char) -> Likeness {
     ascii.map_or(Likeness::None, |byte| Likeness::Character(char::from(byte)))
 }
 
-/// The Latin letter that a Cyrillic or Greek one looks like.
+/// Returns the Latin letter that a Cyrillic or Greek one looks like.
 fn latin_twin(c: char) -> Option<char> {
     const TWINS: &str = "аaеeоoрpсcуyхxіiјjѕsһhԁdԛqԝwАAВBЕEКKМMНHОOРPСCТTХXοoνvαaρpιiυuκkΑAΒBΕEΖZΗHΙIΚKΜMΝNΟOΡPΤTΥYΧX";
     let mut letters = TWINS.chars();
@@ -62,35 +62,38 @@ fn latin_twin(c: char) -> Option<char> {
 }
 
 impl Lexer<'_> {
-    /// Reports a word that mixes Latin letters with such as only look Latin.
-    pub(super) fn judge_word(&mut self, span: Span) {
+    /// Reports a word that mixes Latin letters with letters that only look Latin.
+    pub(super) fn check_word(&mut self, span: Span) {
         let word = self.text.get(span.range()).unwrap_or("");
         if !word.bytes().any(|byte| byte.is_ascii_alphabetic()) {
             return;
         }
-        let mended: String = word.chars().map(|c| latin_twin(c).unwrap_or(c)).collect();
-        if mended == word {
+        let repaired: String = word.chars().map(|c| latin_twin(c).unwrap_or(c)).collect();
+        if repaired == word {
             return;
         }
         let message = format!("`{word}` mixes Latin letters with letters that only look Latin");
-        // One name is one finding, wherever it stands: written in one place only, it would be another name.
+        // One diagnostic covers all occurrences of a name: corrected in one place only, it would be a different name.
         let known = self
             .diagnostics
             .iter_mut()
             .find(|found| found.message == message);
         if let Some(fix) = known.and_then(|found| found.fix.as_mut()) {
-            fix.edits.push(Edit::new(span, mended));
+            fix.edits.push(Edit::new(span, repaired));
             return;
         }
         self.report(
             Diagnostic::new(&codes::CONFUSABLE_CHARACTER, span, message)
-                .help(format!("write `{mended}` in Latin letters"))
-                .unsafe_fix(format!("write `{mended}`"), vec![Edit::new(span, mended)]),
+                .help(format!("write `{repaired}` in Latin letters"))
+                .unsafe_fix(
+                    format!("write `{repaired}`"),
+                    vec![Edit::new(span, repaired)],
+                ),
         );
     }
 
-    /// Judges a character inside a text or comment: there only the invisible is suspicious.
-    pub(super) fn judge_inside(&mut self, c: char, start: usize) {
+    /// Checks a character inside a text or comment, where only invisible and direction-changing ones are suspicious.
+    pub(super) fn check_inside(&mut self, c: char, start: usize) {
         let span = Span::new(start, start + c.len_utf8());
         match likeness(c) {
             Likeness::Direction => self.direction(c, span),
@@ -99,7 +102,7 @@ impl Lexer<'_> {
                     Diagnostic::new(
                         &codes::CONFUSABLE_CHARACTER,
                         span,
-                        format!("an invisible character {} hides here", name(c)),
+                        format!("unexpected invisible character {}", name(c)),
                     )
                     .help("remove it")
                     .unsafe_fix("remove the invisible character", vec![Edit::removal(span)]),
@@ -109,25 +112,22 @@ impl Lexer<'_> {
         }
     }
 
-    /// Judges a character between tokens, and mends it. Returns whether it stands for a quote.
-    pub(super) fn judge_outside(&mut self, c: char, start: usize) -> Option<char> {
+    /// Checks a character between tokens and repairs it. Returns the quote if it resembles one.
+    pub(super) fn check_outside(&mut self, c: char, start: usize) -> Option<char> {
         let span = Span::new(start, start + c.len_utf8());
         match likeness(c) {
             Likeness::Direction => {
                 self.direction(c, span);
-                self.mends.push(Mend::Blank(span));
+                self.repairs.push(Repair::Blank(span));
             }
             Likeness::Space => {
-                self.mends.push(Mend::Blank(span));
+                self.repairs.push(Repair::Blank(span));
                 if c != '\u{feff}' || start > 0 {
                     self.report(
                         Diagnostic::new(
                             &codes::CONFUSABLE_CHARACTER,
                             span,
-                            format!(
-                                "{} stands here, which looks like a space or like nothing",
-                                name(c)
-                            ),
+                            format!("{} looks like a space or is invisible", name(c)),
                         )
                         .help("write a plain space")
                         .fix("write a plain space", span, " "),
@@ -137,7 +137,7 @@ impl Lexer<'_> {
             Likeness::Character(quote @ ('"' | '\'')) => return Some(quote),
             Likeness::Character(ascii) => {
                 self.look_alike(c, ascii, vec![span]);
-                self.mends.push(Mend::Character {
+                self.repairs.push(Repair::Character {
                     span,
                     character: ascii,
                     at_end: false,
@@ -148,7 +148,7 @@ impl Lexer<'_> {
         None
     }
 
-    /// Reports characters that stand where `ascii` was meant, at the first of their places.
+    /// Reports characters written in place of `ascii`, at the first of their spans.
     pub(super) fn look_alike(&mut self, c: char, ascii: char, places: Vec<Span>) {
         let Some(first) = places.first().copied() else {
             return;
@@ -161,7 +161,7 @@ impl Lexer<'_> {
             &codes::CONFUSABLE_CHARACTER,
             first,
             format!(
-                "`{c}` ({}) looks like `{ascii}` and is another character",
+                "`{c}` ({}) looks like `{ascii}`, but is a different character",
                 name(c)
             ),
         )
@@ -176,7 +176,7 @@ impl Lexer<'_> {
             Diagnostic::new(
                 &codes::BIDI_CONTROL,
                 span,
-                format!("{} changes the direction of text, so that a reader sees another order than planrun", name(c)),
+                format!("{} changes the direction of text, so a reader sees a different order than planrun", name(c)),
             )
             .help("remove it"),
         );

@@ -1,12 +1,12 @@
-//! One pass over the raw text before pest: comments, delimiters, depth, unfinished texts, confusable characters.
+//! Scans the raw text before pest parses it: comments, delimiters, depth, unterminated texts, confusable characters.
 //!
-//! What it finds is reported here and mended in a copy of the same length, so that pest reads on as if the mistake
-//! were not there, every offset stays true, and one mistake gives one diagnostic. Text that cannot be mended becomes
-//! a run of U+007F, which the grammar takes for a damaged value.
+//! Errors are reported here and repaired in a copy of the same length, so that pest parses as if there were no error,
+//! offsets stay valid, and one error yields one diagnostic. Text that cannot be repaired becomes a run of U+007F, which
+//! the grammar accepts as a damaged value.
 
 mod characters;
 mod delimiters;
-mod mend;
+mod repair;
 mod texts;
 mod tokens;
 mod words;
@@ -22,37 +22,37 @@ pub use words::begins_plan;
 pub(super) use words::{ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS, clause_words, is_clause_word};
 use words::{begins_item, begins_statement};
 
-/// How deep blocks may nest.
+/// Maximum nesting depth of blocks.
 pub const MAX_BLOCKS: usize = 128;
-/// How deep brackets of every kind may nest in expressions and types.
+/// Maximum nesting depth of expressions and types, over all kinds of brackets.
 pub const MAX_EXPRESSION_DEPTH: usize = 256;
-/// How many findings of the text one file reports; what follows is seldom news.
+/// Maximum number of syntax diagnostics for one file; further ones seldom add information.
 pub(super) const MAX_FINDINGS: usize = 200;
 
-/// What the pass found.
+/// The result of a scan.
 pub(super) struct Scan<'a> {
-    /// The text to parse: as long as the given one but for closing delimiters at its end.
+    /// The text to parse: as long as the author's, except for closing delimiters appended to it.
     pub text: Cow<'a, str>,
-    /// The given text.
+    /// The text as the author wrote it.
     pub author: &'a str,
     pub comments: Vec<Comment>,
     pub diagnostics: Vec<Diagnostic>,
     pub tokens: Vec<Token>,
-    /// Ranges that were reported: damage that touches one is a consequence.
+    /// Spans of reported errors; damage that touches one is a consequence of it.
     pub reported: Vec<Span>,
-    /// Closing delimiters that were reported as too much: damage beside them explains them better.
+    /// Closing delimiters reported as surplus; damage next to one explains it better.
     pub strays: Vec<Span>,
-    /// The deepest nesting of all kinds together.
+    /// Maximum nesting depth, all kinds counted together.
     pub depth: usize,
 }
 
 impl Scan<'_> {
-    /// Whether nothing was found and nothing was mended.
+    /// Returns true if the scan reported and repaired nothing.
     pub fn is_clean(&self) -> bool {
         self.diagnostics.is_empty() && matches!(self.text, Cow::Borrowed(_))
     }
 
-    /// Whether statements stand outside of all brackets, and no plan and no test does.
+    /// Returns true for the short form: statements, but no plan or test, outside all brackets.
     pub fn is_short(&self) -> bool {
         let (mut depth, mut statement) = (0_usize, false);
         for (index, token) in self.tokens.iter().enumerate() {
@@ -79,7 +79,7 @@ impl Scan<'_> {
         statement
     }
 
-    /// Where lines begin items, outside of all brackets. Only a clean text has brackets that can be trusted.
+    /// Yields the offsets of lines that begin an item outside all brackets. Valid only for a clean scan, whose brackets match.
     pub fn items(&self) -> impl Iterator<Item = usize> {
         let mut depth = 0_usize;
         self.tokens
@@ -116,8 +116,8 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
         errors += usize::from(found.is_error());
         !found.is_error() || errors <= MAX_FINDINGS
     });
-    let mut mends = lexed.mends;
-    mends.extend(matched.mends);
+    let mut repairs = lexed.repairs;
+    repairs.extend(matched.repairs);
     let errors = diagnostics
         .iter()
         .filter(|found| found.is_error())
@@ -126,13 +126,13 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
         .filter(|span| !matched.strays.contains(span))
         .collect();
     reported.extend(matched.reported);
-    let mended = mends
+    let repaired = repairs
         .iter()
-        .filter(|mend| mend.reports())
-        .map(mend::Mend::span);
-    reported.extend(mended.filter(|span| !matched.strays.contains(span)));
+        .filter(|repair| repair.reports())
+        .map(repair::Repair::span);
+    reported.extend(repaired.filter(|span| !matched.strays.contains(span)));
     let author = text;
-    let text = mend::apply(text, &mends, &matched.appended);
+    let text = repair::apply(text, &repairs, &matched.appended);
     Scan {
         text,
         author,

@@ -1,19 +1,19 @@
-//! Passes over texts, and finds where one that has no end was probably meant to end.
+//! Scans text literals, and guesses where an unterminated one was meant to end.
 
-use super::mend::Mend;
+use super::repair::Repair;
 use super::tokens::{Lexer, OpenText, Origin, TokenKind};
 use super::words::{ITEM_WORDS, STATEMENT_WORDS, is_clause_word};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 
-/// How many closing delimiters behind an unfinished text are tried.
+/// Maximum number of characters at the end of an unterminated text that are tried as closing delimiters.
 const MAX_TAIL: usize = 64;
-/// How many tokens before an endless text block its opening quotes are sought.
+/// Maximum number of tokens to search backward for the opening quotes of an unterminated text block.
 const FARTHEST: usize = 1000;
 
 impl Lexer<'_> {
-    /// Passes over a text; `start` is its prefix and `quote` its first quote.
+    /// Scans a text literal that begins with a prefix at `start` and its first quote at `quote`.
     pub(super) fn quoted(&mut self, start: usize, quote: usize) {
         let prefix = self.text.get(start..quote).unwrap_or("");
         let raw = prefix.contains(['r', 'R']);
@@ -43,12 +43,12 @@ impl Lexer<'_> {
         }
     }
 
-    /// Goes on with a text behind the `}` of an `${…}`.
+    /// Continues a text after the `}` of a `${…}`.
     pub(super) fn interpolated_text(&mut self) {
         self.text_part(self.at);
     }
 
-    /// Passes over a part of the innermost open text, up to its end or its next `${`.
+    /// Scans a part of the innermost open text, up to its end or its next `${`.
     fn text_part(&mut self, part: usize) {
         let Some(open) = self.open_texts.last() else {
             return;
@@ -104,7 +104,7 @@ impl Lexer<'_> {
         self.unfinished(start, origin, None);
     }
 
-    /// Passes one character of a text. Returns whether the text turned out to have no end.
+    /// Scans one character of a text. Returns true if the text turned out to be unterminated.
     fn text_byte(
         &mut self,
         byte: u8,
@@ -142,7 +142,7 @@ impl Lexer<'_> {
                     .get(self.at..)
                     .and_then(|rest| rest.chars().next())
                     .unwrap_or(' ');
-                self.judge_inside(c, self.at);
+                self.check_inside(c, self.at);
                 self.at += c.len_utf8();
             }
             _ => self.at += 1,
@@ -150,7 +150,7 @@ impl Lexer<'_> {
         false
     }
 
-    /// Whether the line that begins here looks like code, seen from a text block opened at `indent`.
+    /// Returns true if the line that begins here looks like code after a text block that was opened at `indent`.
     fn statement_here(&self, indent: usize) -> bool {
         let rest = self.text.get(self.at..).unwrap_or("");
         let line = rest.split('\n').next().unwrap_or("");
@@ -168,7 +168,7 @@ impl Lexer<'_> {
             || ITEM_WORDS.contains(&word)
     }
 
-    /// Reports the text that begins at `start` and has no end; `interpolation` where a `${` is open in it.
+    /// Reports the unterminated text that begins at `start`; `interpolation` is the offset of a `${` that is open in it.
     pub(super) fn unfinished(
         &mut self,
         start: usize,
@@ -179,7 +179,7 @@ impl Lexer<'_> {
             .outermost_line_text()
             .filter(|(around, _, _)| *around < start)
         {
-            // The text around it has a `${` without `}`, which swallowed the closing quote.
+            // The enclosing text has a `${` without `}`, which swallowed the closing quote.
             self.unfinished(around, origin, Some(at));
             return;
         }
@@ -211,14 +211,14 @@ impl Lexer<'_> {
                 line_breaks(self.text.get(start..end).unwrap_or("")) > 0,
             ),
         });
-        self.mends.push(Mend::Damaged(Span::new(start, end)));
+        self.repairs.push(Repair::Damaged(Span::new(start, end)));
         self.push(TokenKind::Broken, start, end);
         self.line += self.text.get(start..end).map_or(0, line_breaks);
     }
 
-    /// Reports the `${` of a text block that is open at the end of its line, and goes on with the text behind it.
+    /// Reports a `${` of a text block that is open at the end of its line, and continues the text after it.
     pub(super) fn unfinished_interpolation(&mut self) {
-        // The outermost one, so that each further reading begins behind the last.
+        // The outermost one, so that each rescan begins after the previous one.
         self.open_texts.truncate(1);
         self.open_lines = 0;
         let Some(open) = self.open_texts.last() else {
@@ -233,12 +233,13 @@ impl Lexer<'_> {
         self.openers.truncate(openers);
         let span = Span::new(at, at + 2);
         self.report(unclosed_interpolation(span));
-        self.mends.push(Mend::Blank(span));
+        self.repairs.push(Repair::Blank(span));
         self.at = span.end as usize;
         self.text_part(at);
     }
 
-    /// Where a text block that never ends was not opened: at two quotes that end an earlier line.
+    /// Looks for the mistake behind a text block without end, two quotes instead of three at the end of an earlier line, and
+    /// returns the index of that token.
     fn two_quotes(&self, start: usize, origin: Origin) -> Option<usize> {
         if !origin.fresh || self.bytes.get(start..start + 3) != Some(b"\"\"\"") {
             return None;
@@ -261,7 +262,7 @@ impl Lexer<'_> {
         })
     }
 
-    /// Reports a text block whose opening quotes are only two, from the closing ones.
+    /// Reports a text block that was opened with two quotes; `start` is the offset of the closing ones.
     fn badly_opened(&mut self, index: usize, start: usize) {
         let Some(opening) = self.tokens.get(index).copied() else {
             return;
@@ -271,14 +272,14 @@ impl Lexer<'_> {
             Diagnostic::new(
                 &codes::UNTERMINATED_STRING,
                 opening.span(),
-                "a text block opens with three quotes, and here are two",
+                "a multi-line string opens with three quotes, but this one has two",
             )
             .label(Span::new(start, end), "closed here")
             .help("write `\"\"\"`")
             .fix("write three quotes", opening.span(), "\"\"\""),
         );
-        self.mends
-            .push(Mend::Damaged(Span::new(opening.start as usize, end)));
+        self.repairs
+            .push(Repair::Damaged(Span::new(opening.start as usize, end)));
         self.tokens.truncate(index + 1);
         if let Some(token) = self.tokens.last_mut() {
             (token.kind, token.end) = (TokenKind::Broken, Span::at(end).end);
@@ -287,7 +288,7 @@ impl Lexer<'_> {
         self.at = end;
     }
 
-    /// A text opened with a plain quote may be closed with a curly one.
+    /// Handles a text that was opened with a plain quote and closed with a curly one. Returns true if it was.
     fn curly_end(&mut self, start: usize, line_end: usize) -> bool {
         let slice = self.text.get(start..line_end).unwrap_or("");
         if slice.contains('\n') {
@@ -303,7 +304,7 @@ impl Lexer<'_> {
         };
         let span = Span::new(start + offset, start + offset + c.len_utf8());
         self.look_alike(c, quote, vec![span]);
-        self.mends.push(Mend::Character {
+        self.repairs.push(Repair::Character {
             span,
             character: quote,
             at_end: false,
@@ -312,7 +313,7 @@ impl Lexer<'_> {
         true
     }
 
-    /// A text in quotes that only look like quotes, on one line.
+    /// Scans a one-line text in curly or similar quotes.
     pub(super) fn curly_quoted(&mut self, opening: char, quote: char) {
         let start = self.at;
         let behind = start + opening.len_utf8();
@@ -327,7 +328,7 @@ impl Lexer<'_> {
             self.look_alike(opening, quote, vec![first]);
             let line_end = behind + ended.map_or(rest.len(), |(offset, _)| offset);
             let end = self.probable_end(start, line_end, self.origin(), None);
-            self.mends.push(Mend::Damaged(Span::new(start, end)));
+            self.repairs.push(Repair::Damaged(Span::new(start, end)));
             self.push(TokenKind::Broken, start, end);
             return;
         };
@@ -340,14 +341,14 @@ impl Lexer<'_> {
         self.look_alike(opening, quote, places);
         let content = rest.get(..offset).unwrap_or("");
         if content.contains(['"', '\\', '$']) {
-            self.mends.push(Mend::Damaged(first.to(last)));
+            self.repairs.push(Repair::Damaged(first.to(last)));
         } else {
-            self.mends.push(Mend::Character {
+            self.repairs.push(Repair::Character {
                 span: first,
                 character: quote,
                 at_end: true,
             });
-            self.mends.push(Mend::Character {
+            self.repairs.push(Repair::Character {
                 span: last,
                 character: quote,
                 at_end: false,
@@ -356,8 +357,8 @@ impl Lexer<'_> {
         self.push(TokenKind::Text, start, last.end as usize);
     }
 
-    /// Where an unfinished text was probably meant to end: before the delimiters at the end of its line that close
-    /// what was opened in the same line, and behind the last quote where only a `${` is open.
+    /// Guesses where an unterminated text was meant to end: before the delimiters at the end of its line that close those
+    /// opened on the same line or, if only a `${` is open, after the last quote.
     fn probable_end(
         &self,
         start: usize,
@@ -418,18 +419,18 @@ fn unclosed_interpolation(span: Span) -> Diagnostic {
         span,
         "this `${` is never closed with `}`",
     )
-    .help("close it with `}` in the same line; a plain `${` is written `\\${`")
+    .help("close it with `}` on the same line, or write a plain `${` as `\\${`")
 }
 
 fn unterminated(start: usize, end: usize, lines: bool) -> Diagnostic {
     let diagnostic = Diagnostic::new(
         &codes::UNTERMINATED_STRING,
         Span::new(start, start + 1),
-        "this text has no closing quote",
+        "this string has no closing quote",
     )
     .help("close it with the quotes that opened it");
     if lines {
-        diagnostic.label(Span::at(end), "read as text up to here")
+        diagnostic.label(Span::at(end), "read as a string up to here")
     } else {
         diagnostic
     }

@@ -1,8 +1,8 @@
-//! Cuts the raw text into tokens: just enough to know words, delimiters, texts and comments.
+//! Splits the raw text into tokens, just enough to recognize words, delimiters, texts and comments.
 
 use super::MAX_FINDINGS;
 use super::characters;
-use super::mend::Mend;
+use super::repair::Repair;
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
@@ -13,7 +13,7 @@ pub(in crate::syntax) enum TokenKind {
     /// A word, or a name in back quotes.
     Word,
     Number,
-    /// A whole text, or one of its parts around `${…}`.
+    /// A whole text literal, or one of its parts around `${…}`.
     Text,
     Open(Delimiter),
     Close(Delimiter),
@@ -23,7 +23,7 @@ pub(in crate::syntax) enum TokenKind {
     InterpolationEnd,
     /// Operators and other marks.
     Symbol,
-    /// Reported already.
+    /// Invalid text; already reported.
     Broken,
 }
 
@@ -37,13 +37,13 @@ pub(in crate::syntax) enum Delimiter {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::syntax) struct Token {
     pub kind: TokenKind,
-    /// Whether nothing but space stands before it in its line.
+    /// True for the first token of a line.
     pub line_start: bool,
     pub start: u32,
     pub end: u32,
     /// The line, from 0.
     pub line: u32,
-    /// The bytes of space that its line begins with.
+    /// Number of spaces and tabs at the beginning of its line.
     pub indent: u32,
 }
 
@@ -57,19 +57,19 @@ impl Token {
     }
 }
 
-/// Each reading again costs a line at most, and few texts need one.
+/// Maximum number of rescans; each costs at most one line, and few texts need any.
 const MAX_REWINDS: usize = 100;
 
-/// What cutting yields.
+/// The result of lexing.
 pub(super) struct Lexed {
     pub tokens: Vec<Token>,
     pub comments: Vec<Comment>,
     pub diagnostics: Vec<Diagnostic>,
-    pub mends: Vec<Mend>,
+    pub repairs: Vec<Repair>,
 }
 
-/// The tokens of a text. Where a text block never ends, the text is cut again, and a line that looks like a statement
-/// then ends the block.
+/// Splits a text into tokens. If a text block has no end, the text is lexed again, this time ending text blocks before a
+/// line that looks like a statement.
 pub(super) fn lex(text: &str) -> Lexed {
     let mut lexer = Lexer::new(text, false);
     lexer.run();
@@ -81,25 +81,25 @@ pub(super) fn lex(text: &str) -> Lexed {
         tokens: lexer.tokens,
         comments: lexer.comments,
         diagnostics: lexer.diagnostics,
-        mends: lexer.mends,
+        repairs: lexer.repairs,
     }
 }
 
-/// A text with `${` whose end has not been seen.
+/// An open text literal that may contain `${`.
 pub(super) struct OpenText {
     pub start: usize,
     /// One or three.
     pub quotes: usize,
-    /// Braces open inside the current `${`.
+    /// Number of open braces inside the current `${`.
     pub braces: usize,
-    /// Where the current `${` stands, and how many tokens and openers came before it.
+    /// Offset of the current `${`, and the number of tokens and openers before it.
     pub interpolation: usize,
     pub interpolation_tokens: usize,
     pub interpolation_openers: usize,
     pub origin: Origin,
 }
 
-/// What had been read where a text began.
+/// The state of the lexer at the beginning of a text.
 #[derive(Clone, Copy)]
 pub(super) struct Origin {
     pub tokens: usize,
@@ -114,21 +114,21 @@ pub(super) struct Lexer<'a> {
     pub bytes: &'a [u8],
     pub at: usize,
     pub line: u32,
-    /// Whether no token of the line has been seen.
+    /// True before the first token of a line.
     fresh: bool,
     indent: usize,
     pub tokens: Vec<Token>,
     comments: Vec<Comment>,
     pub diagnostics: Vec<Diagnostic>,
-    pub mends: Vec<Mend>,
+    pub repairs: Vec<Repair>,
     pub open_texts: Vec<OpenText>,
-    /// Opening delimiters without their closing ones, with their lines.
+    /// Open delimiters with their lines.
     pub openers: Vec<(u8, u32)>,
-    /// How many of the open texts have one line.
+    /// Number of open texts that must end on their line.
     pub open_lines: usize,
-    /// How often the rest of a line was read again behind a `${` without end.
+    /// Number of times that the rest of a line was rescanned after an unclosed `${`.
     rewinds: usize,
-    /// Whether a line in a text block that looks like a statement ends the block.
+    /// Whether a line that looks like a statement ends a text block.
     pub distrust: bool,
     pub endless_block: bool,
 }
@@ -145,7 +145,7 @@ impl<'a> Lexer<'a> {
             tokens: Vec::new(),
             comments: Vec::new(),
             diagnostics: Vec::new(),
-            mends: Vec::new(),
+            repairs: Vec::new(),
             open_texts: Vec::new(),
             openers: Vec::new(),
             open_lines: 0,
@@ -178,7 +178,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Passes a line break in code; a text of one line that is open here has no end.
+    /// Handles a line break in code; a one-line text that is still open is unterminated.
     fn newline(&mut self) {
         if let Some((start, origin, interpolation)) = self.outermost_line_text() {
             self.unfinished(start, origin, Some(interpolation));
@@ -195,7 +195,7 @@ impl<'a> Lexer<'a> {
         self.indent = indentation(self.text.get(self.at..).unwrap_or(""));
     }
 
-    /// The outermost text of one line that is open: its start, what came before it, its `${`.
+    /// Returns the outermost open one-line text: its start, the state before it, and the offset of its `${`.
     pub fn outermost_line_text(&self) -> Option<(usize, Origin, usize)> {
         if self.open_lines == 0 {
             return None;
@@ -222,7 +222,7 @@ impl<'a> Lexer<'a> {
         });
         if !text.is_ascii() {
             for (offset, c) in text.char_indices().filter(|(_, c)| !c.is_ascii()) {
-                self.judge_inside(c, start + offset);
+                self.check_inside(c, start + offset);
             }
         }
         self.at = start + length;
@@ -242,7 +242,7 @@ impl<'a> Lexer<'a> {
         }
         self.push(TokenKind::Word, start, end);
         if !prefix.is_ascii() {
-            self.judge_word(Span::new(start, end));
+            self.check_word(Span::new(start, end));
         }
     }
 
@@ -289,11 +289,11 @@ impl<'a> Lexer<'a> {
                     Diagnostic::new(
                         &codes::UNTERMINATED_STRING,
                         span,
-                        "this back quote opens a name that does not end",
+                        "this back quote is never closed",
                     )
-                    .help("close the name with a back quote in the same line"),
+                    .help("close the name with a back quote on the same line"),
                 );
-                self.mends.push(Mend::Damaged(span));
+                self.repairs.push(Repair::Damaged(span));
                 self.push(TokenKind::Broken, start, start + 1);
             }
         }
@@ -324,9 +324,9 @@ impl<'a> Lexer<'a> {
         self.push(TokenKind::Close(delimiter(byte)), self.at, self.at + 1);
     }
 
-    /// Keeps a finding, as long as anybody reads on: a file of nothing but mistakes must not fill the memory.
+    /// Records a diagnostic, up to a limit, so that a file full of errors does not fill the memory.
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
-        // Warnings, however many, must not push an error out.
+        // Limited for each severity, so that warnings do not displace errors.
         let alike = self
             .diagnostics
             .iter()
@@ -346,13 +346,13 @@ impl<'a> Lexer<'a> {
                 .count();
             let span = Span::new(self.at, self.at + count.max(1));
             let message = match count {
-                0 | 1 => format!("a control character U+{byte:04X} stands here"),
+                0 | 1 => format!("unexpected control character U+{byte:04X}"),
                 _ => {
-                    format!("{count} control characters stand here, and the first is U+{byte:04X}")
+                    format!("{count} unexpected control characters, the first is U+{byte:04X}")
                 }
             };
             self.report(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help("remove it"));
-            self.mends.push(Mend::Blank(span));
+            self.repairs.push(Repair::Blank(span));
             self.at = span.end as usize;
             return;
         }
@@ -368,7 +368,7 @@ impl<'a> Lexer<'a> {
         );
     }
 
-    /// A character beyond ASCII between tokens.
+    /// Handles a non-ASCII character between tokens.
     fn foreign(&mut self) {
         let start = self.at;
         let Some(c) = self.text.get(start..).and_then(|rest| rest.chars().next()) else {
@@ -380,13 +380,13 @@ impl<'a> Lexer<'a> {
             return;
         }
         let end = start + c.len_utf8();
-        if let Some(quote) = self.judge_outside(c, start) {
+        if let Some(quote) = self.check_outside(c, start) {
             self.curly_quoted(c, quote);
             return;
         }
         match characters::likeness(c) {
             characters::Likeness::Character(ascii) if ascii.is_ascii_punctuation() => {
-                self.mended(ascii, start, end);
+                self.repaired(ascii, start, end);
             }
             characters::Likeness::Character(_) | characters::Likeness::None => {
                 self.push(TokenKind::Symbol, start, end);
@@ -395,8 +395,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A look-alike takes part as what it looks like.
-    fn mended(&mut self, ascii: char, start: usize, end: usize) {
+    /// Adds the token of the character that a look-alike resembles.
+    fn repaired(&mut self, ascii: char, start: usize, end: usize) {
         let kind = match ascii {
             '(' => TokenKind::Open(Delimiter::Paren),
             '[' => TokenKind::Open(Delimiter::Bracket),
@@ -409,7 +409,7 @@ impl<'a> Lexer<'a> {
         self.push(kind, start, end);
     }
 
-    /// Adds a token and stands behind it.
+    /// Adds a token and moves to its end.
     pub fn push(&mut self, kind: TokenKind, start: usize, end: usize) {
         let narrow = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
         self.tokens.push(Token {
@@ -424,7 +424,7 @@ impl<'a> Lexer<'a> {
         self.at = end;
     }
 
-    /// What had been read so far.
+    /// Returns the current state.
     pub fn origin(&self) -> Origin {
         Origin {
             tokens: self.tokens.len(),
@@ -435,12 +435,12 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Notes that the line has begun with a token.
+    /// Records that the line has a token.
     pub fn mark_seen(&mut self) {
         self.fresh = false;
     }
 
-    /// Forgets the tokens behind a place that turned out to be the beginning of a broken text.
+    /// Rewinds to the beginning of a text that turned out to be unterminated.
     pub fn forget(&mut self, origin: Origin) {
         self.tokens.truncate(origin.tokens);
         self.openers.truncate(origin.openers);
@@ -448,7 +448,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// The bytes of space at the beginning of a line.
+/// Returns the number of spaces and tabs at the beginning of a line.
 fn indentation(line: &str) -> usize {
     line.bytes()
         .take_while(|byte| matches!(byte, b' ' | b'\t'))

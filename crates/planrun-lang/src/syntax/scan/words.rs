@@ -1,4 +1,4 @@
-//! The words that begin things, and what tells such a word from a key or a variable.
+//! Recognizes keywords that begin items, statements and clauses, as opposed to keys and variables of the same name.
 
 use super::tokens::{Delimiter, Token, TokenKind};
 use crate::syntax::ast::CLAUSE_WORDS;
@@ -11,13 +11,13 @@ pub(in crate::syntax) const ITEM_WORDS: [&str; 5] = ["plan", "use", "type", "too
 pub(in crate::syntax) const TEST_WORDS: [&str; 6] =
     ["given", "mock", "answer", "signal", "expect", "snapshot"];
 
-/// Whether a plan file, or statements that are handed in, may begin with this word.
+/// Returns true if a plan file, or a plan in short form, can begin with this word.
 #[must_use]
 pub fn begins_plan(word: &str) -> bool {
     STATEMENT_WORDS.contains(&word) || ITEM_WORDS.contains(&word)
 }
 
-/// The words that begin a clause of any step; `by` has a meaning of its own in the head of an `each`.
+/// Returns the keywords of clauses that any step may have, without `by`, which is an attribute in the head of an `each`.
 pub(in crate::syntax) fn clause_words() -> impl Iterator<Item = &'static str> + Clone {
     CLAUSE_WORDS.into_iter().filter(|word| *word != "by")
 }
@@ -26,7 +26,7 @@ pub(in crate::syntax) fn is_clause_word(word: &str) -> bool {
     clause_words().any(|known| known == word)
 }
 
-/// Whether the token at `index` begins a statement, by itself and what follows.
+/// Returns true if the token at `index`, judging by it and the next one, begins a statement.
 pub(super) fn begins_statement(text: &str, tokens: &[Token], index: usize) -> bool {
     let Some(word) = word_at(text, tokens, index) else {
         return false;
@@ -41,7 +41,7 @@ pub(super) fn begins_statement(text: &str, tokens: &[Token], index: usize) -> bo
     }
 }
 
-/// Whether the token at `index`, the first of its line, begins a statement, a clause or a line of a test.
+/// Returns true if the token at `index`, the first of its line, begins a statement, a clause or a line of a test.
 pub(super) fn begins_line(text: &str, tokens: &[Token], index: usize) -> bool {
     if begins_statement(text, tokens, index) {
         return true;
@@ -53,7 +53,7 @@ pub(super) fn begins_line(text: &str, tokens: &[Token], index: usize) -> bool {
     known && !continues_list(text, tokens, index) && value_follows(text, tokens, index)
 }
 
-/// Whether the token at `index`, the first of its line, begins an item.
+/// Returns true if the token at `index`, the first of its line, begins an item.
 pub(super) fn begins_item(text: &str, tokens: &[Token], index: usize) -> bool {
     let Some(word) = word_at(text, tokens, index) else {
         return false;
@@ -74,7 +74,7 @@ pub(super) fn begins_item(text: &str, tokens: &[Token], index: usize) -> bool {
     }
 }
 
-/// Whether what stands behind the brace at `index` shows that it opens a block.
+/// Returns true if the tokens around the brace at `index` show that it opens a block.
 pub(super) fn opens_block(text: &str, tokens: &[Token], index: usize) -> bool {
     let before = index
         .checked_sub(1)
@@ -98,10 +98,10 @@ pub(super) fn opens_block(text: &str, tokens: &[Token], index: usize) -> bool {
     second.is_some_and(|second| !matches!(second, "is" | "in")) && !matches!(first, "match" | "map")
 }
 
-/// So many tokens of a result type are looked at before the head of a plan is given up.
+/// Maximum number of tokens of a result type to search backward for the head of a plan.
 const TYPE_TOKENS: usize = 100;
 
-/// Whether the brace at `index` stands behind `plan name(…)` or `plan name(…) -> T`, whatever stands in it.
+/// Returns true if the brace at `index` follows `plan name(…)` or `plan name(…) -> T`, whatever its content.
 fn ends_head(text: &str, tokens: &[Token], index: usize) -> bool {
     let Some(last) = index.checked_sub(1) else {
         return false;
@@ -132,7 +132,7 @@ fn ends_head(text: &str, tokens: &[Token], index: usize) -> bool {
     false
 }
 
-/// Whether the parenthesis that closes at `index` holds the parameters of a plan.
+/// Returns true if the parenthesis that closes at `index` contains the parameters of a plan.
 fn opens_parameters(text: &str, tokens: &[Token], index: usize) -> bool {
     let mut depth = 0_usize;
     for at in (0..index).rev() {
@@ -168,7 +168,7 @@ fn is_key_mark(symbol: &str) -> bool {
     )
 }
 
-/// A word behind an operator, a dot or an arrow belongs to what stands before it.
+/// Returns true if the token before `index` is an arrow, a dot or a colon, so that the word continues an expression.
 fn joined_to_previous(text: &str, tokens: &[Token], index: usize) -> bool {
     let Some(before) = index.checked_sub(1) else {
         return false;
@@ -176,7 +176,7 @@ fn joined_to_previous(text: &str, tokens: &[Token], index: usize) -> bool {
     matches!(symbol_at(text, tokens, before), "=>" | "." | "?." | ":")
 }
 
-/// A word behind a comma or an opening bracket is an element of what is open there.
+/// Returns true if the word is an element of an open list or object, or continues an expression.
 fn continues_list(text: &str, tokens: &[Token], index: usize) -> bool {
     let before = index
         .checked_sub(1)
@@ -186,7 +186,7 @@ fn continues_list(text: &str, tokens: &[Token], index: usize) -> bool {
         || joined_to_previous(text, tokens, index)
 }
 
-/// Two operands side by side occur in no expression.
+/// Returns true if a value follows on the same line, which it would not after an operand of an expression.
 fn value_follows(text: &str, tokens: &[Token], index: usize) -> bool {
     let Some(next) = tokens.get(index + 1) else {
         return false;

@@ -1,4 +1,4 @@
-//! The JSON Schema of a tool's arguments or of its result, compiled when a value is first held against it.
+//! The JSON Schema of a tool's arguments or result, compiled when it is first used.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,51 +9,51 @@ use serde_json::{Value as Json, json};
 use super::judge::{Judge, Known, Leaves, Verdict, has_plain_references};
 use super::{Validator, Violation, dialect};
 
-/// At most so many keywords of a contract are kept compiled on their own.
+/// Maximum number of keywords of a contract that are kept compiled separately.
 const MAX_LEAVES: usize = 256;
 
-/// What a JSON Schema says where it is a contract. Every call of a tool shares it.
+/// A JSON Schema used as a contract, shared by all calls of a tool.
 #[derive(Debug)]
 pub struct Contract {
-    /// As it was written.
+    /// The original schema.
     schema: Json,
-    /// As it is meant, where that is written otherwise.
-    meant: Option<Json>,
-    /// Whether its references can be followed by their pointers alone.
+    /// The normalized schema, if it differs from the original.
+    normalized: Option<Json>,
+    /// Whether its references can be resolved by their pointers alone.
     plain_references: OnceLock<bool>,
-    /// Whether a `format` is asked for, or only told.
+    /// Whether `format` is enforced; otherwise it is only reported.
     formats: bool,
-    /// Nothing where the schema cannot be used.
+    /// `None` if the schema cannot be used.
     compiled: OnceLock<Option<Validator>>,
-    /// The same with its formats, where they are only told.
+    /// The same with enforced formats, if `formats` is false.
     strict: OnceLock<Option<Validator>>,
-    /// Keywords compiled alone, for the parts of a value that are known.
+    /// Keywords compiled separately, for the known parts of a value.
     leaves: Mutex<BTreeMap<String, Option<Arc<Validator>>>>,
 }
 
 impl Contract {
-    /// What a caller keeps, `format` included.
+    /// Creates a contract for arguments, which enforces `format`.
     #[must_use]
     pub fn of_arguments(schema: Json) -> Self {
         Self::new(schema, true)
     }
 
-    /// What a tool keeps. Who gives something else than the `format` says is told about, not refused.
+    /// Creates a contract for a result. A value of the wrong `format` is reported but not rejected.
     #[must_use]
     pub fn of_result(schema: Json) -> Self {
         Self::new(schema, false)
     }
 
     fn new(schema: Json, formats: bool) -> Self {
-        let meant = match dialect::meant(&schema) {
-            Cow::Owned(meant) => Some(meant),
+        let normalized = match dialect::normalized(&schema) {
+            Cow::Owned(normalized) => Some(normalized),
             Cow::Borrowed(_) => None,
         };
         let (plain_references, compiled, strict) =
             (OnceLock::new(), OnceLock::new(), OnceLock::new());
         Self {
             schema,
-            meant,
+            normalized,
             plain_references,
             formats,
             compiled,
@@ -62,38 +62,38 @@ impl Contract {
         }
     }
 
-    /// The schema as it was written.
+    /// Returns the original schema.
     #[must_use]
     pub fn schema(&self) -> &Json {
         &self.schema
     }
 
-    /// The schema as it is meant.
+    /// Returns the normalized schema.
     #[must_use]
-    pub fn meant(&self) -> &Json {
-        self.meant.as_ref().unwrap_or(&self.schema)
+    pub fn normalized(&self) -> &Json {
+        self.normalized.as_ref().unwrap_or(&self.schema)
     }
 
-    /// What speaks against a value: the first few objections, in the order of the schema. A schema that cannot be used
-    /// objects to nothing.
+    /// Returns the first violations by a value, in the order of the schema. A schema that cannot be used has no
+    /// violations.
     #[must_use]
     pub fn violations(&self, value: &Json) -> Vec<Violation> {
         let compiled = self
             .compiled
-            .get_or_init(|| compile(self.meant(), self.formats));
+            .get_or_init(|| compile(self.normalized(), self.formats));
         compiled
             .as_ref()
             .map(|compiled| compiled.violations(value))
             .unwrap_or_default()
     }
 
-    /// What speaks against the formats of a value that nothing else speaks against.
+    /// Returns the violations of `format` by a value that is otherwise valid. Empty if formats are enforced anyway.
     #[must_use]
     pub fn format_violations(&self, value: &Json) -> Vec<Violation> {
         let strict = self.strict.get_or_init(|| {
-            let tells = !self.formats && tells_formats(self.meant());
-            if tells {
-                compile(self.meant(), true)
+            let reported = !self.formats && has_formats(self.normalized());
+            if reported {
+                compile(self.normalized(), true)
             } else {
                 None
             }
@@ -104,8 +104,7 @@ impl Contract {
             .unwrap_or_default()
     }
 
-    /// What can be said before the run of a value of which only a part is known: an objection holds for every value that
-    /// it can be, and so does the absence of one.
+    /// Judges a partly known value before the run. `Fits` and `Cannot` hold for every value that it can turn out to be.
     #[must_use]
     pub fn judge(&self, known: &Known) -> Verdict {
         if let Some(value) = known.exactly() {
@@ -117,22 +116,22 @@ impl Contract {
         }
         let plain_references = *self
             .plain_references
-            .get_or_init(|| has_plain_references(self.meant()));
-        Judge::new(self.meant(), plain_references, self).verdict(known)
+            .get_or_init(|| has_plain_references(self.normalized()));
+        Judge::new(self.normalized(), plain_references, self).verdict(known)
     }
 }
 
 impl Leaves for Contract {
-    fn objection(
+    fn violation(
         &self,
         draft: &str,
         keyword: &str,
-        wanted: &Json,
+        expected: &Json,
         value: &Json,
     ) -> Option<Option<Violation>> {
-        let alone = json!({"$schema": draft, keyword: wanted});
+        let alone = json!({"$schema": draft, keyword: expected});
         let compiled = {
-            // Nothing panics while it holds the lock.
+            // No code panics while holding the lock.
             let mut leaves = self.leaves.lock().unwrap_or_else(PoisonError::into_inner);
             if leaves.len() > MAX_LEAVES {
                 leaves.clear();
@@ -150,11 +149,11 @@ impl Leaves for Contract {
     }
 }
 
-/// Whether a `format` stands anywhere in a schema.
-fn tells_formats(schema: &Json) -> bool {
+/// Returns true if a `format` occurs anywhere in a schema.
+fn has_formats(schema: &Json) -> bool {
     match schema {
-        Json::Object(object) => object.contains_key("format") || object.values().any(tells_formats),
-        Json::Array(items) => items.iter().any(tells_formats),
+        Json::Object(object) => object.contains_key("format") || object.values().any(has_formats),
+        Json::Array(items) => items.iter().any(has_formats),
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => false,
     }
 }

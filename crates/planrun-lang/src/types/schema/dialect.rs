@@ -1,12 +1,12 @@
-//! Schemas as they are meant: `OpenAPI`'s `nullable`, and keywords of one kind of value without a `type`.
+//! Normalizes schemas: `OpenAPI`'s `nullable`, and keywords for one kind of value without a `type`.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value as Json, json};
 
-/// Schemas nested deeper are left as they are.
+/// Maximum nesting depth; deeper schemas are left unchanged.
 const MAX_DEPTH: usize = 64;
-/// What names or holds other schemas, and stays beside a schema that is put into an alternative.
+/// Keywords that name or hold other schemas. They stay outside when a schema is moved into an alternative.
 const AROUND: [&str; 6] = [
     "$schema",
     "$id",
@@ -15,8 +15,8 @@ const AROUND: [&str; 6] = [
     "$comment",
     "description",
 ];
-/// With one of these a schema says of which kind its values are.
-const SAYS_KIND: [&str; 6] = [
+/// Keywords that state which kind of value a schema describes.
+const KIND_KEYWORDS: [&str; 6] = [
     "type",
     "$ref",
     "$dynamicRef",
@@ -25,36 +25,36 @@ const SAYS_KIND: [&str; 6] = [
     super::TYPE_KEYWORD,
 ];
 
-/// The schema in which `nullable` is written as JSON Schema writes it, and what only speaks of the fields of an object
-/// or of the elements of a list has that `type`: whoever writes `properties` means an object.
-pub(super) fn meant(schema: &Json) -> Cow<'_, Json> {
-    if !concerns(schema, 0) {
+/// Returns the schema with `nullable` in JSON Schema's own form, and with the `type` that is implied where a schema
+/// constrains only the fields of an object or the elements of a list: a schema with `properties` describes an object.
+pub(super) fn normalized(schema: &Json) -> Cow<'_, Json> {
+    if !needs_rewrite(schema, 0) {
         return Cow::Borrowed(schema);
     }
-    let mut meant = schema.clone();
-    rewrite(&mut meant, Place::Value, 0);
-    Cow::Owned(meant)
+    let mut normalized = schema.clone();
+    rewrite(&mut normalized, Place::Value, 0);
+    Cow::Owned(normalized)
 }
 
-/// Where a schema stands.
+/// Role of a schema within the schema that contains it.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
-    /// It alone says what a value is.
+    /// It alone describes a value.
     Value,
-    /// It is a part of what is said of a value, or a condition: a type that it does not name is not added.
+    /// It is a condition or one of several descriptions of a value; an implied type is not added.
     Part,
 }
 
-/// Whether anything in a document could have to be written otherwise.
-fn concerns(schema: &Json, depth: usize) -> bool {
+/// Returns true if anything in the document may have to be rewritten.
+fn needs_rewrite(schema: &Json, depth: usize) -> bool {
     match schema {
         _ if depth > MAX_DEPTH => false,
         Json::Object(object) => {
             object.get("nullable") == Some(&Json::Bool(true))
                 || implied(object).is_some()
-                || object.values().any(|inner| concerns(inner, depth + 1))
+                || object.values().any(|inner| needs_rewrite(inner, depth + 1))
         }
-        Json::Array(items) => items.iter().any(|inner| concerns(inner, depth + 1)),
+        Json::Array(items) => items.iter().any(|inner| needs_rewrite(inner, depth + 1)),
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => false,
     }
 }
@@ -111,9 +111,9 @@ fn rewrite(schema: &mut Json, place: Place, depth: usize) {
     }
 }
 
-/// The kind of value that is meant, where only keywords of that kind tell it.
+/// Returns the implied kind of value; `None` if the kind is stated or no keyword implies one.
 pub(super) fn implied(schema: &Map<String, Json>) -> Option<&'static str> {
-    if says_kind(schema, 0) {
+    if states_kind(schema, 0) {
         return None;
     }
     if schema.get("properties").is_some_and(Json::is_object) {
@@ -129,19 +129,19 @@ pub(super) fn implied(schema: &Map<String, Json>) -> Option<&'static str> {
     parts.iter().filter_map(Json::as_object).find_map(implied)
 }
 
-/// Whether a schema, or a part or an alternative of it, says of which kind its values are.
-fn says_kind(schema: &Map<String, Json>, depth: usize) -> bool {
+/// Returns true if a schema, or one of its parts or alternatives, states the kind of its values.
+fn states_kind(schema: &Map<String, Json>, depth: usize) -> bool {
     let inner = ["allOf", "anyOf", "oneOf"]
         .iter()
         .filter_map(|keyword| schema.get(*keyword)?.as_array())
         .flatten();
     depth > MAX_DEPTH
-        || SAYS_KIND
+        || KIND_KEYWORDS
             .iter()
             .any(|keyword| schema.contains_key(*keyword))
         || inner
             .filter_map(Json::as_object)
-            .any(|part| says_kind(part, depth + 1))
+            .any(|part| states_kind(part, depth + 1))
 }
 
 fn nullable(schema: &mut Map<String, Json>) {
@@ -151,7 +151,7 @@ fn nullable(schema: &mut Map<String, Json>) {
     let kinds = match schema.get("type") {
         Some(Json::String(kind)) if only_type => vec![Json::from(kind.as_str())],
         Some(Json::Array(kinds)) if only_type => kinds.clone(),
-        _ => return beside_null(schema),
+        _ => return or_null(schema),
     };
     let mut kinds = kinds;
     if !kinds.contains(&json!("null")) {
@@ -165,8 +165,8 @@ fn nullable(schema: &mut Map<String, Json>) {
     }
 }
 
-/// The schema as one of two alternatives, the other of which is null.
-fn beside_null(schema: &mut Map<String, Json>) {
+/// Replaces the schema by two alternatives: itself and null.
+fn or_null(schema: &mut Map<String, Json>) {
     let (around, own): (Map<String, Json>, Map<String, Json>) = std::mem::take(schema)
         .into_iter()
         .partition(|(keyword, _)| AROUND.contains(&keyword.as_str()));
@@ -210,7 +210,7 @@ mod tests {
             ),
         ];
         for (written, expected) in cases {
-            assert_eq!(*meant(&written), expected, "{written}");
+            assert_eq!(*normalized(&written), expected, "{written}");
         }
     }
 
@@ -218,14 +218,14 @@ mod tests {
     fn who_lists_fields_means_an_object_unless_something_else_says_the_kind() {
         let bare = json!({"properties": {"a": {"items": {"type": "string"}}}});
         let expected = json!({"properties": {"a": {"items": {"type": "string"}, "type": "array"}}, "type": "object"});
-        assert_eq!(*meant(&bare), expected);
+        assert_eq!(*normalized(&bare), expected);
         for same in [
             json!({"type": ["object", "null"], "allOf": [{"properties": {"a": {"type": "string"}}}]}),
             json!({"not": {"properties": {"a": {"type": "string"}}}}),
             json!({"type": "object", "if": {"properties": {"a": {"const": 1}}}}),
             json!({"$ref": "#/$defs/a", "properties": {}}),
         ] {
-            assert_eq!(*meant(&same), same);
+            assert_eq!(*normalized(&same), same);
         }
     }
 }

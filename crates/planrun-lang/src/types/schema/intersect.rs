@@ -1,11 +1,11 @@
-//! The type of values that are of two types at once, for `allOf` and for keywords beside a `$ref`.
+//! Intersects types, for `allOf` and for keywords next to a `$ref`.
 
 use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
 
-/// At most so many alternatives come of combining unions; beyond, the first type alone is kept.
+/// Maximum number of alternatives when unions are combined; beyond it only the first type is kept.
 const MAX_ALTERNATIVES: usize = 256;
 
-/// What both types allow. Where that cannot be said exactly, a little more.
+/// Returns the type of the values that both types allow, or a slightly wider type if that cannot be expressed exactly.
 pub(super) fn intersect(left: &Type, right: &Type) -> Type {
     if left == right {
         return left.clone();
@@ -44,7 +44,7 @@ pub(super) fn intersect(left: &Type, right: &Type) -> Type {
     }
 }
 
-/// What a type allows where something is known of its values of one kind only: those of other kinds stay.
+/// Narrows a type by a constraint on values of one kind; alternatives of other kinds stay unchanged.
 pub(super) fn refined(ty: &Type, kind: &Type) -> Type {
     let object = |ty: &Type| {
         matches!(
@@ -98,14 +98,14 @@ fn objects(left: &ObjectType, right: &ObjectType) -> Type {
                 ty: intersect(&field.ty, &other.ty),
                 required: field.required || other.required,
             }),
-            None => fields.extend(beside(field, &right.rest)),
+            None => fields.extend(one_sided(field, &right.rest)),
         }
     }
     let new = right
         .fields
         .iter()
         .filter(|field| left.field(&field.name).is_none());
-    fields.extend(new.filter_map(|field| beside(field, &left.rest)));
+    fields.extend(new.filter_map(|field| one_sided(field, &left.rest)));
     let rest = match (&left.rest, &right.rest) {
         (Rest::Closed, _) | (_, Rest::Closed) => Rest::Closed,
         (Rest::Open, other) | (other, Rest::Open) => other.clone(),
@@ -114,8 +114,9 @@ fn objects(left: &ObjectType, right: &ObjectType) -> Type {
     Type::object(fields, rest)
 }
 
-/// A field that only one side declares, under what the other side says of such fields.
-fn beside(field: &Field, rest: &Rest) -> Option<Field> {
+/// Returns a field that only one side declares, narrowed by the other side's rule for undeclared fields. `None` if it
+/// cannot be present.
+fn one_sided(field: &Field, rest: &Rest) -> Option<Field> {
     match rest {
         Rest::Open => Some(field.clone()),
         Rest::Typed(ty) => Some(Field {

@@ -1,4 +1,4 @@
-//! JSON Schema and types, both ways, and the validator for what types cannot carry.
+//! Conversion between JSON Schema and types, and the validator for constraints that types cannot express.
 
 mod contract;
 mod dialect;
@@ -14,5 +14,5 @@ pub use read::from_schema;
 pub use validator::{SchemaError, Validator, Violation};
 pub use write::to_schema;
 
-/// The keyword that keeps a type which JSON has no word for.
+/// Keyword that records a type which JSON Schema has no keyword for.
 pub(crate) const TYPE_KEYWORD: &str = "x-planrun-type";

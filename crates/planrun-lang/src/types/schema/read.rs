@@ -1,4 +1,4 @@
-//! From JSON Schema to types. What types cannot carry is left to the validator.
+//! Converts JSON Schema to types. Constraints that types cannot express are left to the validator.
 
 use foldhash::HashMap;
 use jsonschema::Draft;
@@ -8,15 +8,17 @@ use super::intersect::{intersect, refined};
 use super::{TYPE_KEYWORD, dialect};
 use crate::types::{Field, Literal, Rest, Type};
 
-/// Schemas nested deeper are not looked into.
+/// Maximum nesting depth of schemas; a deeper schema is read as `any`.
 const MAX_DEPTH: usize = 48;
-/// A type that would be written with more parts is not looked into; references make such types from short documents.
+/// Maximum number of parts of a type. A larger type becomes `any`; references can produce such types from short
+/// documents.
 const MAX_PARTS: usize = 20_000;
-/// So many schemas are looked at, each once for every cycle that leads to it; the rest is not.
+/// Maximum number of schemas that are read, counting a schema once for every cycle that leads to it. The rest become
+/// `any`.
 const MAX_WORK: usize = 500_000;
 
-/// The type of the values that a schema allows, or of a little more. References within the document are followed;
-/// a schema that contains itself, and what is written elsewhere, is `any`.
+/// Returns the type of the values that a schema allows, or a slightly wider type. References within the document are
+/// followed; a recursive schema and a reference to another document become `any`.
 #[must_use]
 pub fn from_schema(schema: &Json) -> Type {
     let (open, done) = (Vec::new(), HashMap::default());
@@ -35,12 +37,12 @@ pub fn from_schema(schema: &Json) -> Type {
     reader.value(schema).ty
 }
 
-/// A type with the number of parts that it is written with.
+/// A type and the number of parts it consists of.
 #[derive(Clone)]
 struct Sized {
     ty: Type,
     parts: usize,
-    /// Whether it only holds for values of its kind: `properties` without `type` say nothing of texts.
+    /// Whether the type constrains only values of its kind: `properties` without `type` does not constrain strings.
     conditional: bool,
 }
 
@@ -53,7 +55,7 @@ impl Sized {
         }
     }
 
-    /// `ty`, made of parts whose sizes are `parts`; `any` where that is too much.
+    /// Returns `ty` with a size computed from `parts`, the sizes of its parts; `any` if that is too large.
     fn of(ty: Type, parts: usize) -> Self {
         if parts > MAX_PARTS {
             Self::one(Type::Any)
@@ -69,15 +71,16 @@ impl Sized {
 
 struct SchemaReader<'a> {
     document: &'a Json,
-    /// Whether what stands beside a `$ref` counts for nothing, as in drafts up to 7.
+    /// Whether keywords next to a `$ref` are ignored, as in drafts up to 7.
     references_stand_alone: bool,
-    /// The references being followed right now, to find cycles.
+    /// References that are being followed, to detect cycles.
     open: Vec<&'a str>,
     done: HashMap<&'a str, Sized>,
-    /// The outermost of the open references that a cycle has led back to: what lies within depends on where it began.
+    /// Index of the outermost open reference that a cycle has returned to. Results within such a cycle depend on where
+    /// it was entered.
     outermost: usize,
     depth: usize,
-    /// Schemas looked at so far.
+    /// Number of schemas read so far.
     work: usize,
 }
 
@@ -158,7 +161,7 @@ impl<'a> SchemaReader<'a> {
         Sized::of(Type::union(all.into_iter().map(|sized| sized.ty)), parts)
     }
 
-    /// The type of a value of which a schema is all that is said.
+    /// Returns the type of a value that is constrained by this schema alone.
     fn value(&mut self, schema: &'a Json) -> Sized {
         let sized = self.schema(schema);
         match schema {
@@ -199,7 +202,7 @@ impl<'a> SchemaReader<'a> {
         sized
     }
 
-    /// What the schema says itself, combinators aside.
+    /// Returns the type that the schema's own keywords describe, without combinators and references.
     fn own(&mut self, schema: &'a Map<String, Json>) -> Sized {
         let typed = match schema.get("type") {
             Some(Json::String(name)) => self.named(name, schema),
@@ -251,7 +254,7 @@ impl<'a> SchemaReader<'a> {
     fn array(&mut self, schema: &'a Map<String, Json>) -> Sized {
         let mut places: Vec<&Json> = list(schema, "prefixItems").iter().collect();
         let rest = match schema.get("items") {
-            // Drafts before 2020-12: a list of schemas, one a place.
+            // Drafts before 2020-12: a list of schemas, one per position.
             Some(Json::Array(items)) => {
                 places.extend(items);
                 schema.get("additionalItems")
@@ -316,7 +319,7 @@ impl<'a> SchemaReader<'a> {
     }
 }
 
-/// The same for values of its kind only.
+/// Marks the type as holding only for values of its kind.
 fn conditional(sized: Sized) -> Sized {
     Sized {
         conditional: true,
@@ -324,7 +327,7 @@ fn conditional(sized: Sized) -> Sized {
     }
 }
 
-/// The types that JSON has no word for.
+/// Returns the type for a name in [`TYPE_KEYWORD`], which JSON Schema has no keyword for.
 fn special(name: &str) -> Option<Type> {
     match name {
         "uint" => Some(Type::Uint),
@@ -364,7 +367,7 @@ fn list<'a>(schema: &'a Map<String, Json>, keyword: &str) -> &'a [Json] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Whether all properties that the schema evaluates stand in its own `properties`.
+/// Returns true if all properties that the schema evaluates are listed in its own `properties`.
 fn is_plain(schema: &Map<String, Json>) -> bool {
     const OTHERS: [&str; 12] = [
         "$ref",
@@ -392,7 +395,7 @@ fn closed(ty: Type) -> Type {
     }
 }
 
-/// `%25` in a reference stands for `%`. What is no escape stays as it is.
+/// Decodes percent-encoding, such as `%25` for `%`, in a reference. An invalid escape is kept unchanged.
 pub(super) fn decode_percent(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -414,7 +417,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn shown(schema: &Json) -> String {
+    fn display(schema: &Json) -> String {
         from_schema(schema).to_string()
     }
 
@@ -424,12 +427,12 @@ mod tests {
             "id": {"type": "string", "format": "date-time"}, "n": {"type": "integer"}, "x": {"type": ["number", "null"]},
             "tags": {"type": "array", "items": {"enum": ["a", "b"]}}}});
         assert_eq!(
-            shown(&schema),
+            display(&schema),
             r#"{ id: string, n?: int, x: double?, tags?: ("a" | "b")[] }"#
         );
-        assert_eq!(shown(&json!({"type": "object"})), "map<string, any>");
+        assert_eq!(display(&json!({"type": "object"})), "map<string, any>");
         assert_eq!(
-            shown(&json!({"type": "object", "additionalProperties": {"type": "integer"}})),
+            display(&json!({"type": "object", "additionalProperties": {"type": "integer"}})),
             "map<string, int>"
         );
     }
@@ -438,12 +441,12 @@ mod tests {
     fn references_merge_and_cycles_end() {
         let schema = json!({"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "required": ["name"],
             "properties": {"name": {"type": "string"}, "next": {"$ref": "#/$defs/node"}}}}});
-        assert_eq!(shown(&schema), "{ name: string, next?: any }");
+        assert_eq!(display(&schema), "{ name: string, next?: any }");
         let escaped =
             json!({"$ref": "#/definitions/a~1b%25", "definitions": {"a/b%": {"type": "boolean"}}});
-        assert_eq!(shown(&escaped), "bool");
-        assert_eq!(shown(&json!({"$ref": "http://example.com/x"})), "any");
-        assert_eq!(shown(&json!({"$ref": "#"})), "any");
+        assert_eq!(display(&escaped), "bool");
+        assert_eq!(display(&json!({"$ref": "http://example.com/x"})), "any");
+        assert_eq!(display(&json!({"$ref": "#"})), "any");
     }
 
     #[test]
@@ -451,23 +454,23 @@ mod tests {
         let merged = json!({"allOf": [
             {"type": "object", "properties": {"a": {"type": "string"}}},
             {"type": "object", "required": ["a", "b"], "properties": {"b": {"type": "number"}}}]});
-        assert_eq!(shown(&merged), "{ a: string, b: double }");
+        assert_eq!(display(&merged), "{ a: string, b: double }");
         assert_eq!(
-            shown(&json!({"anyOf": [{"type": "string"}, {"type": "null"}]})),
+            display(&json!({"anyOf": [{"type": "string"}, {"type": "null"}]})),
             "string?"
         );
         let required = json!({"type": "object", "properties": {"a": {"type": "string"}},
             "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
-        assert_eq!(shown(&required), "{ a?: string }");
+        assert_eq!(display(&required), "{ a?: string }");
         assert_eq!(
-            shown(&json!({"type": "string", "enum": ["a", 3]})),
+            display(&json!({"type": "string", "enum": ["a", 3]})),
             r#""a""#
         );
         assert_eq!(
-            shown(&json!({"type": "string", "nullable": true})),
+            display(&json!({"type": "string", "nullable": true})),
             "string?"
         );
-        assert_eq!(shown(&json!({"type": "string", "const": 1})), "never");
+        assert_eq!(display(&json!({"type": "string", "const": 1})), "never");
     }
 
     #[test]

@@ -1,20 +1,20 @@
-//! Checking JSON against a JSON Schema: what types cannot carry.
+//! Validates JSON against a JSON Schema, for constraints that types cannot express.
 
 use crate::value::shortened;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{PatternOptions, ValidationError};
 use serde_json::Value as Json;
 
-/// At most so many objections are told of one instance.
+/// Maximum number of violations reported for one instance.
 const MAX_VIOLATIONS: usize = 8;
-/// Patterns with look-around give up after so many steps back; the rest match in linear time.
+/// Maximum number of backtracking steps of a pattern with look-around; other patterns match in linear time.
 const BACKTRACK_LIMIT: usize = 50_000;
-/// The largest compiled pattern, in bytes.
+/// Maximum size of a compiled pattern, in bytes.
 const PATTERN_BYTES: usize = 4 * 1024 * 1024;
-/// What is quoted of a schema or an instance, in characters.
+/// Maximum length of a quote from a schema or an instance, in characters.
 pub(super) const QUOTED: usize = 80;
 
-/// The formats that arguments must have.
+/// The values of `format` that are enforced for arguments.
 const ENFORCED: [&str; 11] = [
     "date",
     "date-time",
@@ -28,7 +28,7 @@ const ENFORCED: [&str; 11] = [
     "uuid",
     "regex",
 ];
-/// Those that the library knows as well, and that only describe.
+/// Formats that the library validates too, but that are treated as descriptions only.
 const NOT_ENFORCED: [&str; 8] = [
     "idn-email",
     "idn-hostname",
@@ -40,45 +40,45 @@ const NOT_ENFORCED: [&str; 8] = [
     "uri-template",
 ];
 
-/// Whether a `format` is one that arguments must have.
+/// Returns true if this `format` is enforced for arguments.
 pub(super) fn is_enforced(format: &Json) -> bool {
     format
         .as_str()
         .is_some_and(|format| ENFORCED.contains(&format))
 }
 
-/// A compiled schema. It reads no file and asks no network, whatever the schema refers to.
+/// A compiled schema. It never reads files or accesses the network, whatever the schema refers to.
 #[derive(Debug)]
 pub struct Validator {
     compiled: jsonschema::Validator,
 }
 
-/// Why a schema cannot be used.
+/// The reason why a schema cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SchemaError(String);
 
-/// One objection to an instance.
+/// One violation of a schema by an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The place as a JSON pointer; empty for the whole instance.
+    /// The position as a JSON pointer; empty for the whole instance.
     pub pointer: String,
-    /// The keyword that objects, such as `minLength`.
+    /// The violated keyword, such as `minLength`.
     pub keyword: String,
-    /// What the place must be: `must be at least 3`.
+    /// The requirement that is not met: `must be at least 3`.
     pub message: String,
 }
 
 impl Validator {
-    /// Compiles a schema. `$schema` picks the draft, 2020-12 where it is missing.
+    /// Compiles a schema. `$schema` selects the draft; the default is 2020-12.
     ///
     /// # Errors
-    /// The schema is wrong, refers to another document, or has a pattern that cannot be compiled.
+    /// If the schema is invalid, refers to another document, or has a pattern that cannot be compiled.
     pub fn new(schema: &Json) -> Result<Self, SchemaError> {
         Self::with_documents(schema, &[])
     }
 
-    /// Compiles a schema that may refer to these documents by their addresses.
+    /// Compiles a schema that may refer to `documents` by their addresses.
     ///
     /// # Errors
     /// As for [`Validator::new`].
@@ -89,7 +89,7 @@ impl Validator {
         Self::build(schema, documents, jsonschema::options())
     }
 
-    /// The same, and `format` is asked for where the draft takes it for a hint.
+    /// Like [`Validator::with_documents`], but also enforces `format` where the draft treats it as an annotation.
     ///
     /// # Errors
     /// As for [`Validator::new`].
@@ -104,7 +104,7 @@ impl Validator {
         )
     }
 
-    /// Compiles a schema whose [`ENFORCED`] formats are asked for whatever the draft says; the others are told only.
+    /// Compiles a schema whose [`ENFORCED`] formats are enforced in every draft; all other formats are annotations.
     ///
     /// # Errors
     /// As for [`Validator::new`].
@@ -147,13 +147,13 @@ impl Validator {
             .map_err(|error| schema_error(&error))
     }
 
-    /// Whether nothing speaks against an instance.
+    /// Returns true if the instance conforms to the schema.
     #[must_use]
     pub fn is_valid(&self, instance: &Json) -> bool {
         self.compiled.is_valid(instance)
     }
 
-    /// What speaks against an instance: the first few objections, in the order of the schema.
+    /// Returns the first few violations, in the order of the schema. Empty if the instance conforms.
     #[must_use]
     pub fn violations(&self, instance: &Json) -> Vec<Violation> {
         if self.compiled.is_valid(instance) {
@@ -194,18 +194,18 @@ fn schema_error(error: &ValidationError<'_>) -> SchemaError {
     SchemaError(match error.kind() {
         Kind::Referencing(_) => {
             format!(
-                "the schema{place} refers to what is not in this document: {}",
+                "the schema{place} refers to something outside of this document: {}",
                 shortened(&error.to_string(), QUOTED)
             )
         }
         _ if place.ends_with("/type") => {
             let types = "array, boolean, integer, null, number, object and string";
             format!(
-                "the schema{place} is wrong: {} is no type; the types are {types}",
+                "the schema{place} is invalid: {} is not a type; the types are {types}",
                 shortened(&error.instance().to_string(), QUOTED)
             )
         }
-        _ => format!("the schema{place} is wrong: it {}", sentence(error)),
+        _ => format!("the schema{place} is invalid: it {}", sentence(error)),
     })
 }
 
@@ -217,7 +217,7 @@ fn violation(error: &ValidationError<'_>) -> Violation {
     }
 }
 
-/// What the place must be, in plain words.
+/// Describes the requirement that is not met.
 fn sentence(error: &ValidationError<'_>) -> String {
     match error.kind() {
         Kind::Type {
@@ -254,15 +254,15 @@ fn sentence(error: &ValidationError<'_>) -> String {
         Kind::MinProperties { limit } => format!("must have at least {limit} fields"),
         Kind::MaxProperties { limit } => format!("must have at most {limit} fields"),
         Kind::UniqueItems => "must not have equal elements".to_owned(),
-        Kind::Contains => "has no element of the kind that must be there".to_owned(),
+        Kind::Contains => "has no element that matches `contains`".to_owned(),
         Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
             "fits none of the allowed alternatives".to_owned()
         }
         Kind::OneOfMultipleValid { .. } => {
-            "fits more than one alternative, and only one may fit".to_owned()
+            "fits more than one alternative, but only one may fit".to_owned()
         }
-        Kind::Not { .. } => "is of a kind that is excluded".to_owned(),
-        Kind::FalseSchema => "must not be there".to_owned(),
+        Kind::Not { .. } => "must not match the schema of `not`".to_owned(),
+        Kind::FalseSchema => "must not be present".to_owned(),
         Kind::BacktrackLimitExceeded { .. } => {
             "takes too long to match against its pattern".to_owned()
         }
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(schema: &Json, instance: &Json) -> Vec<String> {
+    fn messages(schema: &Json, instance: &Json) -> Vec<String> {
         Validator::new(schema)
             .unwrap()
             .violations(instance)
@@ -289,20 +289,20 @@ mod tests {
         let schema = json!({"type": "object", "required": ["id"], "additionalProperties": false, "properties": {
             "id": {"type": "string"}, "n": {"type": "integer", "minimum": 3}, "s": {"pattern": "^a+$"}}});
         assert_eq!(
-            told(&schema, &json!({"id": "x", "n": 2})),
+            messages(&schema, &json!({"id": "x", "n": 2})),
             ["n must be at least 3"]
         );
-        assert_eq!(told(&schema, &json!({})), ["lacks the field id"]);
+        assert_eq!(messages(&schema, &json!({})), ["lacks the field id"]);
         assert_eq!(
-            told(&schema, &json!({"id": "x", "y": 1})),
+            messages(&schema, &json!({"id": "x", "y": 1})),
             ["must not have the field y"]
         );
         assert_eq!(
-            told(&schema, &json!({"id": "x", "s": "b"})),
+            messages(&schema, &json!({"id": "x", "s": "b"})),
             ["s must match the pattern ^a+$"]
         );
         assert!(
-            told(&json!({"items": {"type": "string"}}), &json!(vec![1; 100])).len()
+            messages(&json!({"items": {"type": "string"}}), &json!(vec![1; 100])).len()
                 <= MAX_VIOLATIONS
         );
     }
@@ -315,9 +315,9 @@ mod tests {
         assert!(Validator::new(&json!({"pattern": "("})).is_err());
         let text = "a".repeat(50_000);
         let begin = std::time::Instant::now();
-        assert!(!told(&json!({"pattern": "^(a+)+$"}), &json!(format!("{text}!"))).is_empty());
+        assert!(!messages(&json!({"pattern": "^(a+)+$"}), &json!(format!("{text}!"))).is_empty());
         assert!(
-            !told(
+            !messages(
                 &json!({"pattern": "^(?=(a+)+b)(a+)+$"}),
                 &json!(format!("{}!", &text[..40]))
             )

@@ -1,12 +1,12 @@
-//! From types to JSON Schema.
+//! Converts types to JSON Schema.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::TYPE_KEYWORD;
 use crate::types::{Literal, MapType, ObjectType, Rest, Type, result_union};
 
-/// A schema that allows the JSON form of the values of a type. A type that JSON has no word for is kept in a keyword
-/// of our own; what nothing can say is left open.
+/// Returns a schema that allows the JSON form of the values of a type. A type without a JSON Schema counterpart is
+/// recorded in the keyword `x-planrun-type`; one that cannot be expressed at all is unconstrained.
 #[must_use]
 pub fn to_schema(ty: &Type) -> Json {
     match ty {
@@ -45,7 +45,7 @@ fn constant(literal: &Literal) -> Json {
     }
 }
 
-/// Keys of JSON are text whatever they were.
+/// The key type is not written: keys in JSON are always strings.
 fn map_schema(map: &MapType) -> Json {
     match map.value {
         Type::Any => json!({"type": "object"}),

@@ -1,4 +1,5 @@
-//! Reading ahead: where there are many events, a thread of its own reads and proves the next ones while their reader works.
+//! Read-ahead: if there are many events, a thread reads and verifies the next ones while the caller processes the
+//! previous ones.
 
 use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread::Builder;
@@ -6,16 +7,16 @@ use std::thread::Builder;
 use super::failure::JournalError;
 use super::interface::{Recorded, RecordedEvents};
 
-/// Events that are handed over together. Fewer are worth no thread.
+/// Number of events in a batch. Fewer events do not justify a thread.
 const AT_ONCE: usize = 2_048;
-/// Batches that wait for their reader at most.
+/// Maximum number of batches that wait for the caller.
 const MAX_BATCHES: usize = 4;
 
 type Batch = Vec<Result<Recorded, JournalError>>;
 
-/// The same events in the same order.
+/// Returns the same events in the same order.
 #[must_use]
-pub fn ahead(mut events: RecordedEvents) -> RecordedEvents {
+pub fn read_ahead(mut events: RecordedEvents) -> RecordedEvents {
     let first: Batch = events.by_ref().take(AT_ONCE).collect();
     if first.len() < AT_ONCE {
         return Box::new(first.into_iter());
@@ -29,7 +30,7 @@ pub fn ahead(mut events: RecordedEvents) -> RecordedEvents {
         let mut events: RecordedEvents = events;
         loop {
             let batch: Batch = events.by_ref().take(AT_ONCE).collect();
-            // Nobody reads on where the other end is gone.
+            // The receiver is gone.
             if batch.is_empty() || send.send(batch).is_err() {
                 return;
             }
@@ -37,10 +38,10 @@ pub fn ahead(mut events: RecordedEvents) -> RecordedEvents {
     };
     let begun = Builder::new().name("planrun-events".into()).spawn(reader);
     if begun.is_err() {
-        // There is no room for a thread.
+        // The thread could not be started.
         return Box::new(first.into_iter().chain(events));
     }
-    // A thread that was begun takes them.
+    // The thread was started, so it receives the events.
     let _ = hand_over.send(events);
     let batches: Receiver<Batch> = batches;
     Box::new(first.into_iter().chain(batches.into_iter().flatten()))
@@ -50,7 +51,7 @@ pub fn ahead(mut events: RecordedEvents) -> RecordedEvents {
 mod tests {
     use super::*;
 
-    /// Tells when it is dropped.
+    /// Sends a message when it is dropped.
     struct Tells(std::sync::mpsc::Sender<()>);
 
     impl Drop for Tells {
@@ -69,7 +70,7 @@ mod tests {
     #[test]
     fn all_events_come_in_their_order_however_many_there_are() {
         for count in [0, 1, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, 9 * AT_ONCE + 7] {
-            let read: Vec<Recorded> = ahead(recorded(count)).map(Result::unwrap).collect();
+            let read: Vec<Recorded> = read_ahead(recorded(count)).map(Result::unwrap).collect();
             let numbers: Vec<u64> = read.iter().map(|event| event.number).collect();
             assert_eq!(numbers, (1..=count as u64).collect::<Vec<_>>());
             assert!(
@@ -84,7 +85,7 @@ mod tests {
         let count = 3 * AT_ONCE;
         let failure = || Err(JournalError::NotFound { run: "r".into() });
         let events = recorded(count).chain(std::iter::once_with(failure));
-        let read: Batch = ahead(Box::new(events)).collect();
+        let read: Batch = read_ahead(Box::new(events)).collect();
         assert_eq!(read.len(), count + 1);
         assert!(read.last().unwrap().is_err());
     }
@@ -98,7 +99,7 @@ mod tests {
             let line = String::new();
             Ok(Recorded { number, line })
         });
-        let mut events = ahead(Box::new(endless));
+        let mut events = read_ahead(Box::new(endless));
         assert_eq!(events.next().unwrap().unwrap().number, 1);
         drop(events);
         is_dropped.recv().unwrap();

@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub struct Digest(pub(super) [u8; 32]);
 
 impl Digest {
-    /// The hash of these bytes.
+    /// Returns the hash of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
@@ -39,16 +39,16 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The text is no hash.
+/// The text is not a hash.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not 64 hexadecimal digits")]
-pub struct NoDigest;
+pub struct ParseDigestError;
 
 impl FromStr for Digest {
-    type Err = NoDigest;
+    type Err = ParseDigestError;
 
-    fn from_str(text: &str) -> Result<Self, NoDigest> {
-        // Capital digits would make two texts of one hash.
+    fn from_str(text: &str) -> Result<Self, ParseDigestError> {
+        // Uppercase digits would allow two texts of one hash.
         let small = text
             .bytes()
             .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -56,11 +56,11 @@ impl FromStr for Digest {
             .ok()
             .filter(|_| small)
             .map(Self::from)
-            .ok_or(NoDigest)
+            .ok_or(ParseDigestError)
     }
 }
 
-/// What never changes of a run. The chain begins with its hash, so that events belong to one run only.
+/// The immutable properties of a run. The chain begins with their hash, so that events belong to exactly one run.
 pub(super) struct Origin<'a> {
     pub run: &'a str,
     pub plan: &'a str,
@@ -70,7 +70,7 @@ pub(super) struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// The value of the chain before the first event.
+    /// Returns the value of the chain before the first event.
     pub(super) fn head(&self) -> Digest {
         let mut hasher =
             blake3::Hasher::new_derive_key("planrun journal 1, the beginning of a run");
@@ -83,7 +83,7 @@ impl Origin<'_> {
             &created_at,
         ];
         for part in parts {
-            // Lengths keep the end of one part from being the beginning of the next.
+            // Length prefixes prevent the end of one part from being read as the beginning of the next.
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
@@ -91,12 +91,12 @@ impl Origin<'_> {
     }
 }
 
-/// The length of what is copied to be hashed at once, in bytes.
+/// Maximum length of a text that is copied and hashed in one call, in bytes.
 const SHORT: usize = 512;
 
-/// The chain after one more event: the hash of the value before it and of its line.
+/// Returns the value of the chain after one more event: the hash of the previous value and the event's line.
 pub(super) fn link(head: &Digest, line: &str) -> Digest {
-    // Most lines are short, and hashed at once they need no hasher that could go on.
+    // Most lines are short. Hashing them in one call needs no incremental hasher.
     let mut short = [0; SHORT];
     if let Some(text) = short.get_mut(..head.0.len() + line.len()) {
         let (before, behind) = text.split_at_mut(head.0.len());
@@ -121,9 +121,9 @@ mod tests {
         assert_eq!(digest.to_string().parse(), Ok(digest));
         assert_eq!(
             digest.to_string().to_uppercase().parse::<Digest>(),
-            Err(NoDigest)
+            Err(ParseDigestError)
         );
-        assert_eq!("12".parse::<Digest>(), Err(NoDigest));
+        assert_eq!("12".parse::<Digest>(), Err(ParseDigestError));
     }
 
     #[test]

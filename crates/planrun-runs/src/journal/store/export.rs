@@ -1,4 +1,4 @@
-//! A run as a text of its own: a header, its values, its events with the chain after each, a footer.
+//! Exports of runs: a header, the run's values, its events with the chain after each, and a footer.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use super::interface::{RecordedEvents, Store};
 use super::run_row::RunRow;
 use planrun_core::journal::EventRedactor;
 
-/// What the header says that the text is, and in which version.
+/// Identifies the format in the header, with its version.
 pub(super) const FORMAT: &str = "planrun journal";
 pub(super) const VERSION: u32 = 1;
 
@@ -27,12 +27,12 @@ pub(super) struct Header {
     pub digest: String,
     pub pinned: String,
     pub created_at: String,
-    /// Whether marks stand for what is secret: the chain is that of the lines as they are here.
+    /// Whether secrets are redacted: the chain then covers the redacted lines.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
 }
 
-/// A line of a large value; the pinned document is the first. What is no UTF-8 is written in base64.
+/// The line of a large value; the pinned document is the first. Values that are not UTF-8 are encoded in base64.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ValueLine {
@@ -49,29 +49,29 @@ pub(super) struct ValueLine {
 pub(super) struct Footer {
     pub events: u64,
     pub values: u64,
-    /// The chain after the last event.
+    /// The value of the chain after the last event.
     pub head: String,
     /// The hash of all lines above, with their line feeds.
     pub lines: String,
 }
 
-/// What the line of an event has around its number, the event as it was written, and the chain after it. Exact, so
-/// that a reader finds the event's own text without taking JSON apart.
+/// The fixed parts of an event's line: around its number, its JSON and the chain after it. They are exact, so that a
+/// reader finds the event's own text without parsing JSON.
 pub(super) const EVENT: [&str; 4] = ["{\"number\":", ",\"event\":", ",\"chain\":\"", "\"}"];
 
-/// What was exported.
+/// Summary of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
     pub run: String,
     pub plan: String,
     pub events: u64,
-    /// Large values, the pinned document among them.
+    /// Number of large values, including the pinned document.
     pub values: u64,
-    /// The chain after the last event.
+    /// The value of the chain after the last event.
     pub head: Digest,
 }
 
-/// Passes on what is written and hashes it.
+/// Passes lines on to a writer and hashes them.
 struct Hashed<'a, W> {
     writer: &'a mut W,
     hasher: blake3::Hasher,
@@ -95,10 +95,10 @@ impl<W: Write> Hashed<'_, W> {
     }
 }
 
-/// Writes a run, named in full, as lines of JSON that prove themselves: see `verify_export`.
+/// Writes a run, given by its full id, as JSON lines that can be verified with `verify_export`.
 ///
 /// # Errors
-/// `NotFound`, `Damaged`, what the store says; `Output` where the writer refuses.
+/// `NotFound`, `Damaged` or another error of the store; `Output` if the writer fails.
 pub fn export(
     store: &dyn Store,
     run: &str,
@@ -120,27 +120,27 @@ pub fn export(
     out.end(row, (events, values), head)
 }
 
-/// The same with marks for what is secret. Values have the hashes of what is left of them, and the chain is that of the lines
-/// as they are written here, so that the text still proves itself. `pinned` is the pinned document as it may be seen.
+/// As [`export`], with secrets redacted. Values are named by the hashes of their redacted content, and the chain covers
+/// the redacted lines, so that the export can still be verified. `pinned` is the redacted pinned document.
 ///
 /// # Errors
 /// As for [`export`].
-pub fn export_shown(
+pub fn export_redacted(
     store: &dyn Store,
     run: &str,
-    (shown, pinned): (&EventRedactor, Vec<u8>),
+    (redactor, pinned): (&EventRedactor, Vec<u8>),
     writer: &mut impl Write,
 ) -> Result<Exported, JournalError> {
     let events = store.events(run, 1)?;
     let row = store.run(run)?;
     let mut lines = Vec::new();
     let mut renamed = Vec::new();
-    let mut pinned = Some(shown.content("", pinned));
+    let mut pinned = Some(redactor.content("", pinned));
     for digest in store.values(run)? {
         let name = digest.to_string();
         let content = match pinned.take() {
             Some(pinned) => pinned,
-            None => shown.content(&name, store.blob(digest)?),
+            None => redactor.content(&name, store.blob(digest)?),
         };
         let new = Digest::of(&content);
         if new != digest {
@@ -163,13 +163,13 @@ pub fn export_shown(
     for (_, line) in &lines {
         out.json(line)?;
     }
-    let seen = |line: String| {
-        let line = shown.line(&line).into_owned();
+    let transform = |line: String| {
+        let line = redactor.line(&line).into_owned();
         renamed
             .iter()
             .fold(line, |line, (old, new)| line.replace(old, new))
     };
-    let (events, head) = write_events(events, &row, seen, &mut out)?;
+    let (events, head) = write_events(events, &row, transform, &mut out)?;
     let values = u64::try_from(lines.len()).unwrap_or(u64::MAX);
     out.end(row, (events, values), head)
 }
@@ -204,14 +204,14 @@ impl<W: Write> Hashed<'_, W> {
 fn write_events(
     events: RecordedEvents,
     row: &RunRow,
-    seen: impl Fn(String) -> String,
+    transform: impl Fn(String) -> String,
     out: &mut Hashed<'_, impl Write>,
 ) -> Result<(u64, Digest), JournalError> {
     let (mut count, mut head) = (0, row.origin());
     let [before, number, chain, behind] = EVENT;
     for event in events {
         let event = event?;
-        let line = seen(event.line);
+        let line = transform(event.line);
         head = link(&head, &line);
         count = event.number;
         let line = format!(

@@ -1,38 +1,38 @@
-//! Why the journal did not do what was asked: one sentence each, with the remedy where there is one.
+//! Errors of the journal: one sentence each, with the remedy if there is one.
 
 use std::path::PathBuf;
 
 use super::digest::Digest;
 use super::run_row::Holder;
 
-/// Why the journal did not do what was asked.
+/// An error of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
-    #[error("there is no journal at {path}: nothing was run there yet")]
+    #[error("there is no journal at {path}: no plan was run there yet")]
     Absent { path: PathBuf },
-    #[error("the journal has no run `{run}`; `planrun runs list` shows which there are")]
+    #[error("the journal has no run `{run}`; `planrun runs list` lists the runs")]
     NotFound { run: String },
-    #[error("more than one run begins with `{prefix}`: {}; write more of it", runs.join(", "))]
+    #[error("more than one run id begins with `{prefix}`: {}; use a longer prefix", runs.join(", "))]
     Ambiguous { prefix: String, runs: Vec<String> },
-    #[error("the journal keeps no value under the hash {digest}")]
+    #[error("the journal has no value with the hash {digest}")]
     NoValue { digest: Digest },
     #[error(
-        "the run `{run}` is there with another plan or other inputs: its hash is {there}, the one given is {given}; \
-         take another run id, or give what it was started with"
+        "the run `{run}` already exists with another plan or other inputs: its hash is {there}, the given one is \
+         {given}; use another run id, or the plan and inputs that it was started with"
     )]
     OtherInput {
         run: String,
         there: Digest,
         given: Digest,
     },
-    #[error("{holder} drives the run `{run}`; wait until it has ended, or end that process")]
+    #[error("{holder} drives the run `{run}`; wait until that process has ended, or stop it")]
     Driven { run: String, holder: Box<Holder> },
     #[error(
-        "another process has taken over the run `{run}`; what this one did since then was not written"
+        "another process has taken over the run `{run}`; the events of this process since then were not recorded"
     )]
     Fenced { run: String },
     #[error(
-        "the journal {path} has format {found}, and this planrun knows formats up to {known}; use a newer planrun"
+        "the journal {path} has format {found}, but this planrun supports formats up to {known}; use a newer planrun"
     )]
     NewerFormat {
         path: PathBuf,
@@ -40,26 +40,26 @@ pub enum JournalError {
         known: i64,
     },
     #[error(
-        "the journal {path} has the older format {found}; start any run beside it once, which brings it to format {known}"
+        "the journal {path} has the older format {found}; start any run that uses it to upgrade it to format {known}"
     )]
     OlderFormat {
         path: PathBuf,
         found: i64,
         known: i64,
     },
-    #[error("{path} is no journal: {why}; it was left as it is")]
+    #[error("{path} is not a journal: {why}; it was not changed")]
     NoJournal { path: PathBuf, why: String },
     #[error(
-        "the journal {path} is damaged: {what}; take it from a backup, or move it away to begin a new one"
+        "the journal {path} is damaged: {what}; restore it from a backup, or move it away to start a new one"
     )]
     Damaged { path: PathBuf, what: Damage },
-    #[error("no space is left for the journal {path}; make room and resume the run")]
+    #[error("no space is left for the journal {path}; free some space and resume the run")]
     NoSpace { path: PathBuf },
     #[error("the journal {path} cannot be written: {why}")]
     ReadOnly { path: PathBuf, why: String },
-    #[error("another program holds the journal {path} locked; try again when it has ended")]
+    #[error("the journal {path} is locked by another program; try again when it has ended")]
     Busy { path: PathBuf },
-    #[error("the journal was used wrongly: {0}")]
+    #[error("incorrect use of the journal: {0}")]
     Misused(String),
     #[error("the export cannot be written: {0}")]
     Output(String),
@@ -67,10 +67,10 @@ pub enum JournalError {
     Io { path: PathBuf, why: String },
 }
 
-/// What is wrong with a journal, and where.
+/// The damage of a journal, with its location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// Events of a run, from one number to another, both included.
+    /// Events of a run, from `first` to `last`, both included.
     #[error("{}: {why}", events(run, *first, *last))]
     Events {
         run: String,
@@ -80,7 +80,7 @@ pub enum Damage {
     },
     #[error("the row of the run `{run}`: {why}")]
     Run { run: String, why: String },
-    #[error("the value with the hash {digest} has another content")]
+    #[error("the content of the value {digest} does not match its hash")]
     Value { digest: Digest },
     #[error("{0}")]
     File(String),

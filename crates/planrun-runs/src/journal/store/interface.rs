@@ -1,4 +1,4 @@
-//! What every store of runs does, whatever it is made of.
+//! The interface of all stores of runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,104 +10,104 @@ use super::pruning::{Prune, Pruned};
 use super::run_row::{Created, Filter, NewRun, RunRow};
 use crate::journal::{Log, ResultCache};
 
-/// A place where runs are written down, each by one driver at a time, and read by everybody. Runs are named in full, unless
-/// it says otherwise. `tests/it/journal/conformance.rs` holds every store to it.
+/// A store of runs, each written by one driver at a time, and readable by all processes. Runs are given by their full
+/// ids, unless stated otherwise. `tests/it/journal/conformance.rs` tests every store.
 pub trait Store: fmt::Debug + Send + Sync {
-    /// Makes a new run and takes its lease, unless a run of this id is there with the same digest.
+    /// Creates a new run and takes its lease, unless a run with this id and the same digest exists.
     ///
     /// # Errors
-    /// `OtherInput` where it is there with another digest, `Misused` where no run can be called so.
+    /// `OtherInput` if a run with this id and another digest exists, `Misused` if the id is invalid.
     fn create(&self, new: &NewRun<'_>) -> Result<Created<Box<dyn Lease>>, JournalError>;
 
     /// Takes the lease of a run.
     ///
     /// # Errors
-    /// `Driven` where a driver that lives has it; `NotFound`.
+    /// `Driven` if a live driver holds it; `NotFound`.
     fn drive(&self, run: &str) -> Result<Box<dyn Lease>, JournalError>;
 
-    /// The run of this id, or the only one whose id begins so.
+    /// Returns the run with this id, or the only one whose id begins with it.
     ///
     /// # Errors
     /// `NotFound`, `Ambiguous`.
     fn run(&self, prefix: &str) -> Result<RunRow, JournalError>;
 
-    /// The runs that pass the filter, the newest first.
+    /// Returns the runs that pass the filter, newest first.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns an error if the store fails.
     fn runs(&self, filter: &Filter) -> Result<Vec<RunRow>, JournalError>;
 
-    /// Whether the holder of a run lives, as far as can be told.
+    /// Returns true if the holder of a run is alive, as far as that can be determined.
     fn is_driven(&self, row: &RunRow) -> bool;
 
-    /// Waits until a lease of this process that was dropped is given back.
-    fn wait_given_back(&self, run: &str);
+    /// Waits until a dropped lease of this process is released.
+    fn wait_released(&self, run: &str);
 
-    /// The events of a run from this number on, as far as they went when the reading began.
+    /// Returns the events of a run from this number on, up to the last one when reading began.
     ///
     /// # Errors
     /// `NotFound`.
     fn events(&self, run: &str, from: u64) -> Result<RecordedEvents, JournalError>;
 
-    /// The document that a run is bound to.
+    /// Returns the pinned document of a run, to which the run is bound.
     ///
     /// # Errors
     /// `NotFound`.
     fn pinned(&self, run: &str) -> Result<Vec<u8>, JournalError>;
 
-    /// The hashes of all that is kept for a run, that document first.
+    /// Returns the hashes of all values of a run, beginning with the pinned document.
     ///
     /// # Errors
     /// `NotFound`.
     fn values(&self, run: &str) -> Result<Vec<Digest>, JournalError>;
 
-    /// What is kept under this hash.
+    /// Returns the value with this hash.
     ///
     /// # Errors
     /// `NoValue`.
     fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError>;
 
-    /// Says something to a run, whoever drives it. Gives the number of the message.
+    /// Sends a message to a run, whichever process drives it. Returns the number of the message.
     ///
     /// # Errors
     /// `NotFound`.
     fn post(&self, run: &str, text: &str) -> Result<u64, JournalError>;
 
-    /// Says several things to a run, all or nothing; false where the run has got further than was seen.
+    /// Sends all of these messages to a run, or none. Returns false if the run has progressed beyond `seen`.
     ///
     /// # Errors
     /// `NotFound`.
     fn post_all(&self, run: &str, texts: &[String], seen: Seen) -> Result<bool, JournalError>;
 
-    /// What was said to a run and is not journaled yet, oldest first.
+    /// Returns the messages to a run that are not yet part of its events, oldest first.
     ///
     /// # Errors
     /// `NotFound`.
-    fn said(&self, run: &str) -> Result<Vec<Message>, JournalError>;
+    fn inbox(&self, run: &str) -> Result<Vec<Message>, JournalError>;
 
-    /// The results that its runs may use again.
+    /// Returns the result cache of its runs.
     fn cache(&self) -> Arc<dyn ResultCache>;
 
-    /// The runs that [`Self::prune`] would delete, the newest first.
+    /// Returns the runs that [`Self::prune`] would delete, newest first.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns an error if the store fails.
     fn prunable(&self, prune: Prune) -> Result<Vec<RunRow>, JournalError>;
 
-    /// Deletes runs that have ended and that nobody drives, with what only they refer to.
+    /// Deletes runs that have ended and that no process drives, with the values that only they refer to.
     ///
     /// # Errors
-    /// What the store says; what was deleted before stays so.
+    /// Returns an error if the store fails. What was deleted before remains deleted.
     fn prune(&self, prune: Prune) -> Result<Pruned, JournalError>;
 
-    /// Gives the room that deleted runs have left back.
+    /// Releases the space of deleted runs.
     ///
     /// # Errors
-    /// `Busy` where others are at work on it.
+    /// `Busy` if other processes use the store.
     fn compact(&self) -> Result<(), JournalError>;
 }
 
-/// An event as it was written.
+/// A recorded event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     pub number: u64,
@@ -115,17 +115,18 @@ pub struct Recorded {
     pub line: String,
 }
 
-/// Events read back, in order; ends behind the first that cannot be trusted.
+/// Recorded events, in order. The iterator ends after the first error.
 pub type RecordedEvents = Box<dyn Iterator<Item = Result<Recorded, JournalError>> + Send>;
 
-/// A run that this process drives. Dropped without [`Self::close`], what was not flushed is lost, and the run is given back.
+/// The lease of a run that this process drives. When it is dropped without [`Self::close`], events that were not
+/// flushed are lost, and the lease is released.
 pub trait Lease: Log {
-    /// The number of the last event taken; the next has the one after it.
+    /// Returns the number of the last appended event. The next event has the number after it.
     fn last(&self) -> u64;
 
-    /// Waits until everything that was taken is written, and gives the run back.
+    /// Waits until everything that was appended is written, and releases the lease.
     ///
     /// # Errors
-    /// Why something is not written; the run is given back all the same.
+    /// Returns an error if something could not be written. The lease is released nevertheless.
     fn close(self: Box<Self>) -> Result<(), JournalError>;
 }

@@ -1,4 +1,4 @@
-//! A store in memory: for runs that end with their process, and for tests.
+//! A store in memory, for runs that end with their process, and for tests.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,10 +21,10 @@ use super::run_row::{Created, Filter, Holder, NewRun, RunInfo, RunRow};
 use crate::journal::{Log, MemoryCache, ResultCache};
 use planrun_core::journal::{self, Summary};
 
-/// How many runs an ambiguous beginning names.
+/// Maximum number of runs that an error for an ambiguous prefix lists.
 const MAX_NAMED: usize = 5;
 
-/// A store in memory; its clones share what was written.
+/// A store in memory; clones share their content.
 #[derive(Clone)]
 pub struct MemoryStore {
     host: Arc<dyn Host>,
@@ -33,11 +33,11 @@ pub struct MemoryStore {
 
 #[derive(Default)]
 struct Content {
-    /// In the order in which they were made.
+    /// In the order in which they were created.
     runs: Vec<StoredRun>,
     blobs: BTreeMap<Digest, Vec<u8>>,
     cache: MemoryCache,
-    /// The number of the last message, and of the last lease.
+    /// Numbers of the last message and of the last lease.
     messages: u64,
     leases: u64,
 }
@@ -46,10 +46,10 @@ struct StoredRun {
     row: RunRow,
     lines: Vec<String>,
     messages: Vec<Message>,
-    /// What is kept for it.
+    /// Hashes of its values.
     values: Vec<Digest>,
-    /// The number of the newest message.
-    heard: watch::Sender<u64>,
+    /// Number of the newest message.
+    newest_message: watch::Sender<u64>,
 }
 
 impl MemoryStore {
@@ -65,7 +65,7 @@ impl MemoryStore {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a run to a new driver of this process.
+    /// Gives the lease of a run to a new driver of this process.
     fn lease(&self, content: &mut Content, run: &str) -> Result<MemoryLease, JournalError> {
         content.leases += 1;
         let (driver, since) = (format!("memory-{}", content.leases), self.host.now());
@@ -77,8 +77,8 @@ impl MemoryStore {
             });
         }
         let (process, machine) = (std::process::id(), "memory".to_owned());
-        let mut heard = stored.heard.subscribe();
-        heard.mark_changed();
+        let mut newest_message = stored.newest_message.subscribe();
+        newest_message.mark_changed();
         stored.row.holder = Some(Holder {
             driver,
             process,
@@ -92,7 +92,7 @@ impl MemoryStore {
             last: stored.row.events,
             durable: stored.row.events,
             batch: Batch::default(),
-            heard,
+            newest_message,
             seen: 0,
             misused: None,
         })
@@ -113,12 +113,12 @@ impl Content {
             at,
             text: text.to_owned(),
         });
-        stored.heard.send_replace(id);
+        stored.newest_message.send_replace(id);
         self.messages = id;
         Ok(id)
     }
 
-    /// The runs that have ended and may go, the newest first.
+    /// Returns the runs that have ended and may be deleted, newest first.
     fn prunable(&self, prune: Prune) -> Vec<RunRow> {
         let mut ended: Vec<&RunRow> = self
             .runs
@@ -192,14 +192,14 @@ impl Store for MemoryStore {
             head: chain,
             holder: None,
         };
-        let (lines, messages, values, heard) =
+        let (lines, messages, values, newest_message) =
             (Vec::new(), Vec::new(), vec![pinned], watch::Sender::new(0));
         content.runs.push(StoredRun {
             row,
             lines,
             messages,
             values,
-            heard,
+            newest_message,
         });
         content.blobs.insert(pinned, new.pinned.to_vec());
         Ok(Created::New(Box::new(self.lease(&mut content, new.run)?)))
@@ -270,8 +270,8 @@ impl Store for MemoryStore {
                 .is_ok_and(|stored| stored.row.holder == row.holder)
     }
 
-    fn wait_given_back(&self, _: &str) {
-        // It is, when its lease has been dropped.
+    fn wait_released(&self, _: &str) {
+        // Dropping a lease releases it at once.
     }
 
     fn events(&self, run: &str, from: u64) -> Result<RecordedEvents, JournalError> {
@@ -328,7 +328,7 @@ impl Store for MemoryStore {
         Ok(true)
     }
 
-    fn said(&self, run: &str) -> Result<Vec<Message>, JournalError> {
+    fn inbox(&self, run: &str) -> Result<Vec<Message>, JournalError> {
         Ok(self.content().find(run)?.messages.clone())
     }
 
@@ -366,7 +366,7 @@ impl Store for MemoryStore {
     }
 }
 
-/// What a driver has taken and not flushed.
+/// What a driver has appended and not flushed.
 #[derive(Default)]
 struct Batch {
     lines: Vec<String>,
@@ -375,18 +375,18 @@ struct Batch {
     taken: Vec<u64>,
 }
 
-/// A run that somebody of this process drives.
+/// The lease of a run that is driven in this process.
 struct MemoryLease {
     store: MemoryStore,
     run: String,
-    /// The numbers of the last event taken, and of the last flushed.
+    /// Numbers of the last appended and of the last flushed event.
     last: u64,
     durable: u64,
     batch: Batch,
-    heard: watch::Receiver<u64>,
-    /// The newest message given.
+    newest_message: watch::Receiver<u64>,
+    /// Number of the newest message that was returned.
     seen: u64,
-    /// It was used wrongly, and nothing behind that is written.
+    /// Why the lease was misused; nothing is written after that.
     misused: Option<String>,
 }
 
@@ -444,10 +444,11 @@ impl MemoryLease {
 impl Log for MemoryLease {
     fn append(&mut self, number: u64, line: &[u8]) {
         let fault = match str::from_utf8(line) {
-            Err(_) => Some(format!("event {number} is no UTF-8")),
-            Ok(_) if number != self.last + 1 => {
-                Some(format!("event {number} came after event {}", self.last))
-            }
+            Err(_) => Some(format!("event {number} is not valid UTF-8")),
+            Ok(_) if number != self.last + 1 => Some(format!(
+                "event {number} was appended after event {}",
+                self.last
+            )),
             Ok(line) if line.is_empty() || line.contains('\n') => {
                 Some(format!("event {number} is not one line"))
             }
@@ -474,7 +475,7 @@ impl Log for MemoryLease {
     }
 
     fn flush(&mut self) {
-        // What cannot be written is told by `broken`.
+        // `broken` reports the error.
         let _ = self.write();
     }
 
@@ -490,16 +491,16 @@ impl Log for MemoryLease {
 
     fn changed(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async {
-            if self.heard.changed().await.is_err() {
+            if self.newest_message.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
         })
     }
 
     fn messages(&mut self) -> Vec<journal::Message> {
-        self.heard.mark_unchanged();
-        let said = self.store.said(&self.run).unwrap_or_default();
-        let new: Vec<Message> = said
+        self.newest_message.mark_unchanged();
+        let inbox = self.store.inbox(&self.run).unwrap_or_default();
+        let new: Vec<Message> = inbox
             .into_iter()
             .filter(|message| message.id > self.seen)
             .collect();

@@ -1,19 +1,19 @@
-//! Messages to runs, and how far somebody has read.
+//! Messages to runs, and how much of a run a reader has seen.
 
-/// Something that was said to a run.
+/// A message to a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Grows with each message of the journal.
+    /// Increases with each message of the journal.
     pub id: u64,
-    /// Nanoseconds since 1970.
+    /// Wall-clock time at which it was sent, in nanoseconds since the Unix epoch.
     pub at: i128,
     pub text: String,
 }
 
-/// How far somebody has seen what there is of a run: its events, and the last message to it.
+/// How much of a run a reader has seen: its events, and the messages to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Nothing where that does not matter.
+    /// Number of events; `None` if it does not matter.
     pub events: Option<u64>,
     pub message: u64,
 }

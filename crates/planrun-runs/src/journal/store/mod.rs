@@ -1,4 +1,4 @@
-//! Where runs are written down: what every store does, and the stores there are.
+//! Stores of runs: their common interface, and the implementations.
 
 mod ahead;
 mod digest;
@@ -12,9 +12,9 @@ mod run_row;
 mod sqlite;
 mod verify;
 
-pub use ahead::ahead;
-pub use digest::{Digest, NoDigest};
-pub use export::{Exported, export, export_shown};
+pub use ahead::read_ahead;
+pub use digest::{Digest, ParseDigestError};
+pub use export::{Exported, export, export_redacted};
 pub use failure::{Damage, JournalError};
 pub use interface::{Lease, Recorded, RecordedEvents, Store};
 pub use memory::MemoryStore;
@@ -24,7 +24,7 @@ pub use run_row::{Created, Filter, Holder, NewRun, RunInfo, RunRow};
 pub use sqlite::{Durable, Events, Journal, Settings, SqliteLease, Summary, Synchronous};
 pub use verify::{ExportFault, verify_export};
 
-/// Nanoseconds since 1970 as the file has them, which reach to the year 2262.
+/// Converts a time to 64-bit nanoseconds since the Unix epoch, as in the file, which reach to the year 2262.
 fn nanos(moment: i128) -> i64 {
     i64::try_from(moment).unwrap_or(if moment < 0 { i64::MIN } else { i64::MAX })
 }

@@ -1,19 +1,19 @@
-//! Which runs are deleted, and what was.
+//! The runs to delete, and the result of deleting them.
 
-/// Which of the runs that have ended to delete; without anything, all of them.
+/// Selects runs that have ended; by default all of them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Prune {
-    /// Only those that changed last before this moment, in nanoseconds since 1970.
+    /// Only runs that changed last before this time, in nanoseconds since the Unix epoch.
     pub before: Option<i128>,
-    /// Not the newest of those that have ended, so many.
+    /// Number of the newest ended runs that are kept.
     pub keep: usize,
 }
 
-/// What was deleted.
+/// The deleted runs and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// The newest first.
+    /// Newest first.
     pub runs: Vec<String>,
-    /// Large values that no run referred to any more.
+    /// Number of large values that no run referred to any more.
     pub values: usize,
 }

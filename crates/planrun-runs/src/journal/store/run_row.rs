@@ -1,4 +1,4 @@
-//! What a store knows of a run without reading its events, and which runs somebody wants to see.
+//! What a store knows of a run without reading its events, and filters for runs.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,61 +6,61 @@ use std::ops::Deref;
 use super::digest::{Digest, Origin};
 use super::nanos;
 
-/// What a run is, when it is new.
+/// The properties of a new run.
 #[derive(Clone, Copy, Debug)]
 pub struct NewRun<'a> {
     pub run: &'a str,
     pub plan: &'a str,
-    /// Of the plan and its inputs: what tells the same run from another one of the same id.
+    /// Digest of the plan and its inputs, which distinguishes the run from another one with the same id.
     pub digest: Digest,
-    /// Everything that the run is bound to, as one document.
+    /// The pinned document: everything that the run is bound to.
     pub pinned: &'a [u8],
-    /// Nanoseconds since 1970.
+    /// Wall-clock time in nanoseconds since the Unix epoch.
     pub at: i128,
 }
 
-/// What became of a wish to create a run.
+/// The result of creating a run.
 #[derive(Debug)]
 pub enum Created<D> {
-    /// It is new, and this process has its lease.
+    /// The run is new, and this process holds its lease.
     New(D),
-    /// It was there, with the same plan and inputs.
+    /// A run with the same plan and inputs existed.
     Exists(Box<RunRow>),
 }
 
-/// What lists tell of a run. Moments are nanoseconds since 1970.
+/// What lists show of a run. Times are in nanoseconds since the Unix epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunInfo {
     pub run: String,
     pub plan: String,
-    /// As its last process wrote it: the name of a `RunState`, or `pending` before anything happened.
+    /// As recorded by its last process: the name of a `RunState`, or `pending` before anything happened.
     pub state: String,
     pub ended: bool,
     pub created_at: i128,
     pub updated_at: i128,
-    /// When it goes on by itself.
+    /// Time at which it resumes by itself.
     pub wake_at: Option<i128>,
-    /// The class of its error.
+    /// Class of its error.
     pub error: Option<String>,
-    /// A short text for people, such as what it waits for.
+    /// A short text for people, such as what the run waits for.
     pub note: Option<String>,
     pub steps_done: u64,
     pub steps_all: Option<u64>,
-    /// How many events it has.
+    /// Number of its events.
     pub events: u64,
 }
 
-/// A run as a store has it.
+/// A run in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRow {
     pub info: RunInfo,
-    /// Of the plan and its inputs.
+    /// Digest of the plan and its inputs.
     pub digest: Digest,
-    /// The hash of the pinned document.
+    /// Hash of the pinned document.
     pub pinned: Digest,
-    /// The chain after the last event.
+    /// The value of the chain after the last event.
     pub head: Digest,
-    /// Who drives it, or did so and ended without giving it back; `Store::is_driven` tells which.
+    /// The process that drives it, or that died without releasing it; `Store::is_driven` says which.
     pub holder: Option<Holder>,
 }
 
@@ -73,7 +73,7 @@ impl Deref for RunRow {
 }
 
 impl RunRow {
-    /// The chain before its first event.
+    /// Returns the value of the chain before its first event.
     pub(super) fn origin(&self) -> Digest {
         let created_at = nanos(self.created_at);
         Origin {
@@ -87,16 +87,16 @@ impl RunRow {
     }
 }
 
-/// The process that has the lease of a run.
+/// The process that holds the lease of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     pub driver: String,
-    /// The id of its process on its machine.
+    /// Process id on its machine.
     pub process: u32,
     pub machine: String,
-    /// In nanoseconds since 1970.
+    /// Beginning of the lease, in nanoseconds since the Unix epoch.
     pub since: i128,
-    /// When its lease ends if it is not heard of until then, in nanoseconds since 1970.
+    /// End of the lease if it is not renewed, in nanoseconds since the Unix epoch.
     pub until: i128,
 }
 
@@ -112,16 +112,16 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Which runs to list; without anything, all. Moments are nanoseconds since 1970.
+/// Selects runs to list; by default all of them. Times are in nanoseconds since the Unix epoch.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub plan: Option<String>,
-    /// Any of these; empty for all.
+    /// Any of these states; empty for all.
     pub states: Vec<String>,
-    /// Created at or after this moment.
+    /// Created at or after this time.
     pub since: Option<i128>,
-    /// Wants to go on by itself at or before this moment.
+    /// Resumes by itself at or before this time.
     pub due: Option<i128>,
-    /// At most so many, the newest.
+    /// Maximum number of runs; the newest are listed.
     pub limit: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! Proving an exported run: what is missing or altered is named by its line.
+//! Verifies an exported run. Missing or altered parts are reported by their line.
 
 use std::io::BufRead;
 
@@ -14,40 +14,40 @@ use super::nanos;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the export: {why}")]
 pub struct ExportFault {
-    /// From 1.
+    /// Line number, from 1.
     pub line: u64,
     pub why: String,
 }
 
-/// Reads an export from its first line to its footer and proves all of it.
+/// Reads an export from its first line to its footer and verifies all of it.
 ///
 /// # Errors
-/// The first line that does not fit.
+/// Returns the first line that is wrong.
 pub fn verify_export(reader: impl BufRead) -> Result<Exported, ExportFault> {
-    let mut proof = Proof {
+    let mut verifier = Verifier {
         reader,
         line: Vec::new(),
         number: 0,
         before: blake3::Hasher::new(),
     };
-    proof.whole().map_err(|why| ExportFault {
-        line: proof.number,
+    verifier.verify().map_err(|why| ExportFault {
+        line: verifier.number,
         why,
     })
 }
 
-/// What was read, and the line that is being proved.
-struct Proof<R> {
+/// The state of verifying an export.
+struct Verifier<R> {
     reader: R,
-    /// Without its line feed.
+    /// The current line, without its line feed.
     line: Vec<u8>,
     number: u64,
-    /// Of all lines before this one.
+    /// The hash of all lines before this one.
     before: blake3::Hasher,
 }
 
-impl<R: BufRead> Proof<R> {
-    fn whole(&mut self) -> Result<Exported, String> {
+impl<R: BufRead> Verifier<R> {
+    fn verify(&mut self) -> Result<Exported, String> {
         self.next()?;
         let (header, origin) = self.header()?;
         let mut exported = Exported {
@@ -76,10 +76,10 @@ impl<R: BufRead> Proof<R> {
             return Ok(exported);
         }
         self.number += 1;
-        Err("it stands behind the footer".into())
+        Err("it comes after the footer".into())
     }
 
-    /// Goes to the next line.
+    /// Reads the next line.
     fn next(&mut self) -> Result<(), String> {
         if self.number > 0 {
             self.before.update(&self.line);
@@ -93,10 +93,10 @@ impl<R: BufRead> Proof<R> {
         if self.line.pop() == Some(b'\n') {
             return Ok(());
         }
-        Err("the export ends here, without its footer".into())
+        Err("the export ends here, without a footer".into())
     }
 
-    /// What the header says, and the chain before the first event.
+    /// Parses the header. Also returns the value of the chain before the first event.
     fn header(&self) -> Result<(Header, Digest), String> {
         let header: Header = self.json("the header of an exported run")?;
         if header.format != FORMAT {
@@ -105,13 +105,13 @@ impl<R: BufRead> Proof<R> {
         if header.version > VERSION {
             let found = header.version;
             return Err(format!(
-                "it has version {found}, and this planrun knows up to {VERSION}; use a newer planrun"
+                "it has version {found}, but this planrun supports versions up to {VERSION}; use a newer planrun"
             ));
         }
         let created_at: jiff::Timestamp = header
             .created_at
             .parse()
-            .map_err(|_| "`created_at` is no moment".to_owned())?;
+            .map_err(|_| "`created_at` is not a timestamp".to_owned())?;
         let origin = Origin {
             run: &header.run,
             plan: &header.plan,
@@ -129,21 +129,23 @@ impl<R: BufRead> Proof<R> {
             (Some(text), None) => text.into_bytes(),
             (None, Some(text)) => BASE64_STANDARD
                 .decode(text)
-                .map_err(|_| "its base64 is broken".to_owned())?,
-            (Some(_), Some(_)) | (None, None) => return Err("it has not one content".into()),
+                .map_err(|_| "its base64 is invalid".to_owned())?,
+            (Some(_), Some(_)) | (None, None) => {
+                return Err("it must have either `text` or `base64`".into());
+            }
         };
         let digest = digest(&line.value)?;
         if Digest::of(&bytes) == digest {
             Ok(digest)
         } else {
-            Err("the value has another content than its hash".into())
+            Err("the value does not match its hash".into())
         }
     }
 
     fn event(&self, exported: &mut Exported) -> Result<(), String> {
         let number = exported.events + 1;
         let [before, behind_number, before_chain, behind] = EVENT;
-        let broken = || format!("it is not event {number} of the run as it was exported");
+        let broken = || format!("it is not event {number} of the exported run");
         let text = str::from_utf8(&self.line).map_err(|_| broken())?;
         let rest = text
             .strip_prefix(before)
@@ -168,21 +170,23 @@ impl<R: BufRead> Proof<R> {
         let footer: Footer = self.json("an event or the footer")?;
         if footer.events != exported.events {
             return Err(format!(
-                "the footer speaks of {} events, and there are {}",
+                "the footer states {} events, but there are {}",
                 footer.events, exported.events
             ));
         }
         if footer.values != exported.values {
             return Err(format!(
-                "the footer speaks of {} values, and there are {}",
+                "the footer states {} values, but there are {}",
                 footer.values, exported.values
             ));
         }
         if digest(&footer.head)? != exported.head {
-            return Err("the footer has another end of the chain: the run was altered".into());
+            return Err(
+                "the footer does not match the end of the hash chain: the run was altered".into(),
+            );
         }
         if digest(&footer.lines)? != Digest::from(self.before.finalize()) {
-            return Err("the lines above are not those that were exported".into());
+            return Err("the lines above were altered".into());
         }
         let exact = serde_json::to_vec(&footer).is_ok_and(|text| text == self.line);
         if exact {

@@ -1,4 +1,4 @@
-//! The search for the goals of a plan: through its blocks, its steps and what stands beside them.
+//! Finds the coverage goals of a plan: in its blocks, its steps and their clauses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use planrun_lang::value::Value;
 
 use super::Item;
 use super::goals::{Goal, Kind, What};
-use super::spoken::Spoken;
-use super::words;
+use super::messages;
+use super::observed::ObservedSteps;
 
-/// The name of a tool's error that has none.
+/// The error name of a tool failure that has no name.
 const UNNAMED: &str = "failed";
 
-/// The ways to fail that trying again may help.
+/// The error classes that a retry may resolve.
 const TRANSIENT: [ErrorClass; 4] = [
     ErrorClass::Transient(Transient::Timeout),
     ErrorClass::Transient(Transient::Unavailable),
@@ -26,21 +26,21 @@ const TRANSIENT: [ErrorClass; 4] = [
     ErrorClass::Transient(Transient::Network),
 ];
 
-/// The goals of a plan that stands in this file, as they come.
+/// Returns the goals of a plan of this file, in the order of traversal.
 pub(super) fn find(file: &SourceFile, plan: &Plan) -> Vec<Goal> {
     let mut finder = Finder {
         file,
         plan,
-        spoken: Spoken::of(plan, &outer_blocks(plan)),
+        observed: ObservedSteps::of(plan, &outer_blocks(plan)),
         list: Vec::new(),
-        under: BTreeMap::new(),
-        silent: BTreeSet::new(),
+        prerequisites: BTreeMap::new(),
+        single_step: BTreeSet::new(),
     };
     finder.all();
     finder.list
 }
 
-/// The block around each block; none around the body.
+/// Returns the parent of each block; `None` for the body.
 fn outer_blocks(plan: &Plan) -> Vec<Option<BlockId>> {
     let mut outer = vec![None; plan.blocks.len()];
     for (index, block) in plan.blocks.iter().enumerate() {
@@ -58,20 +58,20 @@ fn outer_blocks(plan: &Plan) -> Vec<Option<BlockId>> {
 struct Finder<'a> {
     file: &'a SourceFile,
     plan: &'a Plan,
-    spoken: Spoken,
+    observed: ObservedSteps,
     list: Vec<Goal>,
-    /// What must be reached before anything in a block.
-    under: BTreeMap<BlockId, Item>,
-    /// Blocks that consist of one step, whose goal is that of their arm.
-    silent: BTreeSet<BlockId>,
+    /// The goal that must be reached before anything in a block can be.
+    prerequisites: BTreeMap<BlockId, Item>,
+    /// Blocks that consist of one step; the goal of their arm covers that step.
+    single_step: BTreeSet<BlockId>,
 }
 
 impl Finder<'_> {
     fn all(&mut self) {
         let plan = self.plan;
-        // Blocks still to be looked at, with what stands before the names of their steps.
+        // Blocks that are still to be visited, each with the path prefix of its steps.
         let mut open: Vec<(BlockId, String)> = vec![(BlockId(0), String::new())];
-        self.asked();
+        self.agent_checks();
         while let Some((id, path)) = open.pop() {
             let block = plan.block(id);
             for (index, node) in block.nodes.iter().enumerate() {
@@ -84,13 +84,17 @@ impl Finder<'_> {
                     (None, _) => path.clone(),
                 };
                 self.node((id, NodeId(index)), node, &own);
-                let beside: Vec<BlockId> = node.step().into_iter().flat_map(Step::asides).collect();
+                let asides: Vec<BlockId> = node
+                    .step()
+                    .into_iter()
+                    .flat_map(Step::auxiliary_blocks)
+                    .collect();
                 node.inner(&mut |inner| {
-                    if beside.contains(&inner) {
+                    if asides.contains(&inner) {
                         return;
                     }
                     let before = self.before((id, NodeId(index)), node);
-                    self.under.entry(inner).or_insert(before);
+                    self.prerequisites.entry(inner).or_insert(before);
                     let label = plan.block(inner).label.as_deref();
                     open.push((
                         inner,
@@ -101,8 +105,9 @@ impl Finder<'_> {
         }
     }
 
-    /// What each agent may say that the policy has asked. Where it cannot look, it says nothing in any case.
-    fn asked(&mut self) {
+    /// Adds a goal for each answer that an agent can give to the check that the policy requires. An agent that cannot
+    /// check always leaves the answer open.
+    fn agent_checks(&mut self) {
         let plan = self.plan;
         let mut agents = BTreeSet::new();
         for (block, node, content) in plan.sites() {
@@ -115,18 +120,18 @@ impl Finder<'_> {
                 Ok(_) => &[Some(true), Some(false), None],
                 Err(_) => &[None],
             };
-            for said in answers {
+            for verified in answers {
                 let missing = match check.body {
-                    Ok(_) => words::asked(agent, *said),
-                    Err(_) => words::not_asked(agent),
+                    Ok(_) => messages::agent_check(agent, *verified),
+                    Err(_) => messages::agent_cannot_check(agent),
                 };
-                let what = What::Asked(*said);
+                let what = What::Asked(*verified);
                 self.list.push(Goal {
                     kind: Kind::Verify,
                     name: agent.to_owned(),
                     span: check.span,
                     item: Item { block, node, what },
-                    under: None,
+                    prerequisite: None,
                     missing,
                 });
             }
@@ -137,20 +142,20 @@ impl Finder<'_> {
         match &node.kind {
             NodeKind::Step(step) => self.step(spot, step, name),
             NodeKind::Condition(code) => {
-                self.both(spot, Kind::Condition, code, code.span, &words::condition);
+                self.both(spot, Kind::Condition, code, code.span, &messages::condition);
             }
             NodeKind::Ensure { condition, .. } => {
-                self.both(spot, Kind::Ensure, condition, node.span, &words::ensure);
+                self.both(spot, Kind::Ensure, condition, node.span, &messages::ensure);
             }
             NodeKind::Reply(code) => {
-                let text = words::excerpt(&format!("reply {}", self.file.slice(code.span)));
+                let text = messages::excerpt(&format!("reply {}", self.file.slice(code.span)));
                 self.add(
                     spot,
                     Kind::Reply,
                     &text,
                     node.span,
                     What::Replied,
-                    words::reply(&text),
+                    messages::reply(&text),
                 );
             }
             NodeKind::Listener(listener) => {
@@ -160,10 +165,10 @@ impl Finder<'_> {
                     name,
                     listener.span,
                     What::Fired,
-                    words::listener(name),
+                    messages::listener(name),
                 );
                 if let Some(when) = &listener.when {
-                    self.both(spot, Kind::Condition, when, when.span, &words::condition);
+                    self.both(spot, Kind::Condition, when, when.span, &messages::condition);
                 }
             }
             NodeKind::Let(_)
@@ -175,7 +180,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A condition that comes out in both ways, unless it is known before.
+    /// Adds goals for both values of a condition, except for a value that the checker rules out.
     fn both(
         &mut self,
         spot: (BlockId, NodeId),
@@ -184,7 +189,7 @@ impl Finder<'_> {
         span: Span,
         missing: &dyn Fn(&str, bool) -> String,
     ) {
-        let text = words::excerpt(self.file.slice(code.span));
+        let text = messages::excerpt(self.file.slice(code.span));
         for truth in [true, false] {
             if code
                 .constant()
@@ -204,8 +209,8 @@ impl Finder<'_> {
 
     fn step(&mut self, spot: (BlockId, NodeId), step: &Step, name: &str) {
         let span = step.span;
-        if !self.silent.contains(&spot.0) {
-            let missing = words::step(name);
+        if !self.single_step.contains(&spot.0) {
+            let missing = messages::step(name);
             self.add(spot, Kind::Step, name, span, What::Started, missing);
         }
         match &step.kind {
@@ -215,15 +220,15 @@ impl Finder<'_> {
             }) => self.errors(spot, step, name, signature),
             StepKind::Each(each) => self.elements(spot, step, name, &each.list),
             StepKind::Repeat(_) => {
-                let (once, again) = (words::once(name), words::again(name));
+                let (once, again) = (messages::once(name), messages::again(name));
                 self.add(spot, Kind::Loop, name, span, What::Once, once);
                 self.add(spot, Kind::Loop, name, span, What::Again, again);
             }
             StepKind::Match { arms, .. } => {
                 for (index, (pattern, body)) in arms.iter().enumerate() {
-                    let (what, pattern) = (What::Arm(index), words::pattern(pattern));
+                    let (what, pattern) = (What::Arm(index), messages::pattern(pattern));
                     let (arm_name, missing) =
-                        (format!("{name}: {pattern}"), words::arm(name, &pattern));
+                        (format!("{name}: {pattern}"), messages::arm(name, &pattern));
                     self.arm(spot, Kind::Arm, &arm_name, step, *body, what, missing);
                 }
             }
@@ -231,7 +236,7 @@ impl Finder<'_> {
                 let constant = |code: &Code| code.constant().is_none_or(Value::is_null);
                 let asks = |field: &InputField| field.known.as_ref().is_none_or(constant);
                 if input.fields.iter().any(asks) {
-                    let missing = words::input(name);
+                    let missing = messages::input(name);
                     self.add(spot, Kind::Input, name, span, What::Answered, missing);
                 }
             }
@@ -244,19 +249,19 @@ impl Finder<'_> {
         self.clauses(spot, step, name);
     }
 
-    /// The errors with which a call may end.
+    /// Adds the errors with which a call may end.
     fn errors(&mut self, spot: (BlockId, NodeId), step: &Step, name: &str, tool: &Signature) {
         let named = tool.raises.iter().filter(|class| &***class != UNNAMED);
         let mut classes: BTreeSet<String> = named.map(|class| format!("tool.{class}")).collect();
         let unnamed = ErrorClass::Tool(UNNAMED.into());
-        if self.spoken.expects(spot, step, &[unnamed]) {
+        if self.observed.expects(spot, step, &[unnamed]) {
             classes.insert(format!("tool.{UNNAMED}"));
         }
-        if self.spoken.expects(spot, step, &TRANSIENT) {
+        if self.observed.expects(spot, step, &TRANSIENT) {
             classes.insert("transient".to_owned());
         }
         for class in classes {
-            let missing = words::error(name, &tool.path(), &class);
+            let missing = messages::error(name, &tool.path(), &class);
             self.add(
                 spot,
                 Kind::Error,
@@ -268,7 +273,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A loop over some elements, and one over none, where either may be.
+    /// Adds goals for a loop over some elements and over none, unless the checker rules one of them out.
     fn elements(&mut self, spot: (BlockId, NodeId), step: &Step, name: &str, list: &Code) {
         for some in [true, false] {
             let known = match list.constant() {
@@ -276,7 +281,7 @@ impl Finder<'_> {
                 _ => self.ends_before(spot, list).then_some(true),
             };
             if known.is_none_or(|known| known == some) {
-                let missing = words::each(name, some);
+                let missing = messages::each(name, some);
                 self.add(
                     spot,
                     Kind::Loop,
@@ -291,7 +296,8 @@ impl Finder<'_> {
 
     fn clauses(&mut self, spot: (BlockId, NodeId), step: &Step, name: &str) {
         for (index, arm) in step.recover.iter().enumerate() {
-            let (arm_name, missing) = words::recover(name, &arm.patterns, called(step).as_deref());
+            let (arm_name, missing) =
+                messages::recover(name, &arm.patterns, called(step).as_deref());
             self.arm(
                 spot,
                 Kind::Recover,
@@ -305,14 +311,14 @@ impl Finder<'_> {
         let Some(clauses) = &step.clauses else { return };
         let place = |word: &str| step.clause_spans(word).next().unwrap_or(step.span);
         if let Some(confirm) = &clauses.confirm {
-            for (what, word) in [(What::Approved, "agreed to"), (What::Refused, "refused")] {
+            for (what, word) in [(What::Approved, "approved"), (What::Refused, "refused")] {
                 self.add(
                     spot,
                     Kind::Gate,
                     name,
                     confirm.span,
                     what,
-                    words::gate(name, word),
+                    messages::gate(name, word),
                 );
             }
         }
@@ -323,7 +329,7 @@ impl Finder<'_> {
                 name,
                 verify.span,
                 What::Verified,
-                words::verify(name),
+                messages::verify(name),
             );
         }
         if clauses.undo.is_some() {
@@ -333,15 +339,15 @@ impl Finder<'_> {
                 name,
                 place("undo"),
                 What::Undone,
-                words::undo(name),
+                messages::undo(name),
             );
         }
     }
 
-    /// An arm stands where its first statement does.
+    /// Adds the goal of an arm, at the span of its first statement.
     #[expect(
         clippy::too_many_arguments,
-        reason = "each is a part of the goal, and both kinds of arms have them all"
+        reason = "each argument is a part of the goal, and arms of both kinds have all of them"
     )]
     fn arm(
         &mut self,
@@ -356,9 +362,9 @@ impl Finder<'_> {
         let block = self.plan.block(body);
         let span = block.nodes.first().map_or(step.span, |node| node.span);
         if block.label.is_none() {
-            self.silent.insert(body);
+            self.single_step.insert(body);
         }
-        self.under.insert(
+        self.prerequisites.insert(
             body,
             Item {
                 block: spot.0,
@@ -369,21 +375,21 @@ impl Finder<'_> {
         self.add(spot, kind, name, span, what, missing);
     }
 
-    /// What must be reached before what a statement owns.
+    /// Returns the goal that must be reached before the blocks of a statement can be.
     fn before(&self, (block, node): (BlockId, NodeId), owner: &Node) -> Item {
         let what = if owner.step().is_some() {
             What::Started
         } else {
             What::Fired
         };
-        match self.under.get(&block) {
-            Some(arm) if self.silent.contains(&block) => arm.clone(),
+        match self.prerequisites.get(&block) {
+            Some(arm) if self.single_step.contains(&block) => arm.clone(),
             _ => Item { block, node, what },
         }
     }
 
-    /// Whether the plan, or the block, ends above a loop where there is nothing to go through: an early reply or failure
-    /// `when size(list) == 0`, or `ensure size(list) > 0`.
+    /// Returns true if the block ends above the loop when the list is empty: with an early reply or failure
+    /// `when size(list) == 0`, or with `ensure size(list) > 0`.
     fn ends_before(&self, (id, node): (BlockId, NodeId), list: &Code) -> bool {
         let text = |code: &Code| {
             self.file
@@ -421,7 +427,7 @@ impl Finder<'_> {
         what: What,
         missing: String,
     ) {
-        let around = self.under.get(&block).cloned();
+        let around = self.prerequisites.get(&block).cloned();
         let own = matches!(
             kind,
             Kind::Error
@@ -437,7 +443,7 @@ impl Finder<'_> {
             node,
             what: What::Started,
         };
-        let under = if own && !self.silent.contains(&block) {
+        let prerequisite = if own && !self.single_step.contains(&block) {
             Some(started)
         } else {
             around
@@ -448,13 +454,13 @@ impl Finder<'_> {
             name: name.to_owned(),
             span,
             item,
-            under,
+            prerequisite,
             missing,
         });
     }
 }
 
-/// The dotted name of the tool that a step calls.
+/// Returns the dotted name of the tool that a step calls.
 fn called(step: &Step) -> Option<String> {
     match &step.kind {
         StepKind::Call(Call {

@@ -1,11 +1,12 @@
-//! Everything in a plan that a test can reach.
+//! The coverage goals of a plan: everything in it that a test can reach.
 //!
-//! The errors that a tool's contract names are goals wherever it is called, because the contract says that they happen.
-//! Those that happen to every tool are goals only of steps whose plan says what shall happen then: the step has a
-//! `retry` or a `recover` for them, or something asks for its state. They are `tool.failed`, a refusal without a name,
-//! and all that is `transient`, which counts as one. What the checker knows to come out in one way only is no goal in the
-//! other, and a call that is all of an arm is covered by the goal of the arm. What agents are asked by the policy has goals
-//! for each agent and none for each step, since each is asked once in a run, whichever of its steps was the first.
+//! Errors that the contract of a tool names are goals of every call of the tool, because the contract says that they
+//! happen. Errors that any tool can have are goals only of steps for which the plan handles them: the step has a
+//! `retry` or a `recover` for them, or an expression reads its state. These errors are `tool.failed`, an error
+//! without a name, and all `transient` errors, which count as one. An outcome that the checker rules out is not a
+//! goal, and a call that makes up a whole arm is covered by the goal of the arm. The checks that the policy requires
+//! of agents are goals of each agent and not of each step, because each agent is asked once per run, whichever of its
+//! steps comes first.
 
 use std::sync::Arc;
 
@@ -17,18 +18,18 @@ use super::Item;
 use super::finder::find;
 use planrun_core::run::Reached;
 
-/// What sort of thing it is that can be reached.
+/// The kind of a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     Step,
-    /// Of `when`, `if`, a guarded statement or a listener.
+    /// A condition of `when`, `if`, a guarded statement or a listener.
     Condition,
     Ensure,
-    /// Of a `match`.
+    /// An arm of a `match`.
     Arm,
     Recover,
-    /// `each` and `repeat`.
+    /// A loop of `each` or `repeat`.
     Loop,
     Error,
     Undo,
@@ -39,22 +40,22 @@ pub enum Kind {
     Input,
 }
 
-/// What a statement can come to, as it is kept.
+/// An outcome of a statement, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
     Started,
     Decided(bool),
     Arm(usize),
     Recovered(usize),
-    /// The dotted class; all that are transient are one.
+    /// The dotted class of the error; all transient errors are one class.
     Failed(String),
-    /// `each` over a list without elements, or over one with some.
+    /// `each` over a list with elements (`true`) or over an empty one (`false`).
     Elements(bool),
     Once,
     Again,
     Undone,
     Verified,
-    /// What an agent said when it was asked by the policy: yes, no, or nothing of both.
+    /// The answer of an agent to a check that the policy requires: done, not done, or left open.
     Asked(Option<bool>),
     Fired,
     Replied,
@@ -63,18 +64,18 @@ pub enum What {
     Answered,
 }
 
-/// One thing that a test can reach.
+/// One goal that a test can reach.
 #[derive(Debug)]
 pub struct Goal {
     pub kind: Kind,
-    /// What it is called: the path of a step, the text of a condition.
+    /// Its name: the path of a step, or the text of a condition.
     pub name: String,
-    /// Where it is written.
+    /// Its span in the file.
     pub span: Span,
     pub item: Item,
-    /// What must be reached before it.
-    pub under: Option<Item>,
-    /// What is said of it while no test reaches it.
+    /// The goal that must be reached before it.
+    pub prerequisite: Option<Item>,
+    /// The message for reports while no test reaches it.
     pub missing: String,
 }
 
@@ -87,7 +88,7 @@ pub struct Goals {
 }
 
 impl Goals {
-    /// Finds the goals of a plan that stands in this file. Plans that it calls have goals of their own.
+    /// Finds the goals of a plan of this file. Plans that it calls have goals of their own.
     #[must_use]
     pub fn of(file: &Arc<SourceFile>, plan: &Arc<Plan>) -> Self {
         let mut list = find(file, plan);
@@ -111,7 +112,7 @@ impl Goals {
         &self.plan
     }
 
-    /// The line of a goal, from 1.
+    /// Returns the line of a goal, from 1.
     #[must_use]
     pub fn line(&self, goal: &Goal) -> u32 {
         self.file.position(goal.span.start).line
@@ -119,7 +120,7 @@ impl Goals {
 }
 
 impl What {
-    /// What the engine tells, as it is kept.
+    /// Converts an event of the engine.
     #[must_use]
     pub fn of(reached: &Reached) -> Self {
         match *reached {
@@ -134,7 +135,7 @@ impl What {
             Reached::SecondRound => Self::Again,
             Reached::Undone => Self::Undone,
             Reached::Verified => Self::Verified,
-            Reached::Asked(said) => Self::Asked(said),
+            Reached::Asked(verified) => Self::Asked(verified),
             Reached::Fired => Self::Fired,
             Reached::Replied => Self::Replied,
             Reached::Approved => Self::Approved,
@@ -145,7 +146,7 @@ impl What {
 }
 
 impl What {
-    /// The word for it, where several goals may have one name.
+    /// Returns the word that distinguishes goals with the same name.
     #[must_use]
     pub fn word(&self) -> &str {
         match self {
@@ -172,7 +173,7 @@ impl What {
 }
 
 impl Kind {
-    /// Every kind, in the order of the reports.
+    /// All kinds, in the order of the reports.
     pub const ALL: [Self; 13] = [
         Self::Step,
         Self::Condition,
@@ -189,7 +190,7 @@ impl Kind {
         Self::Input,
     ];
 
-    /// The word for it.
+    /// Returns its name in reports.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -209,7 +210,7 @@ impl Kind {
         }
     }
 
-    /// Whether it is one of several ways on from the same place.
+    /// Returns true if it is one of several branches at the same statement.
     #[must_use]
     pub const fn is_branch(self) -> bool {
         matches!(

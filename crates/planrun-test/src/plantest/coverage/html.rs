@@ -1,4 +1,4 @@
-//! The report as one page that needs nothing else: the text of each plan file with marks beside its lines.
+//! The coverage report as one self-contained HTML page: the text of each plan file with its coverage by line.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use quick_xml::escape::escape;
 use super::lines::{Line, lines};
 use super::{Coverage, PlanCoverage, Share};
 
-/// The look of the page; it follows the reader's choice of light or dark.
+/// The style sheet of the page; it follows the light or dark color scheme of the reader.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--hit:#d7f0d9;--part:#fbe9b7;--miss:#f9d0d0}\
 @media(prefers-color-scheme:dark){:root{--hit:#173d1d;--part:#4a3c10;--miss:#4d1c1c}}\
@@ -17,7 +17,7 @@ table{border-collapse:collapse}th,td{padding:.15rem .8rem;text-align:right}th:fi
 .source b{font-weight:normal;color:#888;user-select:none}\
 .hit{background:var(--hit)}.part{background:var(--part)}.miss{background:var(--miss)}.source .why{padding-left:8em;font-style:italic}";
 
-/// The report as a page.
+/// Returns the report as an HTML page.
 #[must_use]
 pub fn html(coverage: &Coverage<'_>) -> String {
     let total = coverage.share();

@@ -1,10 +1,10 @@
-//! The report for programs: every goal with how often it was reached.
+//! The coverage report as JSON: every goal with its count.
 
 use serde_json::{Value as Json, json};
 
 use super::{Coverage, Kind, PlanCoverage, Share};
 
-/// The report as JSON.
+/// Returns the report as JSON.
 #[must_use]
 pub fn json(coverage: &Coverage<'_>) -> Json {
     let files: Vec<Json> = coverage

@@ -1,4 +1,4 @@
-//! The report in LCOV's tracefile format, which `genhtml`, editors and services read.
+//! The coverage report in LCOV's tracefile format, which `genhtml`, editors and services read.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,29 +9,29 @@ use planrun_lang::sema::{BlockId, NodeId};
 use super::lines::{Found, Line, lines};
 use super::{Coverage, Goal};
 
-/// The report as a tracefile: lines that have goals, and as branches whatever goes on from a place in several ways.
+/// Returns the report as a tracefile: lines with goals, and branches for statements with several outcomes.
 #[must_use]
 pub fn lcov(coverage: &Coverage<'_>) -> String {
     let mut report = String::new();
     for (file, plans) in coverage.files() {
         let lines = lines(&plans);
         // Writing to a string cannot fail.
-        // A name with a line break in it would begin a line of its own.
+        // A line break in a file name would start a new record.
         let _ = writeln!(report, "TN:\nSF:{}", visible_line(file));
         let (mut branches, mut taken) = (0_usize, 0_usize);
         for (number, line) in &lines {
-            for (block, ways) in places(line).iter().enumerate() {
-                let evaluated = ways
+            for (block, group) in branch_groups(line).iter().enumerate() {
+                let evaluated = group
                     .iter()
-                    .any(|found| found.count > 0 || found.had_its_turn);
-                for (way, found) in ways.iter().enumerate() {
-                    // A dash says that nothing was decided there at all.
+                    .any(|found| found.count > 0 || found.was_reachable);
+                for (index, found) in group.iter().enumerate() {
+                    // A dash means that the branch was never evaluated.
                     let count = if evaluated {
                         found.count.to_string()
                     } else {
                         "-".to_owned()
                     };
-                    let _ = writeln!(report, "BRDA:{number},{block},{way},{count}");
+                    let _ = writeln!(report, "BRDA:{number},{block},{index},{count}");
                     branches += 1;
                     taken += usize::from(found.count > 0);
                 }
@@ -49,9 +49,9 @@ pub fn lcov(coverage: &Coverage<'_>) -> String {
     report
 }
 
-/// The branches of a line, those of one statement and one kind together.
-fn places<'l>(line: &'l Line<'l>) -> Vec<Vec<&'l Found<'l>>> {
-    let mut places: Vec<Vec<&Found<'_>>> = Vec::new();
+/// Returns the branches of a line, grouped by statement and kind.
+fn branch_groups<'l>(line: &'l Line<'l>) -> Vec<Vec<&'l Found<'l>>> {
+    let mut groups: Vec<Vec<&Found<'_>>> = Vec::new();
     let mut known: BTreeMap<(BlockId, NodeId, super::Kind), usize> = BTreeMap::new();
     for found in line
         .goals
@@ -61,10 +61,10 @@ fn places<'l>(line: &'l Line<'l>) -> Vec<Vec<&'l Found<'l>>> {
         let Goal { item, kind, .. } = found.goal;
         let key = (item.block, item.node, *kind);
         let index = *known.entry(key).or_insert_with(|| {
-            places.push(Vec::new());
-            places.len() - 1
+            groups.push(Vec::new());
+            groups.len() - 1
         });
-        places[index].push(found);
+        groups[index].push(found);
     }
-    places
+    groups
 }

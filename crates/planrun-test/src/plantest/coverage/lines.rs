@@ -1,15 +1,15 @@
-//! Goals by the line that they stand on.
+//! Goals grouped by line.
 
 use std::collections::BTreeMap;
 
 use super::missing::missing;
 use super::{Goal, PlanCoverage};
 
-/// What stands on one line.
+/// The goals of one line.
 #[derive(Debug, Default)]
 pub(super) struct Line<'a> {
     pub goals: Vec<Found<'a>>,
-    /// What is said of those that were not reached.
+    /// The messages for goals that were not reached.
     pub missing: Vec<String>,
 }
 
@@ -18,18 +18,18 @@ pub(super) struct Line<'a> {
 pub(super) struct Found<'a> {
     pub goal: &'a Goal,
     pub count: u64,
-    /// Whether what must be reached before it was reached.
-    pub had_its_turn: bool,
+    /// Whether its prerequisite was reached.
+    pub was_reachable: bool,
 }
 
-/// The lines of one file that have goals, from 1.
+/// Returns the lines of a file that have goals, numbered from 1.
 pub(super) fn lines<'a>(plans: &[&'a PlanCoverage<'_>]) -> BTreeMap<u32, Line<'a>> {
     let mut lines: BTreeMap<u32, Line<'a>> = BTreeMap::new();
     for plan in plans {
         let counts = plan.by_item();
         for (goal, count) in plan.goals() {
-            let before = goal.under.as_ref().and_then(|item| counts.get(item));
-            let had_its_turn = before.is_some_and(|count| *count > 0);
+            let before = goal.prerequisite.as_ref().and_then(|item| counts.get(item));
+            let was_reachable = before.is_some_and(|count| *count > 0);
             lines
                 .entry(plan.goals.line(goal))
                 .or_default()
@@ -37,7 +37,7 @@ pub(super) fn lines<'a>(plans: &[&'a PlanCoverage<'_>]) -> BTreeMap<u32, Line<'a
                 .push(Found {
                     goal,
                     count,
-                    had_its_turn,
+                    was_reachable,
                 });
         }
         for (line, text) in missing(plan) {
@@ -48,7 +48,7 @@ pub(super) fn lines<'a>(plans: &[&'a PlanCoverage<'_>]) -> BTreeMap<u32, Line<'a
 }
 
 impl Line<'_> {
-    /// How often the line ran: as often as the goal on it that was reached most.
+    /// Returns how often the line ran: the highest count of its goals.
     pub fn hits(&self) -> u64 {
         self.goals
             .iter()

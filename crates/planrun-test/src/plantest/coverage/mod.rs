@@ -1,4 +1,4 @@
-//! What of a plan its tests have reached, what they have not, and reports of both.
+//! Coverage of plans by their tests, and reports of it.
 
 mod finder;
 mod goals;
@@ -6,11 +6,11 @@ mod html;
 mod json;
 mod lcov;
 mod lines;
+mod messages;
 mod missing;
+mod observed;
 mod seen;
-mod spoken;
 mod text;
-mod words;
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -19,11 +19,10 @@ pub use goals::{Goal, Goals, Kind, What};
 pub use html::html;
 pub use json::json;
 pub use lcov::lcov;
-pub use seen::{Item, Seen, Watching};
+pub use seen::{CoverageObserver, Item, Seen};
 pub use text::text;
 
-/// The goals of some plans, each with how often it was reached. Files and plans stand in the order in which they were
-/// handed in.
+/// The goals of several plans, each with its count, in the order of the given plans.
 #[derive(Debug)]
 pub struct Coverage<'a> {
     pub plans: Vec<PlanCoverage<'a>>,
@@ -33,11 +32,11 @@ pub struct Coverage<'a> {
 #[derive(Debug)]
 pub struct PlanCoverage<'a> {
     pub goals: &'a Goals,
-    /// How often each was reached, by its place in the list of goals.
+    /// How often each goal was reached, in the order of the goals.
     pub counts: Vec<u64>,
 }
 
-/// How many of some goals were reached.
+/// The number of goals that were reached, out of all goals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     pub reached: usize,
@@ -45,7 +44,7 @@ pub struct Share {
 }
 
 impl<'a> Coverage<'a> {
-    /// Holds what was seen against the goals.
+    /// Matches the outcomes of runs with the goals.
     #[must_use]
     pub fn of(plans: &'a [Goals], seen: &Seen) -> Self {
         let of_plan = |goals: &'a Goals| {
@@ -61,7 +60,7 @@ impl<'a> Coverage<'a> {
         }
     }
 
-    /// How much was reached in all plans.
+    /// Returns the share of reached goals in all plans.
     #[must_use]
     pub fn share(&self) -> Share {
         let mut share = Share::default();
@@ -71,7 +70,7 @@ impl<'a> Coverage<'a> {
         share
     }
 
-    /// The plans by the files that they stand in, in order.
+    /// Returns the plans grouped by file, in order.
     #[must_use]
     pub fn files(&self) -> Vec<(&str, Vec<&PlanCoverage<'a>>)> {
         let mut files: Vec<(&str, Vec<&PlanCoverage<'a>>)> = Vec::new();
@@ -87,26 +86,26 @@ impl<'a> Coverage<'a> {
 }
 
 impl PlanCoverage<'_> {
-    /// Every goal with its count.
+    /// Returns every goal with its count.
     pub fn goals(&self) -> impl Iterator<Item = (&Goal, u64)> {
         self.goals.list.iter().zip(self.counts.iter().copied())
     }
 
-    /// The counts by what was reached.
+    /// Returns the counts by item.
     fn by_item(&self) -> BTreeMap<&Item, u64> {
         self.goals()
             .map(|(goal, count)| (&goal.item, count))
             .collect()
     }
 
-    /// How much was reached of what a question picks out.
+    /// Returns the share of reached goals of the selected kinds.
     #[must_use]
-    pub fn share_of(&self, wanted: &dyn Fn(Kind) -> bool) -> Share {
-        let wanted = self.goals().filter(|(goal, _)| wanted(goal.kind));
-        wanted.fold(Share::default(), |share, (_, count)| share.with(count > 0))
+    pub fn share_of(&self, selects: &dyn Fn(Kind) -> bool) -> Share {
+        let selected = self.goals().filter(|(goal, _)| selects(goal.kind));
+        selected.fold(Share::default(), |share, (_, count)| share.with(count > 0))
     }
 
-    /// How much was reached.
+    /// Returns the share of reached goals.
     #[must_use]
     pub fn share(&self) -> Share {
         self.share_of(&|_| true)
@@ -114,7 +113,7 @@ impl PlanCoverage<'_> {
 }
 
 impl Share {
-    /// Whole percent, rounded down so that only what is complete is 100; none of nothing is complete.
+    /// Returns whole percent, rounded down so that only complete coverage is 100; no goals count as complete.
     #[must_use]
     pub fn percent(self) -> usize {
         (self.reached * 100).checked_div(self.all).unwrap_or(100)

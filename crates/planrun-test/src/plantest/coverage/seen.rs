@@ -1,4 +1,4 @@
-//! What runs have reached: gathered from the engine, added up over runs.
+//! The outcomes that runs have reached, collected from the engine and summed over runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use planrun_core::journal::{AnswerError, Event};
 use planrun_core::run::Reached;
 use planrun_runs::driver::Observer;
 
-/// One thing that a statement of a plan can come to.
+/// One outcome of one statement of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Item {
     pub block: BlockId,
@@ -19,8 +19,8 @@ pub struct Item {
 }
 
 impl Item {
-    /// What a statement has come to. What an agent says counts for the agent, and stands at the first statement about which it
-    /// may be asked.
+    /// Returns the item of an outcome. Answers of an agent to checks are attributed to the first statement whose
+    /// check asks that agent.
     fn of(plan: &Plan, spot: (BlockId, NodeId), reached: &Reached) -> Self {
         let what = What::of(reached);
         let agent = |(block, node): (BlockId, NodeId)| {
@@ -36,17 +36,17 @@ impl Item {
     }
 }
 
-/// A plan by its name and the hash of its text.
+/// The name of a plan and the hash of its text.
 type PlanKey = (Arc<str>, Arc<str>);
 
-/// What some runs have reached, and how often.
+/// The outcomes that runs have reached, with counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     plans: BTreeMap<PlanKey, BTreeMap<Item, u64>>,
 }
 
 impl Seen {
-    /// Adds what other runs have reached.
+    /// Adds the outcomes of other runs.
     pub fn merge(&mut self, other: &Self) {
         for (key, items) in &other.plans {
             let own = self.plans.entry(key.clone()).or_default();
@@ -56,14 +56,14 @@ impl Seen {
         }
     }
 
-    /// How often something was reached.
+    /// Returns how often an item was reached.
     #[must_use]
     pub fn count(&self, plan: &Plan, item: &Item) -> u64 {
         let own = self.plans.get(&(plan.name.clone(), plan.digest.clone()));
         own.and_then(|own| own.get(item)).copied().unwrap_or(0)
     }
 
-    /// Everything that was reached of a plan.
+    /// Returns all items of a plan that were reached.
     pub fn of(&self, plan: &Plan) -> impl Iterator<Item = &Item> {
         self.plans
             .get(&(plan.name.clone(), plan.digest.clone()))
@@ -71,7 +71,7 @@ impl Seen {
             .flat_map(BTreeMap::keys)
     }
 
-    /// Notes one thing.
+    /// Records one item.
     pub fn note(&mut self, plan: &Plan, item: Item) {
         let own = self
             .plans
@@ -81,13 +81,13 @@ impl Seen {
     }
 }
 
-/// Listens to a run for coverage, and passes on what it hears.
-pub struct Watching<'a> {
+/// An observer that records coverage and forwards all events to another observer.
+pub struct CoverageObserver<'a> {
     pub seen: &'a mut Seen,
     pub inner: &'a mut dyn Observer,
 }
 
-impl Observer for Watching<'_> {
+impl Observer for CoverageObserver<'_> {
     fn observe(&mut self, event: &Event) {
         self.inner.observe(event);
     }

@@ -1,4 +1,4 @@
-//! The report for people: a table, and what no test has reached, by its line.
+//! The coverage report as text: a table, and the goals that no test reaches, by line.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::missing::missing;
 use super::{Coverage, Kind, PlanCoverage, Share};
 
-/// The columns of the table: a word and the kinds that it counts.
+/// The columns of the table: a title and the kinds that it counts.
 const COLUMNS: [(&str, &[Kind]); 4] = [
     ("steps", &[Kind::Step]),
     (
@@ -34,7 +34,7 @@ const COLUMNS: [(&str, &[Kind]); 4] = [
     ),
 ];
 
-/// The report as text.
+/// Returns the report as text.
 #[must_use]
 pub fn text(coverage: &Coverage<'_>) -> String {
     let mut rows = vec![header()];
@@ -99,7 +99,7 @@ fn row(name: &str, plans: &[&PlanCoverage<'_>]) -> Vec<String> {
     row
 }
 
-/// Columns of equal width: the first to the left, the others to the right.
+/// Formats columns of equal width: the first is left-aligned, the others are right-aligned.
 fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns)

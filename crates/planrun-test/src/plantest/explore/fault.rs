@@ -1,14 +1,14 @@
-//! What can befall a run: a call that fails, a process that dies, somebody who says no or nothing.
+//! Faults of a run: a call fails, the process dies, a confirmation is refused or expires.
 
 use std::fmt;
 use std::sync::Arc;
 
 use planrun_lang::types::{ErrorClass, Signature};
 
-use super::super::responder::Instead;
+use super::super::responder::Replacement;
 use super::super::world::{Call, Reaction, Response, Source, failure};
 
-/// One thing that befalls a run.
+/// One fault of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// Every attempt of a step fails, or only the first.
@@ -17,18 +17,22 @@ pub enum Fault {
         class: ErrorClass,
         always: bool,
     },
-    /// The process dies with the first attempt of a step; whoever knows says then whether the call happened.
+    /// The process dies at the first attempt of a step; the resolver of the unknown outcome then states whether the
+    /// call happened.
     Crashes { path: Arc<str>, after: bool },
-    /// Somebody says no, or nothing.
-    Gate { path: Arc<str>, instead: Instead },
-    /// Ready steps are taken in another order.
+    /// A confirmation is refused, or expires.
+    Gate {
+        path: Arc<str>,
+        replacement: Replacement,
+    },
+    /// Ready steps are started in another order.
     Order(u64),
-    /// What is made up stands at an edge of its contract: empty, longest, largest, absent.
+    /// Generated results take an edge case of their contract: empty, longest, largest, absent.
     Edge(u64),
 }
 
 impl Fault {
-    /// The path of the step, without what belongs to its question.
+    /// Returns the path of the step or question; empty for faults of the whole run.
     #[must_use]
     pub fn path(&self) -> &str {
         match self {
@@ -52,29 +56,32 @@ impl fmt::Display for Fault {
                 always: false,
             } => write!(f, "`{path}` fails once with {class}"),
             Self::Crashes { path, after: false } => {
-                write!(f, "the process dies before `{path}` goes out")
+                write!(f, "the process dies before `{path}` is sent")
             }
             Self::Crashes { path, after: true } => {
-                write!(f, "the process dies after `{path}` happened")
+                write!(f, "the process dies after `{path}` took effect")
             }
             Self::Gate {
                 path,
-                instead: Instead::Refuse,
+                replacement: Replacement::Refuse,
             } => write!(f, "`{path}` is refused"),
             Self::Gate {
                 path,
-                instead: Instead::Expire,
+                replacement: Replacement::Expire,
             } => write!(f, "`{path}` expires"),
-            Self::Edge(edge) => write!(f, "what is made up stands at edge {edge} of its contract"),
-            Self::Order(seed) => write!(f, "ready steps are taken in the order of seed {seed}"),
+            Self::Edge(edge) => write!(
+                f,
+                "generated results take boundary value {edge} of their contract"
+            ),
+            Self::Order(seed) => write!(f, "ready steps start in the order of seed {seed}"),
         }
     }
 }
 
-/// Makes a fault happen to calls.
-pub struct Trouble(pub Fault);
+/// A source that injects a fault into calls.
+pub struct FaultInjector(pub Fault);
 
-impl Source for Trouble {
+impl Source for FaultInjector {
     fn answer(&self, call: &Call<'_>) -> Option<Response> {
         let reaction = match &self.0 {
             Fault::Fails {

@@ -1,4 +1,4 @@
-//! What holds of every run, whatever befalls it.
+//! Invariants: properties that hold for every run, whatever fault it has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,31 +15,31 @@ use super::super::world::Called;
 use planrun_core::journal::Waiting;
 use planrun_core::run::{Outcome, StepReport};
 
-/// What is wrong with a run.
+/// A violation of an invariant.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Breach {
-    /// It neither ends nor waits for anybody.
+    /// The run neither ends nor waits for an answer.
     StandsStill,
-    /// The engine is at fault.
+    /// A bug of the engine.
     Internal(String),
-    /// An expression of the plan has no value there, or a call breaks the contract of its tool.
+    /// An expression of the plan cannot be evaluated, or a call violates the contract of its tool.
     PlanFault(String),
-    /// Nothing that the plan names can wake it.
+    /// Nothing that the plan names can wake the run.
     Stalled(String),
-    /// An effect may have happened twice: it went out under two keys.
+    /// An effect may have happened twice: it was sent with two idempotency keys.
     EffectTwice(String),
-    /// A call went out before somebody agreed to it.
+    /// A call was sent before its confirmation was given.
     Ungated(String),
-    /// What happened was not taken back, and says how it could be.
+    /// A step has effects and an `undo`, but was not undone.
     NotUndone(String),
     OverBudget(String),
     ReplyType(String),
-    /// The outcome hangs on the order of what needs none.
+    /// The outcome depends on the order of independent steps.
     OrderDependent(String),
 }
 
 impl Breach {
-    /// The stable name of its kind.
+    /// Returns the stable name of its kind.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -60,30 +60,29 @@ impl Breach {
 impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::StandsStill => f.write_str("the run neither ends nor waits for anybody"),
-            Self::Internal(why) => write!(f, "a fault of the engine: {why}"),
-            Self::PlanFault(why) => write!(f, "the plan itself is at fault: {why}"),
+            Self::StandsStill => f.write_str("the run neither ends nor waits for input"),
+            Self::Internal(why) => write!(f, "an error in the engine: {why}"),
+            Self::PlanFault(why) => write!(f, "an error in the plan: {why}"),
             Self::Stalled(why) => write!(f, "the run stalls: {why}"),
             Self::EffectTwice(path) => write!(
                 f,
-                "`{path}` may have happened twice: it went out under two keys"
+                "`{path}` may have happened twice: it was sent under two keys"
             ),
-            Self::Ungated(path) => write!(f, "`{path}` went out before anybody agreed to it"),
-            Self::NotUndone(path) => write!(
-                f,
-                "`{path}` happened, has an `undo`, and was not taken back"
-            ),
-            Self::OverBudget(why) => write!(f, "a budget is passed: {why}"),
+            Self::Ungated(path) => write!(f, "`{path}` was sent before it was approved"),
+            Self::NotUndone(path) => {
+                write!(f, "`{path}` happened, has an `undo`, and was not undone")
+            }
+            Self::OverBudget(why) => write!(f, "a budget is exceeded: {why}"),
             Self::ReplyType(why) => write!(f, "the reply does not have the declared type: {why}"),
             Self::OrderDependent(why) => write!(
                 f,
-                "the outcome hangs on the order of what needs none: {why}"
+                "the outcome depends on the order of independent steps: {why}"
             ),
         }
     }
 }
 
-/// Everything that is wrong with a run of a plan.
+/// Returns all violations in a run of a plan.
 #[must_use]
 pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
     let Some(outcome) = &played.outcome else {
@@ -135,7 +134,7 @@ pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
     found
 }
 
-/// A step whose effect may have happened under more than one key.
+/// Returns a step whose effect may have happened under more than one idempotency key.
 fn twice(calls: &[Called]) -> Option<String> {
     let mut keys: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for call in calls
@@ -149,8 +148,8 @@ fn twice(calls: &[Called]) -> Option<String> {
         .map(|(path, _)| path.to_owned())
 }
 
-/// A step that asks somebody first, and went out before a yes was written down. Who is asked again has to agree again:
-/// each execution has an answer of its own.
+/// Returns a step with `confirm` whose call was sent before an approval was recorded. An approval is valid for one
+/// execution: a step that asks again needs a new one.
 fn ungated(plan: &Plan, events: &[String]) -> Option<String> {
     let mut agreed: BTreeSet<String> = BTreeSet::new();
     for line in events {
@@ -177,7 +176,7 @@ fn ungated(plan: &Plan, events: &[String]) -> Option<String> {
     None
 }
 
-/// Whether the step at a path asks somebody before it calls.
+/// Returns true if the step at a path has a `confirm`.
 fn asks(plan: &Plan, path: &str) -> bool {
     let asks = |step: &Step| {
         step.clauses
@@ -188,27 +187,27 @@ fn asks(plan: &Plan, path: &str) -> bool {
     !steps.is_empty() && steps.iter().all(|(step, _)| asks(step))
 }
 
-/// A step that did something before the run failed, and was not taken back although it says how.
+/// Returns a step with an `undo` that had effects before the run failed, but was not undone.
 fn not_undone(plan: &Plan, outcome: &Outcome, calls: &[Called]) -> Option<String> {
     let failed = outcome.state == RunState::Failed
         && outcome.interruption.is_none()
         && outcome.reply.is_none();
-    let looked = outcome
+    let verification_failed = outcome
         .error
         .as_ref()
         .is_some_and(|error| error.class == ErrorClass::Validation(Validation::Verify));
     let undoes = plan.policy.on_failure.unwrap_or_default() == OnFailure::Undo;
     let steps = outcome.steps();
-    if !failed || looked || !undoes || was_frozen(plan, outcome, &steps) {
+    if !failed || verification_failed || !undoes || was_frozen(plan, outcome, &steps) {
         return None;
     }
-    // What stands under a step that takes all of it back is taken back with it.
+    // Undoing a step also undoes the steps inside it.
     let covered: Vec<Arc<str>> = steps
         .iter()
-        .filter(|step| is_taken_back(step))
+        .filter(|step| is_undone(step))
         .map(|step| step.path.clone())
         .collect();
-    // Of branches that give one name each must say how it is taken back.
+    // If branches share a name, the step at the path counts only if each of them has an `undo`.
     let own = |path: &str| {
         let steps = steps_at(plan, &without_indices(path));
         let undone = steps
@@ -216,24 +215,24 @@ fn not_undone(plan: &Plan, outcome: &Outcome, calls: &[Called]) -> Option<String
             .all(|(step, is_own)| *is_own && step.undo().is_some());
         steps.first().filter(|_| undone).map(|(step, _)| *step)
     };
-    let left = steps.iter().find(|step| {
+    let missing = steps.iter().find(|step| {
         let Some(own) = own(&step.path) else {
             return false;
         };
         let is_covered = covered.iter().any(|other| is_below(&step.path, other));
         let did = did_something(step, calls, own.verify().is_some());
-        did && !is_taken_back(step) && !is_covered
+        did && !is_undone(step) && !is_covered
     });
-    left.map(|step| step.path.to_string())
+    missing.map(|step| step.path.to_string())
 }
 
-fn is_taken_back(step: &StepReport) -> bool {
+fn is_undone(step: &StepReport) -> bool {
     step.attributes
         .iter()
         .any(|word| matches!(*word, "undone" | "undo_failed"))
 }
 
-/// Whether everything had settled well, and only a listener failed afterwards: from there nothing is undone.
+/// Returns true if only a listener failed after everything else had settled well: such a failure undoes nothing.
 fn was_frozen(plan: &Plan, outcome: &Outcome, steps: &[StepReport]) -> bool {
     let listener = |path: &str| {
         let name = path.split(['.', '[']).next();
@@ -256,11 +255,12 @@ fn was_frozen(plan: &Plan, outcome: &Outcome, steps: &[StepReport]) -> bool {
             .all(settled_well)
 }
 
-/// Whether a step has something to take back: it has changed something, or may have and nothing tells whether it did.
-fn did_something(step: &StepReport, calls: &[Called], looks: bool) -> bool {
+/// Returns true if a step has something to undo: it changed something, or its outcome is unknown and no `verify`
+/// resolves it.
+fn did_something(step: &StepReport, calls: &[Called], verifies: bool) -> bool {
     let changed =
         |call: &Called| call.failed.is_none() && !call.crashed && call.effect > Effect::Read;
-    // What an arm did to recover a step is not the step's, and what looks at it changes nothing.
+    // Calls of a `recover` arm are not calls of the step itself, and `verify` changes nothing.
     let within = |call: &Called| {
         let rest = call.path.strip_prefix(&*step.path).unwrap_or_default();
         !["recover", "verify", "undo"]
@@ -279,8 +279,8 @@ fn did_something(step: &StepReport, calls: &[Called], looks: bool) -> bool {
     };
     let caught = step.recovered.as_ref().or(step.error.as_ref());
     let class = caught.and_then(|error| error.get("class")?.as_str().and_then(ErrorClass::find));
-    let doubtful = match class {
-        Some(ErrorClass::UnknownOutcome | ErrorClass::Transient(Transient::Timeout)) => !looks,
+    let unknown = match class {
+        Some(ErrorClass::UnknownOutcome | ErrorClass::Transient(Transient::Timeout)) => !verifies,
         Some(ErrorClass::Validation(Validation::Result)) => true,
         _ => false,
     };
@@ -289,10 +289,10 @@ fn did_something(step: &StepReport, calls: &[Called], looks: bool) -> bool {
         .any(|call| call.path == step.path && call.effect > Effect::Read);
     match step.status {
         StepState::Completed if step.recovered.is_none() => below() || itself(),
-        // Of a step that holds others, and has not worked, what they say takes them back.
-        StepState::Completed | StepState::Failed => doubtful && calls_itself,
-        StepState::Unknown => calls_itself && !looks,
-        // What was stopped is taken back where it had begun, and that the calls of a test do not tell.
+        // If a step that contains others failed, the `undo` of each inner step applies instead.
+        StepState::Completed | StepState::Failed => unknown && calls_itself,
+        StepState::Unknown => calls_itself && !verifies,
+        // A cancelled step is undone if it had started, which the calls of a test do not show.
         StepState::Pending
         | StepState::Queued
         | StepState::Running

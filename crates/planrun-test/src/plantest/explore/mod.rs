@@ -1,5 +1,5 @@
-//! `--explore`: the failures that nobody thought of. Every run of a test is played again with one thing that can befall it,
-//! and what must hold of every run is checked.
+//! `--explore`: finds failures that no test covers. Repeats every run of a test with one fault at a time, and checks
+//! the invariants.
 
 mod fault;
 pub mod invariants;
@@ -15,57 +15,58 @@ use rayon::prelude::*;
 
 use super::case::Case;
 use super::play::{Played, RunOptions, TestEnvironment, play};
-use super::responder::{Doubts, Instead};
+use super::responder::{Replacement, UnknownOutcomes};
 use super::suite::{Suite, doubles};
 use super::world::Called;
 pub use fault::Fault;
-use fault::Trouble;
+use fault::FaultInjector;
 use invariants::{Breach, breaches};
 use planrun_core::journal::Waiting;
 use planrun_core::run::{Order, Outcome, Program};
 use planrun_runs::driver::Silence;
 pub use reproduce::{literal, reproducer, word};
 
-/// How far is explored.
+/// The extent of an exploration.
 #[derive(Clone, Copy, Debug)]
-pub struct Reach {
-    /// In how many orders every case is played.
+pub struct ExploreOptions {
+    /// Number of random orders in which every case runs.
     pub seeds: u64,
 }
 
-/// Something that must never be.
+/// A violation of an invariant.
 pub struct Discovery {
     pub case: Case,
     pub fault: Fault,
     pub breach: Breach,
-    /// The tool that is called where it happens, and with what.
+    /// The tool that is called at the fault, with its arguments.
     pub called: Option<(Arc<Signature>, planrun_lang::value::Value)>,
-    /// What was made up there, as lines of a test.
-    pub made_up: Vec<String>,
-    /// What is said there beside the test, and what usually comes out where that is the point, as lines of a test.
-    pub beside: Vec<String>,
+    /// The results that were generated in that run, as lines of a test.
+    pub generated: Vec<String>,
+    /// Further lines for the test: the answer about an unknown outcome, and the usual outcome of a run that depends
+    /// on the order.
+    pub extra_lines: Vec<String>,
 }
 
-/// What an exploration came to.
+/// The result of an exploration.
 #[derive(Default)]
 pub struct Explored {
-    /// How many runs were played.
+    /// Number of runs.
     pub runs: usize,
-    /// The first of each kind at each place.
+    /// The first violation of each kind at each place.
     pub discoveries: Vec<Discovery>,
 }
 
-/// One run that is to be played.
-struct Trip {
+/// One run that is to be made.
+struct Trial {
     case: usize,
     fault: Fault,
-    /// What is said of a call of which nobody knows.
+    /// The answer given if the outcome of the call is unknown; `None` for no answer.
     happened: Option<bool>,
     called: Option<(Arc<Signature>, planrun_lang::value::Value)>,
 }
 
-impl Trip {
-    /// With something that befalls no call.
+impl Trial {
+    /// Returns a run with a fault that concerns no call.
     fn of(case: usize, fault: Fault) -> Self {
         Self {
             case,
@@ -82,10 +83,10 @@ pub fn explore(
     suite: &Suite,
     environment: &TestEnvironment,
     cases: &[Case],
-    reach: Reach,
+    explore_options: ExploreOptions,
 ) -> Explored {
     let cases: Vec<&Case> = cases.iter().filter(|case| case.test.runs()).collect();
-    let based: Vec<Option<(&Arc<Program>, Played)>> = cases
+    let baselines: Vec<Option<(&Arc<Program>, Played)>> = cases
         .par_iter()
         .map(|case| {
             let program = suite.program(&case.test)?;
@@ -95,92 +96,92 @@ pub fn explore(
             Some((program, played))
         })
         .collect();
-    let trips = trips(environment, &cases, &based, reach);
-    let found: Vec<Vec<(usize, Breach, Vec<String>)>> = trips
+    let trials = trials(environment, &cases, &baselines, explore_options);
+    let found: Vec<Vec<(usize, Breach, Vec<String>)>> = trials
         .par_iter()
         .enumerate()
-        .map(|(index, trip)| {
-            let Some((program, base)) = &based[trip.case] else {
+        .map(|(index, trial)| {
+            let Some((program, base)) = &baselines[trial.case] else {
                 return Vec::new();
             };
-            let found = travel(environment, program, cases[trip.case], trip, base);
+            let found = run_trial(environment, program, cases[trial.case], trial, base);
             found
                 .into_iter()
-                .map(|(breach, made_up)| (index, breach, made_up))
+                .map(|(breach, generated)| (index, breach, generated))
                 .collect()
         })
         .collect();
     let mut explored = Explored {
-        runs: based.len() + trips.len(),
+        runs: baselines.len() + trials.len(),
         discoveries: Vec::new(),
     };
     let mut reported: BTreeSet<(String, &'static str, String)> = BTreeSet::new();
-    for (index, breach, made_up) in found.into_iter().flatten() {
-        let trip = &trips[index];
-        let case = cases[trip.case];
-        let place = without_indices(trip.fault.path());
+    for (index, breach, generated) in found.into_iter().flatten() {
+        let trial = &trials[index];
+        let case = cases[trial.case];
+        let place = without_indices(trial.fault.path());
         if reported.insert((case.test.plan.name.to_string(), breach.name(), place)) {
-            let (fault, called) = (trip.fault.clone(), trip.called.clone());
-            let base = based[trip.case].as_ref().map(|(_, base)| base);
-            let beside = base
+            let (fault, called) = (trial.fault.clone(), trial.called.clone());
+            let base = baselines[trial.case].as_ref().map(|(_, base)| base);
+            let extra_lines = base
                 .into_iter()
-                .filter_map(|base| beside(trip, base))
+                .filter_map(|base| extra_line(trial, base))
                 .collect();
             explored.discoveries.push(Discovery {
                 case: case.clone(),
                 fault,
                 breach,
                 called,
-                made_up,
-                beside,
+                generated,
+                extra_lines,
             });
         }
     }
     explored
 }
 
-/// What is said of a call of which nobody knows, and what comes out in the order of the source.
-fn beside(trip: &Trip, base: &Played) -> Option<String> {
-    if matches!(trip.fault, Fault::Order(_)) {
+/// Returns the line that answers for an unknown outcome, or the line that expects the outcome of the source order.
+fn extra_line(trial: &Trial, base: &Played) -> Option<String> {
+    if matches!(trial.fault, Fault::Order(_)) {
         let outcome = base.outcome.as_ref()?;
-        // What is not shown in the open is not written into a test.
+        // A reply that would be redacted must not be written into a test.
         let reply = outcome
             .reply
             .as_ref()
-            .filter(|reply| outcome.shown_reply().as_ref() == Some(*reply));
+            .filter(|reply| outcome.redacted_reply().as_ref() == Some(*reply));
         return Some(match reply {
             Some(reply) => format!("expect reply == {}", reproduce::literal(reply)),
             None => format!("expect status == \"{}\"", base.state),
         });
     }
-    let in_doubt = trip
+    let is_unknown = trial
         .called
         .as_ref()
         .is_some_and(|(signature, _)| !signature.effect.repeatable());
-    let path = trip.fault.path();
-    if !trip.happened.filter(|_| in_doubt)? {
+    let path = trial.fault.path();
+    if !trial.happened.filter(|_| is_unknown)? {
         return Some(format!("answer {path} => {{ happened: false }}"));
     }
     let steps = base.outcome.as_ref()?.steps();
-    let gave = steps
+    let output = steps
         .iter()
         .find(|step| *step.path == *path)
         .map(|step| reproduce::literal(&step.output))?;
     Some(format!(
-        "answer {path} => {{ happened: true, value: {gave} }}"
+        "answer {path} => {{ happened: true, value: {output} }}"
     ))
 }
 
-/// Everything that can befall these runs, each at each place of a plan once.
-fn trips(
+/// Returns all runs to make; each fault at each place of a plan is tried once.
+fn trials(
     environment: &TestEnvironment,
     cases: &[&Case],
-    based: &[Option<(&Arc<Program>, Played)>],
-    reach: Reach,
-) -> Vec<Trip> {
-    let mut trips = Vec::new();
+    baselines: &[Option<(&Arc<Program>, Played)>],
+    explore_options: ExploreOptions,
+) -> Vec<Trial> {
+    let mut trials = Vec::new();
     let mut seen: BTreeSet<(usize, String, String)> = BTreeSet::new();
-    for (case, base) in based.iter().enumerate() {
+    for (case, base) in baselines.iter().enumerate() {
         let Some((program, played)) = base else {
             continue;
         };
@@ -192,9 +193,9 @@ fn trips(
         };
         for call in &played.calls {
             let called = Some((call.signature.clone(), call.arguments.clone()));
-            for (fault, happened) in befalls(&call.path, &call.signature) {
+            for (fault, happened) in possible_faults(&call.path, &call.signature) {
                 if new(&fault) || happened == Some(false) {
-                    trips.push(Trip {
+                    trials.push(Trial {
                         case,
                         fault,
                         happened,
@@ -204,33 +205,33 @@ fn trips(
             }
         }
         for (path, expires) in gates(played) {
-            for instead in [Instead::Refuse, Instead::Expire] {
+            for replacement in [Replacement::Refuse, Replacement::Expire] {
                 let fault = Fault::Gate {
                     path: path.clone(),
-                    instead,
+                    replacement,
                 };
-                if (instead == Instead::Refuse || expires) && new(&fault) {
-                    trips.push(Trip::of(case, fault));
+                if (replacement == Replacement::Refuse || expires) && new(&fault) {
+                    trials.push(Trial::of(case, fault));
                 }
             }
         }
         let edges = (0..edges(environment, cases[case], played)).map(Fault::Edge);
-        let orders = (0..reach.seeds).map(Fault::Order);
-        trips.extend(edges.chain(orders).map(|fault| Trip::of(case, fault)));
-        debug_assert!(cases.len() == based.len(), "each case was played");
+        let orders = (0..explore_options.seeds).map(Fault::Order);
+        trials.extend(edges.chain(orders).map(|fault| Trial::of(case, fault)));
+        debug_assert!(cases.len() == baselines.len(), "each case was played");
     }
-    trips
+    trials
 }
 
-/// How many edges what is made up in a case has: as many as that tool of which it has most.
+/// Returns the number of edge cases of the generated results of a case: the largest number that one of its tools has.
 fn edges(environment: &TestEnvironment, case: &Case, played: &Played) -> u64 {
-    let makes_up = |mock: &&Mock| {
+    let generates = |mock: &&Mock| {
         mock.reactions
             .iter()
             .any(|reaction| matches!(reaction.reaction, Reaction::Generated))
     };
-    let mocks: Vec<&Mock> = case.test.mocks.iter().filter(makes_up).collect();
-    let is_made_up = |called: &&Called| {
+    let mocks: Vec<&Mock> = case.test.mocks.iter().filter(generates).collect();
+    let is_generated = |called: &&Called| {
         let same = |known: &Arc<Signature>| {
             known.namespace == called.signature.namespace && known.name == called.signature.name
         };
@@ -238,15 +239,15 @@ fn edges(environment: &TestEnvironment, case: &Case, played: &Played) -> u64 {
             .iter()
             .any(|mock| mock.signature.as_ref().is_none_or(same))
     };
-    let made_up = played.calls.iter().filter(is_made_up);
-    made_up
-        .map(|called| environment.made_up.edges(&called.signature))
+    let generated = played.calls.iter().filter(is_generated);
+    generated
+        .map(|called| environment.results.edges(&called.signature))
         .max()
         .unwrap_or(0)
 }
 
-/// What can befall a call, and what is said afterwards of whether it happened.
-fn befalls(path: &Arc<str>, signature: &Signature) -> Vec<(Fault, Option<bool>)> {
+/// Returns the faults that a call can have, each with the answer whether it happened.
+fn possible_faults(path: &Arc<str>, signature: &Signature) -> Vec<(Fault, Option<bool>)> {
     let path = || path.clone();
     let mut faults = Vec::new();
     for class in raisable(Some(signature)) {
@@ -282,7 +283,7 @@ fn befalls(path: &Arc<str>, signature: &Signature) -> Vec<(Fault, Option<bool>)>
     faults
 }
 
-/// The gates at which somebody was asked, and whether they expire.
+/// Returns the confirmations that were requested in a run, and whether they expire.
 fn gates(played: &Played) -> Vec<(Arc<str>, bool)> {
     let mut gates = Vec::new();
     for line in played.events.lines() {
@@ -298,59 +299,59 @@ fn gates(played: &Played) -> Vec<(Arc<str>, bool)> {
     gates
 }
 
-fn travel(
+fn run_trial(
     environment: &TestEnvironment,
     program: &Arc<Program>,
     case: &Case,
-    trip: &Trip,
+    trial: &Trial,
     base: &Played,
 ) -> Vec<(Breach, Vec<String>)> {
     let mut options = RunOptions::default();
-    match &trip.fault {
+    match &trial.fault {
         Fault::Order(seed) => options.order = Order::Seeded(*seed),
         Fault::Edge(edge) => options.edge = Some(*edge),
         Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => {}
     }
     let mut doubles = doubles(environment, case, options);
-    let doubts = trip.happened.map(|happened| Doubts {
+    let unknown_outcomes = trial.happened.map(|happened| UnknownOutcomes {
         happened,
-        given: given(base),
+        results: outputs_by_path(base),
     });
-    doubles.responder = doubles.responder.in_doubt(doubts);
-    match &trip.fault {
+    doubles.responder = doubles.responder.with_unknown_outcomes(unknown_outcomes);
+    match &trial.fault {
         Fault::Fails { .. } | Fault::Crashes { .. } => doubles
             .sources
-            .insert(0, Box::new(Trouble(trip.fault.clone()))),
-        Fault::Gate { path, instead } => {
-            doubles.responder = doubles.responder.saying(path, *instead);
+            .insert(0, Box::new(FaultInjector(trial.fault.clone()))),
+        Fault::Gate { path, replacement } => {
+            doubles.responder = doubles.responder.with_replacement(path, *replacement);
         }
         Fault::Order(_) | Fault::Edge(_) => {}
     }
     let played = play(environment, program, case, doubles, options, &mut Silence);
     let mut found = breaches(&program.plan, &played);
-    // What the test itself leads to is what its author wants.
+    // Violations of the test without a fault are intended by its author.
     let before = breaches(&program.plan, base);
     found.retain(|breach| !before.iter().any(|other| other.name() == breach.name()));
-    // A call that nobody had thought of has no answer; what follows from that is no discovery.
+    // A call that no mock covers has no answer; the internal error that follows is not a discovery.
     if !played.unanswered.is_empty() {
         found.retain(|breach| !matches!(breach, Breach::Internal(_)));
     }
-    if matches!(trip.fault, Fault::Order(_)) {
+    if matches!(trial.fault, Fault::Order(_)) {
         found.extend(differs(base, &played));
     }
-    let made_up = if matches!(trip.fault, Fault::Edge(_)) && !found.is_empty() {
-        answers(&played)
+    let generated = if matches!(trial.fault, Fault::Edge(_)) && !found.is_empty() {
+        mock_lines(&played)
     } else {
         Vec::new()
     };
     found
         .into_iter()
-        .map(|breach| (breach, made_up.clone()))
+        .map(|breach| (breach, generated.clone()))
         .collect()
 }
 
-/// What the calls of a run gave, as lines of a test.
-fn answers(played: &Played) -> Vec<String> {
+/// Returns the results of the calls of a run, as lines of a test.
+fn mock_lines(played: &Played) -> Vec<String> {
     let steps = played
         .outcome
         .as_ref()
@@ -374,8 +375,8 @@ fn answers(played: &Played) -> Vec<String> {
     lines.collect()
 }
 
-/// What the steps of a run gave, by their paths.
-fn given(played: &Played) -> Arc<BTreeMap<Arc<str>, serde_json::Value>> {
+/// Returns the outputs of the steps of a run, by their paths.
+fn outputs_by_path(played: &Played) -> Arc<BTreeMap<Arc<str>, serde_json::Value>> {
     let steps = played
         .outcome
         .as_ref()
@@ -389,14 +390,14 @@ fn given(played: &Played) -> Arc<BTreeMap<Arc<str>, serde_json::Value>> {
     )
 }
 
-/// What is another outcome in another order.
+/// Returns a violation if two orders have different outcomes.
 fn differs(base: &Played, other: &Played) -> Option<Breach> {
     let (one, two) = (base.outcome.as_ref()?, other.outcome.as_ref()?);
     if base.state != other.state {
         return Some(Breach::OrderDependent(format!(
-            "it is {} and was {}",
+            "the run is {} instead of {}",
             other.state, base.state
         )));
     }
-    (one.reply != two.reply).then(|| Breach::OrderDependent("the reply is another one".to_owned()))
+    (one.reply != two.reply).then(|| Breach::OrderDependent("the reply is different".to_owned()))
 }

@@ -1,4 +1,4 @@
-//! A discovery as a `test` item: what to paste into the file, to see it again and to keep it from coming back.
+//! Renders a discovery as a `test` item that reproduces it, ready to be pasted into the file.
 
 use std::fmt::Write as _;
 
@@ -9,12 +9,12 @@ use planrun_lang::syntax::spelling::write_word;
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
-use super::super::responder::Instead;
+use super::super::responder::Replacement;
 use super::super::suite::Suite;
 use super::{Discovery, Fault};
 
-/// The smallest test that shows a discovery: the lines of the test around which it was found, without those that do not
-/// matter, and the fault. `shows` says whether a text shows it.
+/// Returns the smallest test that reproduces a discovery: the lines of the original test without those that do not
+/// matter, and the fault. `shows` reports whether a text reproduces it.
 #[must_use]
 pub fn reproducer(suite: &Suite, discovery: &Discovery, shows: &dyn Fn(&str) -> bool) -> String {
     let mut lines = lines(suite, &discovery.case.test, discovery);
@@ -34,7 +34,7 @@ pub fn reproducer(suite: &Suite, discovery: &Discovery, shows: &dyn Fn(&str) -> 
     text(&lines)
 }
 
-/// The lines of a test that decide what happens, with the fault among them.
+/// Returns the lines of a test that determine the run, including the fault.
 fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
     let source: &SourceFile = &suite.source;
     let items = suite.checked.tree.items.iter();
@@ -56,12 +56,12 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
     }
     for statement in written.flat_map(|test| &test.body) {
         let keeps = match &statement.kind {
-            // What was made up stands in lines of its own.
+            // Generated results have lines of their own.
             ast::TestStatementKind::Mock { outcomes, .. } => {
-                let is_made_up = |outcome: &ast::MockOutcome| {
+                let is_generated = |outcome: &ast::MockOutcome| {
                     matches!(outcome.kind, ast::MockOutcomeKind::Generated)
                 };
-                discovery.made_up.is_empty() || !outcomes.iter().all(is_made_up)
+                discovery.generated.is_empty() || !outcomes.iter().all(is_generated)
             }
             ast::TestStatementKind::Signal { .. } => true,
             ast::TestStatementKind::Answer { path, .. } => {
@@ -78,12 +78,12 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
         }
     }
     lines.extend(fault_line(discovery));
-    lines.extend(discovery.made_up.iter().cloned());
-    lines.extend(discovery.beside.iter().cloned());
+    lines.extend(discovery.generated.iter().cloned());
+    lines.extend(discovery.extra_lines.iter().cloned());
     lines
 }
 
-/// The line that makes the fault happen.
+/// Returns the line that causes the fault; `None` if no line is needed.
 fn fault_line(discovery: &Discovery) -> Option<String> {
     let call = || {
         let (signature, given) = discovery.called.as_ref()?;
@@ -106,8 +106,8 @@ fn fault_line(discovery: &Discovery) -> Option<String> {
                 if *after { "after" } else { "before" }
             )
         }
-        Fault::Gate { path, instead } => {
-            let class = if *instead == Instead::Refuse {
+        Fault::Gate { path, replacement } => {
+            let class = if *replacement == Replacement::Refuse {
                 "denied.human"
             } else {
                 "expired"
@@ -115,12 +115,12 @@ fn fault_line(discovery: &Discovery) -> Option<String> {
             format!("answer {path} => fail {class}")
         }
         Fault::Order(seed) => format!("// it fails with --seeds {}", seed + 1),
-        // What was made up stands in lines of its own.
+        // Generated results have lines of their own.
         Fault::Edge(_) => return None,
     })
 }
 
-/// The arguments of a call, as a `mock` names them.
+/// Returns the arguments of a call in the syntax of a `mock`.
 pub(super) fn arguments(given: &Value) -> String {
     let named = given.as_map().into_iter().flat_map(|map| map.iter());
     let named = named
@@ -173,7 +173,7 @@ fn written(suite: &Suite, discovery: &Discovery, lines: &[String]) -> String {
     text
 }
 
-/// A value as a plan writes it.
+/// Formats a value in plan syntax.
 #[must_use]
 pub fn literal(value: &Value) -> String {
     match value {
@@ -192,7 +192,7 @@ pub fn literal(value: &Value) -> String {
                 format!("{{ {} }}", fields.join(", "))
             }
         }
-        // In JSON the text begins no template.
+        // Escapes `${`, which would start a template.
         Value::String(_) => value.to_json_text().replace("${", "\\${"),
         Value::Timestamp(_) => format!("timestamp({})", value.to_json_text()),
         Value::Duration(_) => format!("duration({})", value.to_json_text()),
@@ -200,7 +200,7 @@ pub fn literal(value: &Value) -> String {
     }
 }
 
-/// A name as a plan writes it: in back quotes where it is no identifier.
+/// Formats a name in plan syntax: in backquotes if it is not an identifier.
 #[must_use]
 pub fn word(name: &str) -> String {
     let mut text = String::new();
@@ -208,7 +208,7 @@ pub fn word(name: &str) -> String {
     text
 }
 
-/// A key as a plan writes it: a name where it is one.
+/// Formats a key in plan syntax: as a name if it is an identifier, else as a string.
 fn field(key: &str) -> String {
     let mut characters = key.chars();
     let begins = characters

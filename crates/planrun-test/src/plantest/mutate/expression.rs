@@ -1,4 +1,4 @@
-//! Changes of conditions, arguments and values.
+//! Mutants of conditions, arguments and values.
 
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
@@ -7,23 +7,23 @@ use planrun_lang::syntax::ast::{
 
 use super::{Kind, Mutants};
 
-/// Methods of lists whose second argument is a condition.
+/// List methods whose second argument is a condition.
 const PREDICATES: [&str; 4] = ["filter", "all", "exists", "exists_one"];
 
 impl Mutants<'_> {
-    /// A condition is its opposite, and each of its parts another one.
+    /// Negates a condition, and mutates each of its parts.
     pub(super) fn condition(&mut self, condition: &Expr) {
         let text = self.text(condition.span).to_owned();
         self.replace(
             Kind::Guard,
             condition.span,
-            "the condition is its opposite",
+            "the condition is negated",
             format!("!({text})"),
         );
         self.inside(condition);
     }
 
-    /// The comparisons and conditions that stand anywhere in an expression.
+    /// Mutates the comparisons and conditions inside an expression.
     pub(super) fn inside(&mut self, expression: &Expr) {
         match &expression.kind {
             ExprKind::Chain { first, rest } => {
@@ -82,7 +82,7 @@ impl Mutants<'_> {
         }
     }
 
-    /// What a list is asked of its elements is its opposite.
+    /// Mutates the predicate of a list method as a condition.
     fn link(&mut self, link: &Link) {
         match &link.kind {
             LinkKind::Call {
@@ -99,7 +99,7 @@ impl Mutants<'_> {
         }
     }
 
-    /// Each comparison is another one.
+    /// Replaces each comparison or logical operator with another one.
     fn comparisons(&mut self, rest: &[ChainLink]) {
         for ChainLink {
             operator,
@@ -114,7 +114,7 @@ impl Mutants<'_> {
                 BinaryOp::LessEqual => "<",
                 BinaryOp::Greater => ">=",
                 BinaryOp::GreaterEqual => ">",
-                // The opposite of an equality is the opposite of all of it.
+                // Negating an equality is the same mutant as negating the whole condition.
                 BinaryOp::Equal
                 | BinaryOp::NotEqual
                 | BinaryOp::In
@@ -124,7 +124,7 @@ impl Mutants<'_> {
                 | BinaryOp::Divide
                 | BinaryOp::Remainder => "",
             };
-            // One operator of a chain alone would need parentheses around it.
+            // Replacing one of several logical operators would need parentheses.
             if !other.is_empty()
                 && (rest.len() == 1 || !matches!(operator, BinaryOp::And | BinaryOp::Or))
             {
@@ -132,14 +132,14 @@ impl Mutants<'_> {
                 self.replace(
                     Kind::Guard,
                     *operator_span,
-                    format!("`{written}` is `{other}`"),
+                    format!("`{written}` is replaced by `{other}`"),
                     other,
                 );
             }
         }
     }
 
-    /// Of what `&&` or `||` joins, one after the other is left out.
+    /// Removes each operand of `&&` or `||` in turn.
     fn operands(&mut self, first: &Expr, rest: &[ChainLink]) {
         if !rest
             .iter()
@@ -151,7 +151,7 @@ impl Mutants<'_> {
             .chain(rest.iter().map(|link| link.operand.span))
             .collect();
         for (index, span) in spans.iter().enumerate() {
-            // With the operator that joins it to its neighbour.
+            // Including the operator between the operand and its neighbor.
             let gone = match (
                 index.checked_sub(1).and_then(|before| spans.get(before)),
                 spans.get(index + 1),
@@ -166,12 +166,12 @@ impl Mutants<'_> {
                 },
                 (None, None) => continue,
             };
-            let what = format!("`{}` is left out", self.text(*span));
+            let what = format!("`{}` is removed", self.text(*span));
             self.remove(Kind::Guard, gone, what);
         }
     }
 
-    /// The arguments of a call, each another one.
+    /// Changes each argument of a call.
     pub(super) fn call(&mut self, call: &Expr) {
         let ExprKind::Path { links, .. } = &call.kind else {
             return;
@@ -201,7 +201,7 @@ impl Mutants<'_> {
         }
     }
 
-    /// The fields of an object, each another one; a value that is no object is another one.
+    /// Changes each field of an object; a value that is not an object is changed itself.
     pub(super) fn values(&mut self, expression: &Expr) {
         match &expression.kind {
             ExprKind::Object(entries) => {
@@ -213,7 +213,7 @@ impl Mutants<'_> {
         }
     }
 
-    /// A value is another one of its type, where the text tells which type it has.
+    /// Replaces a value with another one of its type, if the text shows which type it has.
     pub(super) fn value(&mut self, value: &Expr, what: &str) {
         let changed = match &value.kind {
             ExprKind::Literal(Literal::String(text)) => Some(
@@ -254,7 +254,7 @@ impl Mutants<'_> {
             self.replace(
                 Kind::Argument,
                 value.span,
-                format!("{what} is another one"),
+                format!("{what} is changed"),
                 changed,
             );
         }

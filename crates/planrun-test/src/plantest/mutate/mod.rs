@@ -7,20 +7,20 @@ use planrun_lang::diag::Edit;
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast;
 
-/// What a change is about.
+/// The subject of a change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// A condition: of a step, a reply, a failure, an `if`, an `ensure`, a filter.
     Guard,
-    /// An argument of a call, a field of a reply, or what a `let` gives.
+    /// An argument of a call, a field of a reply, or the value of a `let`.
     Argument,
-    /// How often, and for what, a call is tried again.
+    /// The number of attempts of a call, or the errors that are retried.
     Retry,
-    /// What a failure is caught by.
+    /// A `recover` arm, or the classes that it catches.
     Recover,
-    /// What waits for what.
+    /// The order of statements.
     Order,
-    /// What is asked first, looked at afterwards, or taken back.
+    /// A `confirm`, a `verify` or an `undo`.
     Safety,
 }
 
@@ -34,7 +34,7 @@ impl Kind {
         Self::Safety,
     ];
 
-    /// The word for it.
+    /// Returns its name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,15 +52,15 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub struct Mutant {
     pub kind: Kind,
-    /// What is changed, in words.
+    /// Description of the change.
     pub what: String,
-    /// Where.
+    /// Span of the change in the original text.
     pub span: Span,
     pub edits: Vec<Edit>,
 }
 
 impl Mutant {
-    /// The text with the change.
+    /// Returns the text with the change applied.
     #[must_use]
     pub fn apply(&self, text: &str) -> String {
         let mut edits: Vec<&Edit> = self.edits.iter().collect();
@@ -73,7 +73,7 @@ impl Mutant {
     }
 }
 
-/// Every mutant of the plans of a file, in source order.
+/// Returns all mutants of the plans of a file, in source order.
 #[must_use]
 pub fn mutants(source: &SourceFile, file: &ast::File) -> Vec<Mutant> {
     let mut found = Mutants {
@@ -109,7 +109,7 @@ impl Mutants<'_> {
         });
     }
 
-    /// The text of a span is another one.
+    /// Adds a mutant in which the text of a span is replaced.
     fn replace(
         &mut self,
         kind: Kind,
@@ -128,7 +128,7 @@ impl Mutants<'_> {
         );
     }
 
-    /// The text of a span is gone.
+    /// Adds a mutant in which the text of a span is removed.
     fn remove(&mut self, kind: Kind, span: Span, what: impl Into<String>) {
         self.replace(kind, span, what, "");
     }

@@ -1,4 +1,4 @@
-//! Changes of statements and clauses.
+//! Mutants of statements and clauses.
 
 use planrun_lang::diag::Edit;
 use planrun_lang::source::Span;
@@ -39,12 +39,12 @@ impl Mutants<'_> {
                 .for_each(|statement| self.statement(statement)),
             StatementKind::Ensure { condition, .. } => {
                 self.condition(condition);
-                self.remove(Kind::Guard, statement.span, "the `ensure` is gone");
+                self.remove(Kind::Guard, statement.span, "the `ensure` is removed");
             }
             StatementKind::Fail { when, .. } => {
                 self.guard(when.as_deref());
                 if when.is_some() {
-                    self.remove(Kind::Guard, statement.span, "the `fail` is gone");
+                    self.remove(Kind::Guard, statement.span, "the `fail` is removed");
                 }
             }
             StatementKind::Reply(guarded) => self.guarded(guarded),
@@ -89,7 +89,7 @@ impl Mutants<'_> {
                 self.block(body);
             }
             StepBody::Repeat { initial, body, .. } => {
-                self.value(initial, "the first state");
+                self.value(initial, "the initial state");
                 self.block(body);
             }
             StepBody::Race(arms) => arms.iter().for_each(|(_, arm)| self.arm(arm)),
@@ -122,20 +122,20 @@ impl Mutants<'_> {
         match &clause.kind {
             ClauseKind::When(condition) => {
                 self.condition(condition);
-                self.remove(Kind::Guard, clause.span, "the `when` is gone");
+                self.remove(Kind::Guard, clause.span, "the `when` is removed");
             }
-            ClauseKind::After(_) => self.remove(Kind::Order, clause.span, "the `after` is gone"),
+            ClauseKind::After(_) => self.remove(Kind::Order, clause.span, "the `after` is removed"),
             ClauseKind::Confirm { .. } => {
-                self.remove(Kind::Safety, clause.span, "the `confirm` is gone");
+                self.remove(Kind::Safety, clause.span, "the `confirm` is removed");
             }
             ClauseKind::Retry(settings) => {
                 self.retry(settings);
-                self.remove(Kind::Retry, clause.span, "the `retry` is gone");
+                self.remove(Kind::Retry, clause.span, "the `retry` is removed");
             }
             ClauseKind::Until { condition, .. } => self.condition(condition),
             ClauseKind::Verify { check, .. } => {
                 self.condition(check);
-                self.remove(Kind::Safety, clause.span, "the `verify` is gone");
+                self.remove(Kind::Safety, clause.span, "the `verify` is removed");
             }
             ClauseKind::Recover { pattern, body, .. } => {
                 self.arm(body);
@@ -146,15 +146,15 @@ impl Mutants<'_> {
                         start: first.span.end,
                         end: last.span.end,
                     };
-                    self.remove(Kind::Recover, rest, "the arm catches its first class only");
+                    self.remove(Kind::Recover, rest, "the arm catches only its first class");
                 }
-                self.remove(Kind::Recover, clause.span, "the `recover` arm is gone");
+                self.remove(Kind::Recover, clause.span, "the `recover` arm is removed");
             }
             ClauseKind::Undo(undo) => {
                 if let Undo::Do(body) = undo {
                     self.block(body);
                 }
-                self.remove(Kind::Safety, clause.span, "the `undo` is gone");
+                self.remove(Kind::Safety, clause.span, "the `undo` is removed");
             }
             ClauseKind::Timeout(_)
             | ClauseKind::By(_)
@@ -178,7 +178,7 @@ impl Mutants<'_> {
         }
     }
 
-    /// One attempt less, and one class less.
+    /// One attempt less, and only the first of the classes.
     fn retry(&mut self, settings: &Expr) {
         let ExprKind::Object(entries) = &settings.kind else {
             return;
@@ -210,11 +210,7 @@ impl Mutants<'_> {
                             start: first.span.end,
                             end: last.span.end,
                         };
-                        self.remove(
-                            Kind::Retry,
-                            rest,
-                            "it is tried again for the first class only",
-                        );
+                        self.remove(Kind::Retry, rest, "only the first class is retried");
                     }
                 }
                 _ => {}
@@ -222,7 +218,7 @@ impl Mutants<'_> {
         }
     }
 
-    /// Two calls that stand below each other change places; where the later one reads the earlier one the check says so.
+    /// Exchanges two consecutive calls; if the later one reads the earlier one, the checker rejects the mutant.
     fn swap(&mut self, one: &Statement, other: &Statement) {
         let calls = |statement: &Statement| match &statement.kind {
             StatementKind::Step(step) => match &step.body {
@@ -234,7 +230,7 @@ impl Mutants<'_> {
         let (Some(first), Some(second)) = (calls(one), calls(other)) else {
             return;
         };
-        // Calls of different systems have no order by where they stand.
+        // The order of calls to different systems does not follow their position.
         if first != second {
             return;
         }
@@ -252,16 +248,11 @@ impl Mutants<'_> {
                 text: above,
             },
         ];
-        self.add(
-            Kind::Order,
-            other.span,
-            "two calls have changed places",
-            edits,
-        );
+        self.add(Kind::Order, other.span, "two calls are swapped", edits);
     }
 }
 
-/// The namespace of the tool that a call names.
+/// Returns the namespace of the tool that a call names.
 fn namespace(call: &Expr) -> Option<String> {
     let ExprKind::Path { base, .. } = &call.kind else {
         return None;

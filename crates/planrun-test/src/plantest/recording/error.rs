@@ -6,12 +6,12 @@ use planrun_lang::diag::render::visible_line;
 
 use super::super::snapshot::SnapshotError;
 
-/// Why a recording cannot be used: the file, the place in it, the cause and the remedy.
+/// Why a recording cannot be used: the file, the line, the cause and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the recording `{}`{} cannot be used: {why}", visible_line(&path.to_string_lossy()), place(*.line))]
 pub struct RecordingError {
     pub path: PathBuf,
-    /// From 1; absent where the whole file is meant.
+    /// Line number, from 1; `None` if the error concerns the whole file.
     pub line: Option<u32>,
     pub why: String,
     pub remedy: String,
@@ -23,16 +23,13 @@ fn place(line: Option<u32>) -> String {
 }
 
 impl RecordingError {
-    /// A file that cannot be had or written at all.
+    /// Returns the error for a file that cannot be read or written at all.
     pub(super) fn files(path: &Path, error: SnapshotError) -> Self {
         let why = match error {
             SnapshotError::Unreadable { why, .. } => format!("it {why}"),
-            SnapshotError::Outside { .. } => "it leads out of the folder of recordings".to_owned(),
+            SnapshotError::Outside { .. } => "it leads outside the folder of recordings".to_owned(),
             SnapshotError::Files { doing, error, .. } => {
-                format!(
-                    "the file system does not let it be {}: {error}",
-                    past(doing)
-                )
+                format!("it cannot be {}: {error}", past_participle(doing))
             }
             other @ (SnapshotError::Clash { .. } | SnapshotError::Setting(_)) => other.to_string(),
         };
@@ -40,15 +37,15 @@ impl RecordingError {
             path: path.to_owned(),
             line: None,
             why,
-            remedy: "remove it, or let it be read and written".to_owned(),
+            remedy: "remove it, or make it readable and writable".to_owned(),
         }
     }
 }
 
-fn past(doing: &str) -> &str {
+fn past_participle(doing: &str) -> &str {
     match doing {
         "write" => "written",
-        "make" => "made",
+        "create" => "created",
         "remove" => "removed",
         _ => "read",
     }

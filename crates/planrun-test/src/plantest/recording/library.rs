@@ -1,4 +1,4 @@
-//! The recordings beside a plan file.
+//! The recordings of a plan file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use super::super::snapshot::folder::Folder;
 use super::super::snapshot::name::{plan_part, test_parts};
 use super::{Recording, RecordingError};
 
-/// The folder beside the plan.
+/// The folder of recordings, next to the plan.
 const FOLDER: &str = "recordings";
 const ENDING: &str = ".yaml";
-/// Between the parts of a file's name.
+/// Separates the parts of a file name.
 const BETWEEN: &str = "__";
 
 /// The recordings of the tests of one file.
@@ -22,27 +22,28 @@ const BETWEEN: &str = "__";
 pub struct Recordings {
     folder: Option<Folder>,
     plan: String,
-    /// The part of each test.
+    /// The part of the file name of each test.
     tests: BTreeMap<String, String>,
-    /// By the name of the file, without its ending.
+    /// By file name without extension.
     found: BTreeMap<String, Result<Arc<Recording>, RecordingError>>,
 }
 
 impl Recordings {
-    /// Those beside a plan file with these tests, all of its tests: the names of files come from all of them.
+    /// Reads the recordings next to a plan file. `tests` must be all of its tests, because file names depend on all
+    /// of them.
     #[must_use]
-    pub fn beside<'a>(
+    pub fn next_to<'a>(
         host: &dyn Host,
         plan_file: &Path,
         tests: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        let (folder, plan) = (Folder::beside(plan_file, FOLDER), plan_part(plan_file));
+        let (folder, plan) = (Folder::next_to(plan_file, FOLDER), plan_part(plan_file));
         let mut recordings = Self {
             plan,
             tests: test_parts(tests),
             ..Self::default()
         };
-        // A folder that cannot be read has no recordings; whoever writes one gets the error.
+        // An unreadable folder counts as empty here; the error is reported when a recording is written.
         for path in folder.list(host).unwrap_or_default() {
             let name = path
                 .file_name()
@@ -62,13 +63,13 @@ impl Recordings {
         recordings
     }
 
-    /// The recording of a case, if it has one.
+    /// Returns the recording of a case; `None` if it has none.
     #[must_use]
     pub fn of(&self, case: &Case) -> Option<&Result<Arc<Recording>, RecordingError>> {
         self.found.get(&self.name(case)?)
     }
 
-    /// The file that holds the recording of a case, or would.
+    /// Returns the path of the recording of a case, whether or not it exists.
     #[must_use]
     pub fn path(&self, case: &Case) -> PathBuf {
         let name = self.name(case).unwrap_or_default();
@@ -78,10 +79,10 @@ impl Recordings {
             .unwrap_or_default()
     }
 
-    /// Keeps the recording of a case. One without calls is not kept: it says nothing.
+    /// Writes the recording of a case. A recording without calls is removed instead.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if the file cannot be written or removed.
     pub fn keep(
         &mut self,
         host: &dyn Host,
@@ -118,7 +119,7 @@ impl Recordings {
         ))
     }
 
-    /// Whether a file is one of this plan's.
+    /// Returns true if a file belongs to this plan.
     fn owns(&self, name: &str) -> bool {
         let rest = name
             .strip_prefix(&*self.plan)

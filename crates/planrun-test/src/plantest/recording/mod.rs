@@ -1,22 +1,22 @@
-//! Recordings: what the real tools answered, kept beside the plan as YAML and given again in tests.
+//! Recordings: answers of real tools, stored next to the plan as YAML and replayed in tests.
 //!
-//! A recording is `recordings/<plan>__<test>[__<row>].yaml` beside its plan file. Its entries are told apart by the path of the
-//! step and the number of the call that it makes, so that what runs at the same time is never mixed up, and each carries the
-//! hash of the contract under which it was made. Secrets do not stand in it; a mark does, and a mark fits anything.
+//! A recording is `recordings/<plan>__<test>[__<row>].yaml` next to its plan file. Its entries are identified by the
+//! path of the step and the number of its call, so that concurrent steps are never confused, and each has the hash of
+//! the contract under which it was recorded. Secrets are replaced by a marker, which matches any value.
 
 mod error;
-mod kept;
 mod library;
+mod model;
 mod read;
 mod recorder;
+mod redact;
 mod replay;
 mod session;
-mod veil;
 mod write;
 
 pub use error::RecordingError;
-pub use kept::{Entry, Recorded, Recording};
 pub use library::Recordings;
+pub use model::{Entry, Recorded, Recording};
 pub use recorder::Recorder;
 pub use replay::{Mismatch, Replay, Replayed, faults};
 pub use session::{Session, record};

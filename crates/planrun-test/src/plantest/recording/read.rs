@@ -1,4 +1,4 @@
-//! Recordings read from text, strictly: what nobody knows is a mistake, and not left out.
+//! Parses recordings strictly: unknown keys and values are errors.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use planrun_lang::yaml::{self, Content, Node};
 use serde_json::Value as Json;
 
 use super::RecordingError;
-use super::kept::{Entry, Recorded, Recording, VERSION};
+use super::model::{Entry, Recorded, Recording, VERSION};
 
 /// The keys of a call.
 const KEYS: [&str; 10] = [
@@ -49,7 +49,7 @@ impl Reader<'_> {
             path: self.path.to_owned(),
             line: Some(self.source.position(span.start).line),
             why: why.into(),
-            remedy: "mend it, or record it again with `planrun test --record all`".to_owned(),
+            remedy: "fix it, or record it again with `planrun test --record all`".to_owned(),
         }
     }
 
@@ -70,7 +70,7 @@ impl Reader<'_> {
             .find(|pair| pair[0].0.place() == pair[1].0.place())
         {
             let why = format!(
-                "call {} of `{}` stands in it twice",
+                "call {} of `{}` occurs twice",
                 again.call,
                 visible_line(&again.path)
             );
@@ -91,12 +91,12 @@ impl Reader<'_> {
         if version.scalar().as_deref() == Some(&*VERSION.to_string()) {
             return Ok(());
         }
-        let shown = version
+        let found = version
             .scalar()
             .unwrap_or_else(|| version.kind().to_owned());
         let why = format!(
-            "it has version {}, and this planrun knows {VERSION}",
-            visible_line(&shown)
+            "it has version {}, but this planrun supports {VERSION}",
+            visible_line(&found)
         );
         Err(self.wrong(version.span, why))
     }
@@ -105,14 +105,14 @@ impl Reader<'_> {
         let Some(entries) = node.entries() else {
             return Err(self.wrong(
                 node.span,
-                format!("a mapping is meant here, and this is {}", node.kind()),
+                format!("expected a mapping, found {}", node.kind()),
             ));
         };
         match entries.iter().find(|entry| !keys.contains(&&*entry.name)) {
             None => Ok(()),
             Some(other) => {
                 let why = format!(
-                    "`{}` means nothing here; there is {}",
+                    "unknown key `{}`; expected one of {}",
                     visible_line(&other.name),
                     keys.join(", ")
                 );
@@ -128,9 +128,9 @@ impl Reader<'_> {
             .filter(|call| *call > 0)
             .and_then(|call| u32::try_from(call).ok());
         let call =
-            number.ok_or_else(|| self.wrong(node.span, "`call` must be a number, from 1"))?;
+            number.ok_or_else(|| self.wrong(node.span, "`call` must be a number, at least 1"))?;
         let arguments = self.value(node, "arguments")?;
-        let arguments = arguments.ok_or_else(|| self.wrong(node.span, "it has no `arguments`"))?;
+        let arguments = arguments.ok_or_else(|| self.wrong(node.span, "`arguments` is missing"))?;
         let (path, tool) = (self.text(node, "path")?, self.text(node, "tool")?);
         Ok(Entry {
             path,
@@ -149,7 +149,9 @@ impl Reader<'_> {
         {
             None => None,
             Some((Content::Bool(true), _)) => Some(Recorded::Unanswered),
-            Some((_, span)) => return Err(self.wrong(span, "`unanswered` is `true` or left out")),
+            Some((_, span)) => {
+                return Err(self.wrong(span, "`unanswered` must be `true` or omitted"));
+            }
         };
         let value = self.value(node, "value")?.map(Recorded::Value);
         let failure = node
@@ -161,7 +163,7 @@ impl Reader<'_> {
             (Some(only), None) => Ok(only),
             _ => Err(self.wrong(
                 node.span,
-                "a call has one of `value`, `failure` and `unanswered`",
+                "a call must have exactly one of `value`, `failure` and `unanswered`",
             )),
         }
     }
@@ -182,11 +184,12 @@ impl Reader<'_> {
         let class = ErrorClass::find(&name).ok_or_else(|| {
             self.wrong(
                 node.span,
-                format!("there is no class of failures `{}`", visible_line(&name)),
+                format!("unknown error class `{}`", visible_line(&name)),
             )
         })?;
-        let sent = Sent::find(&self.text(node, "sent")?)
-            .ok_or_else(|| self.wrong(node.span, "`sent` is no, maybe, answered or refused"))?;
+        let sent = Sent::find(&self.text(node, "sent")?).ok_or_else(|| {
+            self.wrong(node.span, "`sent` must be no, maybe, answered or refused")
+        })?;
         let retry_after = self
             .number(node, "retry_after_ms")?
             .map(Duration::from_millis);
@@ -204,7 +207,7 @@ impl Reader<'_> {
 
     fn text(&self, node: &Node, name: &str) -> Result<Arc<str>, RecordingError> {
         let text = node.get(name).and_then(Node::text).map(Arc::from);
-        text.ok_or_else(|| self.wrong(node.span, format!("`{name}` must be a text in quotes")))
+        text.ok_or_else(|| self.wrong(node.span, format!("`{name}` must be a string in quotes")))
     }
 
     fn number(&self, node: &Node, name: &str) -> Result<Option<u64>, RecordingError> {
@@ -217,7 +220,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A value in blocks, or as a text of JSON.
+    /// Reads a value, either as a YAML block or as JSON in a string.
     fn value(&self, node: &Node, name: &str) -> Result<Option<Json>, RecordingError> {
         let text = format!("{name}_json");
         match (node.get(name), node.get(&text)) {
@@ -226,12 +229,12 @@ impl Reader<'_> {
             (None, Some(json)) => {
                 let read = json.text().and_then(|text| serde_json::from_str(text).ok());
                 read.map(Some).ok_or_else(|| {
-                    self.wrong(json.span, format!("`{text}` must be a text of JSON"))
+                    self.wrong(json.span, format!("`{text}` must be a string of JSON"))
                 })
             }
             (Some(_), Some(other)) => Err(self.wrong(
                 other.span,
-                format!("`{name}` and `{text}` exclude each other"),
+                format!("`{name}` and `{text}` cannot be used together"),
             )),
         }
     }
@@ -255,12 +258,12 @@ mod tests {
             (
                 "version: 2\ncalls: []\n".to_owned(),
                 1,
-                "it has version 2, and this planrun knows 1",
+                "it has version 2, but this planrun supports 1",
             ),
             (
                 "version: 1\ncalls: []\ncassette: x\n".to_owned(),
                 3,
-                "`cassette` means nothing here; there is version, calls",
+                "unknown key `cassette`; expected one of version, calls",
             ),
             (
                 "version: 1\ncalls: 7\n".to_owned(),
@@ -270,27 +273,27 @@ mod tests {
             (
                 format!("{head}{CALL}"),
                 3,
-                "a call has one of `value`, `failure` and `unanswered`",
+                "a call must have exactly one of `value`, `failure` and `unanswered`",
             ),
             (
                 format!("{head}{CALL}    value: 1\n    unanswered: true\n"),
                 3,
-                "a call has one of",
+                "a call must have exactly one of",
             ),
             (
                 format!("{head}{CALL}    value: 1\n    valve: 2\n"),
                 9,
-                "`valve` means nothing here",
+                "unknown key `valve`",
             ),
             (
                 format!("{head}{CALL}    value: 1\n    value_json: \"1\"\n"),
                 9,
-                "`value` and `value_json` exclude each other",
+                "`value` and `value_json` cannot be used together",
             ),
             (
                 format!("{head}{CALL}    value_json: \"{{\"\n"),
                 8,
-                "`value_json` must be a text of JSON",
+                "`value_json` must be a string of JSON",
             ),
             (
                 format!("{head}{CALL}    value: 1\n    value: 2\n"),
@@ -300,17 +303,17 @@ mod tests {
             (
                 format!("{head}{CALL}    value: 1\n{CALL}    value: 2\n"),
                 9,
-                "call 1 of `a` stands in it twice",
+                "call 1 of `a` occurs twice",
             ),
             (
                 format!("{head}{CALL}    failure: {{class: x, message: y, sent: \"no\"}}\n"),
                 8,
-                "there is no class of failures `x`",
+                "unknown error class `x`",
             ),
             (
                 format!("{head}{}    value: 1\n", CALL.replace("call: 1", "call: 0")),
                 3,
-                "`call` must be a number, from 1",
+                "`call` must be a number, at least 1",
             ),
         ] {
             let error = read(Path::new("r/a.yaml"), &text).unwrap_err();

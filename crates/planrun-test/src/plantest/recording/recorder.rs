@@ -1,4 +1,4 @@
-//! Writes down what real tools answer.
+//! Records the answers of real tools.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,23 +10,23 @@ use planrun_lang::value::Value;
 use planrun_tools::tools::{Conversation, Request, Transport};
 use serde_json::Value as Json;
 
-use super::kept::{Entry, Recorded, Recording};
-use super::veil::{canonical, veil};
+use super::model::{Entry, Recorded, Recording};
+use super::redact::{canonical, redact};
 
-/// What real tools were asked and answered, so far.
+/// The calls to real tools and their answers so far.
 #[derive(Default)]
 pub struct Recorder {
-    taken: Mutex<BTreeMap<(Arc<str>, u32), Taken>>,
+    recorded: Mutex<BTreeMap<(Arc<str>, u32), RecordedCall>>,
 }
 
-struct Taken {
+struct RecordedCall {
     signature: Arc<Signature>,
     arguments: Value,
     outcome: Recorded,
 }
 
 impl Recorder {
-    /// Makes a call, the `number`th of its step from 1, and writes down what it comes to.
+    /// Makes a call, the `number`th of its step from 1, and records its outcome.
     pub fn call(
         self: &Arc<Self>,
         request: Request,
@@ -34,15 +34,15 @@ impl Recorder {
         tool: &dyn Transport,
     ) -> Conversation {
         let place = (request.path.clone(), number);
-        let taken = Taken {
+        let recorded = RecordedCall {
             signature: request.signature.clone(),
             arguments: request.arguments.clone(),
             outcome: Recorded::Unanswered,
         };
-        self.taken().insert(place.clone(), taken);
+        self.recorded().insert(place.clone(), recorded);
         let (recorder, cancel) = (self.clone(), request.cancel.clone());
         tool.call(request).map_outcome(move |outcome| {
-            // Nobody waits any more for an answer that comes after that.
+            // After a cancellation nothing waits for the answer any more.
             if !cancel.is_cancelled() {
                 recorder.ended(&place, &outcome);
             }
@@ -50,27 +50,27 @@ impl Recorder {
         })
     }
 
-    /// Whether any call was made.
+    /// Returns true if no call was made.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.taken().is_empty()
+        self.recorded().is_empty()
     }
 
-    /// Everything that was written down, without what is labelled as sensitive and without these secrets.
+    /// Returns everything recorded so far, without values labeled as sensitive and without these secrets.
     #[must_use]
     pub fn recording(&self, secrets: &Redactor) -> Recording {
-        let taken = self.taken();
+        let recorded = self.recorded();
         Recording::new(
-            taken
+            recorded
                 .iter()
-                .map(|((path, call), taken)| taken.entry(path, *call, secrets))
+                .map(|((path, call), recorded)| recorded.entry(path, *call, secrets))
                 .collect(),
         )
     }
 
     fn ended(&self, place: &(Arc<str>, u32), outcome: &CallOutcome) {
-        if let Some(taken) = self.taken().get_mut(place) {
-            taken.outcome = match outcome {
+        if let Some(recorded) = self.recorded().get_mut(place) {
+            recorded.outcome = match outcome {
                 Ok(Answer::Json(json)) => Recorded::Value(json.clone()),
                 Ok(Answer::Value(value)) => Recorded::Value(value.to_json()),
                 Err(error) => Recorded::Failure(error.clone()),
@@ -78,24 +78,24 @@ impl Recorder {
         }
     }
 
-    fn taken(&self) -> MutexGuard<'_, BTreeMap<(Arc<str>, u32), Taken>> {
-        // Nothing panics while it holds the lock, so what is behind a poisoned one is whole.
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn recorded(&self) -> MutexGuard<'_, BTreeMap<(Arc<str>, u32), RecordedCall>> {
+        // No code panics while it holds the lock, so the data of a poisoned lock is consistent.
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Taken {
+impl RecordedCall {
     fn entry(&self, path: &Arc<str>, call: u32, secrets: &Redactor) -> Entry {
         let mut outcome = self.outcome.clone();
         match &mut outcome {
             Recorded::Value(value) => {
-                veil(value, &sensitive_result(&self.signature));
+                redact(value, &sensitive_result(&self.signature));
                 secrets.json(value);
             }
             Recorded::Failure(error) => error.message = secrets.text(&error.message).into_owned(),
             Recorded::Unanswered => {}
         }
-        let mut arguments = shown_arguments(&self.signature, &self.arguments);
+        let mut arguments = redacted_arguments(&self.signature, &self.arguments);
         secrets.json(&mut arguments);
         let (tool, contract) = (self.signature.path().into(), self.signature.digest().into());
         Entry {
@@ -109,9 +109,9 @@ impl Taken {
     }
 }
 
-/// The arguments of a call as they may be shown, in one order.
-pub(super) fn shown_arguments(signature: &Signature, arguments: &Value) -> Json {
+/// Returns the arguments of a call, redacted and with sorted keys.
+pub(super) fn redacted_arguments(signature: &Signature, arguments: &Value) -> Json {
     let mut json = canonical(&arguments.to_json());
-    veil(&mut json, &sensitive_arguments(signature, arguments));
+    redact(&mut json, &sensitive_arguments(signature, arguments));
     json
 }

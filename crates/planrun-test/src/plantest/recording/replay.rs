@@ -14,9 +14,9 @@ use planrun_lang::value::shortened;
 use serde_json::Value as Json;
 
 use super::super::world::{Call, Reaction, Response, Source};
-use super::kept::{Entry, Recorded, Recording};
-use super::recorder::shown_arguments;
-use super::veil::fits;
+use super::model::{Entry, Recorded, Recording};
+use super::recorder::redacted_arguments;
+use super::redact::fits;
 use crate::plantest::MAX_QUOTED;
 
 /// Longer than any run waits.
@@ -25,42 +25,42 @@ const NEVER: Duration = Duration::from_hours(24 * 365 * 100);
 /// A recording that answers the calls of one run.
 pub struct Replay {
     recording: Arc<Recording>,
-    /// Whether what does not fit is answered all the same, so that all of it is reported at once.
+    /// Whether calls that do not match are answered anyway, so that all mismatches are reported at once.
     answers_misfits: bool,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// How many calls of each step came here.
+    /// Number of calls of each step so far.
     reached: BTreeMap<Arc<str>, u32>,
-    /// The numbers of the entries that answered.
+    /// Indices of the entries that were used.
     used: BTreeSet<usize>,
     mismatches: Vec<(usize, Mismatch)>,
 }
 
-/// How a call is not what was recorded.
+/// How a call differs from the recorded one.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Mismatch {
-    /// The contract of the tool is another one.
+    /// The contract of the tool has changed.
     Stale,
-    /// It is called with something else.
+    /// The arguments have changed; these are the new ones.
     Drifted(Json),
-    /// Something else is called there.
+    /// Another tool is called; this is its name.
     OtherTool(String),
 }
 
 /// How a recording was used in a run.
 pub struct Replayed {
     pub recording: Arc<Recording>,
-    /// By the numbers of the entries.
+    /// By index of the entry.
     pub mismatches: Vec<(usize, Mismatch)>,
-    /// The numbers of the entries that no call used.
+    /// Indices of the entries that no call used.
     pub unused: Vec<usize>,
 }
 
 impl Replay {
-    /// Answers as recorded. What does not fit is noted, and answered where `answers_misfits`.
+    /// Replays a recording. Mismatches are noted, and answered if `answers_misfits`.
     #[must_use]
     pub fn new(recording: &Arc<Recording>, answers_misfits: bool) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Replay {
         }
     }
 
-    /// How much of it has been used so far, and what did not fit.
+    /// Returns the entries used so far and the mismatches.
     #[must_use]
     pub fn replayed(&self) -> Replayed {
         let state = self.state();
@@ -91,7 +91,7 @@ impl Replay {
         }
     }
 
-    /// The entries that answered.
+    /// Returns the entries that were used.
     #[must_use]
     pub fn used(&self) -> Vec<Entry> {
         self.state()
@@ -102,7 +102,7 @@ impl Replay {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it holds the lock, so the state behind a poisoned one is whole.
+        // No code panics while it holds the lock, so the state of a poisoned lock is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -114,7 +114,7 @@ impl Source for Arc<Replay> {
         let reached = state.reached.entry(request.path.clone()).or_default();
         *reached += 1;
         let reached = *reached;
-        // Where something befell an earlier call of the step that was not recorded, the next one is the recorded one.
+        // If an earlier call of the step failed without being recorded, the next call is the recorded one.
         let other = || {
             self.recording
                 .find(&request.path, reached)
@@ -163,14 +163,15 @@ fn mismatch(entry: &Entry, signature: &Signature, call: &Call<'_>) -> Option<Mis
     if *entry.tool != *tool {
         return Some(Mismatch::OtherTool(tool));
     }
-    let arguments = shown_arguments(signature, &call.request.arguments);
+    let arguments = redacted_arguments(signature, &call.request.arguments);
     if !fits(&entry.arguments, &arguments) {
         return Some(Mismatch::Drifted(arguments));
     }
     (*entry.contract != *signature.digest()).then_some(Mismatch::Stale)
 }
 
-/// What is wrong with a recording, reported at the place of the test; `unused` entries where the run did not fail.
+/// Returns the faults of a recording as diagnostics at the test. Unused entries are included if `unused` is set,
+/// which callers do if the run did not fail.
 #[must_use]
 pub fn faults(
     replayed: &Replayed,
@@ -197,7 +198,7 @@ pub fn faults(
     faults
 }
 
-/// What somebody types to have a recording made anew where it is not what happens.
+/// Returns the command that records the test again.
 fn command(plan_file: &str) -> String {
     let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
     let name = visible_line(plan_file);
@@ -226,13 +227,13 @@ impl Place {
                 );
                 let found = Diagnostic::new(&codes::tests::RECORDING_STALE, self.test, message);
                 found.help(format!(
-                    "`{}` calls the tool and records it again",
+                    "record it again with a call of the tool: `{}`",
                     self.command
                 ))
             }
             Mismatch::Drifted(actual) => {
                 let message = format!(
-                    "{step} calls `{}` with something else than `{file}` has",
+                    "{step} calls `{}` with other arguments than `{file}` has",
                     entry.tool
                 );
                 let found = Diagnostic::new(&codes::tests::RECORDING_DRIFTED, self.test, message);
@@ -241,18 +242,18 @@ impl Place {
                     shortened(&actual.to_string(), MAX_QUOTED),
                 );
                 found.expected(expected, actual).help(format!(
-                    "where that is meant, `{}` records it again",
+                    "if this is intended, record it again: `{}`",
                     self.command
                 ))
             }
             Mismatch::OtherTool(tool) => {
                 let message = format!(
-                    "{step} calls `{tool}`, and `{file}` has a call of `{}` there",
+                    "{step} calls `{tool}`, but `{file}` has a call of `{}` there",
                     entry.tool
                 );
                 let found = Diagnostic::new(&codes::tests::RECORDING_DRIFTED, self.test, message);
                 found.help(format!(
-                    "where that is meant, `{}` records it again",
+                    "if this is intended, record it again: `{}`",
                     self.command
                 ))
             }
@@ -261,14 +262,14 @@ impl Place {
 
     fn unused(&self, entry: &Entry) -> Diagnostic {
         let message = format!(
-            "nothing asks for {} of `{}`, which `{}` has",
-            step(entry),
+            "the answer of `{}` for {} in `{}` is not used",
             entry.tool,
+            step(entry),
             self.file()
         );
         let found = Diagnostic::new(&codes::tests::RECORDING_UNUSED, self.test, message);
         found.help(format!(
-            "where that is meant, `{}` takes it out",
+            "if this is intended, remove it from the recording: `{}`",
             self.command
         ))
     }

@@ -1,4 +1,4 @@
-//! Plays a case with the real tools and records what they answer.
+//! Runs a case with the real tools and records their answers.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use planrun_runs::driver::Silence;
 /// The outcome of recording a case.
 pub struct Session {
     pub recording: Recording,
-    /// How many calls went to real tools.
+    /// Number of calls that were sent to real tools.
     pub calls: usize,
-    /// Whether any of them was seen by a tool.
+    /// Whether any of them reached a tool.
     pub arrived: bool,
 }
 
-/// Records a case. What it has a recording of already is answered from there and stays in it, as far as it fits; what nothing
-/// asks for any more is left out, unless the test fails and might not have come so far.
+/// Records a case. Calls that match its existing recording are answered from there and stay in it. Entries that no
+/// call uses are removed, unless the test fails and might not have got that far.
 #[must_use]
 pub fn record(
     environment: &TestEnvironment,
@@ -45,7 +45,7 @@ pub fn record(
         secrets.join(outcome.secrets());
     }
     let new = recorder.recording(&secrets);
-    // What answers itself says nothing of the systems.
+    // Answers of built-in tools are no evidence of a system that was reached.
     let arrived = |entry: &Entry| match &entry.outcome {
         Recorded::Value(_) | Recorded::Unanswered => !entry.tool.starts_with("sys."),
         Recorded::Failure(error) => error.sent != Sent::No,

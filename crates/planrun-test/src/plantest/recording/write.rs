@@ -1,5 +1,5 @@
-//! Recordings as text. Own code and no library: texts must come back exactly as they are, and numbers with the digits that
-//! were sent, while what serde writes of a number is nothing that YAML reads again.
+//! Formats recordings as YAML. Written by hand instead of with a library, because strings must be read back exactly
+//! and numbers must keep the digits that were sent, while the numbers that serde writes are not valid YAML.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use planrun_lang::call::CallError;
 use planrun_lang::yaml;
 use serde_json::Value as Json;
 
-use super::kept::{Entry, Recorded, Recording, VERSION};
+use super::model::{Entry, Recorded, Recording, VERSION};
 
-/// Words that are no text where they stand alone.
+/// Words that YAML does not read as strings when they are unquoted.
 const WORDS: [&str; 12] = [
     "null", "true", "false", "yes", "no", "on", "off", "y", "n", "inf", "nan", "infinity",
 ];
@@ -69,7 +69,7 @@ fn failure(text: &mut String, error: &CallError) {
     }
 }
 
-/// A value in blocks; where that would not be read as what it is, as a text of JSON.
+/// Writes a value as a YAML block; as JSON in a string if the block would not be read back as the same value.
 fn field(text: &mut String, name: &str, value: &Json, indent: usize) {
     let mut block = format!("{:indent$}{name}:", "");
     node(&mut block, value, indent + 2);
@@ -88,7 +88,7 @@ fn field(text: &mut String, name: &str, value: &Json, indent: usize) {
     }
 }
 
-/// A value behind a colon or a hyphen, with the end of its line.
+/// Writes a value after a colon or hyphen, including the end of the line.
 fn node(text: &mut String, value: &Json, indent: usize) {
     match value {
         Json::Object(fields) if !fields.is_empty() => {
@@ -116,7 +116,7 @@ fn node(text: &mut String, value: &Json, indent: usize) {
     }
 }
 
-/// A name as it is where nothing else can be read in it.
+/// Writes a key, unquoted if it can only be read as this key.
 fn key(name: &str) -> String {
     let mut characters = name.chars();
     let begins = characters
@@ -133,7 +133,8 @@ fn key(name: &str) -> String {
     }
 }
 
-/// A text in double quotes, on one line. What does not show, or may not stand in YAML, is escaped.
+/// Formats a string in double quotes on one line. Invisible characters and those that YAML does not allow are
+/// escaped.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -143,7 +144,7 @@ fn quoted(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
-            _ if hides(character) => {
+            _ if is_invisible(character) => {
                 let code = u32::from(character);
                 let _ = if code > 0xffff {
                     write!(quoted, "\\U{code:08x}")
@@ -158,7 +159,7 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-fn hides(character: char) -> bool {
+fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(u32::from(character), 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xe000..=0xf8ff)
         || u32::from(character) & 0xfffe == 0xfffe
@@ -313,8 +314,8 @@ calls:
 
     proptest! {
         #[test]
-        fn whatever_is_recorded_is_read_as_it_was(value in json(), arguments in json(), path in any::<String>(), message in any::<String>(), told in json()) {
-            let failure = CallError::new(ErrorClass::Internal, message.clone(), Sent::No).with_details(&told);
+        fn whatever_is_recorded_is_read_as_it_was(value in json(), arguments in json(), path in any::<String>(), message in any::<String>(), error_details in json()) {
+            let failure = CallError::new(ErrorClass::Internal, message.clone(), Sent::No).with_details(&error_details);
             let details = failure.details.clone();
             let outcomes = [Recorded::Value(value.clone()), Recorded::Failure(failure)];
             let calls = outcomes.into_iter().zip(1..).map(|(outcome, call)| Entry { arguments: arguments.clone(), ..entry(&path, call, outcome) });

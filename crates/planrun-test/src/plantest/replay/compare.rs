@@ -1,18 +1,18 @@
-//! Compares a replay with the recorded run: where they differ, in the order of the plan, with values redacted.
+//! Compares a replay with the recorded run: lists the differences in the order of the plan, with redacted values.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::protocol::{RunState, StepState};
-use planrun_lang::secrets::{Redactor, hidden};
+use planrun_lang::secrets::{Redactor, redact_paths};
 use planrun_lang::sema::{NodeKind, Plan};
 use planrun_lang::source::Span;
 use planrun_lang::value::{Value, shortened};
 use serde_json::Value as Json;
 
 use super::history::{Attempt, End, History, StepHistory};
-use super::{Now, Then};
+use super::{OriginalRun, ReplayedRun};
 use crate::plantest::MAX_QUOTED;
 use planrun_core::journal::StepError;
 use planrun_core::run::{Outcome, Program};
@@ -20,31 +20,31 @@ use planrun_core::run::{Outcome, Program};
 /// What two runs differ in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// What the plan takes.
+    /// The inputs of the plan.
     Inputs,
-    /// Which tool is called.
+    /// The tool that is called.
     Tool,
-    /// What it is called with.
+    /// The arguments of a call.
     Arguments,
-    /// How often it is called.
+    /// The number of calls.
     Calls,
     /// The contract of the tool.
     Contract,
-    /// Whether a step runs, and how it ends.
+    /// Whether a step runs, and its final state.
     State,
-    /// What it gives, or why it fails.
+    /// The output of a step, or its error.
     Outcome,
-    /// A step that was not there.
+    /// A step that only the replay has.
     New,
-    /// A step that is not there any more.
+    /// A step that only the recorded run has.
     Gone,
     Reply,
-    /// How the run ends.
+    /// The final state of the run.
     End,
 }
 
 impl Kind {
-    /// The word for it.
+    /// Returns its name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,33 +63,33 @@ impl Kind {
     }
 }
 
-/// One place where the runs part.
+/// One difference between the runs.
 #[derive(Clone, Debug)]
 pub struct Difference {
     pub kind: Kind,
-    /// The step; empty for the run.
+    /// The path of the step; empty for the run.
     pub path: Arc<str>,
     pub finding: Diagnostic,
 }
 
-/// What must not be seen of either run.
-pub struct Views {
+/// The secrets of both runs, for redaction.
+pub struct Redaction {
     redactor: Redactor,
 }
 
-impl Views {
-    /// What neither run shows.
+impl Redaction {
+    /// Collects the secrets of both runs.
     #[must_use]
-    pub fn of(then: &Outcome, now: Option<&Outcome>) -> Self {
-        let mut redactor = then.secrets().clone();
-        if let Some(now) = now {
-            redactor.join(now.secrets());
+    pub fn of(original: &Outcome, replayed: Option<&Outcome>) -> Self {
+        let mut redactor = original.secrets().clone();
+        if let Some(replayed) = replayed {
+            redactor.join(replayed.secrets());
         }
         Self { redactor }
     }
 
     fn value(&self, value: &Value, sensitive: &[Arc<str>]) -> String {
-        let value = hidden(value, sensitive);
+        let value = redact_paths(value, sensitive);
         shortened(
             &self.redactor.value(&value).unwrap_or(value).to_json_text(),
             MAX_QUOTED,
@@ -114,24 +114,29 @@ impl Views {
     }
 }
 
-/// Where two runs part.
-pub(super) fn compare(program: &Program, then: &Then, now: &Now, views: &Views) -> Vec<Difference> {
+/// Returns the differences between two runs.
+pub(super) fn compare(
+    program: &Program,
+    original: &OriginalRun,
+    replayed: &ReplayedRun,
+    redaction: &Redaction,
+) -> Vec<Difference> {
     let plan = &*program.plan;
-    let unanswered = now
+    let unanswered = replayed
         .played
         .unanswered
         .iter()
         .map(|call| call.path.clone())
         .collect();
-    let outcome = now.played.outcome.as_ref();
+    let outcome = replayed.played.outcome.as_ref();
     let open = outcome
         .map(|outcome| outcome.left_open(program))
         .unwrap_or_default();
     let mut comparison = Comparison {
         plan,
-        then,
-        now,
-        views,
+        original,
+        replayed,
+        redaction,
         unanswered,
         open,
         found: Vec::new(),
@@ -145,19 +150,20 @@ pub(super) fn compare(program: &Program, then: &Then, now: &Now, views: &Views) 
 
 struct Comparison<'a> {
     plan: &'a Plan,
-    then: &'a Then,
-    now: &'a Now,
-    views: &'a Views,
-    /// Calls that the run of then has no answer to. It ends with them, and what follows from that is not reported.
+    original: &'a OriginalRun,
+    replayed: &'a ReplayedRun,
+    redaction: &'a Redaction,
+    /// Calls that the recorded run has no answer for. The replay ends at them, so their consequences are not
+    /// reported.
     unanswered: BTreeSet<Arc<str>>,
-    /// Steps of the plan whose end hangs on the clock.
+    /// Steps of the plan whose final state depends on the clock.
     open: BTreeSet<Arc<str>>,
     found: Vec<Difference>,
 }
 
 impl Comparison<'_> {
     fn steps(&mut self, outcome: Option<&Outcome>) {
-        let (then, now) = (&self.then.history, &self.now.history);
+        let (original, replayed) = (&self.original.history, &self.replayed.history);
         let mut paths: Vec<Arc<str>> = outcome
             .map(Outcome::steps)
             .unwrap_or_default()
@@ -166,15 +172,16 @@ impl Comparison<'_> {
             .collect();
         let mut known: BTreeSet<Arc<str>> = paths.iter().cloned().collect();
         paths.extend(
-            now.steps
+            replayed
+                .steps
                 .keys()
-                .chain(then.steps.keys())
+                .chain(original.steps.keys())
                 .filter(|path| known.insert((*path).clone()))
                 .cloned(),
         );
         for path in &paths {
-            match (then.steps.get(path), now.steps.get(path)) {
-                (Some(then), Some(now)) => self.step(path, then, now),
+            match (original.steps.get(path), replayed.steps.get(path)) {
+                (Some(original), Some(replayed)) => self.step(path, original, replayed),
                 (None, Some(_)) => self.new_step(path),
                 (Some(_), None) => self.gone_step(path),
                 (None, None) => {}
@@ -182,22 +189,23 @@ impl Comparison<'_> {
         }
     }
 
-    fn step(&mut self, path: &Arc<str>, then: &StepHistory, now: &StepHistory) {
-        let calls = then.attempts.iter().zip(&now.attempts).enumerate();
-        let called =
-            |(index, (then, now)): (usize, (&Attempt, &Attempt))| self.call(path, index, then, now);
+    fn step(&mut self, path: &Arc<str>, original: &StepHistory, replayed: &StepHistory) {
+        let calls = original.attempts.iter().zip(&replayed.attempts).enumerate();
+        let called = |(index, (original, replayed)): (usize, (&Attempt, &Attempt))| {
+            self.call(path, index, original, replayed)
+        };
         let other = calls.clone().find_map(called);
-        let parts = other.is_some();
+        let differs = other.is_some();
         self.found.extend(other);
-        let contract = self.contract(path, now);
+        let contract = self.contract(path, replayed);
         self.found.extend(contract);
-        if parts || self.is_unsettled(path) {
+        if differs || self.is_unsettled(path) {
             return;
         }
         if self.unanswered.contains(path) {
-            let (before, after) = (then.attempts.len(), now.attempts.len());
+            let (before, after) = (original.attempts.len(), replayed.attempts.len());
             let message =
-                format!("`{path}` calls once more than it did, and the run has no answer to that");
+                format!("`{path}` makes one more call, for which the original run has no answer");
             let finding = self
                 .finding(path, message)
                 .expected(times(before), times(after));
@@ -213,24 +221,25 @@ impl Comparison<'_> {
                 .filter(|attempt| attempt.arguments.is_some())
                 .count()
         };
-        let taken = |step: &StepHistory| {
+        let reuses = |step: &StepHistory| {
             step.attempts
                 .iter()
                 .any(|attempt| attempt.arguments.is_none())
         };
-        // A step that does not call at all tells why with its state.
-        let both_call = calls(then) > 0 && calls(now) > 0;
-        if both_call && calls(then) != calls(now) && !taken(then) && !taken(now) {
-            let finding = self.finding(path, format!("`{path}` does not call as often as it did"));
-            let finding = finding.expected(times(calls(then)), times(calls(now)));
+        // The state of a step that makes no call at all explains the difference.
+        let both_call = calls(original) > 0 && calls(replayed) > 0;
+        if both_call && calls(original) != calls(replayed) && !reuses(original) && !reuses(replayed)
+        {
+            let finding = self.finding(path, format!("`{path}` makes a different number of calls"));
+            let finding = finding.expected(times(calls(original)), times(calls(replayed)));
             return self.report(Kind::Calls, path, finding);
         }
-        if let (Some(then), Some(now)) = (&then.end, &now.end) {
-            self.step_end(path, then, now);
-        } else if then.end.is_some() != now.end.is_some() {
+        if let (Some(original), Some(replayed)) = (&original.end, &replayed.end) {
+            self.step_end(path, original, replayed);
+        } else if original.end.is_some() != replayed.end.is_some() {
             let word = |end: &Option<End>| end.as_ref().map_or("has not ended".to_owned(), state);
-            let finding = self.finding(path, format!("`{path}` does not end as it did"));
-            let finding = finding.expected(word(&then.end), word(&now.end));
+            let finding = self.finding(path, format!("`{path}` ends differently"));
+            let finding = finding.expected(word(&original.end), word(&replayed.end));
             self.report(Kind::State, path, finding);
         }
     }
@@ -239,18 +248,18 @@ impl Comparison<'_> {
         &self,
         path: &Arc<str>,
         index: usize,
-        then: &Attempt,
-        now: &Attempt,
+        original: &Attempt,
+        replayed: &Attempt,
     ) -> Option<Difference> {
-        let (before, after) = (then.arguments.as_ref()?, now.arguments.as_ref()?);
+        let (before, after) = (original.arguments.as_ref()?, replayed.arguments.as_ref()?);
         let which = if index == 0 {
             format!("`{path}`")
         } else {
             format!("call {} of `{path}`", index + 1)
         };
-        if then.tool != now.tool {
-            let finding = self.finding(path, format!("{which} calls another tool than it did"));
-            let finding = finding.expected(&then.tool, &now.tool);
+        if original.tool != replayed.tool {
+            let finding = self.finding(path, format!("{which} calls another tool"));
+            let finding = finding.expected(&original.tool, &replayed.tool);
             return Some(Difference {
                 kind: Kind::Tool,
                 path: path.clone(),
@@ -260,39 +269,36 @@ impl Comparison<'_> {
         if before == after {
             return None;
         }
-        let labels: Vec<Arc<str>> = then
+        let labels: Vec<Arc<str>> = original
             .sensitive
             .iter()
-            .chain(&now.sensitive)
+            .chain(&replayed.sensitive)
             .cloned()
             .collect();
         let (before, after) = (
-            self.views.value(before, &labels),
-            self.views.value(after, &labels),
+            self.redaction.value(before, &labels),
+            self.redaction.value(after, &labels),
         );
         let finding = self.finding(
             path,
-            format!(
-                "{which} calls `{}` with something else than it did",
-                now.tool
-            ),
+            format!("{which} calls `{}` with other arguments", replayed.tool),
         );
         Some(Difference {
             kind: Kind::Arguments,
             path: path.clone(),
-            finding: held(finding, before, after),
+            finding: with_values(finding, before, after),
         })
     }
 
-    fn contract(&self, path: &Arc<str>, now: &StepHistory) -> Option<Difference> {
-        let tool = &now
+    fn contract(&self, path: &Arc<str>, replayed: &StepHistory) -> Option<Difference> {
+        let tool = &replayed
             .attempts
             .first()
             .filter(|attempt| attempt.arguments.is_some())?
             .tool;
-        let before = self.then.contracts.get(&**tool)?;
+        let before = self.original.contracts.get(&**tool)?;
         let called = self
-            .now
+            .replayed
             .played
             .calls
             .iter()
@@ -302,7 +308,9 @@ impl Comparison<'_> {
         }
         let finding = self.finding(
             path,
-            format!("the contract of `{tool}`, which `{path}` calls, has changed since"),
+            format!(
+                "the contract of `{tool}`, which `{path}` calls, has changed since the original run"
+            ),
         );
         Some(Difference {
             kind: Kind::Contract,
@@ -311,43 +319,49 @@ impl Comparison<'_> {
         })
     }
 
-    fn step_end(&mut self, path: &Arc<str>, then: &End, now: &End) {
-        if (then.state, &then.reason, then.recovered) != (now.state, &now.reason, now.recovered) {
-            let finding = self.finding(path, format!("`{path}` does not end as it did"));
-            return self.report(Kind::State, path, finding.expected(state(then), state(now)));
+    fn step_end(&mut self, path: &Arc<str>, original: &End, replayed: &End) {
+        if (original.state, &original.reason, original.recovered)
+            != (replayed.state, &replayed.reason, replayed.recovered)
+        {
+            let finding = self.finding(path, format!("`{path}` ends differently"));
+            return self.report(
+                Kind::State,
+                path,
+                finding.expected(state(original), state(replayed)),
+            );
         }
         let why = |end: &End| {
             end.error
                 .as_ref()
                 .map(|error| (error.class.clone(), error.message.clone()))
         };
-        if why(then) != why(now) {
-            let shown = |end: &End| {
+        if why(original) != why(replayed) {
+            let describe = |end: &End| {
                 end.error
                     .as_ref()
-                    .map_or("nothing".to_owned(), |error| self.views.error(error))
+                    .map_or("nothing".to_owned(), |error| self.redaction.error(error))
             };
-            let finding = held(
-                self.finding(path, format!("`{path}` fails otherwise")),
-                shown(then),
-                shown(now),
+            let finding = with_values(
+                self.finding(path, format!("`{path}` fails differently")),
+                describe(original),
+                describe(replayed),
             );
             self.report(Kind::Outcome, path, finding);
-        } else if let (Some(before), Some(after)) = (&then.output, &now.output)
+        } else if let (Some(before), Some(after)) = (&original.output, &replayed.output)
             && before != after
         {
-            let labels: Vec<Arc<str>> = then
+            let labels: Vec<Arc<str>> = original
                 .sensitive
                 .iter()
-                .chain(&now.sensitive)
+                .chain(&replayed.sensitive)
                 .cloned()
                 .collect();
             let (before, after) = (
-                self.views.value(before, &labels),
-                self.views.value(after, &labels),
+                self.redaction.value(before, &labels),
+                self.redaction.value(after, &labels),
             );
-            let finding = held(
-                self.finding(path, format!("`{path}` gives something else")),
+            let finding = with_values(
+                self.finding(path, format!("`{path}` returns another result")),
                 before,
                 after,
             );
@@ -362,7 +376,7 @@ impl Comparison<'_> {
             return;
         }
         let call = self
-            .now
+            .replayed
             .played
             .unanswered
             .iter()
@@ -370,11 +384,11 @@ impl Comparison<'_> {
         let finding = match call {
             Some(call) => {
                 let message = format!(
-                    "`{path}` calls `{}`, which the run did not do there, so that there is no answer to it",
+                    "`{path}` calls `{}`, which the original run did not do there, so there is no answer for it",
                     call.signature.path()
                 );
                 let sensitive = self
-                    .now
+                    .replayed
                     .history
                     .steps
                     .get(path)
@@ -382,13 +396,16 @@ impl Comparison<'_> {
                 let sensitive = sensitive
                     .map(|attempt| attempt.sensitive.clone())
                     .unwrap_or_default();
-                let arguments = self.views.value(&call.arguments, &sensitive);
+                let arguments = self.redaction.value(&call.arguments, &sensitive);
                 let finding = self
                     .finding(path, message)
                     .note(format!("it is called with {arguments}"));
-                finding.help("what follows from that is not told")
+                finding.help("differences that follow from this are not reported")
             }
-            None => self.finding(path, format!("`{path}` is new: the run had no such step")),
+            None => self.finding(
+                path,
+                format!("`{path}` is new: the original run has no such step"),
+            ),
         };
         self.report(Kind::New, path, finding);
     }
@@ -398,20 +415,20 @@ impl Comparison<'_> {
         {
             return;
         }
-        let step = self.then.history.steps.get(path);
+        let step = self.original.history.steps.get(path);
         let tool = step
             .and_then(|step| step.attempts.first())
             .map(|attempt| attempt.tool.clone());
         let message = match tool.filter(|tool| !tool.is_empty()) {
-            Some(tool) => format!("`{path}` is gone: the run called `{tool}` there"),
-            None => format!("`{path}` is gone: the run had such a step"),
+            Some(tool) => format!("`{path}` is missing: the original run called `{tool}` there"),
+            None => format!("`{path}` is missing: the original run has this step"),
         };
         let finding = self.finding(path, message);
         self.report(Kind::Gone, path, finding);
     }
 
     fn end(&mut self) {
-        let (then, now) = (&self.then.history, &self.now.history);
+        let (original, replayed) = (&self.original.history, &self.replayed.history);
         let run: Arc<str> = "".into();
         let why = |history: &History| {
             history
@@ -420,29 +437,29 @@ impl Comparison<'_> {
                 .map(|error| (error.class.clone(), error.message.clone()))
         };
         let state = |history: &History| history.state.unwrap_or(RunState::Running);
-        if state(then) != state(now) || why(then) != why(now) {
+        if state(original) != state(replayed) || why(original) != why(replayed) {
             let word = |history: &History| match &history.error {
-                Some(error) => format!("{} with {}", state(history), self.views.error(error)),
+                Some(error) => format!("{} with {}", state(history), self.redaction.error(error)),
                 None => state(history).to_string(),
             };
-            let finding = held(
-                self.finding(&run, "the run ends otherwise".to_owned()),
-                word(then),
-                word(now),
+            let finding = with_values(
+                self.finding(&run, "the run ends differently".to_owned()),
+                word(original),
+                word(replayed),
             );
             self.report(Kind::End, &run, finding);
         }
-        if then.reply != now.reply {
+        if original.reply != replayed.reply {
             let (before, after) = (
-                self.views.json(then.reply.as_ref()),
-                self.views.json(now.reply.as_ref()),
+                self.redaction.json(original.reply.as_ref()),
+                self.redaction.json(replayed.reply.as_ref()),
             );
             let finding = Diagnostic::new(
                 &codes::tests::REPLAY_PARTS,
                 self.reply(),
-                "the reply is another one",
+                "the reply is different",
             );
-            self.report(Kind::Reply, &run, held(finding, before, after));
+            self.report(Kind::Reply, &run, with_values(finding, before, after));
         }
     }
 
@@ -458,7 +475,7 @@ impl Comparison<'_> {
         Diagnostic::new(&codes::tests::REPLAY_PARTS, place(self.plan, path), message)
     }
 
-    /// Whether a step stands in one of which the same is reported already.
+    /// Returns true if the same kind of difference is already reported for an enclosing step.
     fn is_below(&self, path: &str, kind: Kind) -> bool {
         let outer = |other: &str| {
             path.strip_prefix(other)
@@ -469,13 +486,13 @@ impl Comparison<'_> {
             .any(|found| found.kind == kind && outer(&found.path))
     }
 
-    /// Whether the clock decides how far a step had come.
+    /// Returns true if the progress of a step depends on the clock.
     fn is_unsettled(&self, path: &str) -> bool {
         let own = path.split(['.', '[']).next().unwrap_or_default();
         self.open.contains(own) && !self.unanswered.contains(path)
     }
 
-    /// The last reply of the plan.
+    /// Returns the span of the last reply of the plan.
     fn reply(&self) -> Span {
         let mut replies = self
             .plan
@@ -489,7 +506,8 @@ impl Comparison<'_> {
     }
 }
 
-/// The place of the innermost step of a path that the plan's own text has; the name of the plan where it has none.
+/// Returns the span of the innermost step of a path that is written in the plan itself; the span of the plan's name
+/// if there is none.
 fn place(plan: &Plan, path: &str) -> Span {
     let nodes = || plan.blocks.iter().flat_map(|block| &block.nodes);
     let of = |part: &str| {
@@ -502,10 +520,10 @@ fn place(plan: &Plan, path: &str) -> Span {
     path.rsplit('.').find_map(of).unwrap_or(plan.span)
 }
 
-/// What was and what is; nothing of both where what differs must not be seen.
-fn held(finding: Diagnostic, before: String, after: String) -> Diagnostic {
+/// Adds both values to a finding, or a note if they are equal once redacted.
+fn with_values(finding: Diagnostic, before: String, after: String) -> Diagnostic {
     if before == after {
-        finding.note("what differs is not shown")
+        finding.note("the difference is in secret values, which are not shown")
     } else {
         finding.expected(before, after)
     }

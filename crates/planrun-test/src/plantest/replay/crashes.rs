@@ -1,4 +1,4 @@
-//! The crashes of processes that a recorded run had, so that its replay dies in the same places.
+//! The process crashes of a recorded run, which its replay repeats at the same events.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,32 +10,32 @@ use tokio::time::Instant;
 use planrun_core::journal::{Event, EventKind};
 use planrun_runs::journal::MemoryLog;
 
-/// What an event is about: its name, its path, the number of its attempt.
+/// Identifies an event: its name, its path, the number of its attempt.
 type Mark = (&'static str, Arc<str>, u32);
 
-/// The end of a process in the middle of its work.
+/// The crash of a process during a run.
 #[derive(Clone, Debug, Default)]
 pub struct Crash {
-    /// How often each event was written by the process.
+    /// How often the process wrote each event.
     events: BTreeMap<Mark, u32>,
-    /// When another process went on, since the beginning of the run; absent where none has.
+    /// When the next process resumed the run, since the start of the run; `None` if none did.
     next_at: Option<Duration>,
 }
 
 impl Crash {
-    /// One more event of the process that is going to die.
+    /// Adds an event of the process that is going to die.
     pub(super) fn write(&mut self, event: &EventKind) {
         if let Some(mark) = mark(event) {
             *self.events.entry(mark).or_default() += 1;
         }
     }
 
-    /// The crash of a process after which another one went on at this time.
+    /// Sets when the next process resumed the run.
     pub(super) fn until(self, next_at: Option<Duration>) -> Self {
         Self { next_at, ..self }
     }
 
-    /// One event less to wait for; true where it was the last.
+    /// Removes an event from those to wait for. Returns true if it was the last.
     fn reached(&mut self, event: &EventKind) -> bool {
         let Some(mark) = mark(event) else {
             return false;
@@ -50,7 +50,8 @@ impl Crash {
     }
 }
 
-/// Events that say how far a run has come. Others may be left out or added without any difference to what it does.
+/// Returns the mark of an event that measures the progress of a run; `None` for events that may be missing or
+/// additional without changing what the run does.
 fn mark(event: &EventKind) -> Option<Mark> {
     let attempt = match event {
         EventKind::StepRunning { attempt, .. }
@@ -85,7 +86,7 @@ fn mark(event: &EventKind) -> Option<Mark> {
     Some((event.name().name(), event.path().into(), attempt))
 }
 
-/// The crashes that a replay still has to repeat, and the clock since its beginning.
+/// The crashes that a replay still has to repeat, and the time since its start.
 #[derive(Debug, Default)]
 pub struct Crashes {
     crashes: Mutex<VecDeque<Crash>>,
@@ -101,17 +102,17 @@ impl Crashes {
         }
     }
 
-    /// The run begins now.
+    /// Starts the clock.
     pub fn begin(&self) {
         let _ = self.begun.set(runtime_now());
     }
 
-    /// How long the run has been going on.
+    /// Returns how long the run has taken so far.
     pub fn elapsed(&self) -> Duration {
         self.begun.get().map(Instant::elapsed).unwrap_or_default()
     }
 
-    /// Has the log of the next process end where that of the run ended, if that process died.
+    /// Makes the log of the next process end where the recorded process died, if it died.
     pub fn arm(&self, log: &MemoryLog) {
         let Some(mut crash) = self.crashes().front().cloned() else {
             return;
@@ -119,8 +120,8 @@ impl Crashes {
         log.dies_at(move |line| Event::peek(line).is_ok_and(|event| crash.reached(&event.kind)));
     }
 
-    /// Returns when another process went on, which is late for the one before it: with another plan it may never have
-    /// come to where it died.
+    /// Returns when the next process resumed the recorded run. The current process is then overdue: with a changed
+    /// plan it may never reach the event at which it died.
     pub async fn overdue(&self) {
         match self.next_at() {
             Some(next) => self.sleep_until(next).await,
@@ -128,7 +129,7 @@ impl Crashes {
         }
     }
 
-    /// After a crash: waits until another process goes on. False where none has.
+    /// Waits after a crash until the next process resumes the run. Returns false if none did.
     pub async fn next(&self) -> bool {
         let Some(crash) = self.crashes().pop_front() else {
             return false;
@@ -151,7 +152,7 @@ impl Crashes {
     }
 
     fn crashes(&self) -> MutexGuard<'_, VecDeque<Crash>> {
-        // Nothing panics while it holds the lock, so what is behind a poisoned one is whole.
+        // No code panics while it holds the lock, so the data of a poisoned lock is consistent.
         self.crashes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

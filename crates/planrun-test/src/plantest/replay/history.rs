@@ -1,4 +1,4 @@
-//! The history of a run from its journal, as far as another run can be compared with it.
+//! The history of a run, built from its journal, to compare it with another run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use planrun_core::journal::{
     Signal, StepError, Waiting, paths_below,
 };
 
-/// What the events of a run have recorded.
+/// The recorded history of a run.
 #[derive(Default)]
 pub struct History {
-    /// In nanoseconds since 1970.
+    /// When it started, in nanoseconds since the Unix epoch.
     pub begun_at: i128,
     pub state: Option<RunState>,
     pub reply: Option<Json>,
@@ -26,33 +26,33 @@ pub struct History {
     /// By path, in the order of their first events.
     pub steps: IndexMap<Arc<str>, StepHistory>,
     pub answers: Answers,
-    /// What was said from outside, each at its time since the beginning.
-    pub said: Vec<(Duration, InboxCommand)>,
-    /// Where its processes died, in that order.
+    /// Messages from outside, each with its time since the start.
+    pub messages: Vec<(Duration, InboxCommand)>,
+    /// The crashes of its processes, in order.
     pub crashes: Vec<Crash>,
-    /// What the process has written that is at work.
-    life: Crash,
-    /// When questions were asked, by the paths of their steps.
+    /// The events of the current process.
+    process: Crash,
+    /// When questions were asked, by the paths of their steps, in nanoseconds since the Unix epoch.
     asked: BTreeMap<Arc<str>, i128>,
 }
 
-/// What people answered, by the path of the question.
+/// The answers of people, by the path of the question.
 pub type Answers = BTreeMap<Arc<str>, VecDeque<Answered>>;
 
-/// What somebody answered.
+/// An answer of a person.
 #[derive(Clone)]
 pub struct Answered {
-    /// Since the beginning of the run.
+    /// Time since the start of the run.
     pub at: Duration,
-    /// Since the question.
+    /// Time since the question.
     pub took: Duration,
     pub given: Given,
 }
 
-/// What the events have recorded of one step.
+/// The recorded history of one step.
 #[derive(Default)]
 pub struct StepHistory {
-    /// The calls that came to something. Those that `until` found not enough are one with the last.
+    /// The calls of the step. Polls whose result did not satisfy `until` are merged with the last one.
     pub attempts: Vec<Attempt>,
     pub end: Option<End>,
 }
@@ -60,29 +60,29 @@ pub struct StepHistory {
 /// A call.
 pub struct Attempt {
     pub tool: Arc<str>,
-    /// Absent where a result of before was taken, and nothing was called.
+    /// `None` if an earlier result was reused and nothing was called.
     pub arguments: Option<Value>,
-    /// The places in them that must not be shown.
+    /// The paths of sensitive values in the arguments.
     pub sensitive: Vec<Arc<str>>,
     pub outcome: Ended,
     pub took: Duration,
-    /// When it went out, since the beginning of the run.
+    /// When it was first sent, since the start of the run.
     pub begun_at: Duration,
-    /// How often it went out, and how often its process died before it came back.
+    /// How often it was sent, and how often its process died before it returned.
     pub sent: u32,
     pub lost: u32,
     begun: (i128, u64),
-    /// The answer was not what `until` waits for.
+    /// Whether the result did not satisfy `until`.
     polls: bool,
 }
 
-/// What a call came to.
+/// The outcome of a call.
 pub enum Ended {
     Value(Value),
     Failed(Arc<StepError>),
-    /// Nobody heard of its end.
+    /// No end was recorded.
     Open,
-    /// A bound was over before it ended.
+    /// A time limit expired before it ended.
     Cut,
 }
 
@@ -92,13 +92,13 @@ pub struct End {
     pub reason: Option<Arc<str>>,
     pub recovered: bool,
     pub output: Option<Value>,
-    /// The places in it that must not be shown.
+    /// The paths of sensitive values in the output.
     pub sensitive: Vec<Arc<str>>,
     pub error: Option<Arc<StepError>>,
 }
 
 impl History {
-    /// Takes the next event.
+    /// Adds the next event.
     pub fn take(&mut self, event: Event) {
         let Event {
             number,
@@ -106,7 +106,7 @@ impl History {
             kind,
             sensitive,
         } = event;
-        self.life.write(&kind);
+        self.process.write(&kind);
         match kind {
             EventKind::RunStarted { .. } => {
                 (self.begun_at, self.state) = (at, Some(RunState::Running));
@@ -129,18 +129,18 @@ impl History {
             kind @ (EventKind::RunCancelling { .. }
             | EventKind::SignalReceived { .. }
             | EventKind::TaskMoved { .. }
-            | EventKind::AnswerGiven { .. }) => self.heard(kind, at),
+            | EventKind::AnswerGiven { .. }) => self.receive(kind, at),
             kind @ EventKind::StepRunning { .. } => self.running(kind, &sensitive, (at, number)),
             EventKind::StepWaiting {
                 path, what, error, ..
             } => self.waiting(&path, what, error, (at, number)),
             EventKind::StepAsks { path, question } => {
-                // A double asks nothing, and a test needs no approval.
+                // Doubles of peers ask no questions, and tests need no approval.
                 if !matches!(question.kind, Waiting::Peer | Waiting::Approval) {
                     self.asked.insert(path, at);
                 }
             }
-            EventKind::StepCopied { path, output, .. } => self.taken(path, output),
+            EventKind::StepCopied { path, output, .. } => self.reuse(path, output),
             EventKind::StepRecovering { path, error } => {
                 self.failed(&path, (at, number), Some(error));
             }
@@ -160,8 +160,8 @@ impl History {
         }
     }
 
-    /// Somebody outside has said something.
-    fn heard(&mut self, kind: EventKind, at: i128) {
+    /// Records a message from outside.
+    fn receive(&mut self, kind: EventKind, at: i128) {
         if let EventKind::RunCancelling { keep } = kind {
             let (cancel, force) = (true, false);
             let cancel = Cancel {
@@ -169,7 +169,7 @@ impl History {
                 keep,
                 force,
             };
-            self.say(at, InboxCommand::Cancel(cancel));
+            self.push_message(at, InboxCommand::Cancel(cancel));
         } else if let EventKind::SignalReceived {
             signal: name,
             payload,
@@ -177,7 +177,7 @@ impl History {
         } = kind
         {
             let payload = payload.to_json();
-            self.say(at, InboxCommand::Signal(Signal { name, payload }));
+            self.push_message(at, InboxCommand::Signal(Signal { name, payload }));
         } else if let EventKind::TaskMoved {
             path: task,
             status,
@@ -191,7 +191,7 @@ impl History {
                 status,
                 context,
             };
-            self.say(at, InboxCommand::Move(moved));
+            self.push_message(at, InboxCommand::Move(moved));
         } else if let EventKind::AnswerGiven {
             path,
             value,
@@ -210,7 +210,7 @@ impl History {
         }
     }
 
-    /// The history after its last event. A run that neither ended nor was paused has lost its process.
+    /// Returns the history after its last event. If the run neither ended nor was paused, its process died.
     #[must_use]
     pub fn finish(mut self) -> Self {
         if self.state == Some(RunState::Running) {
@@ -219,10 +219,10 @@ impl History {
         self
     }
 
-    /// The process has died, and all calls that were out are lost with it.
+    /// Records that the process died, which loses all its pending calls.
     fn died(&mut self, next_at: Option<Duration>) {
         self.crashes
-            .push(std::mem::take(&mut self.life).until(next_at));
+            .push(std::mem::take(&mut self.process).until(next_at));
         let last = self
             .steps
             .values_mut()
@@ -234,8 +234,8 @@ impl History {
         }
     }
 
-    fn say(&mut self, at: i128, said: InboxCommand) {
-        self.said.push((since(self.begun_at, at), said));
+    fn push_message(&mut self, at: i128, message: InboxCommand) {
+        self.messages.push((since(self.begun_at, at), message));
     }
 
     fn answered(&mut self, given: Given, at: i128) {
@@ -288,7 +288,7 @@ impl History {
                     ..attempt
                 }
             }
-            // Its process died with it, and another one has made it again.
+            // Its process died before it returned, and another process repeated it.
             Some(last) if matches!(last.outcome, Ended::Open) => {
                 *last = Attempt {
                     sent: last.sent + 1,
@@ -327,8 +327,8 @@ impl History {
         }
     }
 
-    /// A result of before is taken, as if it had been called.
-    fn taken(&mut self, path: Arc<str>, output: Value) {
+    /// Records an earlier result that was reused, as if it had been called.
+    fn reuse(&mut self, path: Arc<str>, output: Value) {
         let attempt = Attempt {
             tool: Arc::default(),
             arguments: None,
@@ -349,7 +349,7 @@ impl History {
         self.ended(path, moment, Ended::Failed(error));
     }
 
-    /// The call in flight ends; where none is, nothing.
+    /// Ends the pending call, if there is one.
     fn ended(&mut self, path: &str, (at, number): (i128, u64), outcome: Ended) {
         let Some(last) = self
             .steps
@@ -359,14 +359,14 @@ impl History {
             return;
         };
         if matches!(last.outcome, Ended::Open) && !last.polls && last.arguments.is_some() {
-            // Where two end at one moment, the order of their events decides.
+            // If two calls end at the same time, the order of their events decides.
             last.took =
                 since(last.begun.0, at) + Duration::from_nanos(number.saturating_sub(last.begun.1));
             last.outcome = outcome;
         }
     }
 
-    /// A bound that is over ends what was called below it.
+    /// Cuts the pending calls inside the step whose time limit expired.
     fn timer(&mut self, path: &str, timer: Bound) {
         if !matches!(timer, Bound::Within | Bound::Deadline) {
             return;
@@ -412,7 +412,7 @@ impl History {
             {
                 self.ended(&path, moment, Ended::Value(output.clone()));
             } else {
-                self.taken(path.clone(), output.clone());
+                self.reuse(path.clone(), output.clone());
             }
         } else if matches!(state, StepState::Failed | StepState::Unknown) {
             self.failed(&path, moment, error.clone());

@@ -1,14 +1,14 @@
-//! Replays a recorded run with the plan as it is now, without calling anything, and finds where the two differ.
+//! Replays a recorded run with the current plan, without calling anything, and finds where the two differ.
 
-mod before;
 mod compare;
 mod crashes;
 mod history;
+mod recorded;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use compare::{Difference, Kind, Views};
+pub use compare::{Difference, Kind, Redaction};
 pub use crashes::Crashes;
 pub use history::History;
 
@@ -16,7 +16,7 @@ use planrun_lang::sema::Plan;
 use planrun_lang::sema::test::Test;
 use planrun_lang::value::Value;
 
-use self::before::{Before, People};
+use self::recorded::{RecordedAnswers, RecordedPeople};
 use super::case::Case;
 use super::play::{Doubles, Played, RecordedInputs, RunOptions, TestEnvironment, play};
 use super::responder::ScriptedResponder;
@@ -25,52 +25,52 @@ use planrun_core::run::Program;
 use planrun_runs::driver::Silence;
 
 /// A recorded run.
-pub struct Then {
+pub struct OriginalRun {
     pub run: Arc<str>,
     pub inputs: BTreeMap<Arc<str>, Value>,
     pub history: History,
-    /// The hashes of the contracts that tools had, by their dotted names.
+    /// The hashes of the contracts of its tools, by dotted name.
     pub contracts: BTreeMap<String, Arc<str>>,
 }
 
-/// The same run, replayed.
-pub struct Now {
+/// The replay of a recorded run.
+pub struct ReplayedRun {
     pub played: Played,
     pub history: History,
 }
 
-/// Replays a run: calls, questions and messages are answered as they were, at the times that are recorded.
+/// Replays a run: calls, questions and messages are answered as recorded, at the recorded times.
 ///
 /// # Errors
-/// When the events of the replay cannot be read.
+/// Returns an error if the events of the replay cannot be read.
 pub fn replay_run(
     environment: &TestEnvironment,
     program: &Arc<Program>,
-    then: &Then,
-) -> Result<Now, EventError> {
-    let test = Arc::new(bare(&program.plan));
-    let crashes = Arc::new(Crashes::new(&then.history.crashes));
-    let before = Before::new(&then.history, crashes.clone());
-    let people = People::new(&then.history, crashes.clone());
-    let again = RecordedInputs {
-        run: then.run.clone(),
-        begun_at: then.history.begun_at,
-        said: then.history.said.clone(),
+    original: &OriginalRun,
+) -> Result<ReplayedRun, EventError> {
+    let test = Arc::new(empty_test(&program.plan));
+    let crashes = Arc::new(Crashes::new(&original.history.crashes));
+    let answers = RecordedAnswers::new(&original.history, crashes.clone());
+    let people = RecordedPeople::new(&original.history, crashes.clone());
+    let recorded = RecordedInputs {
+        run: original.run.clone(),
+        begun_at: original.history.begun_at,
+        messages: original.history.messages.clone(),
         people: Arc::new(people),
         crashes,
     };
     let responder = ScriptedResponder::new(&test);
     let doubles = Doubles {
-        sources: vec![Box::new(before)],
+        sources: vec![Box::new(answers)],
         responder,
         replay: None,
         live: None,
-        again: Some(again),
+        recorded: Some(recorded),
     };
     let case = Case {
         test,
         row: None,
-        inputs: then.inputs.clone(),
+        inputs: original.inputs.clone(),
         recording: None,
     };
     let played = play(
@@ -85,25 +85,30 @@ pub fn replay_run(
     let log = played.events.clone();
     let mut kept = |digest: &str| {
         log.kept(digest)
-            .ok_or_else(|| format!("nothing is kept under {digest}"))
+            .ok_or_else(|| format!("no value is stored under {digest}"))
     };
     for line in played.events.lines() {
         history.take(Event::read(line.as_bytes(), &mut kept)?);
     }
-    Ok(Now {
+    Ok(ReplayedRun {
         played,
         history: history.finish(),
     })
 }
 
-/// Where the recorded run and its replay differ, in the order of the plan.
+/// Returns the differences between the recorded run and its replay, in the order of the plan.
 #[must_use]
-pub fn differences(program: &Program, then: &Then, now: &Now, views: &Views) -> Vec<Difference> {
-    compare::compare(program, then, now, views)
+pub fn differences(
+    program: &Program,
+    original: &OriginalRun,
+    replayed: &ReplayedRun,
+    redaction: &Redaction,
+) -> Vec<Difference> {
+    compare::compare(program, original, replayed, redaction)
 }
 
-/// A test that says nothing: whatever happens, the journal says.
-fn bare(plan: &Arc<Plan>) -> Test {
+/// Returns a test without statements: the comparison reads the journal only.
+fn empty_test(plan: &Arc<Plan>) -> Test {
     Test {
         name: plan.name.clone(),
         span: plan.span,

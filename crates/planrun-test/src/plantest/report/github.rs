@@ -1,11 +1,11 @@
-//! Failures as workflow commands of GitHub Actions, which shows them at their lines.
+//! Test failures as workflow commands of GitHub Actions, which displays them at their lines.
 
 use planrun_lang::diag::render::{visible_text, workflow_command};
 
 use super::{FileReport, Report, Status, TestReport};
 
-/// A command a line for everything that failed: `::error file=…,line=…,col=…,title=TEST::text`; for flaky tests
-/// `::warning`. Passed and skipped tests are left out.
+/// Returns one command per failure: `::error file=…,line=…,col=…,title=TEST::text`, or `::warning` for flaky tests.
+/// Passed and skipped tests are left out.
 #[must_use]
 pub fn github(report: &Report) -> String {
     report

@@ -1,4 +1,4 @@
-//! A run of the tests as one JSON document for programs.
+//! The report of a test run as one JSON document.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::{Counts, Failure, Report, Status, TestReport};
 
-/// The document that `test --format json` prints. Its version goes up when something that was there means another thing
-/// or goes; what is new does not change it.
+/// Returns the document of `test --format json`. Its version is incremented if an existing key is removed or changes
+/// its meaning; new keys do not change it.
 #[must_use]
 pub fn json(report: &Report) -> String {
     let files = report.files.iter();
@@ -39,7 +39,7 @@ pub fn json(report: &Report) -> String {
         summary,
         files: files.collect(),
     };
-    // Text, numbers and lists only: nothing in the document can fail to become JSON.
+    // Contains only text, numbers and lists, so serialization cannot fail.
     escape_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
 }
 

@@ -1,4 +1,4 @@
-//! A run of the tests as a JUnit report: one test suite a file, one test case a test or row.
+//! The report of a test run as JUnit XML: one test suite per file, one test case per test or row.
 
 use std::io;
 use std::time::Duration;
@@ -8,11 +8,12 @@ use quick_xml::events::BytesText;
 
 use super::{Counts, FileReport, Report, Status, TestReport};
 
-/// The name of the whole.
+/// The name of the whole report.
 const NAME: &str = "planrun test";
 
-/// The document. The schema of Jenkins has no line for a case, so the texts of failures begin with their place; of several
-/// failures the first is the message, since readers show one. A flaky case has failed: it fails the command, too.
+/// Returns the document. The schema of Jenkins has no line number for a case, so the texts of failures start with
+/// their location. If a test has several failures, the first is the message, since readers display one. A flaky case
+/// counts as failed, because it fails the command, too.
 #[must_use]
 pub fn junit(report: &Report) -> String {
     xml_document(|writer| document(writer, report))
@@ -113,7 +114,7 @@ fn case(writer: &mut Xml, path: &str, test: &TestReport) -> io::Result<()> {
     Ok(())
 }
 
-/// With three digits behind the point: the schema has no more.
+/// Formats seconds with three decimal places, the most that the schema allows.
 fn seconds(duration: Duration) -> String {
     format!("{}.{:03}", duration.as_secs(), duration.subsec_millis())
 }

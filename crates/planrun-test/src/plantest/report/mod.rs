@@ -1,4 +1,4 @@
-//! The results of a run of the tests, as plain data and as text for other programs.
+//! Results of a test run, as data and as text for other programs.
 
 mod github;
 mod json;
@@ -13,36 +13,37 @@ pub use github::github;
 pub use json::json;
 pub use junit::junit;
 
-/// What a run of the tests came to.
+/// The results of a test run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// In path order; files without tests may be among them.
+    /// Ordered by path; may include files without tests.
     pub files: Vec<FileReport>,
-    /// How long it took as a whole; less than the sum, where tests ran side by side.
+    /// Wall-clock duration of the whole run; less than the sum if tests ran in parallel.
     pub duration: Duration,
 }
 
 /// The tests of one file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileReport {
-    /// From where the command was started, with `/` between folders.
+    /// Relative to the working directory of the command, with `/` as the separator.
     pub path: String,
-    /// In source order; a test with a table is there once for each row.
+    /// In source order; a test with a table has an entry for each row.
     pub tests: Vec<TestReport>,
 }
 
 /// One test, or one row of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TestReport {
-    /// As the author wrote it.
+    /// The name as written in the file.
     pub name: String,
-    /// Which row of its table, from 1.
+    /// Row of its table, from 1; `None` if it has no table.
     pub row: Option<usize>,
-    /// Where it begins, from 1.
+    /// Line of the test, from 1.
     pub line: u32,
     pub status: Status,
     pub duration: Duration,
-    /// What kept it from passing; of a flaky test, what it came to when it did not pass; of a skipped one, why.
+    /// Why the test did not pass; for a flaky test, the failures of the attempt that did not pass; for a skipped one,
+    /// the reason.
     pub failures: Vec<Failure>,
 }
 
@@ -51,16 +52,16 @@ pub struct TestReport {
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     Passed,
-    /// Something that it expects is not so.
+    /// An expectation does not hold.
     Failed,
-    /// It could not be brought to its end.
+    /// The test could not be completed.
     Errored,
     Skipped,
-    /// It passed, and did not when it ran before.
+    /// It passed now, but did not in an earlier run.
     Flaky,
 }
 
-/// One thing that is not as it should be.
+/// One reason why a test did not pass.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// One sentence without a full stop.
@@ -74,7 +75,7 @@ pub struct Failure {
     pub help: Option<String>,
 }
 
-/// How many tests ended how.
+/// Number of tests by status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     pub tests: usize,
@@ -110,7 +111,7 @@ impl Counts {
 }
 
 impl TestReport {
-    /// The name with its row.
+    /// Returns the name with its row.
     fn title(&self) -> String {
         self.row.map_or_else(
             || self.name.clone(),
@@ -118,10 +119,10 @@ impl TestReport {
         )
     }
 
-    /// What is reported of a test that has no message of its own.
+    /// Returns the message of a test that has no failures.
     const fn bare(&self) -> &'static str {
         match self.status {
-            Status::Skipped => "the test was left out",
+            Status::Skipped => "the test was skipped",
             Status::Passed | Status::Failed | Status::Errored | Status::Flaky => {
                 "the test did not pass"
             }
@@ -130,7 +131,7 @@ impl TestReport {
 }
 
 impl Failure {
-    /// All that it tells, on lines.
+    /// Returns the message with its facts, one per line.
     fn sentences(&self) -> String {
         let facts = [
             ("expected", &self.expected),

@@ -1,22 +1,22 @@
-//! The text of a snapshot file: metadata between two lines of hyphens, then what is compared.
+//! The text of a snapshot file: metadata between two lines of hyphens, then the content.
 
 use super::metadata::{Metadata, lasting};
 
-/// The line before and behind the metadata.
+/// The line before and after the metadata.
 const MARK: &str = "---";
 
-/// A snapshot file, taken apart.
+/// A parsed snapshot file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parts<'a> {
     pub metadata: Metadata,
-    /// The lines of the metadata, those that nobody here knows too.
+    /// The lines of the metadata, including unknown keys.
     header: Vec<&'a str>,
-    /// What is compared, in its normal form.
+    /// The content, normalized.
     pub content: String,
 }
 
 impl<'a> Parts<'a> {
-    /// Takes the text of a file apart: in today's format, or with the `Key: value` lines of insta's first versions.
+    /// Parses the text of a file: in the current format, or with the `Key: value` lines of insta's first versions.
     pub fn of(text: &'a str) -> Self {
         let mut lines = text
             .split('\n')
@@ -55,7 +55,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The file once it was accepted, with the metadata that it has but what lasts for a day.
+    /// Returns the text of the accepted file, which keeps all its metadata except volatile keys.
     pub fn accepted(&self) -> String {
         if self.header.is_empty() {
             let metadata = Metadata {
@@ -67,12 +67,12 @@ impl<'a> Parts<'a> {
         joined(lasting(&self.header).into_iter(), &self.content)
     }
 
-    /// Whether it stands for something that is no text.
+    /// Returns true if it refers to a binary file.
     pub fn is_binary(&self) -> bool {
         self.metadata.snapshot_kind.as_deref() == Some("binary")
     }
 
-    /// The lines of `info` and whatever else says more than [`Metadata`] has.
+    /// Returns the lines of `info` and of all other keys that [`Metadata`] does not have.
     pub fn further(&self) -> Vec<String> {
         let known = [
             "source:",
@@ -95,7 +95,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A snapshot file.
+/// Formats a snapshot file.
 pub(super) fn written(metadata: &Metadata, content: &str) -> String {
     let lines = metadata.lines();
     joined(lines.iter().map(String::as_str), content)
@@ -110,10 +110,10 @@ fn joined<'a>(header: impl Iterator<Item = &'a str>, content: &str) -> String {
     text + MARK + "\n" + &normal(content) + "\n"
 }
 
-/// A text as it is stored: without what is blank at its end, and with one way to end a line.
+/// Normalizes a text: removes whitespace at its end, and carriage returns at the ends of lines.
 ///
-/// Insta takes one carriage return off the end of a line where it writes, and another where it reads, so that a text with
-/// two of them never is as it was. Here all are taken.
+/// Insta removes one carriage return per line when it writes and another when it reads, so a text with two of them
+/// never compares equal to itself. Here all of them are removed.
 pub(super) fn normal(text: &str) -> String {
     let text = text.trim_end();
     if !text.contains("\r\n") {
@@ -125,7 +125,7 @@ pub(super) fn normal(text: &str) -> String {
         .join("\n")
 }
 
-/// Whether two texts in their normal form are the same for insta: empty lines at the beginning do not count.
+/// Returns true if two normalized texts are equal for insta: empty lines at the beginning are ignored.
 pub(super) fn same(one: &str, other: &str) -> bool {
     let core = |text: &'_ str| {
         let text = text.trim_start_matches(['\r', '\n']);

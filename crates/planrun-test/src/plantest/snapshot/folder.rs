@@ -1,4 +1,4 @@
-//! A folder of kept files beside a plan, such as its snapshots, and nothing outside of it.
+//! A folder of generated files next to a plan, such as its snapshots; access is limited to it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use planrun_tools::host::{FileKind, Host};
 
 use super::SnapshotError;
 
-/// As insta calls it.
+/// The folder name that insta uses.
 pub(super) const SNAPSHOTS: &str = "snapshots";
-/// The ending of a snapshot.
+/// The extension of a snapshot.
 pub(super) const ENDING: &str = ".snap";
-/// What stands behind it until somebody has looked.
+/// The additional extension of a snapshot that is to be reviewed.
 pub(super) const PENDING: &str = ".new";
-/// Bytes of a file that is read at most.
+/// The maximum size of a file, in bytes.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A folder of kept files beside a plan file.
+/// A folder of generated files next to a plan file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::plantest) struct Folder {
     /// The folder of the plan.
@@ -25,7 +25,7 @@ pub(in crate::plantest) struct Folder {
 }
 
 impl Folder {
-    pub fn beside(plan_file: &Path, name: &str) -> Self {
+    pub fn next_to(plan_file: &Path, name: &str) -> Self {
         let around = plan_file
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
@@ -37,22 +37,22 @@ impl Folder {
         }
     }
 
-    /// The file of this name.
+    /// Returns the path of the file with this name.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// The snapshot of this name.
+    /// Returns the path of the snapshot with this name.
     pub fn snapshot(&self, name: &str) -> PathBuf {
         self.file(&format!("{name}{ENDING}"))
     }
 
-    /// Where the snapshot of this name waits for somebody to look at it.
+    /// Returns the path of the pending snapshot with this name.
     pub fn pending(&self, name: &str) -> PathBuf {
         self.path.join(format!("{name}{ENDING}{PENDING}"))
     }
 
-    /// What is in it, in order; nothing where there is no folder.
+    /// Returns the paths of its files, sorted; empty if there is no folder.
     pub fn list(&self, host: &dyn Host) -> Result<Vec<PathBuf>, SnapshotError> {
         if self.real(host)?.is_none() {
             return Ok(Vec::new());
@@ -61,7 +61,7 @@ impl Folder {
             .map_err(SnapshotError::files("read", &self.path))
     }
 
-    /// The text of a file in it; `None` where there is none.
+    /// Returns the text of a file in it; `None` if there is no such file.
     pub fn read(&self, host: &dyn Host, path: &Path) -> Result<Option<String>, SnapshotError> {
         let Some(real) = self.real(host)? else {
             return Ok(None);
@@ -90,7 +90,8 @@ impl Folder {
         }
     }
 
-    /// Writes a file in it, unless it has this text already: who watches the folder hears of changes only.
+    /// Writes a file in it, unless the file already has this text: watchers of the folder should see real changes
+    /// only.
     pub fn write(&self, host: &dyn Host, path: &Path, text: &str) -> Result<(), SnapshotError> {
         let there = self.read(host, path);
         if matches!(&there, Ok(Some(old)) if old == text) {
@@ -100,13 +101,13 @@ impl Folder {
             return Err(outside);
         }
         host.make_folder(&self.path)
-            .map_err(SnapshotError::files("make", &self.path))?;
+            .map_err(SnapshotError::files("create", &self.path))?;
         self.real(host)?;
         host.write_file(path, text.as_bytes())
             .map_err(SnapshotError::files("write", path))
     }
 
-    /// Removes a file in it, if it is there.
+    /// Removes a file in it, if it exists.
     pub fn remove(&self, host: &dyn Host, path: &Path) -> Result<(), SnapshotError> {
         if self.real(host)?.is_none() {
             return Ok(());
@@ -119,8 +120,8 @@ impl Folder {
         }
     }
 
-    /// Where the folder really is; `None` where there is none. It must lie beside the plan: through a link, a repository
-    /// could have files of other places read and written.
+    /// Returns the canonical path of the folder; `None` if there is no folder. It must be next to the plan: through a
+    /// link, a repository could make the program read and write files elsewhere.
     pub fn real(&self, host: &dyn Host) -> Result<Option<PathBuf>, SnapshotError> {
         let real = match host.canonical(&self.path) {
             Ok(real) => real,

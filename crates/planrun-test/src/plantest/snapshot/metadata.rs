@@ -1,35 +1,36 @@
-//! What stands at the head of a snapshot file: YAML, written as insta writes it.
+//! The metadata of a snapshot file: YAML in the form that insta writes.
 
 use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-/// Where a snapshot comes from. What insta writes besides is kept in the file and not looked at.
+/// The origin of a snapshot. Other keys that insta writes are kept in the file and ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Metadata {
-    /// The plan file, from the root of the project, with `/` between folders.
+    /// The plan file, relative to the root of the project, with `/` as the separator.
     pub source: Option<String>,
-    /// The line of the statement; only until somebody has looked at it.
+    /// The line of the statement; only in pending snapshots.
     pub assertion_line: Option<u32>,
-    /// The test, and its row.
+    /// The test and its row.
     pub description: Option<String>,
-    /// The statement that made it.
+    /// The statement that made the snapshot.
     pub expression: Option<String>,
-    /// What insta calls `binary` is no text.
+    /// `binary` for snapshots that are not text.
     pub(super) snapshot_kind: Option<String>,
 }
 
-/// The key that insta leaves out of what was accepted: it would change with every line above it.
+/// The key that insta omits from accepted snapshots, because it would change with every edit above the statement.
 const VOLATILE: &str = "assertion_line";
 
 impl Metadata {
-    /// Reads the lines between the marks. What is no YAML tells nothing: the text below it is what counts.
+    /// Parses the lines between the marks. Invalid YAML counts as empty metadata, because only the content is
+    /// compared.
     pub(super) fn read(lines: &[&str]) -> Self {
         serde_yaml::from_str(&lines.join("\n")).unwrap_or_default()
     }
 
-    /// The lines between the marks.
+    /// Returns the lines between the marks.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = self.assertion_line.map(|line| line.to_string());
         let texts = [
@@ -48,7 +49,7 @@ impl Metadata {
     }
 }
 
-/// The lines without what insta leaves out of what was accepted.
+/// Returns the lines without the key that insta omits from accepted snapshots.
 pub(super) fn lasting<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let volatile = |line: &str| {
         line.strip_prefix(VOLATILE)
@@ -61,8 +62,8 @@ pub(super) fn lasting<'a>(lines: &[&'a str]) -> Vec<&'a str> {
         .collect()
 }
 
-/// A text as a YAML scalar, in quotes where insta puts them, so that it writes the same file, and around every control
-/// character.
+/// Formats a text as a YAML scalar, quoted where insta quotes it, so that both write the same file, and if it has
+/// control characters.
 fn scalar(text: &str) -> String {
     if !needs_quotes(text) {
         return text.to_owned();
@@ -78,7 +79,7 @@ fn scalar(text: &str) -> String {
             '\u{c}' => quoted.push_str("\\f"),
             '\r' => quoted.push_str("\\r"),
             control if control.is_control() => {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(quoted, "\\u{:04x}", u32::from(control));
             }
             other => quoted.push(other),

@@ -1,7 +1,7 @@
-//! Snapshots of tests: texts that are stored beside the plan and compared, in the format and the folders of `insta`.
+//! Snapshots of tests: texts that are stored next to the plan and compared, in the format and the folders of `insta`.
 //!
-//! A snapshot is `snapshots/<plan>__<test>[__<row>]__<kind>.snap` beside its plan file; one that somebody still has to
-//! look at has `.snap.new` behind its name. `cargo insta review` and `insta::assert_snapshot!` read and write the same.
+//! A snapshot is `snapshots/<plan>__<test>[__<row>]__<kind>.snap` next to its plan file; a pending one has
+//! `.snap.new` after its name. `cargo insta review` and `insta::assert_snapshot!` read and write the same files.
 //!
 //! ```
 //! use planrun_tools::host::MemoryHost;
@@ -10,7 +10,7 @@
 //!
 //! let host = MemoryHost::new(0).with_file("plans/hire.plan", "");
 //! let store = Store::new(&host, ".".as_ref(), Mode::Accept);
-//! // Every test of the file, those that do not run this time too: file names come from all of them.
+//! // All tests of the file, including those that are not run now: file names depend on all of them.
 //! let shelf = store.open("plans/hire.plan".as_ref(), ["hires three", "拒绝申请"])?;
 //! let place = Place { test: "拒绝申请", row: None, kind: SnapshotOf::Reply, line: 12 };
 //! assert!(shelf.settle(&place, "{\"hired\": false}")?.passes());
@@ -32,4 +32,4 @@ pub use error::SnapshotError;
 pub use metadata::Metadata;
 pub use mode::Mode;
 pub use pending::{Pending, pending};
-pub use store::{Kept, Place, Settled, Shelf, Store, Verdict};
+pub use store::{FileSnapshots, Kept, Place, Settled, Store, Verdict};

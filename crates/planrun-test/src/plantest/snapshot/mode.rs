@@ -1,30 +1,30 @@
-//! What becomes of snapshots that are not as they were.
+//! What happens to snapshots that are new or changed.
 
 use planrun_tools::host::Host;
 
 use super::SnapshotError;
 
-/// What becomes of snapshots that are new or not as they were.
+/// What happens to snapshots that are new or changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// They fail, and nothing is ever written: for CI.
+    /// Both fail, and nothing is written. For CI.
     Check,
-    /// They fail, and stand beside as `.snap.new` until somebody looks at them.
+    /// Both fail, and are written as `.snap.new` for review.
     Pending,
-    /// New ones are taken, changed ones stand beside.
+    /// New ones are accepted; changed ones fail and are written as `.snap.new`.
     Unseen,
-    /// They are taken.
+    /// Both are accepted.
     Accept,
-    /// They are taken, and those that are as they were are written again in today's form.
+    /// Both are accepted, and unchanged ones are rewritten in the current format.
     Force,
 }
 
 impl Mode {
-    /// What the user wants: `--accept`, else what `INSTA_UPDATE` says, else [`Mode::Check`] in CI and [`Mode::Pending`]
-    /// elsewhere.
+    /// Returns the selected mode: [`Mode::Accept`] with `--accept`, else that of `INSTA_UPDATE`, else [`Mode::Check`]
+    /// in CI and [`Mode::Pending`] elsewhere.
     ///
     /// # Errors
-    /// When `INSTA_UPDATE` says what does not exist.
+    /// Returns an error if `INSTA_UPDATE` has an unknown value.
     pub fn chosen(host: &dyn Host, accept: bool) -> Result<Self, SnapshotError> {
         if accept {
             return Ok(Self::Accept);
@@ -48,13 +48,13 @@ impl Mode {
         !matches!(self, Self::Check)
     }
 
-    /// Whether what is there is replaced without anybody looking.
+    /// Returns true if stored snapshots are replaced without a review.
     pub(super) const fn replaces(self) -> bool {
         matches!(self, Self::Accept | Self::Force)
     }
 }
 
-/// As insta sees it.
+/// Detects CI as insta does.
 fn in_ci(host: &dyn Host) -> bool {
     match host.variable("CI").as_deref() {
         Some("" | "0" | "false") => false,
@@ -97,7 +97,7 @@ mod tests {
             .to_string();
         assert_eq!(
             error,
-            "INSTA_UPDATE is `\\u{1b}x`: write auto, always, new, no, unseen or force"
+            "INSTA_UPDATE is `\\u{1b}x`: expected auto, always, new, no, unseen or force"
         );
     }
 }

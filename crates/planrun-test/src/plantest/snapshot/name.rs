@@ -1,4 +1,4 @@
-//! File names of what is kept of tests: readable, valid everywhere, one for each.
+//! File names for tests: readable, portable and unique.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,17 +6,17 @@ use std::path::Path;
 use planrun_lang::sema::test::SnapshotOf;
 use unicode_ident::is_xid_continue;
 
-/// The ending of plan files, which the names of their snapshots leave out.
+/// The extension of plan files, which the names of their snapshots omit.
 const PLAN_ENDING: &str = ".plan";
-/// Between the parts of a name; no part but the plan's has it.
+/// Separates the parts of a name; only the part of the plan may contain it.
 const BETWEEN: &str = "__";
-/// Bytes of the plan's part. Together with the others, the endings, and what an atomic write adds, it stays below the 255
-/// that file systems allow.
+/// The maximum length of the part of the plan, in bytes. Together with the other parts, the extensions and the suffix
+/// of an atomic write, a name stays below the limit of 255 bytes of file systems.
 const MAX_OF_PLAN: usize = 80;
-/// Bytes of the test's part: 33 Chinese characters.
+/// The maximum length of the part of the test, in bytes: 33 Chinese characters.
 const MAX_OF_TEST: usize = 100;
 
-/// What a file name says behind the plan's part.
+/// The parts of a file name after that of the plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Named<'a> {
     pub test: &'a str,
@@ -24,7 +24,7 @@ pub(super) struct Named<'a> {
     pub kind: SnapshotOf,
 }
 
-/// The name of a snapshot, without its ending.
+/// Returns the name of a snapshot, without extension.
 pub(super) fn join(plan: &str, named: Named<'_>) -> String {
     let row = named
         .row
@@ -37,7 +37,7 @@ pub(super) fn join(plan: &str, named: Named<'_>) -> String {
     )
 }
 
-/// Takes a name apart, if it is one of this plan. Snapshots of others in the same folder are not.
+/// Splits a name into its parts; `None` if it is not a snapshot of this plan but of another one in the same folder.
 pub(super) fn split<'a>(name: &'a str, plan: &str) -> Option<Named<'a>> {
     let rest = name.strip_prefix(plan)?.strip_prefix(BETWEEN)?;
     let parts: Vec<&str> = rest.split(BETWEEN).collect();
@@ -53,8 +53,8 @@ pub(super) fn split<'a>(name: &'a str, plan: &str) -> Option<Named<'a>> {
     })
 }
 
-/// The part that says which plan: its file's name without `.plan`; of others, such as `hire.plantest`, all of it, so that
-/// files beside each other have parts of their own.
+/// Returns the part of a plan file: its name without `.plan`, or the full name of other files such as
+/// `hire.plantest`, so that files in the same folder have different parts.
 pub(in crate::plantest) fn plan_part(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let stem = name
@@ -73,9 +73,9 @@ pub(in crate::plantest) fn plan_part(file: &Path) -> String {
     }
 }
 
-/// The part of each test of a file. Letters and digits of every script stay, small; anything else becomes `_`. Tests that
-/// would get the same part all get a mark made from their names, so that no part depends on the order of tests, and so
-/// does what is too long or has neither letter nor digit.
+/// Returns the part of each test of a file. Letters and digits of all scripts are kept in lower case; other
+/// characters become `_`. If several tests would get the same part, a hash of its name is appended to each of them,
+/// so that no part depends on the order of tests. Parts that are too long or empty get a hash as well.
 pub(in crate::plantest) fn test_parts<'a>(
     tests: impl IntoIterator<Item = &'a str>,
 ) -> BTreeMap<String, String> {
@@ -112,7 +112,7 @@ fn slug(test: &str) -> String {
     slug
 }
 
-/// A part with a mark of the whole name behind it, of at most `most` bytes.
+/// Appends a hash of the whole name to a part; the result has at most `most` bytes.
 fn hashed(part: &str, name: &str, most: usize) -> String {
     const DIGITS: usize = 8;
     let mark = blake3::hash(name.as_bytes()).to_hex();

@@ -1,4 +1,4 @@
-//! Snapshots that wait for somebody to look at them.
+//! Snapshots that are to be reviewed.
 
 use std::path::{Path, PathBuf};
 
@@ -8,56 +8,56 @@ use super::file::Parts;
 use super::folder::{ENDING, Folder, PENDING, SNAPSHOTS};
 use super::{Metadata, SnapshotError, name};
 
-/// A snapshot that waits for somebody to look at it.
+/// A snapshot that is to be reviewed.
 #[derive(Clone, Debug)]
 pub struct Pending {
-    /// Where it waits: a `.snap.new`.
+    /// Path of the pending file, a `.snap.new`.
     pub path: PathBuf,
-    /// Where it stands once it is accepted.
+    /// Path of the snapshot once it is accepted.
     pub target: PathBuf,
-    /// The file's name without its endings.
+    /// File name without extensions.
     pub name: String,
-    /// Where it comes from.
+    /// Its origin.
     pub metadata: Metadata,
-    /// Lines of the metadata beyond that, as they stand there.
+    /// Lines of the file's metadata that `metadata` does not have.
     pub further: Vec<String>,
-    /// What is stored now; `None` where nothing is, or nothing that can be read.
+    /// The stored content; `None` if there is none or it is unreadable.
     pub old: Option<String>,
-    /// What would be.
+    /// The new content.
     pub new: String,
-    /// The whole file, once it is accepted.
+    /// The text of the file once it is accepted.
     accepted: String,
     folder: Folder,
 }
 
 impl Pending {
-    /// Takes what was shown as the snapshot, whatever has become of the file since.
+    /// Stores the reviewed content as the snapshot, even if the pending file has changed since.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if it cannot be written.
     pub fn accept(&self, host: &dyn Host) -> Result<(), SnapshotError> {
         self.folder.write(host, &self.target, &self.accepted)?;
         self.folder.remove(host, &self.path)
     }
 
-    /// Throws it away; the snapshot stays as it is.
+    /// Removes the pending file; the snapshot stays unchanged.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// Returns an error if it cannot be removed.
     pub fn reject(&self, host: &dyn Host) -> Result<(), SnapshotError> {
         self.folder.remove(host, &self.path)
     }
 }
 
-/// What waits for somebody to look at it, of these plan files, in the order of paths.
+/// Returns the pending snapshots of these plan files, ordered by path.
 ///
 /// # Errors
-/// When a folder or a snapshot cannot be read, or leads out of the folder.
+/// Returns an error if a folder or a snapshot cannot be read, or is outside the folder of the plan.
 pub fn pending(host: &dyn Host, plan_files: &[PathBuf]) -> Result<Vec<Pending>, SnapshotError> {
     let mut found: Vec<Pending> = Vec::new();
     for plan_file in plan_files {
         let (folder, plan) = (
-            Folder::beside(plan_file, SNAPSHOTS),
+            Folder::next_to(plan_file, SNAPSHOTS),
             name::plan_part(plan_file),
         );
         for path in folder.list(host)? {
@@ -74,7 +74,7 @@ pub fn pending(host: &dyn Host, plan_files: &[PathBuf]) -> Result<Vec<Pending>, 
     Ok(found)
 }
 
-/// The name of a snapshot's file, without `.snap` and what is asked for behind it.
+/// Returns the name of a snapshot file, without `.snap` and the given suffix.
 pub(super) fn own_name<'a>(path: &'a Path, behind: &str) -> Option<&'a str> {
     path.file_name()?
         .to_str()?
@@ -88,7 +88,7 @@ fn one(
     path: &Path,
     name: &str,
 ) -> Result<Option<Pending>, SnapshotError> {
-    // Somebody may have looked at it in the meantime.
+    // The file may have been reviewed in the meantime.
     let Some(text) = folder.read(host, path)? else {
         return Ok(None);
     };
@@ -96,7 +96,7 @@ fn one(
     if parts.is_binary() {
         return Err(SnapshotError::Unreadable {
             path: path.to_owned(),
-            why: "is no text",
+            why: "is not text",
         });
     }
     let target = folder.snapshot(name);

@@ -1,10 +1,10 @@
-//! The snapshots of one run of the tests: compared, kept, and those that no test names any more.
+//! The snapshots of one test run: compares and stores them, and finds those that no test uses any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use planrun_lang::diag::render::{Look, numbered_diff};
+use planrun_lang::diag::render::{Appearance, numbered_diff};
 use planrun_lang::sema::test::SnapshotOf;
 use planrun_tools::host::Host;
 
@@ -15,10 +15,10 @@ use super::name::{self, Named};
 use super::pending::own_name;
 use super::{Mode, SnapshotError};
 
-/// The snapshots of one run of the tests. Tests may be settled from several threads.
+/// The snapshots of one test run. Tests may be settled from several threads.
 pub struct Store<'h> {
     host: &'h dyn Host,
-    /// What `source` in the files counts from.
+    /// The folder to which `source` in the files is relative.
     root: PathBuf,
     mode: Mode,
     state: Mutex<State>,
@@ -27,7 +27,7 @@ pub struct Store<'h> {
 #[derive(Default)]
 struct State {
     plans: Vec<Opened>,
-    /// By path in small letters, since some file systems do not tell capitals.
+    /// By path in lower case, since some file systems ignore case.
     settled: BTreeMap<String, Earlier>,
 }
 
@@ -35,23 +35,23 @@ struct State {
 struct Opened {
     folder: Folder,
     part: String,
-    /// The parts of its tests.
+    /// The name parts of its tests.
     tests: BTreeSet<String>,
-    /// Those that came to their end.
+    /// The name parts of the tests that were completed.
     finished: BTreeSet<String>,
 }
 
 struct Earlier {
-    /// Whose it is, for people.
+    /// The test and the file, for messages.
     of: String,
-    /// Nothing where it could not be compared.
+    /// `None` if the comparison failed.
     settled: Option<Settled>,
 }
 
 /// The snapshots of one plan file.
-pub struct Shelf<'s> {
+pub struct FileSnapshots<'s> {
     store: &'s Store<'s>,
-    /// Where the file stands in the state.
+    /// Index of the plan file in the state.
     index: usize,
     plan_file: PathBuf,
     folder: Folder,
@@ -60,55 +60,55 @@ pub struct Shelf<'s> {
     tests: BTreeMap<String, String>,
 }
 
-/// Which snapshot of a plan file.
+/// Identifies a snapshot of a plan file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place<'a> {
-    /// The name of the test as the author wrote it.
+    /// The name of the test as written in the file.
     pub test: &'a str,
-    /// Which row of its table, from 1; none where `given` is no table.
+    /// Row of its table, from 1; `None` if `given` is not a table.
     pub row: Option<usize>,
     pub kind: SnapshotOf,
-    /// The line of the statement, from 1.
+    /// Line of the statement, from 1.
     pub line: u32,
 }
 
-/// How a text compares with what is stored.
+/// The result of comparing a text with the stored snapshot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Same,
-    /// Nothing is stored.
+    /// No snapshot is stored.
     New,
-    /// Something else is stored, or came earlier in this run.
+    /// Another text is stored, or was settled earlier in this run.
     Differs {
         old: String,
     },
 }
 
-/// What became of a text that is not what is stored.
+/// What was written for a text that differs from the stored one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kept {
     /// Nothing was written.
     No,
-    /// It stands beside as `.snap.new`.
+    /// It was written as `.snap.new`.
     Pending,
-    /// It is the snapshot now.
+    /// It was written as the snapshot.
     Accepted,
 }
 
-/// What comparing came to.
+/// The outcome of settling a snapshot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settled {
-    /// The `.snap` file, whether or not it is there.
+    /// Path of the `.snap` file, whether or not it exists.
     pub path: PathBuf,
     pub verdict: Verdict,
     pub kept: Kept,
-    /// What was compared, in the form in which it is stored.
+    /// The text that was compared, normalized.
     pub new: String,
 }
 
 impl<'h> Store<'h> {
-    /// A store that keeps snapshots as `mode` says. `root` is the folder of the project: the files say from there which
-    /// plan they belong to.
+    /// Returns a store that writes snapshots according to `mode`. `root` is the folder of the project, to which the
+    /// paths of plans in snapshot files are relative.
     #[must_use]
     pub fn new(host: &'h dyn Host, root: &Path, mode: Mode) -> Self {
         Self {
@@ -119,18 +119,18 @@ impl<'h> Store<'h> {
         }
     }
 
-    /// The snapshots of a plan file. `tests` are the names of all its tests, those that are left out this time too: file
-    /// names are chosen so that they differ, and nothing of a test that did not run counts as unreferenced.
+    /// Opens the snapshots of a plan file. `tests` are the names of all its tests, including those that are not run
+    /// now: file names depend on all of them, and snapshots of tests that did not run are never unreferenced.
     ///
     /// # Errors
-    /// When another file of this run would have snapshots of the same names.
+    /// Returns an error if another file of this run would have snapshots of the same names.
     pub fn open<'a>(
         &self,
         plan_file: &Path,
         tests: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Shelf<'_>, SnapshotError> {
+    ) -> Result<FileSnapshots<'_>, SnapshotError> {
         let (folder, part) = (
-            Folder::beside(plan_file, SNAPSHOTS),
+            Folder::next_to(plan_file, SNAPSHOTS),
             name::plan_part(plan_file),
         );
         let tests = name::test_parts(tests);
@@ -159,7 +159,7 @@ impl<'h> Store<'h> {
         let index = state.plans.len() - 1;
         drop(state);
         let source = self.source(plan_file);
-        Ok(Shelf {
+        Ok(FileSnapshots {
             store: self,
             index,
             plan_file: plan_file.to_owned(),
@@ -170,19 +170,20 @@ impl<'h> Store<'h> {
         })
     }
 
-    /// Snapshots of the opened plan files that no test names any more, in the order of paths: those of tests that are
-    /// gone, and those that a finished test did not settle. Those that wait for somebody to look at them are among them.
+    /// Returns snapshots of the opened plan files that no test uses any more, ordered by path: those of removed
+    /// tests, and those that a completed test did not settle. Pending snapshots are included.
     ///
     /// # Errors
-    /// When a folder cannot be read.
+    /// Returns an error if a folder cannot be read or is outside the folder of the plan.
     pub fn unreferenced(&self) -> Result<Vec<PathBuf>, SnapshotError> {
         Ok(self.stray()?.into_iter().map(|(_, path)| path).collect())
     }
 
-    /// Removes what [`Store::unreferenced`] tells, in every mode: it is done only where somebody asks for it.
+    /// Removes the files that [`Store::unreferenced`] returns, whatever the mode, because it is only called on
+    /// request.
     ///
     /// # Errors
-    /// When a folder cannot be read, or a file cannot be removed.
+    /// Returns an error if a folder cannot be read, or if a file cannot be removed.
     pub fn remove_unreferenced(&self) -> Result<Vec<PathBuf>, SnapshotError> {
         let stray = self.stray()?;
         for (folder, path) in &stray {
@@ -201,7 +202,7 @@ impl<'h> Store<'h> {
                     continue;
                 };
                 let named = state.settled.contains_key(&key(&folder.snapshot(name)));
-                // Of `a` and `a__b`, the longer one is meant.
+                // If both `a` and `a__b` match, the longer one is the owner.
                 let of = state.plans.iter().filter(|opened| opened.folder == *folder);
                 let of = of.filter_map(|opened| Some((opened, name::split(name, &opened.part)?)));
                 let owner = of.max_by_key(|(opened, _)| opened.part.len());
@@ -216,7 +217,7 @@ impl<'h> Store<'h> {
         Ok(stray)
     }
 
-    /// The path from the root, as insta writes it.
+    /// Returns the path relative to the root, in the form that insta writes.
     fn source(&self, plan_file: &Path) -> String {
         let real = |path: &Path| {
             let path = if path.as_os_str().is_empty() {
@@ -242,22 +243,23 @@ impl<'h> Store<'h> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it holds the lock, so the state behind a poisoned one is whole.
+        // No code panics while it holds the lock, so the state of a poisoned lock is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shelf<'_> {
-    /// Compares a text with what is stored, and keeps it as the mode says. A test that runs several times must come to
-    /// the same each time: the second text is compared with the first, and only the first is kept.
+impl FileSnapshots<'_> {
+    /// Compares a text with the stored snapshot, and writes it according to the mode. A test that runs several times
+    /// must give the same text each time: later texts are compared with the first, and only the first is written.
     ///
     /// # Errors
-    /// When the snapshot cannot be read or written, leads out of its folder, or would be that of another test as well.
+    /// Returns an error if the snapshot cannot be read or written, if it is outside its folder, or if another test
+    /// has the same file.
     pub fn settle(&self, place: &Place<'_>, content: &str) -> Result<Settled, SnapshotError> {
         let name = self.name(place);
         let (path, new) = (self.folder.snapshot(&name), normal(content));
         let mut state = self.store.state();
-        let of = self.described(place);
+        let of = self.description(place);
         let earlier = state.settled.entry(key(&path)).or_insert_with(|| Earlier {
             of: of.clone(),
             settled: None,
@@ -296,7 +298,7 @@ impl Shelf<'_> {
         Ok(settled)
     }
 
-    /// Tells that a test came to its end in all its rows: snapshots of it that were not settled are unreferenced.
+    /// Records that a test was completed in all its rows: its snapshots that were not settled are unreferenced.
     pub fn finished(&self, test: &str) {
         let mut state = self.store.state();
         if let (Some(part), Some(opened)) = (self.tests.get(test), state.plans.get_mut(self.index))
@@ -305,14 +307,14 @@ impl Shelf<'_> {
         }
     }
 
-    /// The `.snap` file of a snapshot, whether or not it is there.
+    /// Returns the path of the `.snap` file of a snapshot, whether or not it exists.
     #[must_use]
     pub fn path(&self, place: &Place<'_>) -> PathBuf {
         self.folder.snapshot(&self.name(place))
     }
 
     fn name(&self, place: &Place<'_>) -> String {
-        // A test that the file was not opened with has the name that it would have alone.
+        // A test that was not given to `open` gets the name that it would have as the only test.
         let alone = || {
             name::test_parts([place.test])
                 .into_values()
@@ -338,7 +340,7 @@ impl Shelf<'_> {
         let stored = self.folder.read(self.store.host, path).and_then(|text| {
             let parts = text.as_deref().map(Parts::of);
             if parts.as_ref().is_some_and(Parts::is_binary) {
-                return Err(unreadable("is no text"));
+                return Err(unreadable("is not text"));
             }
             Ok(parts.map(|parts| parts.content))
         });
@@ -382,7 +384,7 @@ impl Shelf<'_> {
                     .write(host, &snapshot, &written(&self.metadata(place, false), new))?;
                 self.folder.remove(host, &pending)?;
             }
-            // What waited is not so any more.
+            // The pending snapshot is obsolete.
             Kept::No if mode.writes() => self.folder.remove(host, &pending)?,
             Kept::No => {}
         }
@@ -403,7 +405,7 @@ impl Shelf<'_> {
         }
     }
 
-    fn described(&self, place: &Place<'_>) -> String {
+    fn description(&self, place: &Place<'_>) -> String {
         let row = place
             .row
             .map(|row| format!(", row {row}"))
@@ -417,19 +419,19 @@ impl Shelf<'_> {
 }
 
 impl Settled {
-    /// Whether the test may go on as passed: the text is as it was, or was taken.
+    /// Returns true if the snapshot lets the test pass: the text is unchanged, or was accepted.
     #[must_use]
     pub fn passes(&self) -> bool {
         self.verdict == Verdict::Same || self.kept == Kept::Accepted
     }
 
-    /// What differs, for people; of a new snapshot, all of it.
+    /// Formats the differences; for a new snapshot, the whole text.
     #[must_use]
-    pub fn difference(&self, look: Look) -> String {
+    pub fn difference(&self, appearance: Appearance) -> String {
         match &self.verdict {
             Verdict::Same => String::new(),
-            Verdict::New => numbered_diff("", &self.new, look),
-            Verdict::Differs { old } => numbered_diff(old, &self.new, look),
+            Verdict::New => numbered_diff("", &self.new, appearance),
+            Verdict::Differs { old } => numbered_diff(old, &self.new, appearance),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `planrun.lock`: the contracts that plans are checked against, pinned so that a change of a server is seen before it acts.
+//! `planrun.lock`: pins the contracts that plans are checked against, so that a change at a server is noticed before it
+//! has an effect.
 
 mod pinned;
 
@@ -13,13 +14,13 @@ use super::{OfferedServer, OfferedTool};
 
 pub use pinned::Pinned;
 
-/// The version of the file's format.
+/// The version of the file format.
 const VERSION: u32 = 1;
 
-/// What stands in the text of a lock before the digest of all the rest of it. A text that fits its digest is what planrun has
-/// written, and no tool of it has to be held against its own before a plan uses it.
+/// The text before the digest of the rest of the file. If a text matches its digest, planrun has written it, and the
+/// digests of single tools do not have to be verified before a plan uses them.
 const INTEGRITY: &str = "\n  \"integrity\": \"";
-/// What stands behind the digest.
+/// The text after the digest.
 const INTEGRITY_END: &str = "\",";
 
 /// The pinned contracts of a project, by server.
@@ -27,25 +28,25 @@ const INTEGRITY_END: &str = "\",";
 pub struct Lock {
     version: u32,
     pub servers: BTreeMap<String, LockedServer>,
-    /// What results looked like that no contract describes, by the dotted names of tools.
+    /// The observed shapes of results that no contract describes, by dotted tool name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub observed: BTreeMap<String, ObservedResults>,
 }
 
-/// What results of a tool looked like.
+/// The observed shape of a tool's results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObservedResults {
-    /// How many there were.
+    /// Number of observed results.
     pub results: u64,
-    /// A JSON Schema of all of them.
+    /// A JSON Schema that all of them match.
     pub returns: Json,
 }
 
 /// The pinned contracts of one server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LockedServer {
-    /// What the server called itself when it was pinned.
+    /// The name that the server reported when it was pinned.
     pub server: String,
     #[serde(rename = "server_version")]
     pub version: String,
@@ -57,7 +58,7 @@ pub struct LockedServer {
 pub struct LockedTool {
     #[serde(flatten)]
     pub offered: OfferedTool,
-    /// Whether what it claims of its effect was accepted.
+    /// Whether the effect that the tool claims was accepted.
     #[serde(default, skip_serializing_if = "is_false")]
     pub accepted: bool,
     /// [`OfferedTool::contract_digest`] of the tool.
@@ -66,29 +67,32 @@ pub struct LockedTool {
     documentation: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde requires this signature"
+)]
 fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// A lock file that cannot be used.
+/// Why a lock file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    #[error("it is no lock of planrun: {0}")]
+    #[error("it is not a lock file of planrun: {0}")]
     Malformed(String),
-    #[error("it has the version {0} of a newer planrun; this one reads version {VERSION}")]
+    #[error("it has version {0} of a newer planrun; this one supports version {VERSION}")]
     Newer(u32),
-    #[error("the contract of {0} was changed by hand")]
+    #[error("the contract of {0} was edited by hand")]
     Edited(String),
 }
 
-/// What every version of the file has.
+/// The part that every version of the file has.
 #[derive(Deserialize)]
 struct Head {
     version: u32,
 }
 
-/// The file as it is written, the tools as text.
+/// The file as it is written, with unparsed tools.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -119,7 +123,7 @@ impl Default for Lock {
 }
 
 impl LockedTool {
-    /// Pins what a server says. What it claims of its effect is not accepted yet.
+    /// Pins what a server declares. The claimed effect is not accepted yet.
     #[must_use]
     pub fn new(offered: OfferedTool) -> Self {
         Self {
@@ -130,25 +134,25 @@ impl LockedTool {
         }
     }
 
-    /// The class of the tool, as far as it was accepted.
+    /// The effect class of the tool, which depends on whether its claim was accepted.
     #[must_use]
     pub fn class(&self) -> Effect {
         self.offered.annotations.class(self.accepted)
     }
 
-    /// Whether it claims something of its effect that nobody has accepted.
+    /// Returns true if the tool claims an effect that has not been accepted.
     #[must_use]
     pub fn waits_for_acceptance(&self) -> bool {
         !self.accepted && self.offered.annotations.claim().is_some()
     }
 
-    /// Whether calls mean the same to both.
+    /// Returns true if both have the same contract for calls.
     #[must_use]
     pub fn has_contract_of(&self, other: &Self) -> bool {
         self.contract == other.contract
     }
 
-    /// Whether both are described by the same words.
+    /// Returns true if both have the same documentation.
     #[must_use]
     pub fn has_documentation_of(&self, other: &Self) -> bool {
         self.documentation == other.documentation
@@ -161,8 +165,8 @@ impl LockedTool {
 }
 
 impl LockedServer {
-    /// Pins what a server says now. What was accepted stays accepted where the contract is the same; a tool whose contract
-    /// has changed claims anew.
+    /// Pins what a server declares now. An accepted claim stays accepted if the contract is unchanged; a tool with a
+    /// changed contract has to be accepted again.
     #[must_use]
     pub fn renewed(&self, offered: OfferedServer) -> Self {
         let tools = offered.tools.into_iter().map(|(name, tool)| {
@@ -181,13 +185,14 @@ impl LockedServer {
 }
 
 impl Lock {
-    /// The name of the file, beside `planrun.yaml`.
+    /// The name of the file, which is next to `planrun.yaml`.
     pub const FILE: &str = "planrun.lock";
 
-    /// Reads the text of a lock file. A contract is read when somebody looks at it, where the text fits its digest.
+    /// Parses a lock file. If the text matches its digest, single contracts are parsed when they are first used.
     ///
     /// # Errors
-    /// Where it is none, is of a newer planrun, or does not fit its own hashes.
+    /// Returns an error if the text is not a lock file, was written by a newer planrun, or does not match its own
+    /// digests.
     pub fn parse(text: &str) -> Result<Self, LockError> {
         let malformed = |problem: serde_json::Error| LockError::Malformed(problem.to_string());
         let written =
@@ -204,14 +209,14 @@ impl Lock {
             servers: written.servers.into_iter().map(LockedServer::of).collect(),
             observed: written.observed,
         };
-        if !fits_its_digest(text) {
-            lock.hold_against_hashes()?;
+        if !matches_digest(text) {
+            lock.verify_digests()?;
         }
         Ok(lock)
     }
 
-    /// Holds every tool against its own hashes.
-    fn hold_against_hashes(&self) -> Result<(), LockError> {
+    /// Verifies every tool against its own digests.
+    fn verify_digests(&self) -> Result<(), LockError> {
         for (server, locked) in &self.servers {
             for (name, tool) in &locked.tools {
                 let tool = tool.read();
@@ -224,7 +229,7 @@ impl Lock {
         Ok(())
     }
 
-    /// The same servers with no contracts but those of these tools, by their dotted names.
+    /// Returns the same servers with only the contracts of these tools, which are given by their dotted names.
     #[must_use]
     pub fn only(&self, used: &BTreeSet<String>) -> Self {
         let servers = self.servers.iter().map(|(name, server)| {
@@ -250,7 +255,7 @@ impl Lock {
         }
     }
 
-    /// The pinned contract of a tool.
+    /// Returns the pinned contract of a tool.
     #[must_use]
     pub fn tool(&self, server: &str, tool: &str) -> Option<&LockedTool> {
         self.servers
@@ -260,10 +265,10 @@ impl Lock {
             .map(|tool| &**tool)
     }
 
-    /// The text of the file: sorted, one line for each part of a tool, the same for the same contracts.
+    /// Returns the text of the file: sorted, one line for each part of a tool, and equal for equal contracts.
     #[must_use]
     pub fn text(&self) -> String {
-        // Maps with text keys and plain values have a text.
+        // Serializing maps with string keys and plain values cannot fail.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         let digest = blake3::hash(text.as_bytes()).to_hex();
@@ -286,8 +291,8 @@ impl LockedServer {
     }
 }
 
-/// Whether the text of a lock is what was written with its digest.
-fn fits_its_digest(text: &str) -> bool {
+/// Returns true if the text of a lock matches the digest in it.
+fn matches_digest(text: &str) -> bool {
     let rest = text.split_once(INTEGRITY);
     let rest = rest.and_then(|(before, rest)| Some((before, rest.split_once(INTEGRITY_END)?)));
     rest.is_some_and(|(before, (digest, after))| {
@@ -370,7 +375,7 @@ mod tests {
             Lock::parse(text).map(|lock| lock.servers["notes"].tools["search"].is_read())
         };
         assert_eq!(read(&text), Ok(false));
-        // As two branches are merged: every tool is as it was pinned.
+        // This is how a merge of two branches leaves the file: every tool is as it was pinned.
         let digest = text.lines().nth(2).unwrap();
         assert!(digest.starts_with("  \"integrity\": "), "{text}");
         assert_eq!(read(&text.replacen(digest, "", 1)), Ok(true));

@@ -1,5 +1,5 @@
-//! A pinned contract that is read from the text of the lock when somebody looks at it: a plan calls few of the tools that its
-//! project knows.
+//! A pinned contract that is parsed from the text of the lock on first use, because a plan calls few of the tools that
+//! its project knows.
 
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ use crate::contract::OfferedTool;
 /// A pinned contract.
 #[derive(Clone)]
 pub struct Pinned {
-    /// Nothing where it does not come from a file.
+    /// `None` if it does not come from a file.
     text: Option<Box<RawValue>>,
     tool: OnceLock<LockedTool>,
 }
@@ -26,7 +26,7 @@ impl Pinned {
         }
     }
 
-    /// Takes what it claims of its effect on trust.
+    /// Accepts the effect that the tool claims.
     pub fn accept(&mut self) {
         let tool = LockedTool {
             accepted: true,
@@ -35,7 +35,7 @@ impl Pinned {
         *self = tool.into();
     }
 
-    /// The contract, or why the text is none.
+    /// Returns the contract, or why the text is not one.
     pub(super) fn read(&self) -> Result<&LockedTool, serde_json::Error> {
         if self.tool.get().is_none()
             && let Some(text) = &self.text
@@ -52,7 +52,7 @@ impl Pinned {
     }
 }
 
-/// A tool that takes no arguments whatever: what somebody has written who has forged the digest of the whole as well.
+/// A tool that accepts no arguments at all. It replaces a malformed contract in a file whose overall digest was forged.
 fn unusable() -> LockedTool {
     LockedTool::new(OfferedTool {
         input: false.into(),

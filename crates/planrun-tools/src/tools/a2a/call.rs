@@ -1,5 +1,5 @@
-//! One call of an agent: what is sent, what is asked on the way, and how it ends. A task that an earlier process has begun is
-//! taken up again, and nothing is sent a second time.
+//! One call of an agent: sends the message, passes on the agent's questions, and returns the outcome. A task that an
+//! earlier process started is resumed and not sent again.
 
 use std::time::Duration;
 
@@ -14,26 +14,26 @@ use super::task::Known;
 use super::wire::State;
 use crate::tools::{AskReply, EventSender, Handle, Progress, Question, Request};
 
-/// How often an agent may ask before it has to come to an end.
+/// Maximum number of questions that an agent may ask before it has to finish.
 const MAX_ROUNDS: usize = 16;
-/// How often in a row an agent may be out of reach while it works.
+/// Maximum number of consecutive polls at which a working agent may be unreachable.
 const MAX_LOST: usize = 5;
-/// Between two looks at a task, where the agent tells nothing by itself: at first, and at most.
-const LOOKS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(10)];
+/// Polling interval of a task whose agent does not stream: the first and the longest. It doubles after each poll.
+const POLL_INTERVALS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(10)];
 
-/// A call that goes on.
-pub(super) struct Talk<'a> {
+/// A call in progress.
+pub(super) struct AgentCall<'a> {
     pub agent: &'a Agent,
-    /// The skill that is meant; `None` for none of them.
+    /// The requested skill; `None` for no particular one.
     pub skill: Option<&'a str>,
     pub request: &'a Request,
     pub events: EventSender,
     known: Known,
-    /// Whether the engine has the id of the task.
-    is_handed_over: bool,
+    /// Whether the engine has received the id of the task.
+    has_sent_handle: bool,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> AgentCall<'a> {
     pub(super) fn new(
         agent: &'a Agent,
         skill: Option<&'a str>,
@@ -46,31 +46,32 @@ impl<'a> Talk<'a> {
             request,
             events,
             known: Known::default(),
-            is_handed_over: false,
+            has_sent_handle: false,
         }
     }
 
-    /// Calls the agent with these arguments, or takes up what was begun.
+    /// Calls the agent with these arguments, or resumes an earlier call.
     pub(super) async fn run(mut self, arguments: &Map<String, Json>) -> CallOutcome {
         let cancel = self.request.cancel.clone();
         let outcome = cancel.run_until_cancelled(self.finish(arguments)).await;
         let outcome = outcome.unwrap_or_else(|| {
             let sent = if self.known.id.is_empty() && self.request.handle.is_none() {
-                "before it had a task; the agent may go on with it"
+                "before it had a task; the agent may continue it"
             } else {
                 "before it was answered"
             };
-            let message = format!("the call was stopped {sent}");
+            let message = format!("the call was cancelled {sent}");
             Err(CallError::new(ErrorClass::Cancelled, message, Sent::Maybe))
         });
-        // Nobody comes back to a task whose call fails for good. To one that is out of reach somebody may, and to one that waits
-        // for an answer the process that has it.
+        // A task whose call has failed for good is cancelled because no one will resume it. A task is kept if its agent
+        // is unreachable, since the call may be resumed, or if it waits for an answer, since the process that has the
+        // answer will resume it.
         if let Err(error) = &outcome
             && self.known.is_open()
             && !is_lost(error)
             && error.class != ErrorClass::Expired
         {
-            // An agent that cannot cancel goes on, which the failure of the call admits.
+            // An agent that cannot cancel continues, which the failure of the call states.
             let _ = self.agent.cancel(&self.known.id).await;
         }
         outcome
@@ -80,7 +81,7 @@ impl<'a> Talk<'a> {
         if let Some(handle) = &self.request.handle {
             let text = |name: &str| handle.content()[name].as_str().unwrap_or_default();
             self.known = Known::of(text("task"), text("context"));
-            self.is_handed_over = true;
+            self.has_sent_handle = true;
             self.watch().await?;
         } else {
             let parts = parts(arguments)?;
@@ -109,12 +110,12 @@ impl<'a> Talk<'a> {
                 | State::Unknown => self.ask().await?,
             }
         }
-        let message = format!("the agent has asked {MAX_ROUNDS} times and not come to an end");
+        let message = format!("the agent asked {MAX_ROUNDS} times without finishing the task");
         let class = ErrorClass::Validation(Validation::Result);
         Err(CallError::new(class, message, Sent::Maybe))
     }
 
-    /// Sends a message, and hears of its task until there is something to do.
+    /// Sends a message and follows its task until it is settled.
     async fn send(
         &mut self,
         id: &str,
@@ -137,31 +138,31 @@ impl<'a> Talk<'a> {
         let request = json!({ "message": message, "configuration": { "returnImmediately": true } });
         if self.agent.streams {
             let updates = self.agent.stream(&request).await?;
-            self.hear(updates).await?;
+            self.receive(updates).await?;
         } else {
             let update = self.agent.send(&request).await?;
             self.known.take(update, 0)?;
-            self.hand_over().await?;
+            self.send_handle().await?;
         }
         if self.known.is_settled() {
             return Ok(());
         }
         if self.known.id.is_empty() {
-            let message = "the agent has ended its answer before it had a task";
+            let message = "the agent ended its answer without creating a task";
             let class = ErrorClass::Transient(Transient::Network);
             return Err(CallError::new(class, message, Sent::Maybe));
         }
         self.watch().await
     }
 
-    /// Hears what the agent tells until there is something to do, or it breaks off with a task that can be asked for.
-    async fn hear(&mut self, mut updates: Updates) -> Result<(), CallError> {
+    /// Receives updates until the task is settled, or until the stream breaks off and the task can be queried instead.
+    async fn receive(&mut self, mut updates: Updates) -> Result<(), CallError> {
         while !self.known.is_settled() {
             match updates.next().await {
                 Ok(Some((update, bytes))) => {
                     self.known.take(update, bytes)?;
-                    self.hand_over().await?;
-                    self.tell();
+                    self.send_handle().await?;
+                    self.report_progress();
                 }
                 Ok(None) => return Ok(()),
                 Err(error) if is_lost(&error) && !self.known.id.is_empty() => return Ok(()),
@@ -171,17 +172,17 @@ impl<'a> Talk<'a> {
         Ok(())
     }
 
-    /// Looks at the task until there is something to do. What it looks like is the truth; what the agent tells in between says
-    /// when to look again.
+    /// Polls the task until it is settled. The polled state is authoritative; streamed updates only end the wait before
+    /// the next poll.
     async fn watch(&mut self) -> Result<(), CallError> {
-        let [mut wait, longest] = LOOKS;
+        let [mut wait, longest] = POLL_INTERVALS;
         let mut lost = 0;
         loop {
             match self.agent.get(&self.known.id).await {
                 Ok(task) => {
                     lost = 0;
                     self.known.replace(task, 0)?;
-                    self.tell();
+                    self.report_progress();
                 }
                 Err(error) if is_lost(&error) && lost < MAX_LOST => lost += 1,
                 Err(error) => {
@@ -198,7 +199,7 @@ impl<'a> Talk<'a> {
                 && lost == 0
                 && let Ok(updates) = self.agent.subscribe(&self.known.id).await
             {
-                self.hear(updates).await?;
+                self.receive(updates).await?;
                 if self.known.is_settled() {
                     continue;
                 }
@@ -208,14 +209,14 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Gives the id of the task to the engine, as soon as there is one.
-    async fn hand_over(&mut self) -> Result<(), CallError> {
-        if self.known.id.is_empty() || std::mem::replace(&mut self.is_handed_over, true) {
+    /// Passes the id of the task to the engine as soon as it is known.
+    async fn send_handle(&mut self) -> Result<(), CallError> {
+        if self.known.id.is_empty() || std::mem::replace(&mut self.has_sent_handle, true) {
             return Ok(());
         }
         let handle = json!({ "task": self.known.id, "context": self.known.context });
         let handle = Handle::new(handle).map_err(|problem| {
-            let message = format!("the agent's id of the task cannot be kept: {problem}");
+            let message = format!("the agent's id of the task cannot be stored: {problem}");
             let class = ErrorClass::Validation(Validation::Result);
             CallError::new(class, message, Sent::Answered)
         })?;
@@ -223,30 +224,30 @@ impl<'a> Talk<'a> {
         Ok(())
     }
 
-    fn tell(&mut self) {
+    fn report_progress(&mut self) {
         let status = &self.known.status;
-        let told = status.message.as_ref().map(text_of);
-        let told = told.filter(|text| !text.is_empty());
-        let told = told.unwrap_or_else(|| match self.known.artifacts.len() {
+        let text = status.message.as_ref().map(text_of);
+        let text = text.filter(|text| !text.is_empty());
+        let text = text.unwrap_or_else(|| match self.known.artifacts.len() {
             0 => "working".to_owned(),
             1 => "1 artifact".to_owned(),
             artifacts => format!("{artifacts} artifacts"),
         });
-        self.events.progress(Progress::message(&told));
+        self.events.progress(Progress::message(&text));
     }
 
-    /// Puts the agent's question to people, and sends what they say.
+    /// Asks the agent's question and sends the answer to the agent.
     async fn ask(&mut self) -> Result<(), CallError> {
         let is_auth = self.known.status.state == State::AuthRequired;
         let message = self.known.status.message.as_ref();
         let text = message.map(text_of).filter(|text| !text.is_empty());
         let (usual, description) = if is_auth {
             (
-                "the agent needs an authorization",
-                "what the agent is told once it is authorized; credentials do not belong here",
+                "the agent requires authorization",
+                "the message to the agent after it was authorized; do not enter credentials here",
             )
         } else {
-            ("the agent needs input", "what the agent is told")
+            ("the agent requires input", "the message to the agent")
         };
         let schema = json!({
             "type": "object",
@@ -257,25 +258,25 @@ impl<'a> Talk<'a> {
         });
         let question = Question::new(text.unwrap_or_else(|| usual.to_owned()), schema);
         let question = question.map_err(|problem| {
-            let message = format!("what the agent asks cannot be asked: {problem}");
+            let message = format!("the agent's question cannot be asked: {problem}");
             let class = ErrorClass::Validation(Validation::Result);
             CallError::new(class, message, Sent::Answered)
         })?;
         let refused = |class: ErrorClass, what: &str| {
-            let message = format!("what the agent asks was not answered: {what}");
+            let message = format!("the agent's question was not answered: {what}");
             Err(CallError::new(class, message, Sent::Answered))
         };
         let answer = match self.events.ask(question).await {
             AskReply::Given(content) => content["answer"].clone(),
             AskReply::Declined => {
-                return refused(ErrorClass::Denied(Denied::Human), "somebody has declined");
+                return refused(ErrorClass::Denied(Denied::Human), "a person declined");
             }
-            AskReply::Unanswered => return refused(ErrorClass::Expired, "nobody was there"),
+            AskReply::Unanswered => return refused(ErrorClass::Expired, "no answer was given"),
         };
         let id = format!("{}:{}", self.request.idempotency_key, self.known.question());
         self.known.note_answer();
         if is_auth && let Ok(task) = self.agent.get(&self.known.id).await {
-            // An agent that has been authorized goes on by itself.
+            // An agent that has been authorized continues by itself.
             self.known.replace(task, 0)?;
             if self.known.status.state != State::AuthRequired {
                 return self.watch().await;
@@ -287,27 +288,27 @@ impl<'a> Talk<'a> {
     }
 
     fn failure(&self, what: &str, sent: Sent) -> CallError {
-        let last_words = self.known.status.message.as_ref();
-        let said = last_words.map(words_of).filter(|said| !said.is_empty());
-        let said = said.unwrap_or_else(|| "it does not say why".to_owned());
+        let message = self.known.status.message.as_ref();
+        let reason = message.map(words_of).filter(|reason| !reason.is_empty());
+        let reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
         let class = ErrorClass::Tool("failed".into());
-        CallError::new(class, format!("the agent {what}: {said}"), sent)
-            .with_details(&last_words.map(data_of).unwrap_or_default())
+        CallError::new(class, format!("the agent {what}: {reason}"), sent)
+            .with_details(&message.map(data_of).unwrap_or_default())
     }
 }
 
-/// Whether the agent may be there again, and know more then.
+/// Returns true if the agent may be reachable again later and report more then.
 fn is_lost(error: &CallError) -> bool {
     matches!(error.class, ErrorClass::Transient(_))
 }
 
-/// The arguments of a call as the parts of a message.
+/// Returns the arguments of a call as the parts of a message.
 fn parts(arguments: &Map<String, Json>) -> Result<Json, CallError> {
     let given = |name: &str| arguments.get(name).filter(|value| !value.is_null());
     let mut parts = Vec::new();
     parts.extend(given("text").map(|text| json!({ "text": text })));
     parts.extend(given("data").map(|data| json!({ "data": data })));
-    let wrong = |message: &str| {
+    let invalid = |message: &str| {
         let class = ErrorClass::Validation(Validation::Arguments);
         CallError::new(class, message, Sent::No)
     };
@@ -319,7 +320,7 @@ fn parts(arguments: &Map<String, Json>) -> Result<Json, CallError> {
         let mut part = match (&file["bytes"], &file["url"]) {
             (Json::String(bytes), Json::Null) => json!({ "raw": bytes }),
             (Json::Null, Json::String(url)) => json!({ "url": url }),
-            _ => return Err(wrong("a file has either `bytes` or a `url`")),
+            _ => return Err(invalid("a file must have either `bytes` or a `url`")),
         };
         for (name, field) in [("filename", "name"), ("mediaType", "mime")] {
             if !file[field].is_null() {
@@ -329,7 +330,9 @@ fn parts(arguments: &Map<String, Json>) -> Result<Json, CallError> {
         parts.push(part);
     }
     if parts.is_empty() {
-        return Err(wrong("an agent is told a `text`, `data` or `files`"));
+        return Err(invalid(
+            "a message to an agent must have `text`, `data` or `files`",
+        ));
     }
     Ok(parts.into())
 }

@@ -1,4 +1,4 @@
-//! What an agent says of itself: where it listens, and what it can do as contracts.
+//! Reads the card of an agent: its address, and its skills as contracts.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,31 +11,31 @@ use serde_json::{Value as Json, json};
 
 use super::wire::{AgentCard, Interface};
 use crate::contract::{OfferedServer, OfferedTool};
-use crate::tools::http::shown;
+use crate::tools::http::display_url;
 
-/// Skills of one agent.
+/// Maximum number of skills of one agent.
 const MAX_SKILLS: usize = 10_000;
-/// Where the card of an agent is, from its address.
+/// The path of an agent's card relative to its address.
 const WELL_KNOWN: [&str; 2] = [".well-known", "agent-card.json"];
 
-/// Where an agent is. Variables of the environment have been filled in.
+/// The address of an agent. Variables have been filled in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AgentAddress {
-    /// The address of its card where it ends with `.json`, else what stands before `/.well-known/agent-card.json`.
+    /// The address of its card if it ends with `.json`, otherwise the part before `/.well-known/agent-card.json`.
     pub url: String,
     /// Sent with each request.
     pub headers: Vec<(String, String)>,
 }
 
 impl std::fmt::Debug for AgentAddress {
-    /// Without values of headers, which may be secrets.
+    /// Leaves out the values of headers, which may be secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("AgentAddress").field(&self.url).finish()
     }
 }
 
 impl AgentAddress {
-    /// Where its card is.
+    /// Returns the address of its card.
     pub(super) fn card(&self) -> Result<Url, String> {
         let mut url = Url::parse(&self.url).map_err(|problem| problem.to_string())?;
         let is_card = Path::new(url.path()).extension() == Some(OsStr::new("json"));
@@ -46,17 +46,17 @@ impl AgentAddress {
     }
 }
 
-/// How an agent is spoken to.
+/// The protocol binding of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Binding {
     JsonRpc,
     Rest,
 }
 
-/// The place where the agent is called: the first that it names and that is spoken here.
+/// Returns the address and binding of the agent: the first interface on its card that is supported and permitted.
 ///
 /// # Errors
-/// Why there is none, in one sentence.
+/// Returns the reason in one sentence if there is none.
 pub(super) fn interface(
     card: &AgentCard,
     at: &Url,
@@ -64,8 +64,8 @@ pub(super) fn interface(
 ) -> Result<(Url, Binding, Option<String>), String> {
     if card.supported_interfaces.is_empty() {
         return Err(match &card.protocol_version {
-            Some(version) => format!("it speaks A2A {version}, and 1.0 is spoken here"),
-            None => "its card names no interface".to_owned(),
+            Some(version) => format!("it speaks A2A {version}, but only 1.0 is supported"),
+            None => "its card lists no interfaces".to_owned(),
         });
     }
     let known = card.supported_interfaces.iter();
@@ -79,19 +79,19 @@ pub(super) fn interface(
             }
             Ok(url) => {
                 refused = Some(format!(
-                    "its card, at {}, sends calls to {}; add that host to `allow.net` of planrun.yaml where that is meant",
-                    shown(at),
-                    shown(&url)
+                    "its card at {} sends calls to {}; add that host to `allow.net` in planrun.yaml if this is intended",
+                    display_url(at),
+                    display_url(&url)
                 ));
             }
-            Err(problem) => refused = Some(format!("its card names no web address: {problem}")),
+            Err(problem) => refused = Some(format!("its card contains an invalid URL: {problem}")),
         }
     }
     Err(refused.unwrap_or_else(|| {
         let named = card.supported_interfaces.iter();
         let named = named.map(|one| format!("{} {}", one.protocol_binding, one.protocol_version));
         let named = named.collect::<Vec<_>>().join(", ");
-        format!("it speaks {named}, and JSONRPC and HTTP+JSON of A2A 1.0 are spoken here")
+        format!("it speaks {named}, but only JSONRPC and HTTP+JSON of A2A 1.0 are supported")
     }))
 }
 
@@ -107,14 +107,14 @@ fn binding(interface: &Interface) -> Option<Binding> {
     }
 }
 
-/// Calls go where the card is. Elsewhere they go only where the project grants that host by name.
+/// Returns true if calls may be sent to an address: the origin of the card, or a host that the project grants by name.
 fn may_be_reached(url: &Url, card: &Url, elsewhere: Option<&Permissions>) -> bool {
     let is_web = matches!(url.scheme(), "http" | "https");
     let is_granted = || elsewhere.is_some_and(|granted| granted.net(url).is_ok());
     is_web && (url.origin() == card.origin() || is_granted())
 }
 
-/// The tools of an agent: one for each skill, and [`ANY_SKILL`].
+/// Returns the tools of an agent: one for each skill, and [`ANY_SKILL`].
 pub(super) fn offered(card: AgentCard) -> OfferedServer {
     let send = OfferedTool {
         title: Some(card.name.clone()),
@@ -144,12 +144,12 @@ pub(super) fn offered(card: AgentCard) -> OfferedServer {
     offered.with_names()
 }
 
-/// What every tool of an agent takes.
+/// Returns the schema of the arguments of every tool of an agent.
 fn input() -> Json {
     let text = |description: &str| json!({ "type": "string", "description": description });
     let bytes = json!({
         "type": "string", "contentEncoding": "base64", "x-planrun-type": "bytes",
-        "description": "What is in it; or `url`.",
+        "description": "Its content; alternatively, use `url`.",
     });
     let file = json!({
         "type": "object",
@@ -157,14 +157,14 @@ fn input() -> Json {
             "name": text("The name of the file."),
             "mime": text("Its media type."),
             "bytes": bytes,
-            "url": text("Where it is; or `bytes`."),
+            "url": text("Its URL; alternatively, use `bytes`."),
         },
         "additionalProperties": false,
     });
     json!({
         "type": "object",
         "properties": {
-            "text": text("What the agent is told."),
+            "text": text("The message to the agent."),
             "data": { "description": "Structured data for the agent." },
             "files": { "type": "array", "items": file, "description": "Files for the agent." },
             "context": text("Calls with the same context belong to one conversation."),
@@ -206,14 +206,14 @@ mod tests {
         let away = one("https://b.example/x", "JSONRPC", "1.0");
         let expected = Ok(("https://a.example/r".to_owned(), Binding::Rest));
         assert_eq!(chosen(&json!([grpc, old, away, rest]), &[]), expected);
-        let told = chosen(&json!([away]), &[]).unwrap_err();
-        assert!(told.contains("sends calls to https://b.example/x; add that host to `allow.net`"));
+        let error = chosen(&json!([away]), &[]).unwrap_err();
+        assert!(error.contains("sends calls to https://b.example/x; add that host to `allow.net`"));
         let expected = Ok(("https://b.example/x".to_owned(), Binding::JsonRpc));
         assert_eq!(chosen(&json!([away]), &["b.example"]), expected);
-        let told = chosen(&json!([grpc, old]), &[]).unwrap_err();
+        let error = chosen(&json!([grpc, old]), &[]).unwrap_err();
         assert!(
-            told.starts_with("it speaks GRPC 1.0, JSONRPC 0.3, and"),
-            "{told}"
+            error.starts_with("it speaks GRPC 1.0, JSONRPC 0.3, but"),
+            "{error}"
         );
         for away in [
             "file:///etc/passwd",

@@ -1,4 +1,4 @@
-//! The operations of A2A over JSON-RPC and over HTTP+JSON, each one request.
+//! The operations of A2A over JSON-RPC and over HTTP+JSON, each as one request.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use super::card::Binding;
 use super::wire::{Task, Update};
 use crate::host::Host;
 use crate::tools::http::{
-    EventStream, HttpClient, HttpRequest, MAX_BODY_BYTES, body, failure, shown,
+    EventStream, HttpClient, HttpRequest, MAX_BODY_BYTES, body, display_url, failure,
 };
 
-/// The revision that is spoken.
+/// The protocol version.
 const VERSION: &str = "1.0";
-/// What a failure tells of an answer that is no JSON, in characters.
-const TOLD_OF_BODY: usize = 200;
+/// Maximum length in an error message of a body that is not JSON, in characters.
+const MAX_BODY_PREVIEW: usize = 200;
 
-/// An agent at the place where it is called.
+/// The client of an agent.
 pub(super) struct Agent {
     pub client: HttpClient,
     pub host: Arc<dyn Host>,
@@ -32,30 +32,30 @@ pub(super) struct Agent {
     pub binding: Binding,
     pub tenant: Option<String>,
     pub headers: HeaderMap,
-    /// Whether it tells how a task goes on.
+    /// Whether it streams updates of a task.
     pub streams: bool,
 }
 
-/// What an agent is asked for.
+/// An operation of the protocol.
 #[derive(Clone, Copy)]
 enum Operation<'a> {
-    /// With the message, and what else belongs to sending it.
+    /// The parameters of the message.
     Send(&'a Json),
     Stream(&'a Json),
-    /// With the id of a task, as all of these.
+    /// The id of a task, as in the variants below.
     Get(&'a str),
     Subscribe(&'a str),
     Cancel(&'a str),
 }
 
-/// What an agent tells, as it tells it.
+/// The stream of an agent's updates.
 pub(super) struct Updates {
     events: EventStream,
     binding: Binding,
     place: String,
 }
 
-/// An answer over JSON-RPC.
+/// A JSON-RPC answer.
 #[derive(Deserialize)]
 struct RpcAnswer<T> {
     result: Option<T>,
@@ -72,7 +72,7 @@ struct RpcError {
     data: Json,
 }
 
-/// What HTTP+JSON answers where it fails: a `google.rpc.Status`.
+/// The body of a failed HTTP+JSON answer: a `google.rpc.Status`.
 #[derive(Deserialize)]
 struct RestFailure {
     error: RestError,
@@ -87,22 +87,22 @@ struct RestError {
 }
 
 impl Agent {
-    /// Sends a message. The answer comes at once: whatever takes time is a task.
+    /// Sends a message. The agent answers immediately, with a task if the work takes time.
     pub(super) async fn send(&self, request: &Json) -> Result<Update, CallError> {
         self.whole(Operation::Send(request)).await
     }
 
-    /// Sends a message, and hears how its task goes on.
+    /// Sends a message and subscribes to the updates of its task.
     pub(super) async fn stream(&self, request: &Json) -> Result<Updates, CallError> {
         self.updates(Operation::Stream(request)).await
     }
 
-    /// A task as it is now.
+    /// Returns the current state of a task.
     pub(super) async fn get(&self, task: &str) -> Result<Task, CallError> {
         self.whole(Operation::Get(task)).await
     }
 
-    /// Hears how a task goes on that was begun before.
+    /// Subscribes to the updates of an existing task.
     pub(super) async fn subscribe(&self, task: &str) -> Result<Updates, CallError> {
         self.updates(Operation::Subscribe(task)).await
     }
@@ -114,19 +114,19 @@ impl Agent {
     async fn whole<T: DeserializeOwned>(&self, operation: Operation<'_>) -> Result<T, CallError> {
         let mut response = self.answered(operation, "application/json").await?;
         let body = body(&mut response, MAX_BODY_BYTES, |_| {}).await?;
-        read(self.binding, &body, &shown(&self.url))
+        read(self.binding, &body, &display_url(&self.url))
     }
 
     async fn updates(&self, operation: Operation<'_>) -> Result<Updates, CallError> {
         let mut response = self.answered(operation, "text/event-stream").await?;
-        let place = shown(&self.url);
+        let place = display_url(&self.url);
         let media_type = response.headers().get(header::CONTENT_TYPE);
         let media_type = media_type.and_then(|value| value.to_str().ok());
         if !media_type.is_some_and(|value| value.starts_with("text/event-stream")) {
             let body = body(&mut response, MAX_BODY_BYTES, |_| {}).await?;
-            // Over JSON-RPC an error is an answer of its own.
+            // Over JSON-RPC, an error is a normal answer instead of a stream.
             read::<Json>(self.binding, &body, &place)?;
-            return Err(no_answer(&place, "it is no stream of events"));
+            return Err(invalid_answer(&place, "it is not an event stream"));
         }
         Ok(Updates {
             events: EventStream::new(response, MAX_BODY_BYTES),
@@ -135,7 +135,7 @@ impl Agent {
         })
     }
 
-    /// The answer to a request, where it is one that succeeds.
+    /// Sends a request and returns its answer if it is successful.
     async fn answered(
         &self,
         operation: Operation<'_>,
@@ -148,16 +148,16 @@ impl Agent {
         }
         let headers = response.headers().clone();
         let body = body(&mut response, MAX_BODY_BYTES, |_| {}).await?;
-        let place = shown(&self.url);
-        if let Ok(told) = serde_json::from_slice::<RestFailure>(&body)
-            && let Some(error) = rest_failure(&told.error)
+        let place = display_url(&self.url);
+        if let Ok(answer) = serde_json::from_slice::<RestFailure>(&body)
+            && let Some(error) = rest_failure(&answer.error)
         {
             return Err(error);
         }
-        let told = Value::from(&*String::from_utf8_lossy(&body)).preview(TOLD_OF_BODY);
-        let failed = failure(status.as_u16(), &headers, self.host.now(), &place, &told);
+        let preview = Value::from(&*String::from_utf8_lossy(&body)).preview(MAX_BODY_PREVIEW);
+        let failed = failure(status.as_u16(), &headers, self.host.now(), &place, &preview);
         Err(failed.unwrap_or_else(|| {
-            let message = format!("{place} answered with status {status}: {told}");
+            let message = format!("{place} answered with status {status}: {preview}");
             CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered)
         }))
     }
@@ -173,7 +173,7 @@ impl Agent {
         let (method, url, body) = match self.binding {
             Binding::JsonRpc => (Method::POST, self.url.clone(), Some(self.rpc(operation))),
             Binding::Rest => self.rest(operation).ok_or_else(|| {
-                let message = format!("{} cannot have paths", shown(&self.url));
+                let message = format!("{} cannot be extended by a path", display_url(&self.url));
                 CallError::new(ErrorClass::Internal, message, Sent::No)
             })?,
         };
@@ -238,17 +238,17 @@ impl Agent {
 }
 
 impl Updates {
-    /// What is told next, and how many bytes it took; `None` where nothing follows.
+    /// Returns the next update and its size in bytes; `None` at the end of the stream.
     pub(super) async fn next(&mut self) -> Result<Option<(Update, usize)>, CallError> {
         let Some(data) = self.events.next().await? else {
             return Ok(None);
         };
-        // Over HTTP+JSON a stream that fails ends with an event that says so.
+        // Over HTTP+JSON, a failing stream ends with an event that contains the error.
         if self.binding == Binding::Rest
-            && let Ok(told) = serde_json::from_slice::<RestFailure>(&data)
+            && let Ok(answer) = serde_json::from_slice::<RestFailure>(&data)
         {
             return Err(
-                rest_failure(&told.error).unwrap_or_else(|| unavailable(&told.error.message))
+                rest_failure(&answer.error).unwrap_or_else(|| unavailable(&answer.error.message))
             );
         }
         let update = read(self.binding, &data, &self.place)?;
@@ -256,9 +256,9 @@ impl Updates {
     }
 }
 
-/// What stands in an answer.
+/// Decodes the content of an answer.
 fn read<T: DeserializeOwned>(binding: Binding, body: &[u8], place: &str) -> Result<T, CallError> {
-    let unreadable = |problem: serde_json::Error| no_answer(place, &problem.to_string());
+    let unreadable = |problem: serde_json::Error| invalid_answer(place, &problem.to_string());
     if binding == Binding::Rest {
         return serde_json::from_slice(body).map_err(unreadable);
     }
@@ -266,12 +266,15 @@ fn read<T: DeserializeOwned>(binding: Binding, body: &[u8], place: &str) -> Resu
     match (answer.error, answer.result) {
         (Some(error), _) => Err(rpc_failure(&error)),
         (None, Some(result)) => Ok(result),
-        (None, None) => Err(no_answer(place, "it has neither a result nor an error")),
+        (None, None) => Err(invalid_answer(
+            place,
+            "it has neither a result nor an error",
+        )),
     }
 }
 
-fn no_answer(place: &str, why: &str) -> CallError {
-    let message = format!("{place} has not answered as an agent does: {why}");
+fn invalid_answer(place: &str, why: &str) -> CallError {
+    let message = format!("{place} did not answer like an A2A agent: {why}");
     let class = ErrorClass::Validation(Validation::Result);
     CallError::new(class, message, Sent::Answered)
 }
@@ -281,20 +284,20 @@ fn unavailable(message: &str) -> CallError {
     CallError::new(class, message, Sent::Maybe)
 }
 
-/// What an error of JSON-RPC means for the step.
+/// Converts a JSON-RPC error into the error of the step.
 fn rpc_failure(error: &RpcError) -> CallError {
     let data = &error.data;
     let (class, sent) = match error.code {
-        // A message whose content the agent does not take, and one that is none.
+        // The content of the message is not accepted, or the parameters are invalid.
         -32602 | -32005 => (ErrorClass::Validation(Validation::Arguments), Sent::No),
-        // What is asked for is not offered, or not in this revision.
+        // The request is malformed, or the operation is not supported, at all or in this version.
         -32700 | -32600 | -32601 | -32009 | -32008 | -32004 => (ErrorClass::Internal, Sent::No),
         _ => return unavailable(&error.message).with_details(data),
     };
     CallError::new(class, error.message.clone(), sent).with_details(data)
 }
 
-/// The same over HTTP+JSON, where it is one that the protocol knows.
+/// Converts an HTTP+JSON error like [`rpc_failure`]; `None` if the protocol does not define it.
 fn rest_failure(error: &RestError) -> Option<CallError> {
     let code = error.details.iter().find_map(|detail| {
         Some(match detail["reason"].as_str()? {

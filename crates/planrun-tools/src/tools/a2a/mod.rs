@@ -1,4 +1,4 @@
-//! Agents that speak A2A 1.0: their cards as contracts, and conversations with them as calls.
+//! Agents that support A2A 1.0: their cards become contracts, and conversations with them become calls.
 
 mod call;
 mod card;

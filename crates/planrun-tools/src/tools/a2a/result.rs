@@ -1,7 +1,8 @@
-//! What an agent gives, as a value of the plan.
+//! Converts an agent's answer to a value of the plan.
 //!
-//! One part alone is its value: data that, text a string, or the object or array where it is the JSON of one. Everything else is
-//! `{ text, parts }`. Texts of an artifact that follow each other are one: agents that stream send them in pieces.
+//! A single part becomes its value: the data itself, or a text as a string unless it is the JSON of an object or array,
+//! which is parsed. Everything else becomes `{ text, parts }`. Consecutive texts of an artifact are joined, because
+//! streaming agents send them in pieces.
 
 use std::sync::Arc;
 
@@ -11,13 +12,13 @@ use serde_json::{Number, Value as Json};
 
 use super::wire::{Artifact, Content, Message, Part};
 
-/// A part of a result, and the name of the artifact that it belongs to.
+/// A part of a result with the name of its artifact.
 type Named<'a> = (Option<&'a str>, Part);
 
-/// The value of a task that is completed: its artifacts, or what was said at its end where it has none.
-pub(super) fn of_task(artifacts: &[Artifact], last_words: Option<&Message>) -> Answer {
+/// Returns the value of a completed task: its artifacts, or its final message if it has none.
+pub(super) fn of_task(artifacts: &[Artifact], final_message: Option<&Message>) -> Answer {
     if artifacts.is_empty() {
-        return last_words.map_or(Answer::Value(Value::Null), of_message);
+        return final_message.map_or(Answer::Value(Value::Null), of_message);
     }
     let parts = artifacts.iter().flat_map(|artifact| {
         let name = artifact.name.as_deref().filter(|name| !name.is_empty());
@@ -28,7 +29,7 @@ pub(super) fn of_task(artifacts: &[Artifact], last_words: Option<&Message>) -> A
     value(parts.collect())
 }
 
-/// The value of a message.
+/// Returns the value of a message.
 pub(super) fn of_message(message: &Message) -> Answer {
     value(
         message
@@ -39,7 +40,7 @@ pub(super) fn of_message(message: &Message) -> Answer {
     )
 }
 
-/// All texts of a message, one below the other, with its data as JSON.
+/// Returns all texts of a message, one per line, with its data as JSON.
 pub(super) fn text_of(message: &Message) -> String {
     let texts = message.parts.iter().filter_map(|part| match &part.content {
         Content::Text(text) => Some(text.clone()),
@@ -50,7 +51,7 @@ pub(super) fn text_of(message: &Message) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// What a message says: its texts, and all of it where it has none.
+/// Returns the texts of a message, or all of its content if it has no text.
 pub(super) fn words_of(message: &Message) -> String {
     let mut words = message.clone();
     words
@@ -63,7 +64,7 @@ pub(super) fn words_of(message: &Message) -> String {
     })
 }
 
-/// The data of a message: that of one part, a list where several have some, null where none has.
+/// Returns the data of a message: the data of one part, a list if several parts have data, or null.
 pub(super) fn data_of(message: &Message) -> Json {
     let data = message.parts.iter().filter_map(|part| match &part.content {
         Content::Data(data) => Some(whole_numbers(data.clone())),
@@ -77,7 +78,7 @@ pub(super) fn data_of(message: &Message) -> Json {
     }
 }
 
-/// Texts that follow each other as one.
+/// Joins consecutive texts.
 fn joined(parts: &[Part]) -> Vec<Part> {
     let mut whole: Vec<Part> = Vec::new();
     for part in parts {
@@ -119,7 +120,7 @@ fn value(mut parts: Vec<Named>) -> Answer {
     ]))
 }
 
-/// A part as an object without the fields that have no value.
+/// Returns a part as an object without the fields that have no value.
 fn listed((artifact, part): Named) -> Value {
     let (kind, field, content) = match part.content {
         Content::Text(text) => ("text", "text", Value::from(text)),
@@ -140,7 +141,7 @@ fn listed((artifact, part): Named) -> Value {
     Value::Map(Arc::new(fields.collect::<Map>()))
 }
 
-/// Numbers of data are doubles by the protocol, and agents write `3.0` where `3` is meant: those without a fraction are integers.
+/// Converts whole doubles to integers. Numbers are doubles in the protocol, and agents write `3.0` for `3`.
 fn whole_numbers(json: Json) -> Json {
     match json {
         Json::Number(number) => Json::Number(whole(&number).unwrap_or(number)),
@@ -156,14 +157,14 @@ fn whole_numbers(json: Json) -> Json {
 }
 
 fn whole(number: &Number) -> Option<Number> {
-    /// Above it doubles do not tell one integer from the next.
+    /// Above this, doubles cannot represent every integer.
     const MAX: f64 = 9_007_199_254_740_992.0;
     let double = number
         .as_f64()
         .filter(|double| double.fract() == 0.0 && double.abs() <= MAX)?;
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "it is whole and within bounds"
+        reason = "the double is an integer within bounds"
     )]
     let integer = double as i64;
     Some(integer.into())
@@ -175,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    fn given(artifacts: Json) -> Json {
+    fn value_of(artifacts: Json) -> Json {
         let artifacts: Vec<Artifact> = serde_json::from_value(artifacts).unwrap();
         match of_task(&artifacts, None) {
             Answer::Json(json) => json,
@@ -212,7 +213,7 @@ mod tests {
             ),
         ];
         for (artifacts, expected) in cases {
-            assert_eq!(given(artifacts.clone()), expected, "{artifacts}");
+            assert_eq!(value_of(artifacts.clone()), expected, "{artifacts}");
         }
     }
 

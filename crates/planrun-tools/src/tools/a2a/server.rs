@@ -1,4 +1,4 @@
-//! An agent of the project: its card is fetched when it is first needed.
+//! An agent of the project. Its card is fetched when it is first needed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,30 +17,30 @@ use super::transport::AgentTransport;
 use super::wire::AgentCard;
 use crate::contract::{OfferedServer, OfferedTool};
 use crate::host::Host;
-use crate::tools::http::{HttpClient, HttpRequest, body, shown};
+use crate::tools::http::{HttpClient, HttpRequest, body, display_url};
 use crate::tools::{BoxFuture, PinnedTool, Server, ServerError, Transport};
 
-/// How long an agent may take to tell what it is.
+/// Timeout for fetching the card.
 const CARD_TIMEOUT: Duration = Duration::from_secs(30);
-/// The largest card.
+/// Maximum size of a card, in bytes.
 const MAX_CARD_BYTES: usize = 1024 * 1024;
 
-/// What an agent has told of itself.
+/// What is known from the card of an agent.
 pub(super) struct Known {
-    /// The place where it is called.
+    /// The client for the address on the card.
     pub agent: Agent,
     tools: BTreeMap<String, Arc<OfferedTool>>,
 }
 
-/// An agent that the project configures, under the name that the project gives it.
+/// An agent that the project configures, by the name that the project gives it.
 pub struct AgentServer {
     name: Arc<str>,
     address: AgentAddress,
-    /// Where its card may send calls to, beside the place where the card is.
+    /// The permissions for addresses on the card that are not at the origin of the card.
     elsewhere: Option<Permissions>,
     host: Arc<dyn Host>,
     client: HttpClient,
-    /// `None` before it is first needed, and after it was let go.
+    /// `None` before the card is first needed, and after the connection was closed.
     known: Mutex<Option<Arc<Known>>>,
 }
 
@@ -52,7 +52,7 @@ impl AgentServer {
         elsewhere: Option<Permissions>,
         host: Arc<dyn Host>,
     ) -> Self {
-        // What names resolve to is held to the same.
+        // Resolved addresses are checked against the same permissions.
         let permitted = elsewhere.clone().map(Arc::new);
         Self {
             name,
@@ -64,13 +64,13 @@ impl AgentServer {
         }
     }
 
-    /// Where it is.
+    /// Returns the configured address.
     #[must_use]
     pub fn address(&self) -> &AgentAddress {
         &self.address
     }
 
-    /// What it has told of itself, which it is asked for once. Those that ask at once share one answer.
+    /// Returns what is known from the card, which is fetched once. Concurrent callers share one request.
     pub(super) async fn known(&self) -> Result<Arc<Known>, ServerError> {
         let mut kept = self.known.lock().await;
         if let Some(known) = kept.as_ref() {
@@ -91,7 +91,7 @@ impl AgentServer {
         Ok(kept.insert(Arc::new(Known { agent, tools })).clone())
     }
 
-    /// What it says of itself now, and where and how it is called by that.
+    /// Fetches the card, and returns it with the address, binding and tenant of the interface.
     async fn card(&self) -> Result<(AgentCard, Url, Binding, Option<String>), ServerError> {
         let url = self.address.card().map_err(|why| self.unusable(&why))?;
         let mut headers = self.headers()?;
@@ -110,22 +110,22 @@ impl AgentServer {
             Ok::<_, CallError>((status, body))
         };
         let fetched = tokio::time::timeout(CARD_TIMEOUT, fetching).await;
-        let place = shown(&url);
+        let place = display_url(&url);
         let (status, body) = match fetched {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => return Err(self.unusable(&error.message)),
             Err(_) => {
                 let seconds = CARD_TIMEOUT.as_secs();
-                return Err(self.unusable(&format!("{place} does not answer within {seconds} s")));
+                return Err(self.unusable(&format!("{place} did not answer within {seconds} s")));
             }
         };
         if !status.is_success() {
-            let why = format!("its card, at {place}, is answered with status {status}");
+            let why = format!("its card at {place} was answered with status {status}");
             return Err(self.unusable(&why));
         }
         let card = serde_json::from_slice(&body).map_err(|problem| {
             self.unusable(&format!(
-                "what is at {place} is no card of an agent: {problem}"
+                "the document at {place} is not an agent card: {problem}"
             ))
         })?;
         let elsewhere = self.elsewhere.as_ref();
@@ -141,7 +141,7 @@ impl AgentServer {
                 .ok()
                 .zip(HeaderValue::try_from(value).ok());
             let Some((name, mut value)) = header else {
-                return Err(self.unusable(&format!("`{name}` is no header")));
+                return Err(self.unusable(&format!("`{name}` is not a valid header")));
             };
             value.set_sensitive(true);
             headers.insert(name, value);
@@ -178,7 +178,7 @@ impl Server for AgentServer {
     }
 
     fn agent(self: Arc<Self>) -> Option<Arc<dyn Transport>> {
-        Some(Arc::new(AgentTransport::asked(self)))
+        Some(Arc::new(AgentTransport::for_ask(self)))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -1,4 +1,4 @@
-//! A task of an agent, put together from what the agent tells of it.
+//! The state of an agent's task, assembled from the agent's updates.
 
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
@@ -7,7 +7,7 @@ use planrun_lang::types::{ErrorClass, Validation};
 use super::wire::{Artifact, ArtifactUpdate, Message, State, Status, Task, Update};
 use crate::tools::http::MAX_BODY_BYTES;
 
-/// What is known of the call: the task, or the message that the agent has answered with in its place.
+/// What is known about the call: its task, or the message that the agent answered with instead of a task.
 #[derive(Default)]
 pub(super) struct Known {
     /// Empty before there is a task.
@@ -15,15 +15,15 @@ pub(super) struct Known {
     pub context: String,
     pub status: Status,
     pub artifacts: Vec<Artifact>,
-    /// How much the artifacts took on their way.
+    /// The size of the artifacts as they were received, in bytes.
     bytes: usize,
     pub answer: Option<Message>,
-    /// The question that was answered, which may still stand in what the agent tells.
+    /// The question that was answered last. Later updates may still contain it.
     answered: Option<String>,
 }
 
 impl Known {
-    /// The task with this id, of which nothing else is known.
+    /// Creates the state of a task of which only the id and context are known.
     pub(super) fn of(id: &str, context: &str) -> Self {
         Self {
             id: id.to_owned(),
@@ -32,7 +32,7 @@ impl Known {
         }
     }
 
-    /// Whether there is something to do: it has ended, or wants something.
+    /// Returns true if the call can proceed: the task has ended, or the agent asks something new.
     pub(super) fn is_settled(&self) -> bool {
         if self.answer.is_some() {
             return true;
@@ -46,7 +46,7 @@ impl Known {
         }
     }
 
-    /// Whether the agent works on it, or waits for something.
+    /// Returns true if the task has not ended.
     pub(super) fn is_open(&self) -> bool {
         !self.id.is_empty()
             && !matches!(
@@ -55,7 +55,7 @@ impl Known {
             )
     }
 
-    /// What tells the agent's question from others of the same task.
+    /// Returns a key that distinguishes this question from others of the same task.
     pub(super) fn question(&self) -> &str {
         let message = self.status.message.as_ref();
         let message = message.map(|message| message.message_id.as_str());
@@ -65,15 +65,15 @@ impl Known {
             .unwrap_or_default()
     }
 
-    /// The question is answered: the same one is not asked again.
+    /// Records that the question is answered, so that it is not asked again.
     pub(super) fn note_answer(&mut self) {
         self.answered = Some(self.question().to_owned());
     }
 
-    /// Takes what the agent tells in so many bytes.
+    /// Applies an update of this size.
     ///
     /// # Errors
-    /// Where it is nothing that an agent tells, speaks of another task, or comes to more than is kept.
+    /// Returns an error if the update is invalid, belongs to another task, or makes the artifacts larger than is kept.
     pub(super) fn take(&mut self, update: Update, bytes: usize) -> Result<(), CallError> {
         match update {
             Update {
@@ -98,11 +98,11 @@ impl Known {
                 artifact_update: Some(update),
                 ..
             } => self.add(update, bytes),
-            _ => Err(wrong("it tells nothing that an agent tells")),
+            _ => Err(invalid_update("it sent an update of an unknown kind")),
         }
     }
 
-    /// The task as it is now, in place of what was known.
+    /// Replaces the known state of the task.
     pub(super) fn replace(&mut self, task: Task, bytes: usize) -> Result<(), CallError> {
         self.expect(&task.id, &task.context_id)?;
         self.status = task.status;
@@ -115,8 +115,8 @@ impl Known {
         self.expect(&update.task_id, &update.context_id)?;
         self.bytes += bytes;
         if self.bytes > MAX_BODY_BYTES {
-            let message = format!("its artifacts come to more than {MAX_BODY_BYTES} bytes");
-            return Err(wrong(&message));
+            let message = format!("its artifacts have more than {MAX_BODY_BYTES} bytes");
+            return Err(invalid_update(&message));
         }
         let new = update.artifact;
         let known = self.artifacts.iter_mut();
@@ -131,24 +131,24 @@ impl Known {
         Ok(())
     }
 
-    /// What is told belongs to this task; the first one that is named is it.
+    /// Checks that an update belongs to this task. The first task that is named becomes this task.
     fn expect(&mut self, id: &str, context: &str) -> Result<(), CallError> {
         if id.is_empty() {
-            return Err(wrong("it tells of a task without an id"));
+            return Err(invalid_update("it sent a task without an id"));
         }
         if self.id.is_empty() {
             id.clone_into(&mut self.id);
             context.clone_into(&mut self.context);
         }
         if self.id != id {
-            return Err(wrong("it tells of a task that nobody asked for"));
+            return Err(invalid_update("it sent an update of another task"));
         }
         Ok(())
     }
 }
 
-fn wrong(what: &str) -> CallError {
-    let message = format!("the agent cannot be understood: {what}");
+fn invalid_update(what: &str) -> CallError {
+    let message = format!("the agent sent an invalid answer: {what}");
     let class = ErrorClass::Validation(Validation::Result);
     CallError::new(class, message, Sent::Answered)
 }
@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    fn told(known: &mut Known, updates: &[Json]) -> Result<(), String> {
+    fn take_all(known: &mut Known, updates: &[Json]) -> Result<(), String> {
         for update in updates {
             let bytes = update.to_string().len();
             let update = serde_json::from_value(update.clone()).unwrap();
@@ -181,24 +181,24 @@ mod tests {
     #[test]
     fn pieces_of_an_artifact_are_put_together_and_have_an_end() {
         let mut known = Known::default();
-        told(&mut known, &[chunk("a", false), chunk("b", true)]).unwrap();
+        take_all(&mut known, &[chunk("a", false), chunk("b", true)]).unwrap();
         assert_eq!(known.artifacts[0].parts.len(), 2);
-        told(&mut known, &[chunk("c", false)]).unwrap();
+        take_all(&mut known, &[chunk("c", false)]).unwrap();
         assert_eq!(known.artifacts[0].parts.len(), 1);
         let endless = vec![chunk(&"x".repeat(1 << 20), true); 9];
-        let problem = told(&mut known, &endless).unwrap_err();
-        assert!(problem.contains("come to more than"), "{problem}");
+        let problem = take_all(&mut known, &endless).unwrap_err();
+        assert!(problem.contains("have more than"), "{problem}");
     }
 
     #[test]
     fn a_question_that_was_answered_is_not_asked_again() {
         let mut known = Known::default();
-        told(&mut known, &[asks("1")]).unwrap();
+        take_all(&mut known, &[asks("1")]).unwrap();
         assert!(known.is_settled() && known.is_open());
         known.note_answer();
-        told(&mut known, &[asks("1")]).unwrap();
+        take_all(&mut known, &[asks("1")]).unwrap();
         assert!(!known.is_settled());
-        told(&mut known, &[asks("2")]).unwrap();
+        take_all(&mut known, &[asks("2")]).unwrap();
         assert!(known.is_settled());
     }
 
@@ -211,7 +211,7 @@ mod tests {
             json!({}),
             json!({ "task": {} }),
         ] {
-            assert!(told(&mut known, &[update]).is_err());
+            assert!(take_all(&mut known, &[update]).is_err());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Tools of an agent, as the engine calls them.
+//! The transport of an agent's tools.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use planrun_lang::types::{ANY_SKILL, CallKind, ErrorClass, Signature, Type, enco
 use serde_json::{Map, Value as Json};
 
 use super::AgentServer;
-use super::call::Talk;
+use super::call::AgentCall;
 use super::server::Known;
 use crate::contract::arguments_type;
 use crate::tools::server::describe;
@@ -19,59 +19,60 @@ use crate::tools::{
 /// One tool of an agent, or the agent as a whole.
 pub(super) struct AgentTransport {
     server: Arc<AgentServer>,
-    /// `None` for `ask`, which goes by no contract of the agent.
+    /// `None` for `ask`, which has no contract of the agent.
     tool: Option<PinnedTool>,
 }
 
 impl AgentTransport {
-    /// The tool whose name is the skill that is meant.
+    /// Creates the transport of a tool, whose name is the requested skill.
     pub(super) fn new(server: Arc<AgentServer>, tool: PinnedTool) -> Self {
         let tool = Some(tool);
         Self { server, tool }
     }
 
-    /// The agent, whatever its skills are.
-    pub(super) fn asked(server: Arc<AgentServer>) -> Self {
+    /// Creates the transport of the agent itself, for `ask`.
+    pub(super) fn for_ask(server: Arc<AgentServer>) -> Self {
         let tool = None;
         Self { server, tool }
     }
 }
 
-/// What the agent has told of itself. A call that begins needs the contract that plans were checked against; one that was begun
-/// is taken up whatever has become of that.
+/// Returns what is known from the agent's card. A new call requires that the contract that plans were checked against
+/// still holds; a resumed call does not.
 async fn known(
     server: &AgentServer,
     tool: Option<&PinnedTool>,
     request: &Request,
 ) -> Result<Arc<Known>, CallError> {
     if let (Some(tool), None) = (tool, &request.handle) {
-        tool.holds(server).await?;
+        tool.check_contract(server).await?;
     }
     server.known().await.map_err(ServerError::into_call_error)
 }
 
-/// The arguments of `ask` as what an agent is told: the prompt, with what is wanted where that is no text, and the data.
-fn told(mut arguments: Map<String, Json>, signature: &Signature) -> Map<String, Json> {
-    let mut told = Map::new();
+/// Converts the arguments of `ask` to those of a message: the prompt, with the schema of the answer if it is not a
+/// text, and the data.
+fn ask_arguments(mut arguments: Map<String, Json>, signature: &Signature) -> Map<String, Json> {
+    let mut message = Map::new();
     if let Some(Json::String(prompt)) = arguments.remove("prompt") {
         let schema = signature
             .output_schema
             .as_ref()
             .map(|contract| contract.schema());
-        let wanted = match (&signature.returns, schema) {
+        let format_request = match (&signature.returns, schema) {
             (Type::String | Type::Any, _) | (_, None) => String::new(),
             (_, Some(schema)) => {
                 format!("\n\nAnswer with JSON alone, of this JSON Schema:\n{schema}")
             }
         };
-        told.insert("text".to_owned(), (prompt + &wanted).into());
+        message.insert("text".to_owned(), (prompt + &format_request).into());
     }
-    told.extend(
+    message.extend(
         arguments
             .remove("with")
             .map(|data| ("data".to_owned(), data)),
     );
-    told
+    message
 }
 
 impl Transport for AgentTransport {
@@ -81,7 +82,9 @@ impl Transport for AgentTransport {
             _ => Map::new(),
         };
         let arguments = match request.signature.kind {
-            CallKind::Agent | CallKind::ReadOnlyAgent => told(arguments, &request.signature),
+            CallKind::Agent | CallKind::ReadOnlyAgent => {
+                ask_arguments(arguments, &request.signature)
+            }
             CallKind::Tool | CallKind::Skill | CallKind::Model => arguments,
         };
         let (server, tool) = (self.server.clone(), self.tool.clone());
@@ -91,11 +94,11 @@ impl Transport for AgentTransport {
                     .cancel
                     .run_until_cancelled(known(&server, tool.as_ref(), &request));
             let known = connecting.await.unwrap_or_else(|| {
-                let message = "the call was stopped before the agent was reached";
+                let message = "the call was cancelled before the agent was reached";
                 Err(CallError::new(ErrorClass::Cancelled, message, Sent::No))
             });
             let known = known.map_err(|error| match &request.handle {
-                // What was begun before may have had its effect, whether the agent is there now or not.
+                // The earlier call may have had its effect, whether the agent is reachable now or not.
                 Some(_) => CallError {
                     sent: Sent::Maybe,
                     ..error
@@ -104,8 +107,8 @@ impl Transport for AgentTransport {
             })?;
             let skill = tool.as_ref().map(|tool| &*tool.signature.name);
             let skill = skill.filter(|name| *name != ANY_SKILL);
-            let talk = Talk::new(&known.agent, skill, &request, events);
-            talk.run(&arguments).await
+            let agent_call = AgentCall::new(&known.agent, skill, &request, events);
+            agent_call.run(&arguments).await
         })
     }
 

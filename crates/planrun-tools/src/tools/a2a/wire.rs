@@ -1,4 +1,5 @@
-//! What agents write, as far as it is read here. `ProtoJSON` leaves out what is empty, and some agents write null for it.
+//! The JSON of A2A, as far as it is read here. `ProtoJSON` leaves out empty values, and some agents write null for
+//! them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,14 +7,14 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
-/// The description that an agent gives of itself.
+/// The card of an agent: its description of itself.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct AgentCard {
     pub name: String,
     pub description: Option<String>,
     pub version: String,
-    /// Only in cards of revisions before 1.0.
+    /// Only in cards of versions before 1.0.
     pub protocol_version: Option<String>,
     #[serde(deserialize_with = "or_empty")]
     pub supported_interfaces: Vec<Interface>,
@@ -23,7 +24,7 @@ pub(super) struct AgentCard {
     pub skills: Vec<Skill>,
 }
 
-/// A place where an agent listens, and how it is spoken to there.
+/// An address of an agent with its protocol binding.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Interface {
@@ -50,10 +51,13 @@ pub(super) struct Skill {
     pub examples: Vec<String>,
 }
 
-/// What an agent answers at once, and each event of a stream: exactly one of these.
+/// The answer to a message, and each event of a stream: exactly one of the fields is present.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(clippy::struct_field_names, reason = "the protocol calls them so")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "these are the names of the protocol"
+)]
 pub(super) struct Update {
     pub task: Option<Task>,
     pub message: Option<Message>,
@@ -81,7 +85,7 @@ pub(super) struct Status {
     pub timestamp: Option<String>,
 }
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum State {
     #[serde(rename = "TASK_STATE_SUBMITTED")]
@@ -115,7 +119,10 @@ pub(super) struct Message {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(clippy::struct_field_names, reason = "the protocol calls it so")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "this is the name of the protocol"
+)]
 pub(super) struct Artifact {
     pub artifact_id: String,
     pub name: Option<String>,
@@ -145,7 +152,7 @@ pub(super) struct ArtifactUpdate {
 
 /// A part of a message or an artifact.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "WrittenPart")]
+#[serde(try_from = "RawPart")]
 pub(super) struct Part {
     pub content: Content,
     pub filename: Option<String>,
@@ -162,26 +169,26 @@ pub(super) enum Content {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct WrittenPart {
+struct RawPart {
     text: Option<String>,
     raw: Option<String>,
     url: Option<String>,
-    /// Null is a value here.
+    /// Null is a valid value here.
     #[serde(deserialize_with = "given")]
     data: Option<Json>,
     filename: Option<String>,
     media_type: Option<String>,
 }
 
-impl TryFrom<WrittenPart> for Part {
+impl TryFrom<RawPart> for Part {
     type Error = serde_json::Error;
 
-    fn try_from(part: WrittenPart) -> Result<Self, Self::Error> {
+    fn try_from(part: RawPart) -> Result<Self, Self::Error> {
         let content = match (part.text, part.raw, part.url, part.data) {
             (Some(text), ..) => Content::Text(text),
             (_, Some(raw), ..) => {
                 let bytes = STANDARD.decode(raw);
-                Content::Bytes(bytes.map_err(|_| Self::Error::custom("`raw` is no base64"))?)
+                Content::Bytes(bytes.map_err(|_| Self::Error::custom("`raw` is not valid base64"))?)
             }
             (_, _, Some(url), _) => Content::Url(url),
             (_, _, _, Some(data)) => Content::Data(data),
@@ -199,7 +206,7 @@ impl TryFrom<WrittenPart> for Part {
     }
 }
 
-/// Null is the same as nothing.
+/// Reads null as an empty value.
 fn or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {

@@ -1,4 +1,4 @@
-//! What lets the calls of an app in: headers, and credentials that come from the environment.
+//! Authentication of app calls: headers, and credentials from environment variables.
 
 use std::collections::BTreeSet;
 
@@ -26,13 +26,13 @@ const OWN: [&str; 8] = [
     "transfer-encoding",
 ];
 
-/// The header with this name, if an app file can set it.
+/// Returns the header with this name; `None` if an app file cannot set it.
 pub(super) fn settable(name: &str) -> Option<HeaderName> {
     let name = HeaderName::from_bytes(name.as_bytes()).ok();
     name.filter(|name| !OWN.contains(&name.as_str()))
 }
 
-/// The headers that every call of the app carries.
+/// Reads the headers that every call of the app sends.
 pub(super) fn headers(section: &Section, found: &mut Vec<Diagnostic>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let Some(node) = section.get("headers") else {
@@ -41,18 +41,18 @@ pub(super) fn headers(section: &Section, found: &mut Vec<Diagnostic>) -> HeaderM
     let Some(entries) = node.entries() else {
         section.report(
             node.span,
-            format!("`headers` must be a mapping, and is {}", node.kind()),
+            format!("`headers` must be a mapping, but is {}", node.kind()),
             found,
         );
         return headers;
     };
     for entry in entries {
         let Some(name) = settable(&entry.name) else {
-            let message = format!("`{}` is no header that an app file can set", entry.name);
+            let message = format!("`{}` is not a header that an app file can set", entry.name);
             section.report(entry.span, message, found);
             continue;
         };
-        // What stands there may be a secret, so it is not told.
+        // The value may be a secret, so it is not reported.
         if let Some(mut value) = entry
             .value
             .scalar()
@@ -62,7 +62,7 @@ pub(super) fn headers(section: &Section, found: &mut Vec<Diagnostic>) -> HeaderM
             headers.insert(name, value);
         } else {
             let message = format!(
-                "the header `{}` must be text that a header can have",
+                "the value of the header `{}` is not a valid header value",
                 entry.name
             );
             section.report(entry.value.span, message, found);
@@ -71,7 +71,7 @@ pub(super) fn headers(section: &Section, found: &mut Vec<Diagnostic>) -> HeaderM
     headers
 }
 
-/// Where variables of the environment may stand: in headers and in endpoints.
+/// Returns the spans in which environment variables may be used: headers and endpoints.
 pub(super) fn places(node: &Node) -> BTreeSet<Span> {
     let headers = node.get("headers").and_then(Node::entries);
     let headers = headers.unwrap_or_default().iter().map(|entry| &entry.value);
@@ -80,7 +80,7 @@ pub(super) fn places(node: &Node) -> BTreeSet<Span> {
     headers.chain(endpoints).map(|node| node.span).collect()
 }
 
-/// What came from the environment, and what of endpoints lets somebody in.
+/// Returns the credentials of an app: the values of environment variables, and the credentials in endpoints.
 pub(super) fn credentials(
     section: &Section,
     filled: &[Filled],
@@ -115,11 +115,11 @@ pub(super) fn credentials(
 
 fn too_short(span: Span) -> Diagnostic {
     let message = format!(
-        "a secret of fewer than {MIN_LENGTH} characters cannot be told from the text around it"
+        "a secret of fewer than {MIN_LENGTH} characters cannot be distinguished from the text around it"
     );
     let mut finding = Diagnostic::new(&APP_INVALID, span, message)
-        .note("where the tool gives it back, it gets into results and into the journal")
-        .help("use a longer one");
+        .note("if the tool returns it, it appears in results and in the journal")
+        .help("use a longer secret");
     finding.severity = Severity::Warning;
     finding
 }

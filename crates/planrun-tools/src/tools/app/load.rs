@@ -1,4 +1,4 @@
-//! Reading app files: each by itself, so that one that cannot be used does not keep the others away.
+//! Reads app files, each by itself, so that an invalid one does not affect the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,32 +17,32 @@ use crate::tools::BUILT_IN;
 use planrun_lang::yaml::{self, Content};
 
 const KEYS: [&str; 5] = ["name", "display_name", "system_context", "headers", "tools"];
-/// What app files are called.
-const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+/// The file extensions of app files.
+const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// What was found in one file.
+/// The diagnostics of one file.
 #[derive(Clone, Debug)]
 pub struct Findings {
     pub source: Arc<SourceFile>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Apps, and what was found while they were read.
+/// The apps, and the diagnostics from reading them.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
     pub apps: Vec<App>,
-    /// In the order of the files, those with findings only.
+    /// In the order of the files; files without diagnostics are left out.
     pub findings: Vec<Findings>,
 }
 
-/// Reads app files in this order, which may read these variables of the environment. A file that is no app is left out with a
-/// warning.
+/// Reads app files in this order. They may read these environment variables. A file that is not an app is left out with
+/// a warning.
 #[must_use]
 pub fn load_apps(host: &dyn Host, files: &[PathBuf], variables: &BTreeSet<String>) -> Loaded {
     let mut loaded = Loaded::default();
     let mut names: BTreeMap<Arc<str>, PathBuf> = BTreeMap::new();
     for path in files {
-        let shown = path.display().to_string().replace('\\', "/");
+        let name = path.display().to_string().replace('\\', "/");
         let text = match host.read_file(path) {
             Ok(text) => Ok(text),
             Err(problem) if problem.kind() == std::io::ErrorKind::FileTooLarge => {
@@ -55,7 +55,7 @@ pub fn load_apps(host: &dyn Host, files: &[PathBuf], variables: &BTreeSet<String
         };
         let (source, app, mut diagnostics) = match text {
             Ok(text) => {
-                let source = SourceFile::new(shown, text);
+                let source = SourceFile::new(name, text);
                 let (app, diagnostics) = read_app(&source, host, variables);
                 (source, app, diagnostics)
             }
@@ -64,7 +64,7 @@ pub fn load_apps(host: &dyn Host, files: &[PathBuf], variables: &BTreeSet<String
                     Span::at(0),
                     format!("this app file cannot be read: {problem}"),
                 );
-                (SourceFile::new(shown, ""), None, vec![unread])
+                (SourceFile::new(name, ""), None, vec![unread])
             }
         };
         if let Some(app) = app {
@@ -89,27 +89,27 @@ pub fn load_apps(host: &dyn Host, files: &[PathBuf], variables: &BTreeSet<String
     loaded
 }
 
-/// The app files of a folder, sorted by name.
+/// Returns the app files of a folder, sorted by name.
 ///
 /// # Errors
-/// Whatever the file system says.
+/// Returns any error of the file system.
 pub fn app_files(host: &dyn Host, folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = host.list_folder(folder)?;
     files.retain(|file| is_app_file(file));
     Ok(files)
 }
 
-/// Whether a file is called as app files are.
+/// Returns true if a file's name is that of an app file.
 #[must_use]
 pub fn is_app_file(file: &Path) -> bool {
     let hidden = file
         .file_name()
         .is_none_or(|name| name.to_string_lossy().starts_with('.'));
     let ending = file.extension().and_then(|ending| ending.to_str());
-    !hidden && ending.is_some_and(|ending| ENDINGS.contains(&ending))
+    !hidden && ending.is_some_and(|ending| EXTENSIONS.contains(&ending))
 }
 
-/// Reads one app file, which may read these variables of the environment where it says how its tools are reached.
+/// Reads one app file. Its headers and endpoints may read these environment variables.
 #[must_use]
 pub fn read_app(
     source: &SourceFile,
@@ -122,7 +122,7 @@ pub fn read_app(
         Err(problem) => {
             found.push(left_out(
                 problem.span,
-                format!("this app file is no valid YAML: {}", problem.message),
+                format!("this app file is not valid YAML: {}", problem.message),
             ));
             return (None, found);
         }
@@ -135,7 +135,7 @@ pub fn read_app(
     let Some(entries) = node.entries() else {
         found.push(left_out(
             node.span,
-            format!("an app file is a mapping, and this is {}", node.kind()),
+            format!("an app file must be a mapping, but this is {}", node.kind()),
         ));
         return (None, found);
     };
@@ -147,19 +147,19 @@ pub fn read_app(
         .and_then(|name| Some((name.scalar()?, name.span)));
     let name = name.filter(|(name, _)| !name.trim().is_empty());
     let Some((name, span)) = name else {
-        found.push(no_name(&section, entries));
+        found.push(missing_name(&section, entries));
         return (None, found);
     };
     if BUILT_IN.contains(&name.as_str()) {
-        let message = format!("`{name}` is the namespace of tools that planrun brings along");
-        found.push(Diagnostic::new(&APP_INVALID, span, message).help("give the app another name"));
+        let message = format!("`{name}` is a built-in namespace of planrun");
+        found.push(Diagnostic::new(&APP_INVALID, span, message).help("rename the app"));
         return (None, found);
     }
     let app = read_named(&section, name.into(), &filled, &mut found);
     (Some(app), found)
 }
 
-fn no_name(section: &Section, entries: &[yaml::Entry]) -> Diagnostic {
+fn missing_name(section: &Section, entries: &[yaml::Entry]) -> Diagnostic {
     let near = entries
         .iter()
         .find_map(|entry| Some((entry, nearest(&entry.name, ["name"])?)));
@@ -171,14 +171,14 @@ fn no_name(section: &Section, entries: &[yaml::Entry]) -> Diagnostic {
         Some((entry, near)) => finding
             .did_you_mean(near, entry.span, near.name)
             .help(format!(
-                "its `{}` is not looked at; write `name`, which is the namespace of its tools",
+                "its `{}` is ignored; write `name`, which is the namespace of its tools",
                 entry.name
             )),
         None => finding.help("add `name: …`, the namespace of its tools"),
     }
 }
 
-/// Fills in the variables of a file, where they may stand.
+/// Fills in the variables of a file where they are allowed.
 fn fill_in(
     node: &mut yaml::Node,
     host: &dyn Host,
@@ -214,7 +214,7 @@ fn read_named(
             .any(|earlier| earlier.signature.name == tool.signature.name)
         {
             let span = node.get("name").map_or(node.span, |name| name.span);
-            let message = format!("the tool {} is there twice", tool.signature.path());
+            let message = format!("the tool {} is defined twice", tool.signature.path());
             found.push(
                 Diagnostic::new(&AMBIGUOUS_TOOL, span, message)
                     .help("only the first is used; rename the other"),
@@ -224,7 +224,7 @@ fn read_named(
         tools.push(tool);
     }
     for tool in &tools {
-        no_inverse(section, tool, &tools, found);
+        check_inverse(section, tool, &tools, found);
     }
     let (display_name, system_context) = (
         section.text("display_name", found),
@@ -243,8 +243,13 @@ fn read_named(
     }
 }
 
-/// Reports an `inverse` that names no tool of this file, where it speaks of this file.
-fn no_inverse(section: &Section, tool: &AppTool, tools: &[AppTool], found: &mut Vec<Diagnostic>) {
+/// Reports an `inverse` in this file's namespace that does not name a tool of this file.
+fn check_inverse(
+    section: &Section,
+    tool: &AppTool,
+    tools: &[AppTool],
+    found: &mut Vec<Diagnostic>,
+) {
     let (own, inverse) = (&tool.signature.namespace, tool.signature.inverse.as_deref());
     let name = inverse.and_then(|inverse| inverse.strip_prefix(&**own)?.strip_prefix('.'));
     let Some(name) = name else { return };
@@ -263,38 +268,45 @@ fn no_inverse(section: &Section, tool: &AppTool, tools: &[AppTool], found: &mut 
         .and_then(|node| node.get("inverse"))
         .map_or(section.span(), |node| node.span);
     let message = format!(
-        "the inverse of {} is `{name}`, and there is no such tool here",
+        "the inverse of {} is `{name}`, but this file has no such tool",
         tool.signature.path()
     );
     let finding = Diagnostic::new(&APP_INVALID, span, message).available(names());
     found.push(match nearest(name, names()) {
         Some(near) => finding.did_you_mean(near, span, near.name),
-        None => finding.help("name a tool of this file, or one of another as `namespace.name`"),
+        None => {
+            finding.help("name a tool of this file, or one of another file as `namespace.name`")
+        }
     });
 }
 
-/// A file that is not used at all. Plans that need it say so themselves, so this is no more than a warning.
+/// Reports a file that is not used at all. Plans that need it report an error themselves, so this is only a warning.
 fn left_out(span: Span, message: String) -> Diagnostic {
-    let mut finding = Diagnostic::new(&APP_INVALID, span, message).note("this file is left out");
+    let mut finding = Diagnostic::new(&APP_INVALID, span, message).note("this file is ignored");
     finding.severity = Severity::Warning;
     finding
 }
 
-/// Elsewhere, a variable would get into what models and people are shown.
+/// Reports a variable in a place where its value would be displayed to models and people.
 fn misplaced(name: &str, span: Span) -> Diagnostic {
-    let message =
-        format!("{name} cannot be read here: variables stand in `endpoint` and `headers` only");
-    let help = format!("write the text itself; `$${{{name}}}` stands for `${{{name}}}`");
+    let message = format!(
+        "{name} cannot be read here: variables are allowed only in `endpoint` and `headers`"
+    );
+    let help = format!("write the text itself, or `$${{{name}}}` for a literal `${{{name}}}`");
     let mut finding = Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help);
     finding.severity = Severity::Error;
     finding
 }
 
 fn taken(app: &App, first: &Path) -> Diagnostic {
-    let message = format!("the app {} is in {} already", app.name, first.display());
+    let message = format!(
+        "the app {} is already defined in {}",
+        app.name,
+        first.display()
+    );
     Diagnostic::new(&AMBIGUOUS_TOOL, Span::at(0), message)
-        .note("this file is left out")
-        .help("give one of them another name")
+        .note("this file is ignored")
+        .help("rename one of them")
 }
 
 #[cfg(test)]
@@ -338,7 +350,7 @@ tools:
     fn read(text: &str) -> (Option<App>, Vec<String>) {
         let source = SourceFile::new("apps/x.yaml", text);
         let (app, found) = read_app(&source, &MemoryHost::default(), &BTreeSet::new());
-        let shown = found.iter().map(|finding| {
+        let messages = found.iter().map(|finding| {
             let help = finding.help.as_deref().unwrap_or_default();
             format!(
                 "{:?} {}: {} ({help})",
@@ -347,7 +359,7 @@ tools:
                 finding.message
             )
         });
-        (app, shown.collect())
+        (app, messages.collect())
     }
 
     #[test]
@@ -398,32 +410,35 @@ tools:
         );
     }
 
-    /// One execution has one key.
+    /// All attempts of one execution have the same key.
     #[test]
     fn a3_a_key_for_each_attempt_is_refused() {
         for per in ["attempt", "execution"] {
             let (_, found) = read(&HR.replace("ttl: 48h", &format!("ttl: 48h, per: {per}")));
             assert_eq!(found.len(), 1, "{found:?}");
-            assert!(found[0].contains("`per` of `key` is gone"), "{found:?}");
+            assert!(
+                found[0].contains("`per` of `key` is no longer supported"),
+                "{found:?}"
+            );
         }
     }
 
-    /// Where the other side knows repetitions, a call is idempotent, whatever its file says of it beside that.
+    /// If the system recognizes keys, a call is idempotent, even if its file declares the class `effect`.
     #[test]
     fn a5_a_key_makes_an_effect_idempotent_and_that_is_told() {
         let key =
             |effect: &str| HR.replace("    key: {", &format!("    effect: {effect}\n    key: {{"));
-        for (written, class, told) in [
+        for (written, class, warnings) in [
             ("effect", Effect::Idempotent, 1),
             ("idempotent", Effect::Idempotent, 0),
             ("irreversible", Effect::Irreversible, 0),
         ] {
             let (app, found) = read(&key(written));
             assert_eq!(app.unwrap().tools[0].signature.effect, class, "{written}");
-            assert_eq!(found.len(), told, "{written}: {found:?}");
+            assert_eq!(found.len(), warnings, "{written}: {found:?}");
         }
         let (_, found) = read(&key("effect"));
-        assert!(found[0].contains("taken as `idempotent`"), "{found:?}");
+        assert!(found[0].contains("treated as `idempotent`"), "{found:?}");
     }
 
     #[test]
@@ -437,7 +452,7 @@ tools:
         assert!(found[0].contains("NO_SUCH is not set"), "{found:?}");
     }
 
-    /// A variable that nobody has listed, or that stands where somebody is shown it, is not read.
+    /// A variable that is not listed, or that is used where its value would be displayed, is not read.
     #[test]
     fn f3_variables_are_listed_and_stay_where_tools_are_reached() {
         let host = MemoryHost::default().with_variable("TOKEN", "hunter2-token");
@@ -454,19 +469,19 @@ tools:
                 .filter(|one| one.code.name == "config-variable" && one.is_error());
             assert_eq!(refused.count(), expected, "{found:?}");
             let app = app.unwrap();
-            let told = format!("{:?} {:?}", app.system_context, app.tools[0].signature);
-            assert!(!told.contains("hunter2"), "{told}");
-            // Whatever has been read is a credential.
+            let text_of_app = format!("{:?} {:?}", app.system_context, app.tools[0].signature);
+            assert!(!text_of_app.contains("hunter2"), "{text_of_app}");
+            // Every value that was read is a credential.
             assert_eq!(
                 app.tools[0].endpoint.contains("hunter2"),
                 !listed.is_empty()
             );
-            let shown = app.credentials.text(&app.tools[0].endpoint).into_owned();
-            assert!(!shown.contains("hunter2"), "{shown}");
+            let redacted = app.credentials.text(&app.tools[0].endpoint).into_owned();
+            assert!(!redacted.contains("hunter2"), "{redacted}");
         }
     }
 
-    /// S3-1: what is no app file is left out with a warning that names it, and the others load.
+    /// A file that is not an app is left out with a warning that names it, and the others are loaded.
     #[test]
     fn files_that_are_no_apps_keep_no_other_away() {
         let host = MemoryHost::default()
@@ -503,11 +518,11 @@ tools:
             .collect();
         insta::assert_snapshot!(found.join("\n"), @r###"
         /apps/b.yml warning: this app file has no `name`
-        /apps/c.yaml warning: this app file is no valid YAML: unclosed bracket '['
+        /apps/c.yaml warning: this app file is not valid YAML: unclosed bracket '['
         /apps/d.yaml warning: this app file is empty
-        /apps/f.yaml error: the app a is in /apps/a.yaml already
+        /apps/f.yaml error: the app a is already defined in /apps/a.yaml
         /apps/g.yaml warning: this app file cannot be read: it is not UTF-8 text
-        /apps/h.yaml warning: an app file is a mapping, and this is a list
+        /apps/h.yaml warning: an app file must be a mapping, but this is a list
         "###);
     }
 
@@ -537,22 +552,22 @@ tools:
         assert_eq!(app.unwrap().tools.len(), 1);
         insta::assert_snapshot!(found.join("\n"), @r###"
         "tols" warning: the app has no key `tols` (the keys are name, display_name, system_context, headers, tools)
-        "nam" error: a tool of a lacks the key `name` (`nam` means nothing here; was `name` meant?)
+        "nam" error: a tool of a lacks the key `name` (`nam` is unknown here; did you mean `name`?)
         "efect" warning: the tool a.t has no key `efect` (the keys are name, description, parameters, returns, effect, errors, key, resource, sensitive, target, command, open_world, inverse, deprecated, endpoint, request, response, usage, mock)
-        "127.0.0.1:80/tool" error: the endpoint is no web address: relative URL without a base (write the whole address, such as `http://127.0.0.1:8009/tool`)
-        "type" error: `parameters` is no valid JSON Schema: the schema at /type is wrong: "objekt" is no type; the types are array, boolean, integer, null, number, object and string ()
-        "yes" error: `returns` must be a JSON Schema, and is text ()
+        "127.0.0.1:80/tool" error: the endpoint is not an HTTP or HTTPS URL: relative URL without a base (write the full URL, such as `http://127.0.0.1:8009/tool`)
+        "type" error: `parameters` is not a valid JSON Schema: the schema at /type is invalid: "objekt" is not a type; the types are array, boolean, integer, null, number, object and string ()
+        "yes" error: `returns` must be a JSON Schema, but is text ()
         "transient.unavailible" error: `class` of an entry of `errors` cannot be `transient.unavailible` (did you mean `transient.unavailable`?)
         "perhaps" error: `happened` of an entry of `errors` cannot be `perhaps` (write one of no, maybe)
-        "3" error: an entry of `errors` must be a mapping, and is a number ()
-        "try" error: `per` of `key` is gone: all attempts of one execution carry the same key (leave it out)
-        "long" error: `ttl` of `key` must be a length of time, such as 24h ()
+        "3" error: an entry of `errors` must be a mapping, but is a number ()
+        "try" error: `per` of `key` is no longer supported: all attempts of one execution carry the same key (remove it)
+        "long" error: `ttl` of `key` must be a duration such as 24h ()
         "reed" error: `effect` of the tool a.t cannot be `reed` (did you mean `read`?)
-        "ftp://x/y" error: the endpoint is no web address: it begins with `ftp:` (write the whole address, such as `http://127.0.0.1:8009/tool`)
-        "\"{repos}/{x\"" error: `resource` names `repos`, which is no parameter (did you mean `repo`?)
+        "ftp://x/y" error: the endpoint is not an HTTP or HTTPS URL: it begins with `ftp:` (write the full URL, such as `http://127.0.0.1:8009/tool`)
+        "\"{repos}/{x\"" error: `resource` names `repos`, which is not a parameter (did you mean `repo`?)
         "\"{repos}/{x\"" error: `resource` has `{` without `}`: `{repos}/{x` ()
-        "t" error: the tool a.t is there twice (only the first is used; rename the other)
-        "7" error: a tool of a must be a mapping, and is a number ()
+        "t" error: the tool a.t is defined twice (only the first is used; rename the other)
+        "7" error: a tool of a must be a mapping, but is a number ()
         "###);
     }
 }

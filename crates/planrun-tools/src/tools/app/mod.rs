@@ -1,4 +1,4 @@
-//! App files: systems with tools of their own, called over HTTP.
+//! App files: systems with their own tools, which are called over HTTP.
 
 mod access;
 mod load;
@@ -28,14 +28,14 @@ pub struct App {
     /// The namespace of its tools.
     pub name: Arc<str>,
     pub display_name: Option<Arc<str>>,
-    /// What a model is told about the system.
+    /// A description of the system for models.
     pub system_context: Option<Arc<str>>,
     /// The file it was read from, as the user would write it.
     pub file: PathBuf,
     pub tools: Vec<AppTool>,
-    /// What every call of its tools carries.
+    /// The headers that every call of its tools sends.
     pub headers: HeaderMap,
-    /// What comes from the environment and lets somebody in: in headers, and in endpoints.
+    /// The credentials in headers and endpoints: values of environment variables, and credentials in endpoint addresses.
     pub credentials: Redactor,
 }
 
@@ -43,27 +43,27 @@ pub struct App {
 #[derive(Clone, Debug)]
 pub struct AppTool {
     pub signature: Arc<Signature>,
-    /// Where calls are posted to, with its variables filled in.
+    /// The address that calls are sent to, with its variables filled in.
     pub endpoint: Arc<str>,
-    /// The request that a call is; nothing where `{tool, args}` is posted.
+    /// The HTTP request of a call; `None` if `{tool, args}` is posted.
     pub rest: Option<Arc<Rest>>,
-    /// What the reasons that it gives for failing mean. A reason that is not listed means `tool.failed`.
+    /// The meanings of the failure reasons that it returns. A reason that is not listed means `tool.failed`.
     pub errors: Vec<Reason>,
-    /// How `planrun mock` answers, as written; nothing for answers made up from the result's schema.
+    /// The `mock` section of the tool as written; `None` if answers are generated from the schema of the result.
     pub mock: Option<serde_json::Value>,
 }
 
-/// What one reason of a failed answer means.
+/// The meaning of one failure reason.
 #[derive(Clone, Debug)]
 pub struct Reason {
     pub reason: Arc<str>,
     pub class: ErrorClass,
-    /// Whether the effect may have happened all the same.
+    /// Whether the effect may have happened although the call failed.
     pub may_have_happened: bool,
 }
 
 impl Reason {
-    /// The failure with this reason.
+    /// Returns the failure with this reason.
     fn error(&self, message: String) -> CallError {
         let sent = if self.may_have_happened {
             Sent::Maybe
@@ -75,7 +75,7 @@ impl Reason {
 }
 
 impl App {
-    /// The tool with this name.
+    /// Returns the tool with this name.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&AppTool> {
         self.tools.iter().find(|tool| &*tool.signature.name == name)

@@ -1,4 +1,5 @@
-//! Plain REST in an app file: the request that a call is, and where its answer has the value and the reason of a failure.
+//! REST requests in app files: the request of a call, and the positions of the value and of the failure reason in its
+//! answer.
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::diag::codes::contracts::APP_INVALID;
@@ -13,26 +14,28 @@ use serde_json::{Map, Value as Json};
 use super::section::Section;
 use super::{Reason, access};
 use crate::contract::Arguments;
-use crate::tools::http::parameter::{Written, scalar};
-use crate::tools::http::{Content, HttpRequest, HttpResponse, failure, path, percent, told, value};
+use crate::tools::http::parameter::{Serialization, scalar};
+use crate::tools::http::{
+    Content, HttpRequest, HttpResponse, failure, failure_detail, path, percent, value,
+};
 use planrun_lang::yaml::{Content as NodeContent, Node};
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
 const REQUEST: [&str; 5] = ["method", "path", "query", "headers", "body"];
 
-/// How a tool is called and answers. A text that is `{argument}` and nothing else stands for that argument; where the
-/// argument is not given, what it stands for is left out.
+/// The request and response of a tool. A text that is exactly `{argument}` is replaced by that argument; if the
+/// argument is missing, the entry with the text is left out.
 #[derive(Clone, Debug)]
 pub struct Rest {
     pub method: Method,
-    /// Added to the endpoint, with arguments in braces.
+    /// Appended to the endpoint, with arguments in braces.
     pub path: String,
     query: Vec<(String, Json)>,
     headers: Vec<(HeaderName, Json)>,
     body: Option<Json>,
     /// A JSON pointer to the value in an answer.
     value: String,
-    /// A JSON pointer to the reason of a failure. Where it leads to something the call has failed, whatever the status.
+    /// A JSON pointer to the reason of a failure. If it resolves to a value, the call has failed, whatever the status.
     error: Option<String>,
 }
 
@@ -44,7 +47,7 @@ pub(super) fn read(
 ) -> Option<Rest> {
     let Some(node) = section.get("request") else {
         if let Some(node) = section.get("response") {
-            let message = "`response` says nothing without a `request`";
+            let message = "`response` has no effect without a `request`";
             found.push(
                 Diagnostic::new(&APP_INVALID, node.span, message)
                     .help("add `request: { method: GET, path: \"/…\" }`"),
@@ -70,7 +73,7 @@ pub(super) fn read(
     placeholders.path(&request, &path, found);
     let body = request.get("body");
     if let (Some(node), true) = (body, matches!(method, Method::GET | Method::HEAD)) {
-        let message = format!("a {method} has no `body`");
+        let message = format!("a {method} request has no `body`");
         found.push(Diagnostic::new(&APP_INVALID, node.span, message).help("put it into `query`"));
     }
     let query = pairs(&request, "query", &mut placeholders, found);
@@ -95,7 +98,7 @@ pub(super) fn read(
     })
 }
 
-/// The headers that an app file can set; others are reported.
+/// Returns the headers that an app file can set, and reports the others.
 fn settable(
     headers: Vec<(String, Json, Span)>,
     found: &mut Vec<Diagnostic>,
@@ -103,7 +106,7 @@ fn settable(
     let known = headers.into_iter().filter_map(|(name, template, span)| {
         let known = access::settable(&name);
         if known.is_none() {
-            let message = format!("`{name}` is no header that an app file can set");
+            let message = format!("`{name}` is not a header that an app file can set");
             found.push(Diagnostic::new(&APP_INVALID, span, message));
         }
         Some((known?, template))
@@ -111,7 +114,7 @@ fn settable(
     known.collect()
 }
 
-/// The arguments that stand in a request.
+/// The arguments that are used in a request.
 struct Placeholders<'a> {
     arguments: &'a Arguments,
     used: Vec<String>,
@@ -131,11 +134,13 @@ impl Placeholders<'_> {
         if self.arguments.extra || names().any(|known| known == name) {
             return;
         }
-        let message = format!("`request` names `{{{name}}}`, which is no parameter");
+        let message = format!("`request` names `{{{name}}}`, which is not a parameter");
         let finding = Diagnostic::new(&APP_INVALID, span, message).available(names());
         found.push(match closest(name, names()) {
             Some(near) => finding.help(format!("did you mean `{{{near}}}`?")),
-            None => finding.help("list it under `parameters`; `{{name}}` is the text `{name}`"),
+            None => finding.help(
+                "list it under `parameters`, or write `{{name}}` for the literal text `{name}`",
+            ),
         });
     }
 
@@ -145,7 +150,7 @@ impl Placeholders<'_> {
             found.push(Diagnostic::new(
                 &APP_INVALID,
                 span,
-                "`path` begins with `/`; it is added to the endpoint",
+                "`path` must begin with `/`; it is appended to the endpoint",
             ));
         }
         for name in path::names(template) {
@@ -154,7 +159,7 @@ impl Placeholders<'_> {
                 .parameter(name)
                 .is_some_and(|one| !one.required && one.default.is_none());
             if optional {
-                let message = format!("`{name}` stands in the path and need not be given");
+                let message = format!("`{name}` is part of the path, but is optional");
                 found.push(
                     Diagnostic::new(&APP_INVALID, span, message)
                         .help("add it to `required` of `parameters`, or put it into `query`"),
@@ -163,7 +168,7 @@ impl Placeholders<'_> {
         }
     }
 
-    /// Every text of a template.
+    /// Checks every text of a template.
     fn within(&mut self, node: &Node, found: &mut Vec<Diagnostic>) {
         match &node.content {
             NodeContent::Text(text) => {
@@ -174,9 +179,9 @@ impl Placeholders<'_> {
                         path::names(text).find(|name| self.parameter(name).is_some())
                 {
                     let message =
-                        format!("`{{{name}}}` stands within a text, which is sent as it is");
+                        format!("`{{{name}}}` is inside a longer string, which is sent unchanged");
                     let mut finding = Diagnostic::new(&APP_INVALID, node.span, message).help(
-                        "an argument stands alone, as \"{name}\"; let plans put texts together",
+                        "use an argument as a whole value, \"{name}\"; let plans build longer strings",
                     );
                     finding.severity = Severity::Warning;
                     found.push(finding);
@@ -207,13 +212,10 @@ impl Placeholders<'_> {
             if self.used.contains(&entry.name) || key.as_ref() == Some(&entry.name) {
                 continue;
             }
-            let message = format!(
-                "the parameter `{}` is used nowhere in `request`",
-                entry.name
-            );
+            let message = format!("the parameter `{}` is not used in `request`", entry.name);
             found.push(
                 Diagnostic::new(&APP_INVALID, entry.span, message).help(format!(
-                    "put \"{{{}}}\" into `path`, `query`, `headers` or `body`, or take it out",
+                    "put \"{{{}}}\" into `path`, `query`, `headers` or `body`, or remove it",
                     entry.name
                 )),
             );
@@ -221,7 +223,7 @@ impl Placeholders<'_> {
     }
 }
 
-/// The names and templates under a key of `request`.
+/// Returns the names and templates under a key of `request`.
 fn pairs(
     request: &Section,
     key: &str,
@@ -233,7 +235,7 @@ fn pairs(
     };
     let Some(entries) = node.entries() else {
         let message = format!(
-            "`{key}` of `request` must be a mapping, and is {}",
+            "`{key}` of `request` must be a mapping, but is {}",
             node.kind()
         );
         request.report(node.span, message, found);
@@ -246,7 +248,7 @@ fn pairs(
         .collect()
 }
 
-/// A JSON pointer of `response`.
+/// Reads a JSON pointer of `response`.
 fn pointer(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
     let node = section.get("response")?;
     let response = Section::new("`response`", node, &APP_INVALID, found)?;
@@ -263,18 +265,18 @@ fn pointer(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option
     Some(pointer)
 }
 
-/// The argument that a text stands for.
+/// Returns the argument that a text is replaced by.
 fn argument(text: &str) -> Option<&str> {
     let name = text.strip_prefix('{')?.strip_suffix('}')?;
     (!name.is_empty() && !name.contains(['{', '}', ' '])).then_some(name)
 }
 
-/// Whether a text is one in double braces, which stands for itself in single ones.
+/// Returns true if a text is in double braces, which is the literal text in single braces.
 fn is_literal(text: &str) -> bool {
     text.starts_with("{{") && text.ends_with("}}")
 }
 
-/// The template with its arguments; nothing where it stands for one that is not given.
+/// Fills the arguments into a template; `None` if it is an argument that is missing.
 fn filled(template: &Json, arguments: &Map<String, Json>) -> Option<Json> {
     Some(match template {
         Json::String(text) => match argument(text) {
@@ -297,10 +299,10 @@ fn filled(template: &Json, arguments: &Map<String, Json>) -> Option<Json> {
 }
 
 impl Rest {
-    /// The request of a call with these arguments.
+    /// Returns the request of a call with these arguments.
     ///
     /// # Errors
-    /// An argument that cannot be sent, in words that follow the name of the tool.
+    /// Returns an error if an argument cannot be sent, as a message that follows the name of the tool.
     pub(super) fn request(
         &self,
         endpoint: &Url,
@@ -309,17 +311,17 @@ impl Rest {
     ) -> Result<HttpRequest, String> {
         let path = path::fill(&self.path, |name| {
             let value = arguments.get(name).filter(|value| !value.is_null())?;
-            Some(Written::simple(name).path(value))
+            Some(Serialization::simple(name).path(value))
         })?;
         let (mut url, mut headers) = (endpoint.clone(), headers);
         url.set_query(None);
         let mut url = Url::parse(&format!("{}{path}", url.as_str().trim_end_matches('/')))
-            .map_err(|problem| format!("its address cannot be called: {problem}"))?;
+            .map_err(|problem| format!("its URL is invalid: {problem}"))?;
         let own = endpoint.query().into_iter().map(str::to_owned);
         let given = self.query.iter().flat_map(|(name, template)| {
             let value = filled(template, arguments).filter(|value| !value.is_null());
             value
-                .map(|value| Written::field(name).query(&value))
+                .map(|value| Serialization::field(name).query(&value))
                 .unwrap_or_default()
         });
         let query: Vec<String> = own.chain(given).collect();
@@ -328,9 +330,9 @@ impl Rest {
             let Some(value) = filled(template, arguments).filter(|value| !value.is_null()) else {
                 continue;
             };
-            let line = Written::simple(name.as_str()).line(&value);
+            let line = Serialization::simple(name.as_str()).line(&value);
             let line = HeaderValue::from_str(&line).map_err(|_| {
-                format!("the header {name} has characters that a header cannot have")
+                format!("the header {name} contains characters that are not valid in a header")
             })?;
             headers.insert(name.clone(), line);
         }
@@ -346,7 +348,7 @@ impl Rest {
         })
     }
 
-    /// What an answer comes to.
+    /// Returns the outcome of an answer.
     pub(super) fn outcome(
         &self,
         response: &HttpResponse,
@@ -369,16 +371,16 @@ impl Rest {
         if is_success {
             return self.value(response, json, path);
         }
-        let told = told(json.as_ref().and_then(Json::as_object), &response.body);
+        let detail = failure_detail(json.as_ref().and_then(Json::as_object), &response.body);
         let known = errors
             .iter()
             .find(|one| reason.as_deref() == Some(&one.reason));
         let error = match known {
-            Some(known) => Some(known.error(format!("{path}: {told}"))),
-            None => failure(response.status, &response.headers, now, path, &told),
+            Some(known) => Some(known.error(format!("{path}: {detail}"))),
+            None => failure(response.status, &response.headers, now, path, &detail),
         };
         let error = error.unwrap_or_else(|| {
-            let message = format!("{path} answered with status {}: {told}", response.status);
+            let message = format!("{path} answered with status {}: {detail}", response.status);
             CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered)
         });
         Err(error.with_details(&json.unwrap_or_default()))
@@ -399,19 +401,19 @@ impl Rest {
         })
     }
 
-    /// The arguments of a request that is one of this tool; nothing where it is another one. Whatever stands before the path
-    /// counts for nothing.
+    /// Returns the arguments of a request that calls this tool; `None` if it does not. Anything before the path is
+    /// ignored.
     #[must_use]
     pub fn arguments(
         &self,
         received: &Received,
         signature: &Signature,
     ) -> Option<Map<String, Json>> {
-        let wanted = self.path.matches('/').count();
+        let expected = self.path.matches('/').count();
         let slashes: Vec<usize> = received.path.match_indices('/').map(|(at, _)| at).collect();
         let own = received
             .path
-            .get(*slashes.get(slashes.len().checked_sub(wanted)?)?..)?;
+            .get(*slashes.get(slashes.len().checked_sub(expected)?)?..)?;
         let in_path = path::matched(&self.path, own).filter(|_| received.method == self.method)?;
         let ty = |name: &str| {
             signature
@@ -422,14 +424,14 @@ impl Rest {
         for (name, written) in in_path {
             arguments.insert(
                 name.to_owned(),
-                Written::simple(name).from_text(written, &ty(name)),
+                Serialization::simple(name).from_text(written, &ty(name)),
             );
         }
         for (name, template) in &self.query {
             let Some(argument) = template.as_str().and_then(argument) else {
                 continue;
             };
-            let value = Written::field(name).from_pairs(&received.query, &ty(argument));
+            let value = Serialization::field(name).from_pairs(&received.query, &ty(argument));
             arguments.extend(value.map(|value| (argument.to_owned(), value)));
         }
         for (name, template) in &self.headers {
@@ -449,7 +451,7 @@ impl Rest {
         Some(arguments)
     }
 
-    /// An answer with this value, or with the reason and the message of a failure.
+    /// Returns an answer with this value, or with the reason and message of a failure.
     #[must_use]
     pub fn answer(&self, outcome: Result<Json, (Option<&str>, &str)>) -> Json {
         match outcome {
@@ -466,10 +468,10 @@ impl Rest {
     }
 }
 
-/// A request as it came over the wire.
+/// A request as it was received.
 pub struct Received {
     pub method: Method,
-    /// Still escaped.
+    /// Still percent-encoded.
     pub path: String,
     pub query: Vec<(String, String)>,
     pub headers: HeaderMap,
@@ -477,7 +479,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// The pairs of a query or of a form.
+    /// Parses the pairs of a query or a form.
     #[must_use]
     pub fn pairs(text: &str) -> Vec<(String, String)> {
         let plain = |text: &str| percent::decode(&text.replace('+', " "));
@@ -491,7 +493,7 @@ impl Received {
     }
 }
 
-/// Takes out of a body what stands where its template has an argument.
+/// Collects the arguments from a body at the positions where its template has placeholders.
 fn collect(template: &Json, received: &Json, arguments: &mut Map<String, Json>) {
     match (template, received) {
         (Json::String(text), _) => {
@@ -514,7 +516,7 @@ fn collect(template: &Json, received: &Json, arguments: &mut Map<String, Json>) 
     }
 }
 
-/// A value at the place to which a JSON pointer leads.
+/// Nests a value at the position of a JSON pointer.
 fn placed(pointer: &str, value: Json) -> Json {
     let parts = pointer
         .split('/')

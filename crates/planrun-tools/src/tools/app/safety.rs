@@ -1,4 +1,4 @@
-//! What an app file says of a tool beyond its types: what is secret, what is out of date, what takes it back.
+//! Properties of app tools beyond their types: sensitive fields, deprecation, and the inverse tool.
 
 use std::sync::Arc;
 
@@ -8,10 +8,11 @@ use serde_json::Value as Json;
 use super::section::Section;
 use planrun_lang::yaml::Content;
 
-/// How deep secrets are looked for in a schema; nobody hides one deeper.
+/// Maximum depth of a schema that is searched for secrets.
 const MAX_DEPTH: usize = 16;
 
-/// The paths under `sensitive`, and what the schemas themselves mark: `writeOnly`, `format: password`, `x-sensitive`.
+/// Returns the paths under `sensitive`, and those that the schemas mark with `writeOnly`, `format: password` or
+/// `x-sensitive`.
 pub(super) fn sensitive(
     section: &Section,
     parameters: Option<&Json>,
@@ -31,7 +32,7 @@ pub(super) fn sensitive(
     paths
 }
 
-/// What the schemas of the arguments and of the result themselves mark as secret.
+/// Returns the paths that the schemas of the arguments and of the result mark as sensitive.
 pub(in crate::tools) fn marks(parameters: Option<&Json>, returns: Option<&Json>) -> Vec<Arc<str>> {
     let mut paths: Vec<Arc<str>> = Vec::new();
     let mut add = |path: &str| {
@@ -48,7 +49,7 @@ pub(in crate::tools) fn marks(parameters: Option<&Json>, returns: Option<&Json>)
     paths
 }
 
-/// Every path in a schema that is marked as secret. Elements of a list stand under the path of the list.
+/// Collects every path in a schema that is marked as sensitive. Elements of a list have the path of the list.
 fn marked(schema: &Json, path: &str, depth: usize, add: &mut dyn FnMut(&str)) {
     let flag = |name: &str| schema.get(name) == Some(&Json::Bool(true));
     let password = schema.get("format").and_then(Json::as_str) == Some("password");
@@ -76,7 +77,7 @@ fn marked(schema: &Json, path: &str, depth: usize, add: &mut dyn FnMut(&str)) {
     }
 }
 
-/// `deprecated: true`, or the reason: `deprecated: use orders.place`.
+/// Reads `deprecated: true`, or the reason: `deprecated: use orders.place`.
 pub(super) fn deprecated(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
     let node = section.get("deprecated")?;
     match &node.content {
@@ -84,7 +85,7 @@ pub(super) fn deprecated(section: &Section, found: &mut Vec<Diagnostic>) -> Opti
         Content::Text(reason) => Some(reason.as_str().into()),
         Content::Null | Content::Number(_) | Content::List(_) | Content::Map(_) => {
             let message = format!(
-                "`deprecated` must be true or the reason, and is {}",
+                "`deprecated` must be true or the reason, but is {}",
                 node.kind()
             );
             section.report(node.span, message, found);
@@ -93,7 +94,7 @@ pub(super) fn deprecated(section: &Section, found: &mut Vec<Diagnostic>) -> Opti
     }
 }
 
-/// The dotted name of the tool that takes this one back; a name without a dot is of the same file.
+/// Returns the dotted name of the tool that undoes this one. A name without a dot is in the same file.
 pub(super) fn inverse(
     section: &Section,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! One mapping of a configuration file, read key by key, with a finding for each thing that is not as it must be.
+//! Reads one mapping of a configuration file key by key, and reports a diagnostic for each mistake.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use planrun_lang::yaml::{Content, Entry, Node};
 
 /// A mapping that is being read.
 pub struct Section<'a> {
-    /// What it is, for messages: `the tool outbound`.
+    /// Its description in messages, such as `the tool outbound`.
     what: String,
     span: Span,
     entries: &'a [Entry],
@@ -19,7 +19,7 @@ pub struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Begins to read a mapping; anything else is reported.
+    /// Starts to read a mapping. If the node is not a mapping, that is reported and `None` is returned.
     pub fn new(
         what: impl Into<String>,
         node: &'a Node,
@@ -28,7 +28,7 @@ impl<'a> Section<'a> {
     ) -> Option<Self> {
         let what = what.into();
         let Some(entries) = node.entries() else {
-            let message = format!("{what} must be a mapping, and is {}", node.kind());
+            let message = format!("{what} must be a mapping, but is {}", node.kind());
             found
                 .push(Diagnostic::new(code, node.span, message).expected("a mapping", node.kind()));
             return None;
@@ -42,24 +42,24 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// Names it better, once more of it is known.
+    /// Sets a more specific description.
     pub fn rename(&mut self, what: String) {
         self.what = what;
     }
 
-    /// What findings in it are called.
+    /// The code of diagnostics in this mapping.
     #[must_use]
     pub fn code(&self) -> &'static Code {
         self.code
     }
 
-    /// The place of its beginning.
+    /// The span of its first key.
     #[must_use]
     pub fn span(&self) -> Span {
         self.span
     }
 
-    /// Reports keys that mean nothing here. Keys that begin with `x-` are the author's own.
+    /// Reports unknown keys. Keys that start with `x-` are for the author's own use.
     pub fn expect_keys(
         &self,
         known: &[&str],
@@ -92,14 +92,14 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The value of a key; a key without value is as good as none.
+    /// Returns the value of a key; `None` if the key is missing or has no value.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a Node> {
         let entry = self.entries.iter().find(|entry| entry.name == name)?;
         Some(&entry.value).filter(|value| value.kind() != "nothing")
     }
 
-    /// The text under a key, if it is there.
+    /// Returns the text under a key, if it is present.
     pub fn text(&self, name: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
         let node = self.get(name)?;
         let text = node.scalar();
@@ -107,7 +107,7 @@ impl<'a> Section<'a> {
             self.report(
                 node.span,
                 format!(
-                    "`{name}` of {} must be text, and is {}",
+                    "`{name}` of {} must be a string, but is {}",
                     self.what,
                     node.kind()
                 ),
@@ -117,7 +117,7 @@ impl<'a> Section<'a> {
         text
     }
 
-    /// The text under a key that must be there and must not be empty.
+    /// Returns the text under a key that must be present and not empty.
     pub fn required(&self, name: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
         match (self.get(name), self.text(name, found)) {
             (None, _) => {
@@ -133,7 +133,7 @@ impl<'a> Section<'a> {
                 );
                 found.push(match near {
                     Some((entry, near)) => finding.did_you_mean(near, entry.span, name).help(
-                        format!("`{}` means nothing here; was `{name}` meant?", entry.name),
+                        format!("`{}` is unknown here; did you mean `{name}`?", entry.name),
                     ),
                     None => finding.help(format!("add `{name}: …`")),
                 });
@@ -151,7 +151,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The truth value under a key; false where it is missing.
+    /// Returns the boolean under a key; false if it is missing.
     pub fn flag(&self, name: &str, found: &mut Vec<Diagnostic>) -> bool {
         let Some(node) = self.get(name) else {
             return false;
@@ -160,7 +160,7 @@ impl<'a> Section<'a> {
             return truth;
         }
         let message = format!(
-            "`{name}` of {} must be true or false, and is {}",
+            "`{name}` of {} must be true or false, but is {}",
             self.what,
             node.kind()
         );
@@ -170,7 +170,7 @@ impl<'a> Section<'a> {
         false
     }
 
-    /// The elements of the list under a key; none where it is missing.
+    /// Returns the elements of the list under a key; none if it is missing.
     pub fn list(&self, name: &str, found: &mut Vec<Diagnostic>) -> &'a [Node] {
         let Some(node) = self.get(name) else {
             return &[];
@@ -179,7 +179,7 @@ impl<'a> Section<'a> {
             self.report(
                 node.span,
                 format!(
-                    "`{name}` of {} must be a list, and is {}",
+                    "`{name}` of {} must be a list, but is {}",
                     self.what,
                     node.kind()
                 ),
@@ -189,7 +189,7 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// The texts of the list under a key, with their places. One text alone counts as a list of one.
+    /// Returns the texts of the list under a key, with their spans. A single text counts as a list of one.
     pub fn texts(&self, name: &str, found: &mut Vec<Diagnostic>) -> Vec<(String, Span)> {
         if let Some((text, node)) = self.get(name).and_then(|node| Some((node.scalar()?, node))) {
             return vec![(text, node.span)];
@@ -201,7 +201,7 @@ impl<'a> Section<'a> {
             } else {
                 self.report(
                     node.span,
-                    format!("`{name}` of {} must be a list of texts", self.what),
+                    format!("`{name}` of {} must be a list of strings", self.what),
                     found,
                 );
             }
@@ -209,7 +209,7 @@ impl<'a> Section<'a> {
         texts
     }
 
-    /// One of several words under a key, with a suggestion where it is none of them.
+    /// Returns the keyword under a key. Any other word is reported with a suggestion.
     pub fn word<T>(
         &self,
         name: &str,
@@ -230,7 +230,7 @@ impl<'a> Section<'a> {
         value
     }
 
-    /// A length of time such as `30s` under a key, above zero and at most so long.
+    /// Returns the duration under a key, such as `30s`, which must be above zero and at most `most`.
     pub fn time(
         &self,
         name: &str,
@@ -246,14 +246,13 @@ impl<'a> Section<'a> {
             .filter(|time| !time.is_zero() && *time <= most);
         if time.is_none() {
             let most = duration_text(i128::try_from(most.as_nanos()).unwrap_or(i128::MAX));
-            let message =
-                format!("`{name}` must be a length of time such as `30s`, at most {most}");
+            let message = format!("`{name}` must be a duration such as `30s`, at most {most}");
             self.report(node.span, message, found);
         }
         time
     }
 
-    /// A whole number within these bounds under a key.
+    /// Returns the whole number under a key, which must be within the bounds.
     pub fn count(
         &self,
         name: &str,
@@ -270,7 +269,7 @@ impl<'a> Section<'a> {
         count
     }
 
-    /// A number from 0 to this under a key.
+    /// Returns the number under a key, which must be from 0 to `most`.
     pub fn number(&self, name: &str, most: f64, found: &mut Vec<Diagnostic>) -> Option<f64> {
         let node = self.get(name)?;
         let number = node.number().and_then(Number::as_f64);
@@ -282,7 +281,7 @@ impl<'a> Section<'a> {
         number
     }
 
-    /// Reports what is wrong at a place within it.
+    /// Reports a mistake at a span within the mapping.
     pub fn report(&self, span: Span, message: String, found: &mut Vec<Diagnostic>) {
         found.push(Diagnostic::new(self.code, span, message));
     }

@@ -1,4 +1,4 @@
-//! One tool of an app file: its contract, its endpoint, its errors.
+//! Reads one tool of an app file: its contract, endpoint and errors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,15 +18,15 @@ use super::{AppTool, Reason, rest, safety};
 use crate::contract::Arguments;
 use planrun_lang::yaml::Node;
 
-/// The keys of a tool beside [`CONTRACT_KEYS`].
+/// The keys of a tool in addition to [`CONTRACT_KEYS`].
 const OWN_KEYS: [&str; 5] = ["endpoint", "request", "response", "usage", "mock"];
 
-/// What the tools of one file have in common.
+/// The properties that the tools of one file share.
 pub(crate) struct Shared<'a> {
     pub namespace: &'a Arc<str>,
 }
 
-/// Reads one tool. Without a name there is none; what else is wrong is reported, and the rest of the tool stands.
+/// Reads one tool. Returns `None` if it has no name; other mistakes are reported, and the remaining keys are used.
 pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) -> Option<AppTool> {
     let mut section = Section::new(
         format!("a tool of {}", shared.namespace),
@@ -54,7 +54,7 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     })
 }
 
-/// The keys of a tool that make up its contract, whatever calls it.
+/// The keys of a tool that define its contract, for any kind of transport.
 pub(crate) const CONTRACT_KEYS: [&str; 14] = [
     "name",
     "description",
@@ -72,8 +72,8 @@ pub(crate) const CONTRACT_KEYS: [&str; 14] = [
     "deprecated",
 ];
 
-/// The contract of a tool with this name and these arguments, and what its failures mean, which are told apart by what stands
-/// under the key `code`. Where nothing says what it changes, the method of its request does.
+/// Reads the contract of a tool with this name and these arguments, and the meanings of its failures, which are
+/// identified by the key `code`. If no effect class is declared, it follows from the method of the request.
 pub(crate) fn contract(
     section: &Section,
     (shared, name): (&Shared, Arc<str>),
@@ -87,7 +87,7 @@ pub(crate) fn contract(
     let effect = effect(section, key_ttl.is_some(), found).or(method.map(method_effect));
     let mut parameters = arguments.parameters;
     for parameter in &mut parameters {
-        // The engine gives the key, so the plan need not.
+        // The engine passes the key, so the plan does not have to.
         parameter.required &= key_argument.as_deref() != Some(&*parameter.name);
     }
     let known = Known {
@@ -98,7 +98,7 @@ pub(crate) fn contract(
         namespace: shared.namespace.clone(),
         description: section.text("description", found).map(Into::into),
         observed: None,
-        gives_back: None,
+        returned_argument: None,
         returns: output_schema.as_ref().map_or(Type::Any, from_schema),
         effect: effect.unwrap_or_default(),
         effect_declared: effect.is_some(),
@@ -132,7 +132,7 @@ pub(crate) fn contract(
     (contract, errors)
 }
 
-/// `usage: { tokens: PATH, cost: PATH }`
+/// Reads `usage: { tokens: PATH, cost: PATH }`.
 fn usage(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Arc<UsagePaths>> {
     let node = section.get("usage")?;
     let inner = Section::new("`usage`", node, section.code(), found)?;
@@ -149,7 +149,8 @@ fn usage(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Arc<UsagePath
     }))
 }
 
-/// The address that calls go to. A tool without a usable one is checked against all the same, and fails when called.
+/// Reads the address that calls are sent to. Plans are checked against a tool without a valid address too; its calls
+/// fail.
 fn endpoint(section: &Section, found: &mut Vec<Diagnostic>) -> Arc<str> {
     let Some(text) = section.required("endpoint", found) else {
         return "".into();
@@ -160,9 +161,9 @@ fn endpoint(section: &Section, found: &mut Vec<Diagnostic>) -> Arc<str> {
         Err(problem) => Some(problem.to_string()),
     };
     if let (Some(problem), Some(node)) = (problem, section.get("endpoint")) {
-        // Not the text: variables may have put credentials into it.
-        let message = format!("the endpoint is no web address: {problem}");
-        let help = "write the whole address, such as `http://127.0.0.1:8009/tool`";
+        // The text itself is left out, because variables may have put credentials into it.
+        let message = format!("the endpoint is not an HTTP or HTTPS URL: {problem}");
+        let help = "write the full URL, such as `http://127.0.0.1:8009/tool`";
         found.push(Diagnostic::new(&APP_INVALID, node.span, message).help(help));
     }
     text.into()
@@ -178,14 +179,14 @@ pub(crate) fn arguments(section: &Section, found: &mut Vec<Diagnostic>) -> Argum
     }
 }
 
-/// The schema under a key, if it is one.
+/// Returns the JSON Schema under a key, if it is valid.
 fn schema(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<Json> {
     let node = section.get(name)?;
     let schema = node.to_json();
     if !schema.is_object() && !schema.is_boolean() {
         section.report(
             node.span,
-            format!("`{name}` must be a JSON Schema, and is {}", node.kind()),
+            format!("`{name}` must be a JSON Schema, but is {}", node.kind()),
             found,
         );
         return None;
@@ -199,7 +200,7 @@ fn schema(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<
                 .map_or(node.span, |first| first.span);
             section.report(
                 span,
-                format!("`{name}` is no valid JSON Schema: {problem}"),
+                format!("`{name}` is not a valid JSON Schema: {problem}"),
                 found,
             );
             None
@@ -210,7 +211,7 @@ fn schema(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<
 fn errors(section: &Section, code: &str, found: &mut Vec<Diagnostic>) -> Vec<Reason> {
     let mut errors = Vec::new();
     for node in section.list("errors", found) {
-        // One word alone is the reason and the name of the error.
+        // A single word is both the reason and the name of the error.
         if let Some(reason) = node.text().filter(|_| code == "reason") {
             let class = ErrorClass::Tool(reason.into());
             errors.push(Reason {
@@ -264,7 +265,7 @@ fn class(entry: &Section, found: &mut Vec<Diagnostic>) -> Option<ErrorClass> {
     entry.word("class", &single, ErrorClass::find, found)
 }
 
-/// Every app tool may fail without a reason that it declares.
+/// Returns the names of the errors that the tool raises. Every app tool may fail without a declared reason.
 fn raises(errors: &[Reason]) -> Vec<Arc<str>> {
     let mut names: Vec<Arc<str>> = vec!["failed".into()];
     for error in errors {
@@ -277,7 +278,7 @@ fn raises(errors: &[Reason]) -> Vec<Arc<str>> {
     names
 }
 
-/// The names of errors that always leave open whether the effect happened.
+/// Returns the names of errors after which it is always unknown whether the effect happened.
 fn may_have_happened(errors: &[Reason]) -> Vec<Arc<str>> {
     let names = raises(errors).into_iter().filter(|name| {
         let mut own = errors
@@ -289,7 +290,8 @@ fn may_have_happened(errors: &[Reason]) -> Vec<Arc<str>> {
     names.collect()
 }
 
-/// The effect class. Where a key makes repetitions harmless, repeating is harmless: that is what `idempotent` means.
+/// Reads the effect class. With idempotency keys, `effect` becomes `idempotent`, because repeated calls have no further
+/// effect.
 fn effect(section: &Section, has_key: bool, found: &mut Vec<Diagnostic>) -> Option<Effect> {
     let written = section.word(
         "effect",
@@ -301,20 +303,18 @@ fn effect(section: &Section, has_key: bool, found: &mut Vec<Diagnostic>) -> Opti
         return written.or(has_key.then_some(Effect::Idempotent));
     }
     if let Some(node) = section.get("effect") {
-        let message = "`effect: effect` says that each call counts, and `key` that a repetition does not; the tool is \
-                       taken as `idempotent`";
+        let message = "`effect: effect` means that every call counts, but `key` means that repetitions do not; the \
+                       tool is treated as `idempotent`";
         let mut finding = Diagnostic::new(section.code(), node.span, message);
         finding.severity = Severity::Warning;
         found.push(
-            finding.help(
-                "leave `effect` out; or leave `key` out if the system does not recognize keys",
-            ),
+            finding.help("remove `effect`, or remove `key` if the system does not recognize keys"),
         );
     }
     Some(Effect::Idempotent)
 }
 
-/// How long the system recognizes a key, and the argument that takes it.
+/// Reads how long the system recognizes a key, and the argument that carries it.
 fn key(
     section: &Section,
     arguments: &Arguments,
@@ -322,8 +322,8 @@ fn key(
 ) -> Option<(Duration, Option<Arc<str>>)> {
     let entry = Section::new("`key`", section.get("key")?, section.code(), found)?;
     if let Some(per) = entry.get("per") {
-        let message = "`per` of `key` is gone: all attempts of one execution carry the same key";
-        let mut finding = Diagnostic::new(section.code(), per.span, message).help("leave it out");
+        let message = "`per` of `key` is no longer supported: all attempts of one execution carry the same key";
+        let mut finding = Diagnostic::new(section.code(), per.span, message).help("remove it");
         if per.text() == Some("execution") {
             finding.severity = Severity::Warning;
         }
@@ -350,7 +350,7 @@ fn key(
         }
         entry.report(
             node.span,
-            "`ttl` of `key` must be a length of time, such as 24h".into(),
+            "`ttl` of `key` must be a duration such as 24h".into(),
             found,
         );
         KEY_TTL
@@ -358,7 +358,7 @@ fn key(
     Some((ttl, argument))
 }
 
-/// The template that names the state which a call touches; the names in it are arguments.
+/// Reads the template that names the state which a call accesses. The names in it must be arguments.
 fn resource(section: &Section, known: &Known, found: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
     let template = section.text("resource", found)?;
     let span = section.get("resource")?.span;
@@ -382,7 +382,7 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// The arguments that the texts under a key name.
+    /// Returns the arguments that the texts under a key name.
     fn named(&self, section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Vec<Arc<str>> {
         let mut names = Vec::new();
         for (name, span) in section.texts(key, found) {
@@ -392,7 +392,7 @@ impl Known<'_> {
         names
     }
 
-    /// Reports a name that is no argument. A path such as `order.id` begins with one.
+    /// Reports a name that is not an argument. A path such as `order.id` starts with one.
     fn expect(
         &self,
         code: &'static Code,
@@ -405,7 +405,7 @@ impl Known<'_> {
         if self.extra || names().any(|known| known == first) {
             return;
         }
-        let message = format!("`{key}` names `{first}`, which is no parameter");
+        let message = format!("`{key}` names `{first}`, which is not a parameter");
         let finding = Diagnostic::new(code, span, message).available(names());
         found.push(match closest(first, names()) {
             Some(near) => finding.help(format!("did you mean `{near}`?")),

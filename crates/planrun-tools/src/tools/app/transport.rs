@@ -1,5 +1,5 @@
-//! Calls of app tools: a request as the app file has it, or else `{tool, args}` is posted and `{success, data}` or
-//! `{success, reason, error}` comes back.
+//! Calls app tools: sends the request that the app file defines; without one, posts `{tool, args}` and expects
+//! `{success, data}` or `{success, reason, error}`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use super::{App, AppTool, Reason, Rest};
 use crate::contract::arguments_type;
 use crate::host::Host;
 use crate::tools::http::{
-    HttpClient, HttpRequest, HttpResponse, Limits, MAX_BODY_BYTES, failure, same_host, told,
+    HttpClient, HttpRequest, HttpResponse, Limits, MAX_BODY_BYTES, failure, failure_detail,
+    same_host,
 };
 use crate::tools::{
     BoxFuture, Conversation, Described, Identity, ProjectLimit, Request, Transport, described,
@@ -24,18 +25,18 @@ use crate::tools::{
 pub struct AppTransport {
     client: HttpClient,
     host: Arc<dyn Host>,
-    /// Where calls go, or why they cannot.
+    /// The address of calls, or why there is none.
     endpoint: Result<Url, (ErrorClass, String)>,
     headers: HeaderMap,
     errors: Arc<[Reason]>,
     rest: Option<Arc<Rest>>,
     signature: Arc<Signature>,
-    /// All arguments as one object, for leaving out nulls that the tool does not take.
+    /// All arguments as one object type, used to leave out nulls that the tool does not accept.
     arguments: Type,
 }
 
 impl AppTransport {
-    /// The way to a tool, as far as the project lets it be called.
+    /// Creates the transport of a tool. Its calls are denied if the project does not permit its address.
     #[must_use]
     pub fn new(
         client: HttpClient,
@@ -52,7 +53,7 @@ impl AppTransport {
         transport
     }
 
-    /// The way to what stands in for a tool at `endpoint`.
+    /// Creates the transport of a tool that is mocked at `endpoint`.
     #[must_use]
     pub fn mocked(client: HttpClient, host: Arc<dyn Host>, tool: &AppTool, endpoint: &str) -> Self {
         Self {
@@ -67,7 +68,7 @@ impl AppTransport {
         }
     }
 
-    /// Where the call goes, and what is sent there.
+    /// Returns the endpoint and the request of a call.
     fn post(&self, request: &Request) -> Result<(Url, HttpRequest), CallError> {
         let url = self.endpoint.as_ref().map_err(|(class, why)| {
             let message = format!("{} cannot be called: {why}", self.signature.path());
@@ -123,7 +124,10 @@ impl AppTransport {
 
 impl Transport for AppTransport {
     fn call(&self, request: Request) -> Conversation {
-        let (url, post) = match request.begins().and_then(|()| self.post(&request)) {
+        let (url, post) = match request
+            .require_no_handle()
+            .and_then(|()| self.post(&request))
+        {
             Ok(prepared) => prepared,
             Err(error) => return Conversation::Now(Err(error)),
         };
@@ -159,7 +163,7 @@ impl Transport for AppTransport {
 
 fn address(written: &str) -> Result<Url, (ErrorClass, String)> {
     Url::parse(written).map_err(|problem| {
-        let why = format!("its endpoint is no address: {problem}");
+        let why = format!("its endpoint is not a valid URL: {problem}");
         (ErrorClass::Internal, why)
     })
 }
@@ -176,11 +180,11 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
     let declared = errors
         .iter()
         .find(|known| success == Some(false) && reason == Some(&known.reason));
-    let told = told(object, &response.body);
+    let detail = failure_detail(object, &response.body);
     if let Some(known) = declared {
-        return Err(known.error(format!("{path}: {told}")).with_details(&body));
+        return Err(known.error(format!("{path}: {detail}")).with_details(&body));
     }
-    if let Some(error) = failure(response.status, &response.headers, now, path, &told) {
+    if let Some(error) = failure(response.status, &response.headers, now, path, &detail) {
         return Err(error.with_details(&body));
     }
     match (response.status, success) {
@@ -190,12 +194,12 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
         }
         (_, Some(false)) => {
             let class = ErrorClass::Tool("failed".into());
-            let error = CallError::new(class, format!("{path}: {told}"), Sent::Answered);
+            let error = CallError::new(class, format!("{path}: {detail}"), Sent::Answered);
             Err(error.with_details(&body))
         }
         (200..=299, None) => {
             let message =
-                format!("{path} did not answer with an object that has `success`: {told}");
+                format!("{path} did not answer with an object that has `success`: {detail}");
             Err(CallError::new(
                 ErrorClass::Validation(Validation::Result),
                 message,
@@ -203,7 +207,7 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
             ))
         }
         (status, _) => {
-            let message = format!("{path} answered with status {status}: {told}");
+            let message = format!("{path} answered with status {status}: {detail}");
             let error = CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered);
             Err(error.with_details(&body))
         }

@@ -1,4 +1,4 @@
-//! `${VAR}` and `${VAR:default}` in the text of app files.
+//! `${VAR}` and `${VAR:default}` in the texts of app files.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +10,18 @@ use crate::host::Host;
 use planrun_lang::source::Span;
 use planrun_lang::yaml::Node;
 
-/// A variable of the environment in a text.
+/// An environment variable that was filled into a text.
 pub(crate) struct Filled {
-    /// Of the text.
+    /// The span of the text.
     pub span: Span,
     pub name: String,
     pub value: String,
 }
 
-/// Fills in the variables of every text of a file. What is set in the environment wins over the default, which may
-/// be empty and may contain `:`. A variable that is not set and has no default is reported and becomes nothing. `$${`
-/// stands for `${`. What came from the environment is given back; what has a `refusal` is not read.
+/// Fills in the variables of every text of a file. A value in the environment takes precedence over the default, which
+/// may be empty and may contain `:`. A variable that is not set and has no default is reported and becomes an empty
+/// text. `$${` is a literal `${`. Returns the variables that were read from the environment; a variable with a
+/// `refusal` is not read.
 pub(crate) fn fill_in(
     node: &mut Node,
     host: &dyn Host,
@@ -44,10 +45,9 @@ pub(crate) fn fill_in(
             }
             default.map_or_else(
                 || {
-                    let message = format!(
-                        "the environment variable {name} is not set, and there is no default"
-                    );
-                    let help = format!("set {name}, or write ${{{name}:…}} with a default");
+                    let message =
+                        format!("the environment variable {name} is not set and has no default");
+                    let help = format!("set {name}, or add a default: `${{{name}:…}}`");
                     found.push(Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help));
                     String::new()
                 },
@@ -58,27 +58,27 @@ pub(crate) fn fill_in(
     from_outside
 }
 
-/// Refuses a variable that planrun.yaml does not let configuration read.
+/// Reports a variable that is not listed in `env` of planrun.yaml.
 pub(crate) fn not_listed(name: &str, span: Span) -> Diagnostic {
     let message =
-        format!("{name} is read from the environment, and `env` of planrun.yaml does not list it");
+        format!("{name} is read from the environment, but `env` in planrun.yaml does not list it");
     let help =
-        format!("add `env: [{name}]` to planrun.yaml; whatever it holds is a credential then");
+        format!("add `env: [{name}]` to planrun.yaml; its value is then treated as a credential");
     let mut finding = Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help);
     finding.severity = Severity::Error;
     finding
 }
 
-/// The name of a variable of the environment that stands here, where configuration may read it.
+/// Returns the name of the environment variable in this node, if configuration may read it.
 pub(crate) fn variable_name(
     node: &Node,
     variables: &BTreeSet<String>,
     found: &mut Vec<Diagnostic>,
 ) -> Option<String> {
     let Some(name) = node.scalar().filter(|name| is_name(name)) else {
-        // Not the text: somebody may have written the secret itself.
-        let message = "here stands the name of a variable of the environment, and nothing else";
-        let help = "put the secret into a variable, list that in `env`, and write its name here";
+        // The text itself is left out, because it may be the secret.
+        let message = "this must be the name of an environment variable";
+        let help = "put the secret into an environment variable, list it in `env`, and write its name here";
         found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
         return None;
     };
@@ -122,7 +122,7 @@ fn filled(text: &str, mut value: impl FnMut(&str, Option<&str>) -> String) -> St
     out
 }
 
-/// Whether this can be the name of a variable; other text in braces is left as it is.
+/// Returns true if this can be the name of a variable; other text in braces is left as it is.
 fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && text

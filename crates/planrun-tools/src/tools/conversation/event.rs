@@ -1,15 +1,15 @@
-//! What a call tells while it goes on, and how it ends.
+//! The events of a call in progress, and its end.
 
 use planrun_lang::call::CallOutcome;
 use planrun_lang::types::{Type, from_schema};
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
-/// The longest message of a progress, in bytes; the rest is cut off.
+/// Maximum size of a progress message, in bytes; longer ones are truncated.
 pub const MAX_PROGRESS_BYTES: usize = 1024;
-/// The longest question, its schema included, in bytes.
+/// Maximum size of a question with its schema, in bytes.
 pub const MAX_QUESTION_BYTES: usize = 64 * 1024;
-/// The largest handle, as JSON, in bytes.
+/// Maximum size of a handle as JSON, in bytes.
 pub const MAX_HANDLE_BYTES: usize = 16 * 1024;
 
 /// One event of a call. [`CallEvent::Done`] is the last one, and there is exactly one.
@@ -17,13 +17,13 @@ pub const MAX_HANDLE_BYTES: usize = 16 * 1024;
 pub enum CallEvent {
     Progress(Progress),
     Ask(Ask),
-    /// Replaces the handle before it.
+    /// Replaces the previous handle.
     Handle(Handle),
     Usage(Usage),
     Done(CallOutcome),
 }
 
-/// How far a call has come.
+/// The progress of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
     fraction: Option<f64>,
@@ -31,15 +31,15 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// So much is done, of a total that is known.
+    /// Progress with a known total.
     #[must_use]
     pub fn of(done: u64, total: u64) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "a fraction for people")]
+        #[expect(clippy::cast_precision_loss, reason = "the fraction is only displayed")]
         let fraction = done as f64 / total as f64;
         Self::default().with_fraction(fraction)
     }
 
-    /// A message of the peer, shortened to [`MAX_PROGRESS_BYTES`].
+    /// A message of the peer, truncated to [`MAX_PROGRESS_BYTES`].
     #[must_use]
     pub fn message(message: &str) -> Self {
         let end = message.floor_char_boundary(MAX_PROGRESS_BYTES);
@@ -50,20 +50,20 @@ impl Progress {
         }
     }
 
-    /// With the part that is done: clamped to 0 to 1, unknown where it is no number.
+    /// Sets the completed fraction. It is clamped to the range from 0 to 1, and unknown if it is NaN.
     #[must_use]
     pub fn with_fraction(self, fraction: f64) -> Self {
         let fraction = (!fraction.is_nan()).then(|| fraction.clamp(0.0, 1.0));
         Self { fraction, ..self }
     }
 
-    /// The part that is done, from 0 to 1, where it is known.
+    /// The completed fraction, from 0 to 1, if it is known.
     #[must_use]
     pub fn fraction(&self) -> Option<f64> {
         self.fraction
     }
 
-    /// What the peer says. Text from outside: whoever shows it redacts it and escapes control characters.
+    /// The peer's message. It is untrusted text, which has to be redacted and escaped before it is displayed.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.message.as_deref()
@@ -74,9 +74,9 @@ impl Progress {
     }
 }
 
-/// Something in a call's events that is larger than its bound.
+/// An event of a call that exceeds its size limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what} has {bytes} bytes, and may have {max}")]
+#[error("{what} has {bytes} bytes, but at most {max} are allowed")]
 pub struct TooLarge {
     /// `a handle` or `a question`.
     pub what: &'static str,
@@ -84,16 +84,16 @@ pub struct TooLarge {
     pub max: usize,
 }
 
-/// What a transport needs to come back to a call after its process has died, such as the id of a task. Only the
-/// transport that gave it can read it.
+/// The data that a transport needs to resume a call in another process, such as the id of a task. Only the transport
+/// that created it can read it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Handle(Json);
 
 impl Handle {
-    /// A handle with this content.
+    /// Creates a handle with this content.
     ///
     /// # Errors
-    /// When it is larger than [`MAX_HANDLE_BYTES`].
+    /// Returns an error if it is larger than [`MAX_HANDLE_BYTES`].
     pub fn new(content: Json) -> Result<Self, TooLarge> {
         bounded("a handle", content.to_string().len(), MAX_HANDLE_BYTES)?;
         Ok(Self(content))
@@ -105,7 +105,7 @@ impl Handle {
     }
 }
 
-/// What a call has used since its usage before.
+/// What a call has used since its previous usage event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     tokens: u64,
@@ -113,7 +113,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// So many tokens, at this cost in the unit of the tools. A cost that is negative or no number counts as none.
+    /// Creates a usage. The cost is in the unit of the tools; if it is negative or not finite, it counts as zero.
     #[must_use]
     pub fn new(tokens: u64, cost: f64) -> Self {
         let cost = if cost.is_finite() && cost > 0.0 {
@@ -129,13 +129,13 @@ impl Usage {
         self.tokens
     }
 
-    /// In the unit of the tools.
+    /// The cost, in the unit of the tools.
     #[must_use]
     pub fn cost(self) -> f64 {
         self.cost
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -145,7 +145,7 @@ impl Usage {
     }
 }
 
-/// What the peer wants to know in the middle of a call.
+/// A question that the peer asks during a call.
 #[derive(Clone, Debug)]
 pub struct Question {
     message: String,
@@ -154,10 +154,10 @@ pub struct Question {
 }
 
 impl Question {
-    /// A question whose answer keeps to a JSON Schema.
+    /// Creates a question whose answer must match a JSON Schema.
     ///
     /// # Errors
-    /// When text and schema together are larger than [`MAX_QUESTION_BYTES`].
+    /// Returns an error if message and schema together are larger than [`MAX_QUESTION_BYTES`].
     pub fn new(message: String, schema: Json) -> Result<Self, TooLarge> {
         let bytes = message.len() + schema.to_string().len();
         bounded("a question", bytes, MAX_QUESTION_BYTES)?;
@@ -169,7 +169,7 @@ impl Question {
         })
     }
 
-    /// Text from outside: whoever shows it redacts it and escapes control characters.
+    /// The message. It is untrusted text, which has to be redacted and escaped before it is displayed.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -188,25 +188,26 @@ impl Question {
     }
 }
 
-/// A question with the one way to answer it. Dropping it leaves it unanswered.
+/// A question with the sender of its reply. If it is dropped, the question stays unanswered.
 #[derive(Debug)]
 pub struct Ask {
     question: Question,
     reply: oneshot::Sender<AskReply>,
 }
 
-/// What became of a question.
+/// The reply to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AskReply {
     Given(Json),
-    /// Somebody was asked, and said no.
+    /// A person was asked and declined.
     Declined,
-    /// Nobody was there to be asked.
+    /// No one was there to be asked.
     Unanswered,
 }
 
 impl Ask {
-    /// A question, and where its reply arrives; an error there is [`AskReply::Unanswered`].
+    /// Creates a question, and returns the receiver of its reply. An error of the receiver means
+    /// [`AskReply::Unanswered`].
     #[must_use]
     pub fn new(question: Question) -> (Self, oneshot::Receiver<AskReply>) {
         let (reply, arrives) = oneshot::channel();
@@ -222,19 +223,19 @@ impl Ask {
         &mut self.question.message
     }
 
-    /// Answers with a value, which the caller has held against the schema.
+    /// Answers with a value, which the caller has validated against the schema.
     pub fn answer(self, value: Json) {
         self.reply(AskReply::Given(value));
     }
 
-    /// Says no.
+    /// Declines to answer.
     pub fn decline(self) {
         self.reply(AskReply::Declined);
     }
 
-    /// Passes on what became of it elsewhere.
+    /// Sends a reply that was determined elsewhere.
     pub fn reply(self, reply: AskReply) {
-        // A call that has ended meanwhile needs no answer.
+        // If the call has ended in the meantime, it needs no reply.
         let _ = self.reply.send(reply);
     }
 }

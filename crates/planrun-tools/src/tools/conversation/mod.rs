@@ -1,4 +1,4 @@
-//! A call as a conversation: an outcome at once, or events that end with one.
+//! A call as a conversation: an immediate outcome, or events that end with an outcome.
 
 mod event;
 mod sender;
@@ -23,28 +23,28 @@ use planrun_lang::call::{CallError, CallOutcome};
 
 type BoxedWork = Pin<Box<dyn Future<Output = CallOutcome> + Send>>;
 
-/// One attempt at a call, as the transport answers it.
+/// One attempt of a call, as the transport answers it.
 #[derive(Debug)]
 pub enum Conversation {
-    /// It is over: what only computes answers so, and costs no task.
+    /// The call has already ended. Pure computations answer like this, without a task.
     Now(CallOutcome),
     Later(Events),
 }
 
-/// The events of a call that goes on. Exactly one [`CallEvent::Done`] comes, and nothing after it. Dropping them drops the
-/// work behind them.
+/// The events of a call in progress. There is exactly one [`CallEvent::Done`], and nothing follows it. Dropping the
+/// events drops the work behind them.
 pub struct Events {
     source: Source,
 }
 
 enum Source {
-    /// Work that tells nothing but its end.
+    /// Work that sends no events before its end.
     Silent(BoxedWork),
-    Talking {
+    Running {
         /// `None` once it has ended.
         work: Option<BoxedWork>,
-        told: mpsc::Receiver<CallEvent>,
-        /// What it ended with, while events before it are still to be taken.
+        receiver: mpsc::Receiver<CallEvent>,
+        /// The outcome of the work, kept until the events before it have been taken.
         outcome: Option<CallOutcome>,
     },
     Stream(Pin<Box<dyn Stream<Item = CallEvent> + Send>>),
@@ -52,38 +52,39 @@ enum Source {
 }
 
 impl Conversation {
-    /// A call that tells nothing but its end.
+    /// Creates a call without events before its end.
     pub fn from_future(work: impl Future<Output = CallOutcome> + Send + 'static) -> Self {
         Self::Later(Events {
             source: Source::Silent(Box::pin(work)),
         })
     }
 
-    /// A call that tells events on its way: `talk` gets what tells them, and its end is what it returns.
-    pub fn with_events<F>(talk: impl FnOnce(EventSender) -> F) -> Self
+    /// Creates a call with events: `start` receives the sender of events, and the future that it returns produces the
+    /// outcome.
+    pub fn with_events<F>(start: impl FnOnce(EventSender) -> F) -> Self
     where
         F: Future<Output = CallOutcome> + Send + 'static,
     {
-        let (sender, told) = EventSender::new();
-        let work: BoxedWork = Box::pin(talk(sender));
+        let (sender, receiver) = EventSender::new();
+        let work: BoxedWork = Box::pin(start(sender));
         Self::Later(Events {
-            source: Source::Talking {
+            source: Source::Running {
                 work: Some(work),
-                told,
+                receiver,
                 outcome: None,
             },
         })
     }
 
-    /// A call whose events come from elsewhere. A stream that ends without [`CallEvent::Done`] ends with
-    /// [`broken_off`], and one that goes on behind it is not heard.
+    /// Creates a call from a stream of events. A stream that ends without [`CallEvent::Done`] ends with [`broken_off`].
+    /// Events after [`CallEvent::Done`] are ignored.
     pub fn from_stream(stream: impl Stream<Item = CallEvent> + Send + 'static) -> Self {
         Self::Later(Events {
             source: Source::Stream(Box::pin(stream)),
         })
     }
 
-    /// The same with another end.
+    /// Maps the outcome.
     #[must_use]
     pub fn map_outcome<C>(self, change: C) -> Self
     where
@@ -98,7 +99,7 @@ impl Conversation {
         }
     }
 
-    /// The same with the texts of progress and questions changed, such as redacted.
+    /// Maps the texts of progress and questions, for instance to redact them.
     #[must_use]
     pub fn map_texts<C>(self, change: C) -> Self
     where
@@ -110,10 +111,10 @@ impl Conversation {
         }
     }
 
-    /// How the call ends. Questions in its course stay unanswered, and all else that it tells is dropped.
+    /// Returns the outcome of the call. Questions stay unanswered, and all other events are dropped.
     ///
     /// # Errors
-    /// Those of the call, and [`broken_off`].
+    /// Returns the errors of the call, and [`broken_off`].
     pub async fn outcome(self) -> CallOutcome {
         match self {
             Self::Now(outcome) => outcome,
@@ -123,15 +124,15 @@ impl Conversation {
 }
 
 impl Events {
-    /// The next event; nothing behind the end. It loses nothing where it is dropped before it is ready.
+    /// Returns the next event; `None` after the end. It is cancel-safe: no event is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<CallEvent> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// How the call ends, as [`Conversation::outcome`].
+    /// Returns the outcome of the call, like [`Conversation::outcome`].
     ///
     /// # Errors
-    /// Those of the call, and [`broken_off`], also where the end was taken before.
+    /// Returns the errors of the call, and [`broken_off`], also if the end has been taken before.
     pub async fn outcome(&mut self) -> CallOutcome {
         loop {
             match self.next().await {
@@ -154,11 +155,11 @@ impl Stream for Events {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<CallEvent>> {
         let event = match &mut self.source {
             Source::Silent(work) => work.as_mut().poll(context).map(CallEvent::Done),
-            Source::Talking {
+            Source::Running {
                 work,
-                told,
+                receiver,
                 outcome,
-            } => poll_talk(work, told, outcome, context),
+            } => poll_running(work, receiver, outcome, context),
             Source::Stream(stream) => stream
                 .as_mut()
                 .poll_next(context)
@@ -172,23 +173,23 @@ impl Stream for Events {
     }
 }
 
-/// What was told comes before what happened after it, so the work goes on only when nothing waits.
-fn poll_talk(
+/// Returns queued events before the work is polled again, so that events come before what happens after them.
+fn poll_running(
     work: &mut Option<BoxedWork>,
-    told: &mut mpsc::Receiver<CallEvent>,
+    receiver: &mut mpsc::Receiver<CallEvent>,
     outcome: &mut Option<CallOutcome>,
     context: &mut Context<'_>,
 ) -> Poll<CallEvent> {
-    if let Poll::Ready(Some(event)) = told.poll_recv(context) {
+    if let Poll::Ready(Some(event)) = receiver.poll_recv(context) {
         return Poll::Ready(event);
     }
     if let Some(running) = work {
         if let Poll::Ready(end) = running.as_mut().poll(context) {
             *outcome = Some(end);
-            // With it goes the sender, so that what is left can be told from what may still come.
+            // This drops the sender, so that the channel ends after the remaining events.
             *work = None;
         }
-        if let Poll::Ready(Some(event)) = told.poll_recv(context) {
+        if let Poll::Ready(Some(event)) = receiver.poll_recv(context) {
             return Poll::Ready(event);
         }
     }
@@ -198,12 +199,12 @@ fn poll_talk(
     }
 }
 
-/// What a call ends with whose events stop without an end: nobody knows what has happened.
+/// The error of a call whose events stop without an end. Its outcome is unknown.
 #[must_use]
 pub fn broken_off() -> CallError {
     CallError::new(
         ErrorClass::Transient(Transient::Network),
-        "the call broke off without an end",
+        "the call was interrupted without a result",
         Sent::Maybe,
     )
 }
@@ -259,7 +260,7 @@ impl<C: FnMut(&mut String) + Unpin> Stream for MapTexts<C> {
 impl std::fmt::Debug for Events {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = match self.source {
-            Source::Silent(_) | Source::Talking { .. } | Source::Stream(_) => "going on",
+            Source::Silent(_) | Source::Running { .. } | Source::Stream(_) => "running",
             Source::Ended => "ended",
         };
         f.debug_tuple("Events").field(&state).finish()
@@ -275,7 +276,7 @@ mod tests {
     use super::*;
     use planrun_lang::call::Answer;
 
-    #[expect(clippy::unnecessary_wraps, reason = "it is how calls end")]
+    #[expect(clippy::unnecessary_wraps, reason = "this is the outcome of a call")]
     fn give() -> CallOutcome {
         Ok(Answer::Json(json!(1)))
     }
@@ -287,7 +288,7 @@ mod tests {
         }
     }
 
-    /// Gives what it holds, one at a time.
+    /// Returns the events that it holds, one at a time.
     struct Written(std::vec::IntoIter<CallEvent>);
 
     impl Stream for Written {
@@ -320,8 +321,8 @@ mod tests {
     #[tokio::test]
     async fn a_missing_end_is_an_error() {
         let error = written(vec![]).outcome().await.unwrap_err();
-        let told = (error.class.to_string(), error.sent);
-        assert_eq!(told, ("transient.network".to_owned(), Sent::Maybe));
+        let failure = (error.class.to_string(), error.sent);
+        assert_eq!(failure, ("transient.network".to_owned(), Sent::Maybe));
         let mapped = written(vec![])
             .map_texts(|_| ())
             .map_outcome(|end| end.and_then(|_| give()));
@@ -350,7 +351,7 @@ mod tests {
     async fn a_flood_of_progress_is_bounded_and_never_goes_back() {
         let mut events = events(Conversation::with_events(|mut events| async move {
             for step in 0..100_000_u64 {
-                // Back and forth.
+                // The fraction increases and decreases.
                 let fraction = if step.is_multiple_of(2) { 0.9 } else { 0.1 };
                 events.progress(Progress::default().with_fraction(fraction));
                 if step.is_multiple_of(10_000) {
@@ -438,13 +439,13 @@ mod tests {
     async fn texts_and_ends_are_changed_wherever_they_come() {
         let hide = |text: &mut String| *text = text.replace("secret", "•");
         let question = Question::new("a secret?".to_owned(), json!({})).unwrap();
-        let told = vec![
+        let sent = vec![
             CallEvent::Progress(Progress::message("the secret")),
             CallEvent::Ask(Ask::new(question).0),
             CallEvent::Done(give()),
         ];
         let end = |_: CallOutcome| Ok(Answer::Json(json!(2)));
-        let mut events = events(written(told).map_texts(hide).map_outcome(end));
+        let mut events = events(written(sent).map_texts(hide).map_outcome(end));
         match events.next().await {
             Some(CallEvent::Progress(progress)) => assert_eq!(progress.text(), Some("the •")),
             other => panic!("{other:?}"),
@@ -470,7 +471,7 @@ mod tests {
         let error = Handle::new(json!(long)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "a handle has 65538 bytes, and may have 16384"
+            "a handle has 65538 bytes, but at most 16384 are allowed"
         );
         assert!(Question::new(long, json!({})).is_err());
         assert_eq!(

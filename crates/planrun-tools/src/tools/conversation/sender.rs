@@ -1,4 +1,4 @@
-//! How a transport tells what happens in its call.
+//! Sends the events of a call.
 
 use std::time::Duration;
 
@@ -9,18 +9,19 @@ use crate::host::runtime_now;
 
 use super::event::{Ask, AskReply, CallEvent, Handle, Progress, Question, Usage};
 
-/// Events that wait to be taken; a transport that tells more waits, and its progress is left out.
+/// Maximum number of queued events. A transport that sends more waits, and its progress is dropped.
 pub const MAX_WAITING_EVENTS: usize = 16;
-/// Between two progresses of a call; what comes earlier is left out.
+/// Minimum time between two progress events of a call. Earlier ones are dropped.
 pub const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Tells the events of one call. Its end is what the future returns that holds this, so nothing can follow it.
+/// Sends the events of one call. The call ends when the future that holds the sender returns, so no event can follow
+/// the end.
 #[derive(Debug)]
 pub struct EventSender {
     events: mpsc::Sender<CallEvent>,
-    /// When the latest progress was told.
-    told_at: Option<Instant>,
-    /// The largest fraction that was told.
+    /// Time of the last progress event.
+    sent_at: Option<Instant>,
+    /// The largest fraction that was sent.
     fraction: Option<f64>,
 }
 
@@ -29,17 +30,17 @@ impl EventSender {
         let (events, taken) = mpsc::channel(MAX_WAITING_EVENTS);
         let sender = Self {
             events,
-            told_at: None,
+            sent_at: None,
             fraction: None,
         };
         (sender, taken)
     }
 
-    /// Tells how far the call has come: at most once in [`PROGRESS_INTERVAL`], and never less than before.
+    /// Sends progress, at most once per [`PROGRESS_INTERVAL`]. The fraction never decreases.
     pub fn progress(&mut self, progress: Progress) {
         let now = runtime_now();
-        let early = |told: Instant| now.duration_since(told) < PROGRESS_INTERVAL;
-        if self.told_at.is_some_and(early) {
+        let early = |last: Instant| now.duration_since(last) < PROGRESS_INTERVAL;
+        if self.sent_at.is_some_and(early) {
             return;
         }
         let fraction = match (progress.fraction(), self.fraction) {
@@ -51,29 +52,29 @@ impl EventSender {
             None => progress,
         };
         if self.events.try_send(CallEvent::Progress(progress)).is_ok() {
-            (self.told_at, self.fraction) = (Some(now), fraction);
+            (self.sent_at, self.fraction) = (Some(now), fraction);
         }
     }
 
-    /// Asks, and waits for what becomes of the question. One is open at a time.
+    /// Asks a question and waits for the reply. Only one question is open at a time.
     pub async fn ask(&mut self, question: Question) -> AskReply {
         let (ask, reply) = Ask::new(question);
         self.send(CallEvent::Ask(ask)).await;
         reply.await.unwrap_or(AskReply::Unanswered)
     }
 
-    /// Gives what is needed to come back to the call after a crash. It returns once the event has a place in the queue.
+    /// Sends the handle with which the call can be resumed after a crash. Returns once the event is queued.
     pub async fn handle(&mut self, handle: Handle) {
         self.send(CallEvent::Handle(handle)).await;
     }
 
-    /// Tells what was used since the usage before.
+    /// Sends what was used since the previous usage event.
     pub async fn usage(&mut self, usage: Usage) {
         self.send(CallEvent::Usage(usage)).await;
     }
 
     async fn send(&mut self, event: CallEvent) {
-        // Nobody takes events any more where the conversation was dropped, and this future with it.
+        // If the receiver was dropped, no one takes events any more, and this future is dropped with it.
         let _ = self.events.send(event).await;
     }
 }

@@ -1,4 +1,4 @@
-//! What the tools behind HTTP have in common: where a redirect may lead, and what a failed answer says.
+//! Helpers that all tools over HTTP share: restricting redirects, and the detail message of a failed answer.
 
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
@@ -7,20 +7,21 @@ use planrun_lang::value::Value;
 use reqwest::Url;
 use serde_json::{Map, Value as Json};
 
-/// What a failure tells of an answer's body, in characters.
-const TOLD_OF_BODY: usize = 200;
+/// Maximum length of a body in an error message, in characters.
+const MAX_BODY_PREVIEW: usize = 200;
 
-/// A tool is called where the project says. A redirect may not lead elsewhere.
+/// Checks that a redirect stays at the origin that the project configures.
 ///
 /// # Errors
-/// What the call ends with where it does.
-pub fn same_host(target: &Url, home: &Url, path: &str) -> Result<(), CallError> {
-    if target.origin() == home.origin() {
+/// Returns the error of the call if it does not.
+pub fn same_host(target: &Url, expected: &Url, path: &str) -> Result<(), CallError> {
+    if target.origin() == expected.origin() {
         return Ok(());
     }
     let host = target.host_str().unwrap_or_default();
-    let message =
-        format!("{path} was redirected to {host}, which is not the host that the project names");
+    let message = format!(
+        "{path} was redirected to {host}, which is not the host that the project configures"
+    );
     Err(CallError::new(
         ErrorClass::Denied(Denied::Policy),
         message,
@@ -28,21 +29,22 @@ pub fn same_host(target: &Url, home: &Url, path: &str) -> Result<(), CallError> 
     ))
 }
 
-/// What the answer says of its failure: its `error`, else `message`, else `detail`, else `reason`, else its text.
+/// Returns the detail of a failed answer: its `error`, `message`, `detail` or `reason`, whichever is present first,
+/// otherwise its text.
 #[must_use]
-pub fn told(object: Option<&Map<String, Json>>, body: &[u8]) -> String {
+pub fn failure_detail(object: Option<&Map<String, Json>>, body: &[u8]) -> String {
     let text = |name: &str| object?.get(name)?.as_str().filter(|text| !text.is_empty());
     let words = ["error", "message", "detail", "reason"];
     match words.into_iter().find_map(text) {
         Some(text) => shortened(text),
         None if body.is_empty() => "an empty body".into(),
-        None => Value::from(&*String::from_utf8_lossy(body)).preview(TOLD_OF_BODY),
+        None => Value::from(&*String::from_utf8_lossy(body)).preview(MAX_BODY_PREVIEW),
     }
 }
 
 fn shortened(text: &str) -> String {
     let mut characters = text.chars();
-    let mut short: String = characters.by_ref().take(4 * TOLD_OF_BODY).collect();
+    let mut short: String = characters.by_ref().take(4 * MAX_BODY_PREVIEW).collect();
     if characters.next().is_some() {
         short.push('…');
     }

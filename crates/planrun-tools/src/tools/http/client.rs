@@ -1,4 +1,5 @@
-//! The HTTP client: one attempt, redirects followed by hand under the permissions, a bounded body.
+//! The HTTP client: makes one attempt, follows redirects itself so that each is checked against the permissions, and
+//! limits the size of the body.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,16 +15,16 @@ use tokio_util::sync::CancellationToken;
 use super::resolver::{PermittedResolver, REQUESTED};
 use crate::tools::{EventSender, Progress};
 
-/// A chain of redirects longer than this is a failure.
+/// Maximum number of redirects of a request.
 pub(in crate::tools) const MAX_REDIRECTS: usize = 5;
-/// A connection that takes longer to open counts as refused: nothing was sent.
+/// Maximum time for opening a connection. After that, the connection counts as refused and nothing was sent.
 pub(in crate::tools) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client that HTTP tools share. It is made when first used, so that a check costs no TLS set-up.
+/// The client that HTTP tools share. It is created on first use, so that `check` does not pay for the TLS setup.
 #[derive(Clone, Debug, Default)]
 pub struct HttpClient {
     client: Arc<OnceLock<Result<Client, String>>>,
-    /// What the addresses are held to that names resolve to.
+    /// The permissions that resolved addresses are checked against.
     permissions: Option<Arc<Permissions>>,
 }
 
@@ -44,21 +45,21 @@ pub struct HttpResponse {
     pub body: Vec<u8>,
 }
 
-/// Whether a request may go to an address.
+/// Checks whether a request may be sent to an address.
 pub type Gate<'a> = &'a (dyn Fn(&Url) -> Result<(), CallError> + Send + Sync);
 
-/// What bounds one request.
+/// The limits of one request.
 #[derive(Clone, Copy)]
 pub struct Limits<'a> {
-    /// Asked before each request, those after a redirect included.
+    /// Called before each request, including those after a redirect.
     pub gate: Gate<'a>,
-    /// Of the body of the response.
+    /// Maximum size of the response's body, in bytes.
     pub max_bytes: usize,
     pub cancel: &'a CancellationToken,
 }
 
 impl HttpClient {
-    /// One that connects to what these permit alone, whatever names resolve to.
+    /// Creates a client that connects only to addresses that `permissions` permit, whatever names resolve to.
     #[must_use]
     pub fn within(permissions: Arc<Permissions>) -> Self {
         Self {
@@ -67,11 +68,11 @@ impl HttpClient {
         }
     }
 
-    /// Sends a request and reads the response, whose arriving bytes are told as progress.
+    /// Sends a request and reads the response. The number of received bytes is reported as progress.
     ///
     /// # Errors
-    /// What kept the whole response from arriving, and whether the request may have been seen. A response of any
-    /// status is no error here.
+    /// Returns an error if the whole response did not arrive, with whether the request may have been received. A
+    /// response with any status is not an error.
     pub async fn send(
         &self,
         request: HttpRequest,
@@ -85,7 +86,7 @@ impl HttpClient {
         let stopped = || {
             Err(error(
                 ErrorClass::Cancelled,
-                "the request was stopped",
+                "the request was cancelled",
                 Sent::Maybe,
             ))
         };
@@ -96,18 +97,19 @@ impl HttpClient {
             .unwrap_or_else(stopped)
     }
 
-    /// Sends a request whose answer is read in pieces. Redirects are refused: what is meant for one place goes nowhere else.
+    /// Sends a request whose answer is read in pieces. Redirects are refused, because the request must not reach
+    /// another address.
     ///
     /// # Errors
-    /// As for [`HttpClient::send`].
+    /// Returns the errors of [`HttpClient::send`].
     pub async fn open(&self, request: HttpRequest) -> Result<Response, CallError> {
         let response = self.once(&request).await?;
         if !response.status().is_redirection() {
             return Ok(response);
         }
         let message = format!(
-            "{} redirects, and redirects are not followed here",
-            shown(&request.url)
+            "{} redirects, but redirects are not followed here",
+            display_url(&request.url)
         );
         Err(error(
             ErrorClass::Denied(Denied::Policy),
@@ -122,7 +124,7 @@ impl HttpClient {
         gate: Gate<'_>,
     ) -> Result<Response, CallError> {
         for redirects in 0..=MAX_REDIRECTS {
-            // Once a server has answered, later trouble does not mean that nothing happened.
+            // Once a server has answered, a later failure does not mean that nothing happened.
             let later = |error: CallError| {
                 if redirects > 0 && error.sent == Sent::No {
                     CallError {
@@ -175,7 +177,7 @@ impl HttpClient {
 }
 
 impl HttpResponse {
-    /// The media type of the body in lower case, without its parameters.
+    /// Returns the media type of the body in lower case, without its parameters.
     #[must_use]
     pub fn media_type(&self) -> String {
         let value = self
@@ -192,8 +194,8 @@ impl HttpResponse {
     }
 }
 
-/// An address as messages show it: no credentials, no query.
-pub(in crate::tools) fn shown(url: &Url) -> String {
+/// Formats an address for messages, without credentials and query.
+pub(in crate::tools) fn display_url(url: &Url) -> String {
     let port = url
         .port()
         .map_or_else(String::new, |port| format!(":{port}"));
@@ -213,15 +215,15 @@ pub(in crate::tools) fn error(
     CallError::new(class, message.into(), sent)
 }
 
-/// A client that follows no redirect, tries nothing again and goes through no proxy. With permissions, names resolve to the
-/// addresses that they let be reached, for a request to `requested` or to what the current task asks for.
+/// Creates a client that does not follow redirects, does not retry and uses no proxy. With permissions, names resolve
+/// only to permitted addresses, for a request to `requested` or to the address that the current task requests.
 ///
 /// # Errors
-/// Why there can be none, in one sentence.
+/// Returns the reason in one sentence if no client can be created.
 pub(in crate::tools) fn build(
     permitted: Option<(&Arc<Permissions>, Option<&Url>)>,
 ) -> Result<Client, String> {
-    // A second installation is refused because the first one stands, which is what is wanted.
+    // A second installation fails because the provider is already installed, which is the required state.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {
         let client = match permitted {
@@ -239,18 +241,26 @@ pub(in crate::tools) fn build(
             .referer(false)
             .connect_timeout(CONNECT_TIMEOUT)
     };
-    // A machine without certificates can still talk plain HTTP.
+    // A machine without certificates can still use plain HTTP.
     let client = builder()
         .build()
         .or_else(|_| builder().tls_certs_only([]).build());
-    client.map_err(|problem| format!("no HTTP client could be made: {}", told(&problem)))
+    client.map_err(|problem| {
+        format!(
+            "cannot create an HTTP client: {}",
+            innermost_cause(&problem)
+        )
+    })
 }
 
 fn check_scheme(url: &Url) -> Result<(), CallError> {
     if matches!(url.scheme(), "http" | "https") {
         return Ok(());
     }
-    let message = format!("{}: addresses of tools are http or https", shown(url));
+    let message = format!(
+        "{}: the URL of a tool must begin with http or https",
+        display_url(url)
+    );
     Err(error(
         ErrorClass::Validation(Validation::Arguments),
         message,
@@ -258,7 +268,7 @@ fn check_scheme(url: &Url) -> Result<(), CallError> {
     ))
 }
 
-/// The request that a redirect asks for, and nothing for every other response.
+/// Returns the request that a redirect leads to; `None` for any other response.
 fn redirected(request: HttpRequest, response: &Response) -> Option<HttpRequest> {
     let status = response.status().as_u16();
     if !matches!(status, 301 | 302 | 303 | 307 | 308) {
@@ -281,7 +291,7 @@ fn redirected(request: HttpRequest, response: &Response) -> Option<HttpRequest> 
     Some(next)
 }
 
-/// Drops whatever could be a secret meant for the first host.
+/// Removes all headers that could be secrets meant for the first host.
 fn keep_harmless(headers: &mut HeaderMap) {
     let harmless = [
         header::ACCEPT,
@@ -304,7 +314,7 @@ async fn read(
 ) -> Result<HttpResponse, CallError> {
     let total = response.content_length();
     let body = body(&mut response, most_bytes, |bytes| {
-        tell_progress(events, bytes, total);
+        report_progress(events, bytes, total);
     })
     .await?;
     Ok(HttpResponse {
@@ -314,14 +324,14 @@ async fn read(
     })
 }
 
-/// The whole body of a response, with how much of it has come so far.
+/// Reads the whole body of a response. `progress` is called with the number of bytes received so far.
 ///
 /// # Errors
-/// Where it breaks off, or is longer than that.
+/// Returns an error if the body is incomplete or larger than `max_bytes`.
 pub(in crate::tools) async fn body(
     response: &mut Response,
     max_bytes: usize,
-    mut told: impl FnMut(usize),
+    mut progress: impl FnMut(usize),
 ) -> Result<Vec<u8>, CallError> {
     let mut body = Vec::new();
     while let Some(chunk) = piece(response).await? {
@@ -330,21 +340,21 @@ pub(in crate::tools) async fn body(
             return Err(too_large(response.url(), max_bytes));
         }
         body.extend_from_slice(chunk);
-        told(body.len());
+        progress(body.len());
     }
     Ok(body)
 }
 
-/// The next piece of a body; `None` at its end.
+/// Returns the next piece of a body; `None` at its end.
 pub(super) async fn piece(
     response: &mut Response,
 ) -> Result<Option<impl AsRef<[u8]> + use<>>, CallError> {
     let piece = response.chunk().await;
     piece.map_err(|problem| {
         let message = format!(
-            "{} broke off in the middle of its answer: {}",
-            shown(response.url()),
-            told(&problem)
+            "the answer of {} was interrupted: {}",
+            display_url(response.url()),
+            innermost_cause(&problem)
         );
         error(
             ErrorClass::Transient(Transient::Network),
@@ -355,7 +365,10 @@ pub(super) async fn piece(
 }
 
 pub(super) fn too_large(url: &Url, max_bytes: usize) -> CallError {
-    let message = format!("{} answered with more than {max_bytes} bytes", shown(url));
+    let message = format!(
+        "{} answered with more than {max_bytes} bytes",
+        display_url(url)
+    );
     error(
         ErrorClass::Validation(Validation::Result),
         message,
@@ -363,8 +376,8 @@ pub(super) fn too_large(url: &Url, max_bytes: usize) -> CallError {
     )
 }
 
-/// A body that is complete needs no progress.
-fn tell_progress(events: &mut EventSender, bytes: usize, total: Option<u64>) {
+/// Reports progress, except for a complete body.
+fn report_progress(events: &mut EventSender, bytes: usize, total: Option<u64>) {
     let bytes = bytes as u64;
     match total {
         Some(total) if bytes < total => events.progress(Progress::of(bytes, total)),
@@ -374,9 +387,9 @@ fn tell_progress(events: &mut EventSender, bytes: usize, total: Option<u64>) {
 }
 
 fn not_answered(problem: &reqwest::Error, url: &Url) -> CallError {
-    let place = shown(url);
+    let place = display_url(url);
     if problem.is_builder() {
-        let message = format!("{place} cannot be requested: {}", told(problem));
+        let message = format!("{place} cannot be requested: {}", innermost_cause(problem));
         return error(
             ErrorClass::Validation(Validation::Arguments),
             message,
@@ -392,7 +405,7 @@ fn not_answered(problem: &reqwest::Error, url: &Url) -> CallError {
         } else {
             Transient::Network
         };
-        let message = format!("{place} cannot be reached: {}", told(problem));
+        let message = format!("{place} cannot be reached: {}", innermost_cause(problem));
         return error(ErrorClass::Transient(class), message, Sent::No);
     }
     let class = if problem.is_timeout() {
@@ -402,19 +415,19 @@ fn not_answered(problem: &reqwest::Error, url: &Url) -> CallError {
     };
     error(
         ErrorClass::Transient(class),
-        format!("{place} did not answer: {}", told(problem)),
+        format!("{place} did not answer: {}", innermost_cause(problem)),
         Sent::Maybe,
     )
 }
 
-/// The innermost cause, which is the one that says something.
-fn told(problem: &reqwest::Error) -> String {
+/// Returns the innermost cause, which has the most specific message.
+fn innermost_cause(problem: &reqwest::Error) -> String {
     causes(problem)
         .last()
         .map_or_else(String::new, ToString::to_string)
 }
 
-/// An error with what has caused it, from outside to inside.
+/// Returns an error and its causes, outermost first.
 fn causes(problem: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
     let outermost: &(dyn std::error::Error + 'static) = problem;
     std::iter::successors(Some(outermost), |cause| cause.source())

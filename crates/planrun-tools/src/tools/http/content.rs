@@ -1,4 +1,4 @@
-//! The bodies of requests and answers by their media types.
+//! The encodings of request and answer bodies by media type.
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::HttpResponse;
 
-/// How a body is written.
+/// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     Json,
@@ -21,7 +21,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// How a body of a media type is written.
+    /// Returns the encoding of a media type.
     #[must_use]
     pub fn of(media_type: &str) -> Self {
         let plain = media_type.split(';').next().unwrap_or_default();
@@ -36,17 +36,18 @@ impl Content {
         }
     }
 
-    /// Whether it consists of fields that can be files.
+    /// Returns true if it consists of fields that can be files.
     #[must_use]
     pub const fn is_form(self) -> bool {
         matches!(self, Self::Form | Self::Multipart)
     }
 }
 
-/// The value of an answer that is no failure: by its own media type, else by the one that was expected; nothing is null.
+/// Decodes the value of a successful answer by its media type, or by the expected one if it has none. An empty body is
+/// null.
 ///
 /// # Errors
-/// JSON that is none.
+/// Returns an error if the body should be JSON and is not.
 pub fn value(response: &HttpResponse, expected: Option<Content>, path: &str) -> CallOutcome {
     if response.body.is_empty() {
         return Ok(Answer::Json(Json::Null));
@@ -61,7 +62,7 @@ pub fn value(response: &HttpResponse, expected: Option<Content>, path: &str) -> 
         Content::Json => match serde_json::from_slice(&response.body) {
             Ok(json) => Ok(Answer::Json(json)),
             Err(problem) => {
-                let message = format!("{path} answered with what is no JSON: {problem}");
+                let message = format!("{path} answered with invalid JSON: {problem}");
                 let class = ErrorClass::Validation(Validation::Result);
                 Err(CallError::new(class, message, Sent::Answered))
             }

@@ -1,4 +1,4 @@
-//! Server-sent events: the data of each, as it arrives, none of them larger than is allowed.
+//! Server-sent events: returns the data of each event as it arrives, with a size limit for each.
 
 use std::collections::VecDeque;
 
@@ -7,27 +7,27 @@ use reqwest::Response;
 
 use super::client::{piece, too_large};
 
-/// The events of a response that is `text/event-stream`.
+/// The events of a response of type `text/event-stream`.
 pub(in crate::tools) struct EventStream {
     response: Response,
     max_bytes: usize,
     lines: EventLines,
 }
 
-/// Bytes on their way to events, however they are cut.
+/// Parses bytes into events, however the bytes are split.
 #[derive(Default)]
 pub struct EventLines {
-    /// The line that has not ended yet.
+    /// The incomplete line.
     line: Vec<u8>,
-    /// The data of the event that has not ended yet.
+    /// The data of the incomplete event.
     data: Option<Vec<u8>>,
-    /// Whether the line before ended with a carriage return, of which a line feed may be a part.
+    /// Whether the last line ended with a carriage return; a line feed that follows belongs to it.
     after_return: bool,
     ended: VecDeque<Vec<u8>>,
 }
 
 impl EventStream {
-    /// The events of a response, each of at most so many bytes.
+    /// Creates the stream of a response's events, each of at most `max_bytes` bytes.
     pub(in crate::tools) fn new(response: Response, max_bytes: usize) -> Self {
         Self {
             response,
@@ -36,10 +36,11 @@ impl EventStream {
         }
     }
 
-    /// The data of the next event; `None` at the end of the stream. It loses nothing where it is dropped before it is ready.
+    /// Returns the data of the next event; `None` at the end of the stream. It is cancel-safe: no data is lost if the
+    /// future is dropped.
     ///
     /// # Errors
-    /// Where the stream breaks off, or an event is too large.
+    /// Returns an error if the stream breaks off or an event is too large.
     pub(in crate::tools) async fn next(&mut self) -> Result<Option<Vec<u8>>, CallError> {
         loop {
             if let Some(data) = self.lines.next() {
@@ -56,16 +57,16 @@ impl EventStream {
 }
 
 impl EventLines {
-    /// The data of the next event that has ended.
+    /// Returns the data of the next complete event.
     #[expect(
         clippy::should_implement_trait,
-        reason = "more may end behind the last one"
+        reason = "more events may become complete after `None`"
     )]
     pub fn next(&mut self) -> Option<Vec<u8>> {
         self.ended.pop_front()
     }
 
-    /// Takes the bytes that come next; false where an event is larger than that.
+    /// Adds the next bytes. Returns false if an event is larger than `max_bytes`.
     #[must_use]
     pub fn add(&mut self, mut bytes: &[u8], max_bytes: usize) -> bool {
         while let Some((&first, rest)) = bytes.split_first() {
@@ -89,7 +90,7 @@ impl EventLines {
         true
     }
 
-    /// An empty line ends an event; of the others those with data count.
+    /// Ends a line. An empty line ends the event; of other lines, only those with data are used.
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
@@ -115,7 +116,7 @@ impl EventLines {
 mod tests {
     use super::*;
 
-    /// The events of a text that comes in pieces of this size.
+    /// Returns the events of a text that arrives in pieces of this size.
     fn events(text: &str, size: usize) -> Vec<String> {
         let mut lines = EventLines::default();
         for piece in text.as_bytes().chunks(size) {

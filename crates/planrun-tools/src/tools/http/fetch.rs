@@ -1,4 +1,4 @@
-//! The tool `http.fetch`: one request to an allowed host.
+//! The tool `http.fetch`: sends one request to an allowed host.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value as Json;
 
-use super::client::{error, shown};
+use super::client::{display_url, error};
 use super::{HttpClient, HttpRequest, HttpResponse, Limits, MAX_BODY_BYTES, failure};
 use crate::host::Host;
 use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
 
-/// What the answer to a failed request tells of its body, in characters.
-const TOLD_OF_BODY: usize = 200;
+/// Maximum length of the body of a failed answer in the error message, in characters.
+const MAX_BODY_PREVIEW: usize = 200;
 const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
 /// Headers that belong to the connection, not to the request.
 const OWN_HEADERS: [&str; 6] = [
@@ -39,7 +39,8 @@ pub struct Fetch {
     pub signature: Arc<Signature>,
 }
 
-/// The contract of `http.fetch`. Its class follows from a constant method: [`planrun_lang::types::method_effect`].
+/// Returns the contract of `http.fetch`. With a constant method, the effect class follows from it:
+/// [`planrun_lang::types::method_effect`].
 #[must_use]
 pub fn fetch_signature() -> Signature {
     let field = |name: &str, ty: Type| Field {
@@ -54,14 +55,14 @@ pub fn fetch_signature() -> Signature {
     ];
     Signature {
         description: Some(
-            "Sends one HTTP request to an allowed host and gives its status, headers and body."
+            "Sends one HTTP request to an allowed host and returns the status, headers and body of the answer."
                 .into(),
         ),
         parameters: parameters(),
         returns: Type::object(returns, Rest::Closed),
         effect: Effect::Effect,
         effect_declared: true,
-        // Whoever owns the address writes the answer.
+        // The answer is written by the owner of the address.
         open_world: true,
         raises: vec!["failed".into()],
         ..Signature::unknown("http".into(), "fetch".into())
@@ -83,25 +84,25 @@ fn parameters() -> Vec<Parameter> {
         .map();
     let methods = Type::union(METHODS.map(Type::text));
     vec![
-        parameter("url", Type::String, "An http or https address."),
-        parameter("method", methods, "`GET` where it is not given."),
+        parameter("url", Type::String, "An HTTP or HTTPS URL."),
+        parameter("method", methods, "The HTTP method; `GET` by default."),
         parameter("headers", Type::String.map(), "Headers of the request."),
         parameter(
             "body",
             Type::Any,
-            "Text as it is, bytes as they are, all else as JSON.",
+            "Strings and bytes are sent unchanged, everything else as JSON.",
         ),
         parameter(
             "query",
             query,
-            "Added to the query of the address; a list repeats its name.",
+            "Added to the query of the URL; a list repeats its name.",
         ),
     ]
 }
 
 impl Transport for Fetch {
     fn call(&self, request: Request) -> Conversation {
-        let prepared = match request.begins().and_then(|()| prepare(&request)) {
+        let prepared = match request.require_no_handle().and_then(|()| prepare(&request)) {
             Ok(prepared) => prepared,
             Err(error) => return Conversation::Now(Err(error)),
         };
@@ -111,7 +112,7 @@ impl Transport for Fetch {
             self.host.clone(),
         );
         Conversation::with_events(|mut events| async move {
-            let place = shown(&prepared.url);
+            let place = display_url(&prepared.url);
             let limits = Limits {
                 gate: &|url: &Url| Ok(permissions.net(url)?),
                 max_bytes: MAX_BODY_BYTES,
@@ -132,10 +133,11 @@ fn prepare(request: &Request) -> Result<HttpRequest, CallError> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let method = text("method").unwrap_or("GET");
     let method = Method::from_bytes(method.as_bytes())
-        .map_err(|_| wrong(format!("{method} is no HTTP method")))?;
+        .map_err(|_| invalid_arguments(format!("{method} is not an HTTP method")))?;
     let written = text("url").unwrap_or_default();
-    let mut url = Url::parse(written)
-        .map_err(|problem| wrong(format!("`{written}` is no address: {problem}")))?;
+    let mut url = Url::parse(written).map_err(|problem| {
+        invalid_arguments(format!("`{written}` is not a valid URL: {problem}"))
+    })?;
     if let Some(query) = arguments
         .get("query")
         .and_then(Value::as_map)
@@ -191,15 +193,15 @@ fn add_query(url: &mut Url, query: &Map) {
 fn header(name: &Key, value: &Value) -> Result<(HeaderName, HeaderValue), CallError> {
     let written = name.to_string();
     let name = HeaderName::from_bytes(written.as_bytes())
-        .map_err(|_| wrong(format!("`{written}` is no header")))?;
+        .map_err(|_| invalid_arguments(format!("`{written}` is not a valid header name")))?;
     if OWN_HEADERS.contains(&name.as_str()) {
-        return Err(wrong(format!(
+        return Err(invalid_arguments(format!(
             "the header {name} is set by the connection, not by the call"
         )));
     }
     let value = HeaderValue::from_str(value.as_str().unwrap_or_default()).map_err(|_| {
-        wrong(format!(
-            "the header {name} has characters that a header cannot have"
+        invalid_arguments(format!(
+            "the header {name} contains characters that are not valid in a header"
         ))
     })?;
     Ok((name, value))
@@ -224,7 +226,7 @@ fn answer(response: &HttpResponse, place: &str, now: i128) -> CallOutcome {
         &response.headers,
         now,
         place,
-        &body.preview(TOLD_OF_BODY),
+        &body.preview(MAX_BODY_PREVIEW),
     ) {
         return Err(match &body {
             Value::String(_) | Value::Bytes(_) => error,
@@ -232,9 +234,9 @@ fn answer(response: &HttpResponse, place: &str, now: i128) -> CallOutcome {
         });
     }
     let mut headers = Map::new();
-    // A cookie lets somebody in, and whatever a plan reads is written down.
-    let told = |name: &&HeaderName| **name != header::SET_COOKIE;
-    for name in response.headers.keys().filter(told) {
+    // A cookie is a credential, and everything that a plan reads is written to the journal.
+    let is_returned = |name: &&HeaderName| **name != header::SET_COOKIE;
+    for name in response.headers.keys().filter(is_returned) {
         let values = response
             .headers
             .get_all(name)
@@ -250,14 +252,14 @@ fn answer(response: &HttpResponse, place: &str, now: i128) -> CallOutcome {
     ])))
 }
 
-/// JSON where the server says so, else text, else bytes; nothing is null.
+/// Decodes JSON if the server declares it, otherwise text, otherwise bytes. An empty body is null.
 fn decode(response: &HttpResponse) -> Value {
     if response.body.is_empty() {
         return Value::Null;
     }
     let media_type = response.media_type();
-    let says_json = media_type == "application/json" || media_type.ends_with("+json");
-    if says_json && let Ok(json) = serde_json::from_slice::<Json>(&response.body) {
+    let is_json = media_type == "application/json" || media_type.ends_with("+json");
+    if is_json && let Ok(json) = serde_json::from_slice::<Json>(&response.body) {
         return Value::from_json(&json);
     }
     match std::str::from_utf8(&response.body) {
@@ -266,7 +268,7 @@ fn decode(response: &HttpResponse) -> Value {
     }
 }
 
-fn wrong(message: impl Into<String>) -> CallError {
+fn invalid_arguments(message: impl Into<String>) -> CallError {
     error(
         ErrorClass::Validation(Validation::Arguments),
         message,

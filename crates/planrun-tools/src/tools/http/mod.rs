@@ -1,4 +1,4 @@
-//! HTTP: one client for all, what statuses mean for a call, and the tool `http.fetch`.
+//! HTTP: the shared client, the meaning of statuses for calls, and the tool `http.fetch`.
 
 mod answer;
 mod client;
@@ -11,8 +11,8 @@ pub mod percent;
 mod resolver;
 mod status;
 
-pub(in crate::tools) use answer::{same_host, told};
-pub(in crate::tools) use client::{CONNECT_TIMEOUT, MAX_REDIRECTS, body, build, shown};
+pub(in crate::tools) use answer::{failure_detail, same_host};
+pub(in crate::tools) use client::{CONNECT_TIMEOUT, MAX_REDIRECTS, body, build, display_url};
 pub use client::{HttpClient, HttpRequest, HttpResponse, Limits};
 pub use content::{Content, value};
 pub use event_stream::EventLines;
@@ -20,5 +20,5 @@ pub(in crate::tools) use event_stream::EventStream;
 pub use fetch::{Fetch, fetch_signature};
 pub use status::{failure, retry_after};
 
-/// A response body above this many bytes is refused unless a call says otherwise.
+/// Maximum size of a response body, in bytes, unless a call sets another one.
 pub const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;

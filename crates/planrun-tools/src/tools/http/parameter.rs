@@ -1,11 +1,11 @@
-//! Parameters: how a value is written into a path, a query, a header or a cookie, and read from there.
+//! Serializes parameters into a path, a query, a header or a cookie, and parses them.
 
 use planrun_lang::types::{FieldLookup, Type, field};
 use serde_json::{Map, Value as Json};
 
 use super::percent;
 
-/// Where a parameter stands.
+/// The location of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     Path,
@@ -14,7 +14,7 @@ pub enum Place {
     Cookie,
 }
 
-/// How lists and objects are written.
+/// The serialization style of lists and objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     Form,
@@ -24,29 +24,29 @@ pub enum Style {
     Space,
     Pipe,
     DeepObject,
-    /// As one text of JSON: what stands under `content` and not under `schema`.
+    /// As one JSON text: the parameter has `content` instead of `schema`.
     Json,
 }
 
-/// The way one parameter is written.
+/// The serialization of one parameter.
 #[derive(Clone, Debug)]
-pub struct Written {
-    /// As the server knows it.
+pub struct Serialization {
+    /// The name that the server uses.
     pub name: String,
     pub style: Style,
     pub explode: bool,
-    /// Whether characters such as `/` stay as they are.
+    /// Whether reserved characters such as `/` are not escaped.
     pub reserved: bool,
 }
 
-/// Reserved characters that may stand in a query as they are; `#`, `&`, `+` and `=` would mean something there.
+/// Reserved characters that need no escaping in a query; `#`, `&`, `+` and `=` have a meaning there.
 const RESERVED: &[u8] = b":/?[]@!$'()*,;";
 
 impl Place {
-    /// Every one, in the order in which they have the first claim to a name.
+    /// All locations, in the order in which their parameters get an ambiguous name.
     pub const ALL: [Self; 4] = [Self::Path, Self::Query, Self::Header, Self::Cookie];
 
-    /// The word for it in a document.
+    /// Returns its name in a document.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,13 +57,13 @@ impl Place {
         }
     }
 
-    /// The place with this name.
+    /// Returns the location with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|place| place.name() == name)
     }
 
-    /// How parameters are written there unless they say otherwise.
+    /// Returns the default style of parameters in this location.
     #[must_use]
     pub const fn usual_style(self) -> Style {
         match self {
@@ -74,7 +74,7 @@ impl Place {
 }
 
 impl Style {
-    /// The style with this name, where parameters at this place can have it.
+    /// Returns the style with this name; `None` if parameters in this location cannot have it.
     #[must_use]
     pub fn find(name: &str, place: Place) -> Option<Self> {
         let found = match name {
@@ -91,8 +91,8 @@ impl Style {
     }
 }
 
-impl Written {
-    /// A field of a form: its lists repeat its name, and objects are JSON.
+impl Serialization {
+    /// Creates the serialization of a form field: lists repeat its name, and objects are JSON.
     #[must_use]
     pub fn field(name: &str) -> Self {
         Self {
@@ -103,7 +103,7 @@ impl Written {
         }
     }
 
-    /// A part of a path, or a header: lists and objects with commas.
+    /// Creates the serialization of a path segment or header: lists and objects are separated by commas.
     #[must_use]
     pub fn simple(name: &str) -> Self {
         Self {
@@ -113,7 +113,7 @@ impl Written {
         }
     }
 
-    /// The `name=value` parts of a query, escaped.
+    /// Returns the escaped `name=value` parts of a query.
     #[must_use]
     pub fn query(&self, value: &Json) -> Vec<String> {
         let pair = |name: &str, value: &str| format!("{}={value}", percent::encode(name, b""));
@@ -150,7 +150,7 @@ impl Written {
         }
     }
 
-    /// What stands for it in a path, escaped.
+    /// Returns the escaped text in a path.
     #[must_use]
     pub fn path(&self, value: &Json) -> String {
         let escape = |part: &String| percent::encode(part, b"");
@@ -186,7 +186,7 @@ impl Written {
         }
     }
 
-    /// The value of a header, or of a cookie.
+    /// Returns the value of a header or cookie.
     #[must_use]
     pub fn line(&self, value: &Json) -> String {
         match (self.style, value) {
@@ -221,7 +221,7 @@ impl Written {
     }
 }
 
-/// The text of one value: itself where it is text, else its JSON.
+/// Returns a text as it is, and any other value as JSON; null is empty.
 #[must_use]
 pub fn text(value: &Json) -> String {
     match value {
@@ -231,7 +231,7 @@ pub fn text(value: &Json) -> String {
     }
 }
 
-/// The elements of a list, the keys and values of an object, or the one value.
+/// Returns the elements of a list, the keys and values of an object, or the single value.
 fn flat(value: &Json) -> Vec<String> {
     match value {
         Json::Array(items) => items.iter().map(text).collect(),
@@ -243,10 +243,10 @@ fn flat(value: &Json) -> Vec<String> {
     }
 }
 
-/// What was written, read back as a value of its type. What cannot be one stays text, so that whoever holds it against a
-/// schema objects.
-impl Written {
-    /// From the decoded pairs of a query or of a form; nothing where it is not among them.
+/// Parses serialized values by their types. A text that cannot be parsed stays text, so that validation against a
+/// schema reports it.
+impl Serialization {
+    /// Parses the value from the decoded pairs of a query or form; `None` if it is not among them.
     #[must_use]
     pub fn from_pairs(&self, pairs: &[(String, String)], ty: &Type) -> Option<Json> {
         let own = || pairs.iter().filter(|(name, _)| *name == self.name);
@@ -282,7 +282,7 @@ impl Written {
         }
     }
 
-    /// From the part of a path, still escaped; from a header; or from a cookie.
+    /// Parses the value from an escaped path segment, a header or a cookie.
     #[must_use]
     pub fn from_text(&self, written: &str, ty: &Type) -> Json {
         let decoded = percent::decode(written);
@@ -330,7 +330,7 @@ impl Written {
     }
 }
 
-/// What a type makes of a text.
+/// How a type parses a text.
 enum Kind {
     List(Type),
     Object,
@@ -355,7 +355,7 @@ fn field_type(ty: &Type, name: &str) -> Type {
     }
 }
 
-/// A list, or an object as `k,v,k,v` or as `k=v,k=v`.
+/// Parses a list, or an object as `k,v,k,v` or as `k=v,k=v`.
 fn split(written: &str, separator: &str, is_exploded: bool, ty: &Type) -> Json {
     let parts: Vec<&str> = written.split(separator).collect();
     match kind(ty) {
@@ -381,7 +381,7 @@ fn split(written: &str, separator: &str, is_exploded: bool, ty: &Type) -> Json {
     }
 }
 
-/// The one value that a text is by its type; text where the type takes it as it is.
+/// Parses a text as a single value of a type. It stays text if the type accepts that.
 #[must_use]
 pub fn scalar(written: &str, ty: &Type) -> Json {
     use planrun_lang::types::Literal;
@@ -413,8 +413,8 @@ mod tests {
     use super::*;
     use planrun_lang::types::from_schema;
 
-    fn written(style: Style, explode: bool) -> Written {
-        Written {
+    fn written(style: Style, explode: bool) -> Serialization {
+        Serialization {
             name: "color".into(),
             style,
             explode,
@@ -544,7 +544,7 @@ mod tests {
         let text = "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150";
         assert_eq!(deep.query(&object).join("&"), text);
         assert_eq!(deep.from_pairs(&pairs(text), &types()[2]), Some(object));
-        let reserved = Written {
+        let reserved = Serialization {
             reserved: true,
             ..written(Style::Form, true)
         };

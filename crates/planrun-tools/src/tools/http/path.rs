@@ -1,17 +1,18 @@
-//! Paths with arguments in braces, such as `/orders/{id}/close`: filling them in, and reading them back.
+//! Paths with arguments in braces, such as `/orders/{id}/close`: fills in the arguments, and parses them.
 
 use super::percent;
 
-/// The names in the braces of a path.
+/// Returns the names in the braces of a path.
 pub fn names(template: &str) -> impl Iterator<Item = &str> {
     let behind = template.split('{').skip(1);
     behind.filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
 }
 
-/// The path with its arguments, each escaped already by whoever gives it.
+/// Fills the arguments into a path. The caller has escaped them already.
 ///
 /// # Errors
-/// An argument that is missing, or one that would make it another path: a part of a path that is nothing, `.` or `..`.
+/// Returns an error if an argument is missing, or if it would change the structure of the path: a segment that becomes
+/// empty, `.` or `..`.
 pub fn fill(
     template: &str,
     mut value: impl FnMut(&str) -> Option<String>,
@@ -24,30 +25,30 @@ pub fn fill(
             .and_then(|(before, behind)| Some((before, behind.split_once('}')?)))
         {
             filled.push_str(before);
-            filled.push_str(&value(name).ok_or_else(|| format!("its path needs `{name}`"))?);
+            filled.push_str(&value(name).ok_or_else(|| format!("its path requires `{name}`"))?);
             rest = after;
         }
         filled.push_str(rest);
         let plain = percent::decode(filled.trim_end_matches('/'));
         if segment.contains('{') && matches!(plain.as_str(), "" | "." | "..") {
             let place = segment.trim_end_matches('/');
-            return Err(format!("`{plain}` cannot stand in its path for {place}"));
+            return Err(format!("`{plain}` is not allowed in its path for {place}"));
         }
         path.push_str(&filled);
     }
     Ok(path)
 }
 
-/// The arguments of a path that is this one, still escaped; nothing where it is another one.
+/// Returns the still escaped arguments of a path that matches the template; `None` if it does not match.
 #[must_use]
 pub fn matched<'a>(template: &'a str, path: &'a str) -> Option<Vec<(&'a str, &'a str)>> {
-    let (wanted, given) = (template.split('/'), path.split('/'));
+    let (expected, actual) = (template.split('/'), path.split('/'));
     let mut found = Vec::new();
-    if wanted.clone().count() != given.clone().count() {
+    if expected.clone().count() != actual.clone().count() {
         return None;
     }
-    for (wanted, given) in wanted.zip(given) {
-        segment(wanted, given, &mut found)?;
+    for (expected, actual) in expected.zip(actual) {
+        segment(expected, actual, &mut found)?;
     }
     Some(found)
 }

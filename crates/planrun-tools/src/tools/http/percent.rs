@@ -1,8 +1,8 @@
-//! Percent-encoding: bytes of a text as `%2F`, and back.
+//! Percent-encodes and percent-decodes texts.
 
 use std::fmt::Write as _;
 
-/// The text with everything escaped but letters, digits, `-._~` and the bytes in `kept`.
+/// Escapes everything except letters, digits, `-._~` and the bytes in `kept`.
 #[must_use]
 pub fn encode(text: &str, kept: &[u8]) -> String {
     let mut out = String::with_capacity(text.len());
@@ -10,14 +10,14 @@ pub fn encode(text: &str, kept: &[u8]) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || kept.contains(&byte) {
             out.push(char::from(byte));
         } else {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(out, "%{byte:02X}");
         }
     }
     out
 }
 
-/// The text behind escapes. What is no escape stays as it is, and what is no UTF-8 is replaced.
+/// Decodes escapes. Invalid escapes stay as they are, and invalid UTF-8 is replaced.
 #[must_use]
 pub fn decode(text: &str) -> String {
     let bytes = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Names become addresses under the permissions: what is judged is what is connected to.
+//! Resolves names under the permissions, so that the checked address is the one that is connected to.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 tokio::task_local! {
-    /// The address of the web that the current task is about to connect to.
+    /// The URL that the current task is about to request.
     pub(super) static REQUESTED: Url;
 }
 
 /// Resolves names to those of their addresses that a request may connect to.
 pub(super) struct PermittedResolver {
     pub permissions: Arc<Permissions>,
-    /// Where all requests go, if they go to one place.
+    /// The address of all requests, if there is only one.
     pub requested: Option<Url>,
 }
 

@@ -1,4 +1,4 @@
-//! What an HTTP status means for a call: the class of the failure, and whether something may have happened.
+//! The meaning of an HTTP status for a call: the error class, and whether the call may have had an effect.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Auth, ErrorClass, Transient};
 use reqwest::header::{self, HeaderMap};
 
-/// No server makes a plan wait longer than this by `Retry-After`.
+/// Maximum wait that `Retry-After` can request.
 const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
-/// The failure that a status stands for, if it stands for one. `now` is the wall clock in nanoseconds, for
-/// `Retry-After` with a date; `who` answered, and `detail` is what it said.
+/// Returns the failure that a status means, if any. `now` is the wall-clock time in nanoseconds since the Unix epoch,
+/// for `Retry-After` with a date. `who` answered, and `detail` is the answer's message.
 #[must_use]
 pub fn failure(
     status: u16,
@@ -28,7 +28,7 @@ pub fn failure(
         429 => (transient(Transient::RateLimited), Sent::No),
         503 => (transient(Transient::Unavailable), Sent::No),
         501 => (ErrorClass::Tool("failed".into()), Sent::Answered),
-        // Whoever breaks down may have done it before.
+        // The server may have performed the call before it failed.
         500..=599 => (transient(Transient::Unavailable), Sent::Maybe),
         _ => return None,
     };
@@ -43,7 +43,8 @@ pub fn failure(
     })
 }
 
-/// The wait that `Retry-After` asks for, in seconds or until a date, at most a day. `now` is the wall clock in nanoseconds.
+/// Returns the wait that `Retry-After` requests, in seconds or until a date, at most a day. `now` is the wall-clock
+/// time in nanoseconds since the Unix epoch.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap, now: i128) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn statuses_say_whether_it_may_have_happened() {
-        let told = |status| {
+        let outcome = |status| {
             failure(status, &HeaderMap::new(), 0, "it", "")
                 .map(|error| (error.class.to_string(), error.sent))
         };
@@ -97,9 +98,9 @@ mod tests {
             (504, "transient.timeout", Sent::Maybe),
         ];
         for (status, class, sent) in expected {
-            assert_eq!(told(status), Some((class.to_owned(), sent)), "{status}");
+            assert_eq!(outcome(status), Some((class.to_owned(), sent)), "{status}");
         }
-        assert_eq!(told(200), None);
-        assert_eq!(told(404), None);
+        assert_eq!(outcome(200), None);
+        assert_eq!(outcome(404), None);
     }
 }

@@ -1,4 +1,4 @@
-//! One call over a connection: what goes out, what is told and asked on the way, and how it ends.
+//! One call over a connection: sends the request, forwards progress and questions, and returns the outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,17 +21,17 @@ use super::McpServer;
 use super::connection::Connection;
 use super::handler::innermost;
 use super::lines::UNREADABLE;
-use super::open_calls::{Elicitation, Registration, Word};
+use super::open_calls::{Elicitation, Registration, ServerMessage};
 use super::result::{contents, outcome, with_data};
 use super::task::{TaskId, pause};
 use crate::tools::{AskReply, EventSender, PinnedTool, Progress, Question, Request, ServerError};
 
-/// The key of `_meta` under which a server finds the idempotency key of a call.
+/// The key in `_meta` that contains the idempotency key of a call.
 const KEY: &str = "planrun/idempotencyKey";
-/// How often a server may ask for input before it has to answer.
+/// Maximum number of times that a server may request input before it answers.
 const MAX_ROUNDS: usize = 16;
 
-/// A call, as it is being made.
+/// A call in progress.
 pub(super) struct Call<'a> {
     pub server: &'a McpServer,
     pub tool: &'a PinnedTool,
@@ -39,26 +39,29 @@ pub(super) struct Call<'a> {
     pub events: EventSender,
 }
 
-/// What goes out, once or more often.
-enum Wanted {
+/// The request of a call. It is sent again when the server requests input.
+enum Target {
     Tool(CallToolRequestParams),
     Resource(ReadResourceRequestParams),
 }
 
 impl Call<'_> {
-    /// Makes the call, or takes it up again where an earlier process has left it, and takes what is said to its end.
+    /// Makes the call, or resumes it if an earlier process left a handle.
     pub(super) async fn make(mut self) -> CallOutcome {
         if let Some(handle) = &self.request.handle {
             let Some(task) = TaskId::of(handle) else {
-                return self.request.begins().and(Err(stopped(Sent::Maybe)));
+                return self
+                    .request
+                    .require_no_handle()
+                    .and(Err(stopped(Sent::Maybe)));
             };
             return self.follow(&task, Duration::ZERO).await;
         }
         let cancel = &self.request.cancel;
         let beginning = cancel.run_until_cancelled(self.begin()).await;
-        let (connection, mut wanted) = beginning.unwrap_or_else(|| Err(stopped(Sent::No)))?;
+        let (connection, mut target) = beginning.unwrap_or_else(|| Err(stopped(Sent::No)))?;
         for _ in 0..MAX_ROUNDS {
-            match self.round(&connection, wanted.request()).await? {
+            match self.exchange(&connection, target.request()).await? {
                 ServerResult::CallToolResult(result) => {
                     return outcome(result, &self.tool.signature);
                 }
@@ -66,9 +69,11 @@ impl Call<'_> {
                     return outcome(CallToolResult::success(Vec::new()), &self.tool.signature);
                 }
                 ServerResult::ReadResourceResult(result) => return contents(&result),
-                ServerResult::InputRequiredResult(asks) => {
-                    let given = self.inputs(asks.input_requests.unwrap_or_default()).await?;
-                    wanted.answer(given, asks.request_state);
+                ServerResult::InputRequiredResult(required) => {
+                    let given = self
+                        .inputs(required.input_requests.unwrap_or_default())
+                        .await?;
+                    target.answer(given, required.request_state);
                 }
                 ServerResult::CreateTaskResult(created) => {
                     let pause = pause(created.task.poll_interval_ms);
@@ -78,40 +83,40 @@ impl Call<'_> {
                 }
                 _ => {
                     let message =
-                        "the server has answered with something that is no result of a call";
+                        "the server answered with something that is not the result of a call";
                     return Err(broken(message, Sent::Answered));
                 }
             }
         }
-        let message = format!("the server has asked for input {MAX_ROUNDS} times and not answered");
+        let message = format!("the server asked for input {MAX_ROUNDS} times without answering");
         Err(broken(&message, Sent::Maybe))
     }
 
-    /// The connection, once the contract is known to hold, and what goes out over it.
-    async fn begin(&self) -> Result<(Arc<Connection>, Wanted), CallError> {
-        self.tool.holds(self.server).await?;
+    /// Connects and returns the connection and the request, after checking that the contract still holds.
+    async fn begin(&self) -> Result<(Arc<Connection>, Target), CallError> {
+        self.tool.check_contract(self.server).await?;
         let connection = self.server.connection().await;
         let connection = connection.map_err(ServerError::into_call_error)?;
         let name = &*self.tool.signature.name;
         let arguments = self.request.arguments.to_json();
         let is_resource = connection.reads_resources_as(name).await;
-        let wanted = match (is_resource, arguments) {
+        let target = match (is_resource, arguments) {
             (true, Json::Object(arguments)) => {
                 let uri = arguments.get("uri").and_then(Json::as_str);
                 let uri = uri.unwrap_or_default();
-                Wanted::Resource(ReadResourceRequestParams::new(uri))
+                Target::Resource(ReadResourceRequestParams::new(uri))
             }
             (_, Json::Object(arguments)) => {
                 let params = CallToolRequestParams::new(name.to_owned());
-                Wanted::Tool(params.with_arguments(arguments))
+                Target::Tool(params.with_arguments(arguments))
             }
-            _ => Wanted::Tool(CallToolRequestParams::new(name.to_owned())),
+            _ => Target::Tool(CallToolRequestParams::new(name.to_owned())),
         };
-        Ok((connection, wanted))
+        Ok((connection, target))
     }
 
-    /// Sends a request, and waits for its answer.
-    async fn round(
+    /// Sends a request and waits for its answer.
+    async fn exchange(
         &mut self,
         connection: &Connection,
         call: ClientRequest,
@@ -124,26 +129,26 @@ impl Call<'_> {
         let lost = connection.calls().lost_answers();
         let sent = connection.peer().send_cancellable_request(call, options);
         let mut handle = sent.await.map_err(|problem| self.failed(&problem))?;
-        let words = connection.calls().register(handle.progress_token.clone());
+        let registration = connection.calls().register(handle.progress_token.clone());
         let answer = tokio::select! {
             biased;
             answer = &mut handle.rx => answer.unwrap_or(Err(ServiceError::TransportClosed)),
             () = self.request.cancel.cancelled() => return Err(cancel(handle).await),
             why = lost_answer(lost) => return Err(broken(why, Sent::Maybe)),
-            () = listen(words, &mut self.events) => Err(ServiceError::TransportClosed),
+            () = listen(registration, &mut self.events) => Err(ServiceError::TransportClosed),
         };
         answer.map_err(|problem| self.failed(&problem))
     }
 
-    /// The input that a server wants before it answers, each part asked for after the other.
+    /// Asks for the input that a server requests, one part after the other.
     pub(super) async fn inputs(
         &mut self,
-        asks: InputRequests,
+        requests: InputRequests,
     ) -> Result<InputResponses, CallError> {
         let mut responses = InputResponses::new();
-        for (name, wanted) in asks {
-            let InputRequest::Elicitation(elicitation) = wanted else {
-                let message = "the server wants input that nobody here gives";
+        for (name, input) in requests {
+            let InputRequest::Elicitation(elicitation) = input else {
+                let message = "the server requires input of a kind that is not supported";
                 return Err(broken(message, Sent::Maybe));
             };
             let response = serde_json::to_value(elicit(elicitation.params, &mut self.events).await);
@@ -152,13 +157,13 @@ impl Call<'_> {
         Ok(responses)
     }
 
-    /// What an error of the connection or the server means for the step.
+    /// Converts an error of the connection or the server into the error of the step.
     pub(super) fn failed(&self, problem: &ServiceError) -> CallError {
         let challenge = problem.auth_challenge();
         if challenge.is_some() || problem.is_authorization_required() {
             return self
                 .server
-                .wants_login(challenge.unwrap_or_default())
+                .login_required(challenge.unwrap_or_default())
                 .into_call_error();
         }
         match problem {
@@ -189,7 +194,7 @@ impl Call<'_> {
     }
 }
 
-impl Wanted {
+impl Target {
     fn request(&self) -> ClientRequest {
         match self {
             Self::Tool(params) => {
@@ -201,7 +206,7 @@ impl Wanted {
         }
     }
 
-    /// The same with the input that the server wants, and with what it wants to be reminded of.
+    /// Adds the requested input, and the state that the server wants to receive again.
     fn answer(&mut self, given: InputResponses, state: Option<String>) {
         let (responses, remembered) = match self {
             Self::Tool(params) => (&mut params.input_responses, &mut params.request_state),
@@ -211,48 +216,48 @@ impl Wanted {
     }
 }
 
-/// Tells the server that nobody waits for the answer any more.
+/// Tells the server that the answer is no longer needed.
 async fn cancel(handle: RequestHandle<RoleClient>) -> CallError {
-    // A server that is gone needs not be told.
+    // If the server is gone, there is nothing to cancel.
     let _ = handle.cancel(Some("the step was stopped".to_owned())).await;
     stopped(Sent::Maybe)
 }
 
-/// Why an answer was lost that may have been the one to this call, once one was.
+/// Waits until an answer is lost that may be the answer to this call, and returns the reason.
 async fn lost_answer(mut lost: watch::Receiver<&'static str>) -> &'static str {
     if lost.changed().await.is_err() {
-        // The connection has ended, and the answer is told so.
+        // The connection has ended, which the pending request reports.
         std::future::pending::<()>().await;
     }
     *lost.borrow()
 }
 
-/// Passes on what the server says in the course of a call, for as long as the connection knows of the call. A question that
-/// is open when the call ends is cancelled with it.
+/// Forwards the progress and questions of a call while it is registered. A question that is open when the call ends is
+/// cancelled.
 async fn listen(mut call: Registration, events: &mut EventSender) {
-    while let Some(word) = call.words.recv().await {
-        match word {
-            Word::Progress(progress) => events.progress(shown(&progress)),
-            Word::Elicitation(Elicitation { params, reply }) => {
-                // A server that has stopped waiting does not hear the answer.
+    while let Some(message) = call.messages.recv().await {
+        match message {
+            ServerMessage::Progress(progress) => events.progress(to_progress(&progress)),
+            ServerMessage::Elicitation(Elicitation { params, reply }) => {
+                // The server may have stopped waiting for the answer.
                 let _ = reply.send(elicit(params, events).await);
             }
         }
     }
 }
 
-fn shown(progress: &ProgressNotificationParam) -> Progress {
-    let shown = match &progress.message {
+fn to_progress(progress: &ProgressNotificationParam) -> Progress {
+    let converted = match &progress.message {
         Some(message) => Progress::message(message),
         None => Progress::default(),
     };
     match progress.total.filter(|total| *total > 0.0) {
-        Some(total) => shown.with_fraction(progress.progress / total),
-        None => shown,
+        Some(total) => converted.with_fraction(progress.progress / total),
+        None => converted,
     }
 }
 
-/// Puts a question of the server to people. What is no form, or too long to be one, is declined.
+/// Asks a question of the server. A question that is not a form, or is too large, is declined.
 async fn elicit(params: ElicitRequestParams, events: &mut EventSender) -> ElicitResult {
     let ElicitRequestParams::FormElicitationParams {
         message,
@@ -275,7 +280,7 @@ async fn elicit(params: ElicitRequestParams, events: &mut EventSender) -> Elicit
     }
 }
 
-/// Whether a request can have arrived that ended with this error of the transport.
+/// Returns whether a request that failed with this transport error may have arrived.
 fn sent(problem: &ServiceError) -> Sent {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(problem);
     while let Some(error) = cause {
@@ -288,12 +293,12 @@ fn sent(problem: &ServiceError) -> Sent {
     Sent::Maybe
 }
 
-/// An answer that keeps to no contract.
+/// The error for an answer that violates the protocol.
 pub(super) fn broken(message: &str, sent: Sent) -> CallError {
     CallError::new(ErrorClass::Validation(Validation::Result), message, sent)
 }
 
 pub(super) fn stopped(sent: Sent) -> CallError {
-    let message = "the call was stopped before it was answered";
+    let message = "the call was cancelled before it was answered";
     CallError::new(ErrorClass::Cancelled, message, sent)
 }

@@ -1,4 +1,4 @@
-//! One connection to a server: how it begins, what it says unasked, how it ends.
+//! One connection to a server: connecting, its tools, and closing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,33 +22,33 @@ use crate::host::Host;
 use crate::tools::ProjectLimit;
 use crate::tools::credential::Credentials;
 
-/// How long a server may take until it can be called.
+/// Timeout for connecting to a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a server gets to let go of a connection.
+/// How long a server may take to close a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a server may take to list all its tools.
+/// Timeout for listing all tools of a server.
 const LIST_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long it may take to say that it will tell when they change.
+/// Timeout for subscribing to changes of the tools.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(2);
-/// The tool that reads resources of a server.
+/// The name of the tool that reads resources of a server.
 const RESOURCE: &str = "resource";
-/// Tools of one server.
+/// Maximum number of tools of one server.
 const MAX_TOOLS: usize = 10_000;
-/// Pages of the list of its tools.
+/// Maximum number of pages of the list of tools.
 const MAX_PAGES: usize = 1_000;
 
-/// A connection that has been made.
+/// An open connection.
 pub(super) struct Connection {
     service: Service,
-    /// Where the server is a program.
+    /// Present if the server is a program.
     program: Option<Program>,
-    /// What it has said of its tools, where they have not changed since.
+    /// The tools that it has listed, unless they have changed since.
     known: Mutex<Option<Known>>,
 }
 
 /// The tools that a server has listed.
 struct Known {
-    /// How often it had said by then that they have changed.
+    /// Number of changes that the server had reported by then.
     version: u64,
     tools: BTreeMap<String, Arc<OfferedTool>>,
 }
@@ -65,7 +65,7 @@ pub(super) enum ListError {
 }
 
 impl Connection {
-    /// Connects to the server that the project gives this name, within [`CONNECT_TIMEOUT`].
+    /// Connects to a server within [`CONNECT_TIMEOUT`]. `name` is the name that the project gives it.
     pub(super) async fn open(
         (name, address): (&str, &McpAddress),
         limit: &ProjectLimit,
@@ -120,12 +120,12 @@ impl Connection {
             Ok(service) => return Ok(Self::new(service, program)),
             Err(refused) => refused.to_string(),
         };
-        let words = match program {
-            Some(program) => program.last_words().await,
+        let error_line = match program {
+            Some(program) => program.last_error_line().await,
             None => None,
         };
-        let words = words.map(|words| format!("; it says: {words}"));
-        Err(refused + &words.unwrap_or_default())
+        let error_line = error_line.map(|error_line| format!("; its error output: {error_line}"));
+        Err(refused + &error_line.unwrap_or_default())
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {
@@ -137,12 +137,12 @@ impl Connection {
         &self.service.service().calls
     }
 
-    /// Whether the server has gone.
+    /// Returns true if the connection to the server is lost.
     pub(super) fn is_lost(&self) -> bool {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 
-    /// What the server offers now.
+    /// Returns what the server offers now.
     pub(super) async fn offered(&self) -> Result<OfferedServer, ListError> {
         let listing = tokio::time::timeout(LIST_TIMEOUT, self.list()).await;
         let mut tools = listing.unwrap_or(Err(ListError::Late))?;
@@ -151,7 +151,7 @@ impl Connection {
             .as_ref()
             .and_then(|info| info.capabilities.resources.as_ref());
         if resources.is_some() {
-            // A tool of the server itself with that name goes before.
+            // If the server itself has a tool with that name, that tool is used.
             let tool = tools.entry(RESOURCE.to_owned());
             tool.or_insert_with(resource_tool);
         }
@@ -187,7 +187,7 @@ impl Connection {
         Err(ListError::Endless)
     }
 
-    /// Whether a tool with this name reads resources of the server, and is none of its own.
+    /// Returns true if the tool with this name is the one that reads resources, and not a tool of the server itself.
     pub(super) async fn reads_resources_as(&self, tool: &str) -> bool {
         let current = match tool {
             RESOURCE => self.current(tool).await.ok().flatten(),
@@ -196,16 +196,16 @@ impl Connection {
         current.is_some_and(|current| *current == resource_tool())
     }
 
-    /// Has a server of the stateless revisions tell when its tools change; the others tell it unasked. Where such a stream
-    /// has ended, the tools count as changed.
+    /// Subscribes to changes of the tools at a server with a stateless protocol version; other servers report them
+    /// without a subscription. When such a stream ends, the tools count as changed.
     async fn subscribe(&self) {
         let handler = self.service.service();
-        let tells = self.service.peer().peer_info().is_some_and(|info| {
+        let reports_changes = self.service.peer().peer_info().is_some_and(|info| {
             let tools = info.capabilities.tools.as_ref();
-            let tells = tools.and_then(|tools| tools.list_changed) == Some(true);
-            tells && !info.protocol_version.has_initialize()
+            let reports_changes = tools.and_then(|tools| tools.list_changed) == Some(true);
+            reports_changes && !info.protocol_version.has_initialize()
         });
-        if !tells || handler.subscribed.swap(true, Ordering::AcqRel) {
+        if !reports_changes || handler.subscribed.swap(true, Ordering::AcqRel) {
             return;
         }
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
@@ -223,7 +223,7 @@ impl Connection {
         });
     }
 
-    /// What the server says of one tool now. It is asked for all of them once, and again after they have changed.
+    /// Returns the current description of one tool. The tools are listed once, and again after they have changed.
     pub(super) async fn current(&self, tool: &str) -> Result<Option<Arc<OfferedTool>>, ListError> {
         let version = self.service.service().version.load(Ordering::Acquire);
         let mut known = self.known.lock().await;
@@ -238,9 +238,9 @@ impl Connection {
         Ok(current)
     }
 
-    /// Lets go of the server: a program is asked to stop, and stopped where it does not.
+    /// Closes the connection. A program is asked to stop, and killed if it does not.
     pub(super) async fn close(mut self) {
-        // A server that does not answer any more has let go.
+        // A server that does not answer any more counts as closed.
         let _ = self.service.close_with_timeout(CLOSE_TIMEOUT).await;
         if let Some(program) = self.program {
             program.stop().await;
@@ -248,7 +248,7 @@ impl Connection {
     }
 }
 
-/// Reading a resource, as a tool. That it only reads is what the protocol says, and counts as what the server says.
+/// Returns the tool that reads a resource. By the protocol it only reads, which is treated as a claim of the server.
 fn resource_tool() -> OfferedTool {
     OfferedTool {
         description: Some("Reads a resource of the server.".to_owned()),

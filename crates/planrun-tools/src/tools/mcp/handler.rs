@@ -1,4 +1,5 @@
-//! What planrun says of itself to servers, and what it does with what they say unasked.
+//! The client's side of the protocol: the capabilities of planrun, and the handling of messages that the server sends
+//! on its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,21 +18,21 @@ use rmcp::{ClientHandler, RoleClient};
 
 use super::open_calls::OpenCalls;
 
-/// What the server may say unasked.
+/// Handles the messages that a server sends on its own.
 #[derive(Clone, Default)]
 pub(super) struct Handler {
     pub calls: OpenCalls,
-    /// How often the server has said that its tools have changed.
+    /// Number of times that the server has reported a change of its tools.
     pub version: Arc<AtomicU64>,
-    /// Whether it was asked to say so, and has not stopped.
+    /// Whether there is an open subscription to these changes.
     pub subscribed: Arc<AtomicBool>,
 }
 
-/// A connection that is ready.
+/// An established connection.
 pub(super) type Service = RunningService<RoleClient, Handler>;
 
-/// Begins to talk over a transport that is made anew for each try: with the latest revision of the protocol where the server
-/// knows it, else with the one that it chooses.
+/// Starts the protocol with the latest version if the server supports it, otherwise with the version that the server
+/// selects. `transport` creates a new transport for each attempt.
 pub(super) async fn serve<T, E, A>(
     calls: &OpenCalls,
     mut transport: impl FnMut() -> Result<T, String>,
@@ -50,7 +51,7 @@ where
     };
     let first = handler().serve_with_lifecycle(transport()?, latest).await;
     match first {
-        // It answers what it does not know, or tells at once which older revisions it speaks.
+        // The server rejected the unknown version, or listed the older versions that it supports.
         Err(
             ClientInitializeError::ExpectedInitResult(_)
             | ClientInitializeError::NoCompatibleProtocolVersion { .. },
@@ -66,7 +67,7 @@ where
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
-    /// In one sentence.
+    /// One sentence.
     #[error("{0}")]
     Unprepared(String),
     #[error("{}", why(.0))]
@@ -86,7 +87,7 @@ impl From<String> for Refused {
 }
 
 impl Refused {
-    /// What the server says of logging in, where it wants somebody to; it may say nothing.
+    /// Returns the authentication challenge if the server requires a login. It may be empty.
     pub(super) fn challenge(&self) -> Option<&str> {
         let Self::Unanswered(problem) = self else {
             return None;
@@ -98,7 +99,7 @@ impl Refused {
 
 const CLOSED: &str = "it closed the connection before it was ready";
 
-/// Why there is no connection, in one sentence.
+/// Describes in one sentence why there is no connection.
 fn why(problem: &ClientInitializeError) -> String {
     match problem {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => why(fallback),
@@ -111,13 +112,13 @@ fn why(problem: &ClientInitializeError) -> String {
             }
         }
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
-            "it speaks no revision of the protocol that is known here".to_owned()
+            "it does not support any known revision of the protocol".to_owned()
         }
         other => other.to_string(),
     }
 }
 
-/// The innermost cause of an error, which is the one that says something.
+/// Returns the innermost cause of an error, which has the most specific message.
 pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(inner) = cause.source() {

@@ -1,4 +1,5 @@
-//! What a program writes, line by line: whoever waits for an answer that cannot be read is told so, in place of waiting on.
+//! Reads the output of a program line by line. If an answer cannot be read, its caller gets an error instead of waiting
+//! forever.
 
 use std::io;
 use std::pin::Pin;
@@ -9,33 +10,33 @@ use tokio::io::{AsyncBufRead as _, AsyncRead, BufReader, ReadBuf};
 
 use super::open_calls::OpenCalls;
 
-/// The longest line that is read; the transport drops a longer one.
+/// Maximum length of a line, in bytes; the transport drops a longer one.
 pub(super) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
-/// How many lists and objects may stand in each other; the transport drops what goes deeper.
+/// Maximum nesting depth of lists and objects; the transport drops deeper messages.
 const MAX_DEPTH: usize = 127;
-/// The code of the error that stands in for an answer that was dropped.
+/// The code of the error that replaces a dropped answer.
 pub(super) const UNREADABLE: i32 = -32_091;
-/// Longer than any key that is looked for, and than any id.
+/// Larger than the length of any key or id that is compared.
 const MAX_WORD_BYTES: usize = 24;
 
-/// What a program writes, with an error behind each answer that the transport has dropped. Where it is not known whose answer
-/// that was, all calls in flight are told.
+/// The output of a program, with an error inserted for each answer that the transport drops. If it is unknown which
+/// call an answer belongs to, all calls in flight get an error.
 pub(super) struct Lines<R> {
     inner: BufReader<R>,
     line: Line,
-    /// What is still to be given before more is read.
-    owed: Vec<u8>,
+    /// Bytes that are returned before more is read.
+    pending: Vec<u8>,
     calls: OpenCalls,
 }
 
-/// A line, as far as it has been read: how large its message is, and what that is by the fields at its top.
+/// The state of a partially read line: the size of its message, and the top-level fields that identify it.
 #[derive(Default)]
 struct Line {
     length: usize,
     depth: usize,
     deepest: usize,
     text: Text,
-    /// The key, or the value if that is no list and no object, that is being read at the top.
+    /// The current top-level key or scalar value.
     word: Vec<u8>,
     key: Vec<u8>,
     id: Option<u64>,
@@ -43,22 +44,22 @@ struct Line {
     has_result: bool,
 }
 
-/// Whether what is read stands between quotes.
+/// The position relative to a JSON string.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Text {
     #[default]
     Outside,
     Inside,
-    /// Behind a backslash.
+    /// After a backslash.
     Escaped,
 }
 
-/// What becomes of a message that nobody gets to read.
+/// The effect of a message that is dropped.
 #[derive(Debug, PartialEq, Eq)]
 enum Loss {
-    /// It was the answer to this request.
+    /// The answer to this request is lost.
     Answer(u64, &'static str),
-    /// It may have been the answer to any.
+    /// The answer to an unknown request may be lost.
     Unknown(&'static str),
 }
 
@@ -67,7 +68,7 @@ impl<R: AsyncRead> Lines<R> {
         Self {
             inner: BufReader::new(inner),
             line: Line::default(),
-            owed: Vec::new(),
+            pending: Vec::new(),
             calls,
         }
     }
@@ -133,21 +134,23 @@ impl Line {
         }
     }
 
-    /// What is lost with it. Nobody waits for a notification, and what is no message was never one.
+    /// Returns what is lost if this message is dropped; `None` for notifications and for lines that are not messages.
     fn loss(&self) -> Option<Loss> {
         let why = if self.length > MAX_LINE_BYTES {
             "the answer has more than 16 MiB"
         } else if self.deepest > MAX_DEPTH {
-            "the answer has more than 127 lists and objects in each other"
+            "the answer is nested more than 127 levels deep"
         } else if self.has_result && self.id.is_none() {
-            "the server has sent an answer that does not say which request it is for"
+            "the server sent an answer without the id of its request"
         } else {
             return None;
         };
         match (self.id, self.has_method, self.has_result) {
             (Some(id), false, _) => Some(Loss::Answer(id, why)),
-            // The server waits for an answer to it, and will not go on.
-            (Some(_), true, _) => Some(Loss::Unknown("the server has asked what cannot be read")),
+            // The server waits for an answer to this request, so its call will not finish.
+            (Some(_), true, _) => Some(Loss::Unknown(
+                "the server sent a request that cannot be read",
+            )),
             (None, false, true) => Some(Loss::Unknown(why)),
             (None, _, _) => None,
         }
@@ -155,14 +158,14 @@ impl Line {
 }
 
 impl<R> Lines<R> {
-    /// Tells whoever waits for what was lost with the line that has just ended.
+    /// Reports what was lost with the line that has just ended.
     fn end_line(&mut self) {
         match std::mem::take(&mut self.line).loss() {
             None => {}
             Some(Loss::Answer(id, why)) => {
                 let error = json!({ "code": UNREADABLE, "message": why });
                 let text = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string();
-                self.owed = (text + "\n").into_bytes();
+                self.pending = (text + "\n").into_bytes();
             }
             Some(Loss::Unknown(why)) => self.calls.lose_answer(why),
         }
@@ -176,9 +179,9 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if !this.owed.is_empty() {
-            let given = this.owed.len().min(buffer.remaining());
-            let given: Vec<u8> = this.owed.drain(..given).collect();
+        if !this.pending.is_empty() {
+            let given = this.pending.len().min(buffer.remaining());
+            let given: Vec<u8> = this.pending.drain(..given).collect();
             buffer.put_slice(&given);
             return Poll::Ready(Ok(()));
         }
@@ -207,7 +210,7 @@ mod tests {
 
     fn loss(message: &str) -> Option<Loss> {
         let mut line = Line::default();
-        // However it is cut.
+        // The line may be split anywhere.
         message.as_bytes().chunks(7).for_each(|part| line.add(part));
         line.loss()
     }
@@ -231,9 +234,10 @@ mod tests {
             format!("{{\"result\":\"{long}\",\"jsonrpc\":\"2.0\",\"id\":7}}\n"),
             format!("{{\"result\":\"{long}\", \"id\": 7, \"jsonrpc\": \"2.0\", \"x\": [[]]}}\n"),
         ] {
-            let told: serde_json::Value = serde_json::from_str(&read(answer.into()).await).unwrap();
+            let error: serde_json::Value =
+                serde_json::from_str(&read(answer.into()).await).unwrap();
             assert_eq!(
-                (&told["id"], &told["error"]["code"]),
+                (&error["id"], &error["error"]["code"]),
                 (&json!(7), &json!(UNREADABLE))
             );
         }
@@ -258,7 +262,7 @@ mod tests {
             let message = format!("{{\"id\": 3, \"result\": {lists}}}");
             let read = serde_json::from_str::<serde_json::Value>(&message);
             assert_eq!(read.is_err(), is_lost, "{depth}");
-            let why = "the answer has more than 127 lists and objects in each other";
+            let why = "the answer is nested more than 127 levels deep";
             let expected = is_lost.then_some(Loss::Answer(3, why));
             assert_eq!(loss(&message), expected, "{depth}");
         }
@@ -266,7 +270,7 @@ mod tests {
 
     #[test]
     fn answers_without_an_id_may_be_for_anybody_and_notifications_are_for_nobody() {
-        let nobody = "the server has sent an answer that does not say which request it is for";
+        let nobody = "the server sent an answer without the id of its request";
         for answer in [
             "{\"jsonrpc\": \"2.0\", \"result\": {\"id\": 5}}",
             "{\"id\": null, \"error\": {\"code\": -32700}}",
@@ -278,7 +282,9 @@ mod tests {
         let request = format!("{{\"id\": 1, \"method\": \"m\", \"params\": {deep}}}");
         assert_eq!(
             loss(&request),
-            Some(Loss::Unknown("the server has asked what cannot be read"))
+            Some(Loss::Unknown(
+                "the server sent a request that cannot be read"
+            ))
         );
         for message in [
             format!("{{\"method\": \"m\", \"params\": {deep}}}"),

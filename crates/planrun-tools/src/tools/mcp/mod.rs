@@ -1,4 +1,5 @@
-//! Servers that speak the Model Context Protocol: connections that are made when they are first needed, and calls over them.
+//! Servers that support the Model Context Protocol: connections that are opened when they are first needed, and calls
+//! over them.
 
 mod address;
 mod call;

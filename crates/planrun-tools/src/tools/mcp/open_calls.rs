@@ -1,4 +1,4 @@
-//! The calls in flight over one connection, and what the server says to them in their course.
+//! The calls in flight over one connection, and the messages that the server sends to them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,16 +7,16 @@ use rmcp::model::{
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// How much a server may say to one call before that is taken; the rest of its progress is dropped.
+/// Maximum number of queued messages from the server for one call. Further progress is dropped.
 const MAX_WAITING: usize = 16;
 
-/// Something that a server says to a call.
-pub(super) enum Word {
+/// A message from the server to a call.
+pub(super) enum ServerMessage {
     Progress(ProgressNotificationParam),
     Elicitation(Elicitation),
 }
 
-/// A question of the server. Dropping it cancels it there.
+/// A question of the server. If it is dropped, it is cancelled at the server.
 pub(super) struct Elicitation {
     pub params: ElicitRequestParams,
     pub reply: oneshot::Sender<ElicitResult>,
@@ -26,36 +26,36 @@ pub(super) struct Elicitation {
 #[derive(Clone, Default)]
 pub(super) struct OpenCalls {
     calls: Arc<Mutex<Vec<OpenCall>>>,
-    /// Why an answer was lost of which nobody knows whose it was: the latest time.
+    /// Why an answer to an unknown call was lost, most recently.
     lost: watch::Sender<&'static str>,
 }
 
 struct OpenCall {
     token: ProgressToken,
-    words: mpsc::Sender<Word>,
+    messages: mpsc::Sender<ServerMessage>,
 }
 
-/// A call in flight. Dropping it ends that.
+/// A registered call in flight. Dropping it removes the registration.
 pub(super) struct Registration {
     calls: OpenCalls,
     token: ProgressToken,
-    pub words: mpsc::Receiver<Word>,
+    pub messages: mpsc::Receiver<ServerMessage>,
 }
 
 impl OpenCalls {
-    /// A call has been sent with this token.
+    /// Registers a call that was sent with this token.
     pub(super) fn register(&self, token: ProgressToken) -> Registration {
-        let (sender, words) = mpsc::channel(MAX_WAITING);
+        let (sender, messages) = mpsc::channel(MAX_WAITING);
         self.change(|calls| {
             calls.push(OpenCall {
                 token: token.clone(),
-                words: sender,
+                messages: sender,
             });
         });
         Registration {
             calls: self.clone(),
             token,
-            words,
+            messages,
         }
     }
 
@@ -65,20 +65,24 @@ impl OpenCalls {
                 .iter()
                 .find(|call| call.token == params.progress_token);
             if let Some(call) = call {
-                // Whoever is behind wants the latest, and later ones come.
-                let _ = call.words.try_send(Word::Progress(params));
+                // Progress may be dropped if the receiver is behind, because newer progress follows.
+                let _ = call.messages.try_send(ServerMessage::Progress(params));
             }
         });
     }
 
-    /// Asks. The protocol does not say which call a question belongs to, so the latest one asks it.
+    /// Asks a question of the server. The protocol does not identify the call that a question belongs to, so it is
+    /// asked by the latest one.
     pub(super) async fn ask(&self, params: ElicitRequestParams) -> ElicitResult {
         let (reply, arrives) = oneshot::channel();
-        let latest = self.change(|calls| calls.last().map(|call| call.words.clone()));
+        let latest = self.change(|calls| calls.last().map(|call| call.messages.clone()));
         let asked = match latest {
-            Some(words) => {
+            Some(messages) => {
                 let elicitation = Elicitation { params, reply };
-                words.send(Word::Elicitation(elicitation)).await.is_ok()
+                messages
+                    .send(ServerMessage::Elicitation(elicitation))
+                    .await
+                    .is_ok()
             }
             None => false,
         };
@@ -89,12 +93,12 @@ impl OpenCalls {
         arrives.await.unwrap_or_else(|_| cancelled())
     }
 
-    /// An answer has come that cannot be read, and whose it is is not known.
+    /// Records that an unreadable answer to an unknown call has arrived.
     pub(super) fn lose_answer(&self, why: &'static str) {
         self.lost.send_replace(why);
     }
 
-    /// What tells of answers that are lost from now on.
+    /// Returns a receiver for answers that are lost from now on.
     pub(super) fn lost_answers(&self) -> watch::Receiver<&'static str> {
         self.lost.subscribe()
     }

@@ -1,4 +1,4 @@
-//! A server that is a program: started in a group of its own, with the end of what it writes to its error output.
+//! A server that is a program: started in its own process group, with the end of its error output kept.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,20 +13,20 @@ use super::open_calls::OpenCalls;
 use crate::host::Host;
 use crate::tools::process::ProcessGroup;
 
-/// How much is kept of what a program writes to its error output, from the end.
+/// Number of bytes that are kept from the end of the error output.
 const MAX_ERROR_OUTPUT: usize = 4 * 1024;
-/// How long the last words of a program that could not be used are waited for.
-const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long to wait for the end of the error output of a program that could not be used.
+const ERROR_OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A running program. Dropping it stops it with all that it has started.
+/// A running program. On drop, it and everything that it has started are killed.
 pub(super) struct Program {
     group: ProcessGroup,
     child: Child,
-    /// Where it has an error output.
+    /// Present if it has an error output.
     errors: Option<ErrorOutput>,
 }
 
-/// The error output of a program, as it is being read.
+/// The error output of a program while it is read.
 struct ErrorOutput {
     kept: Arc<Mutex<Vec<u8>>>,
     reading: JoinHandle<()>,
@@ -39,23 +39,19 @@ impl Program {
     /// Starts the program of a server.
     ///
     /// # Errors
-    /// One sentence that says why it cannot be started.
+    /// Returns one sentence that states why it cannot be started.
     pub(super) fn start(
         address: &McpAddress,
         host: &dyn Host,
         calls: &OpenCalls,
     ) -> Result<(Self, Pipes), String> {
-        let McpAddress::Program {
-            command,
-            surroundings,
-        } = address
-        else {
-            return Err("it is no program".to_owned());
+        let McpAddress::Program { command, context } = address else {
+            return Err("it is not a program".to_owned());
         };
         let Some((name, arguments)) = command.split_first() else {
             return Err("its command is empty".to_owned());
         };
-        let mut command = surroundings.command(name, host);
+        let mut command = context.command(name, host);
         command.args(arguments).kill_on_drop(true);
         let started = ProcessGroup::start(&mut command);
         let (group, mut child) = started.map_err(|problem| match problem.kind() {
@@ -79,21 +75,21 @@ impl Program {
         Ok((program, pipes))
     }
 
-    /// The last line that it has written to its error output, which is waited for as long as a program that ends may need.
-    /// Text from outside.
-    pub(super) async fn last_words(mut self) -> Option<String> {
+    /// Returns the last line of the error output. Waits a limited time for a program that is exiting. It is untrusted
+    /// text.
+    pub(super) async fn last_error_line(mut self) -> Option<String> {
         let errors = self.errors.as_mut()?;
-        // One that goes on has said what it had to say.
-        let _ = tokio::time::timeout(LAST_WORDS_TIMEOUT, &mut errors.reading).await;
+        // On a timeout the program is still running, and the lines so far are used.
+        let _ = tokio::time::timeout(ERROR_OUTPUT_TIMEOUT, &mut errors.reading).await;
         let kept = errors.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&kept);
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
         line.map(str::to_owned)
     }
 
-    /// Asks it to stop, and waits for that.
+    /// Asks the program to stop and waits for that.
     pub(super) async fn stop(mut self) {
-        // What has ended is there until somebody has waited for it.
+        // An exited process remains a zombie, and its group exists, until it is waited for.
         let waiting = async {
             let _ = self.child.wait().await;
             std::future::pending::<()>().await;
@@ -105,7 +101,7 @@ impl Program {
     }
 }
 
-/// Reads to the end, and keeps the last [`MAX_ERROR_OUTPUT`] bytes.
+/// Reads to the end and keeps the last [`MAX_ERROR_OUTPUT`] bytes.
 async fn keep_the_end(mut output: impl AsyncRead + Unpin, kept: Arc<Mutex<Vec<u8>>>) {
     let mut buffer = [0; 1024];
     while let Ok(read @ 1..) = output.read(&mut buffer).await {

@@ -1,4 +1,4 @@
-//! Connecting to a server of streamable HTTP, with the token of a login where it wants one.
+//! Connects to a streamable HTTP server, with the token of a login if it requires one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use crate::host::Host;
 use crate::tools::ProjectLimit;
 use crate::tools::credential::Credentials;
 
-/// Where a server is, and what each request to it has.
+/// The address of a server and the headers of each request.
 pub(super) struct Remote<'a> {
     pub url: &'a str,
     pub headers: &'a [(String, String)],
-    /// What the project lets be reached.
+    /// The addresses that the project permits.
     pub limit: &'a ProjectLimit,
 }
 
 impl Remote<'_> {
-    /// Connects in nobody's name.
+    /// Connects without a login.
     pub(super) async fn connect(&self, name: &str) -> Result<Service, Refusal> {
-        let connected = self.over(self.limit.client_of(self.url)?).await;
+        let connected = self.connect_with(self.limit.client_of(self.url)?).await;
         connected.map_err(|refused| self.refusal(name, &refused))
     }
 
-    /// Connects in the name of whoever has logged in.
+    /// Connects with the token of the user's login.
     pub(super) async fn connect_as(
         &self,
         name: &str,
@@ -43,13 +43,13 @@ impl Remote<'_> {
         let challenge = self.challenge().await?;
         let place = (name, self.url, challenge.as_deref());
         let manager = authorized(place, host, credentials).await?;
-        let connected = self.over(AuthClient::new(client, manager)).await;
+        let connected = self.connect_with(AuthClient::new(client, manager)).await;
         connected.map_err(|refused| self.refusal(name, &refused))
     }
 
-    /// What the server says to somebody who has not logged in: where that is done, and for what.
+    /// Returns the challenge that the server sends to a client without a login: where to log in, and with which scopes.
     pub(super) async fn challenge(&self) -> Result<Option<String>, String> {
-        match self.over(self.limit.client_of(self.url)?).await {
+        match self.connect_with(self.limit.client_of(self.url)?).await {
             Ok(_) => Ok(None),
             Err(refused) => match refused.challenge() {
                 Some(challenge) => Ok(Some(challenge.to_owned()).filter(|one| !one.is_empty())),
@@ -58,7 +58,10 @@ impl Remote<'_> {
         }
     }
 
-    async fn over<C: StreamableHttpClient + Clone>(&self, client: C) -> Result<Service, Refused> {
+    async fn connect_with<C: StreamableHttpClient + Clone>(
+        &self,
+        client: C,
+    ) -> Result<Service, Refused> {
         let mut custom = HashMap::new();
         for (name, value) in self.headers {
             let header = HeaderName::try_from(name).ok().zip({
@@ -68,7 +71,7 @@ impl Remote<'_> {
                 }
                 value
             });
-            let (name, value) = header.ok_or_else(|| format!("`{name}` is no header"))?;
+            let (name, value) = header.ok_or_else(|| format!("`{name}` is not a valid header"))?;
             custom.insert(name, value);
         }
         let config = StreamableHttpClientTransportConfig::with_uri(self.url).custom_headers(custom);

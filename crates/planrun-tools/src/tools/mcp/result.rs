@@ -1,8 +1,8 @@
-//! What a server answers to a call, as a value of the plan.
+//! Converts a server's answer to a call into a value of the plan.
 //!
-//! Structured content is the value. Without it a single text that is a JSON object or array is that value, any other single
-//! text is a string, and everything else is `{ text, parts }`. A result that calls itself an error fails the step with the
-//! class `tool.failed`.
+//! Structured content is the value. Without it, a single text that is a JSON object or array becomes that value, any
+//! other single text becomes a string, and everything else becomes `{ text, parts }`. A result that is marked as an
+//! error fails the step with the class `tool.failed`.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use planrun_lang::value::{Key, Map, Value};
 use rmcp::model::{CallToolResult, ContentBlock, ReadResourceResult, ResourceContents};
 use serde_json::Value as Json;
 
-/// The outcome of a call of a tool with this contract.
+/// Returns the outcome of a call of a tool with this contract.
 pub(super) fn outcome(result: CallToolResult, signature: &Signature) -> CallOutcome {
     if result.is_error == Some(true) {
         return Err(failure(&result, signature));
@@ -28,7 +28,7 @@ pub(super) fn outcome(result: CallToolResult, signature: &Signature) -> CallOutc
             .and_then(|text| serde_json::from_str::<Json>(text).ok())
             .filter(|json| contract.violations(json).is_empty());
         return json.map(Answer::Json).ok_or_else(|| {
-            let message = "the server declares a structured result and has sent none".to_owned();
+            let message = "the server declares a structured result, but sent none".to_owned();
             CallError::new(
                 ErrorClass::Validation(Validation::Result),
                 message,
@@ -48,7 +48,7 @@ pub(super) fn outcome(result: CallToolResult, signature: &Signature) -> CallOutc
     parts(&result.content).map(Answer::Value)
 }
 
-/// The text of a result that is one text and nothing else.
+/// Returns the text of a result that consists of a single text.
 fn only_text(content: &[ContentBlock]) -> Option<&str> {
     match content {
         [ContentBlock::Text(text)] => Some(&text.text),
@@ -56,7 +56,7 @@ fn only_text(content: &[ContentBlock]) -> Option<&str> {
     }
 }
 
-/// What an error of the protocol brings beside its message.
+/// Adds the data of a protocol error to the error of the step.
 pub(super) fn with_data(error: CallError, data: Option<&Json>) -> CallError {
     match data {
         Some(data) => error.with_details(data),
@@ -64,19 +64,19 @@ pub(super) fn with_data(error: CallError, data: Option<&Json>) -> CallError {
     }
 }
 
-/// Why the server says that the call has failed.
+/// Returns the error of a call that the server reports as failed.
 fn failure(result: &CallToolResult, signature: &Signature) -> CallError {
     let texts = texts(&result.content);
     let message = match (&*texts, &result.structured_content) {
         ("", Some(structured)) => structured.to_string(),
-        ("", None) => format!("{} has failed and does not say why", signature.path()),
+        ("", None) => format!("{} failed without a reason", signature.path()),
         (texts, _) => texts.to_owned(),
     };
     let error = CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered);
     with_data(error, result.structured_content.as_ref())
 }
 
-/// All texts of a result, one below the other.
+/// Returns all texts of a result, one per line.
 fn texts(content: &[ContentBlock]) -> String {
     let texts = content.iter().filter_map(|block| match block {
         ContentBlock::Text(text) => Some(text.text.as_str()),
@@ -85,7 +85,7 @@ fn texts(content: &[ContentBlock]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Several blocks, or one that is no text.
+/// Returns the value of several blocks, or of one that is not a text.
 fn parts(content: &[ContentBlock]) -> Result<Value, CallError> {
     let parts = content.iter().map(part).collect::<Result<Vec<_>, _>>()?;
     Ok(object([
@@ -118,7 +118,7 @@ fn part(block: &ContentBlock) -> Result<Value, CallError> {
     })
 }
 
-/// What a server gives of a resource.
+/// Converts the content of a resource.
 fn resource(contents: &ResourceContents) -> Result<Value, CallError> {
     let text = |text: &str| Some(Value::from(text.to_owned()));
     let (uri, mime, key, content) = match contents {
@@ -144,7 +144,7 @@ fn resource(contents: &ResourceContents) -> Result<Value, CallError> {
     ]))
 }
 
-/// The outcome of reading a resource: its texts one below the other, and its parts.
+/// Returns the outcome of reading a resource: its texts, one per line, and its parts.
 pub(super) fn contents(result: &ReadResourceResult) -> CallOutcome {
     let parts = result.contents.iter().map(resource);
     let parts = parts.collect::<Result<Vec<_>, _>>()?;
@@ -159,7 +159,7 @@ pub(super) fn contents(result: &ReadResourceResult) -> CallOutcome {
     ])))
 }
 
-/// An object without the fields that have no value.
+/// Returns an object without the fields that have no value.
 fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     let fields = fields
         .into_iter()
@@ -172,7 +172,7 @@ fn bytes(base64: &str) -> Result<Value, CallError> {
     decoded
         .map(|bytes| Value::Bytes(bytes.into()))
         .map_err(|_| {
-            let message = "the result has binary content that is no base64".to_owned();
+            let message = "the result has binary content that is not valid base64".to_owned();
             CallError::new(
                 ErrorClass::Validation(Validation::Result),
                 message,
@@ -182,7 +182,7 @@ fn bytes(base64: &str) -> Result<Value, CallError> {
 }
 
 fn unknown_block() -> CallError {
-    let message = "the result has a kind of content that is not known here".to_owned();
+    let message = "the result has content of an unknown kind".to_owned();
     CallError::new(
         ErrorClass::Validation(Validation::Result),
         message,
@@ -276,15 +276,15 @@ mod tests {
             unwrapped(failed, None),
             Err("tool.failed: no such note".to_owned())
         );
-        let told = json!({ "isError": true, "content": [{ "type": "text", "text": "no" }], "structuredContent": { "code": 7 } });
+        let failed = json!({ "isError": true, "content": [{ "type": "text", "text": "no" }], "structuredContent": { "code": 7 } });
         let signature = Signature::unknown("notes".into(), "search".into());
-        let error = outcome(serde_json::from_value(told).unwrap(), &signature).unwrap_err();
+        let error = outcome(serde_json::from_value(failed).unwrap(), &signature).unwrap_err();
         assert_eq!(
             (&*error.message, error.details),
             ("no", Details::new(&json!({ "code": 7 })).unwrap())
         );
         let silent = json!({ "isError": true, "content": [] });
-        let expected = "tool.failed: notes.search has failed and does not say why";
+        let expected = "tool.failed: notes.search failed without a reason";
         assert_eq!(unwrapped(silent, None), Err(expected.to_owned()));
         let broken =
             json!({ "content": [{ "type": "image", "data": "?", "mimeType": "image/png" }] });

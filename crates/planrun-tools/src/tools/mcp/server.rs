@@ -1,4 +1,4 @@
-//! A server of the project: connected when it is first needed, and again when the connection is lost.
+//! A server of the project. It is connected when it is first needed, and again when the connection is lost.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::host::Host;
 use crate::tools::credential::Credentials;
 use crate::tools::{BoxFuture, Identity, PinnedTool, ProjectLimit, Server, ServerError, Transport};
 
-/// A server that the project configures, under the name that the project gives it.
+/// A server that the project configures, by the name that the project gives it.
 pub struct McpServer {
     name: Arc<str>,
     address: McpAddress,
@@ -42,13 +42,14 @@ impl McpServer {
         }
     }
 
-    /// Where it is.
+    /// Returns the configured address.
     #[must_use]
     pub fn address(&self) -> &McpAddress {
         &self.address
     }
 
-    /// The connection; made where there is none, or where it was lost. Those that ask at once share one.
+    /// Returns the connection, which is opened if there is none or if it was lost. Concurrent callers share one
+    /// connection.
     pub(super) async fn connection(&self) -> Result<Arc<Connection>, ServerError> {
         let mut kept = self.connection.lock().await;
         if let Some(connection) = kept.as_ref().filter(|connection| !connection.is_lost()) {
@@ -63,8 +64,8 @@ impl McpServer {
         Ok(kept.insert(Arc::new(opened)).clone())
     }
 
-    /// What a refusal of the server means that somebody can lift who logs in.
-    pub(super) fn wants_login(&self, challenge: &str) -> ServerError {
+    /// Returns the error for a refusal that a login can resolve.
+    pub(super) fn login_required(&self, challenge: &str) -> ServerError {
         let url = match &self.address {
             McpAddress::Url { url, .. } => url,
             McpAddress::Program { .. } => "",
@@ -72,7 +73,7 @@ impl McpServer {
         self.denied(&remedy(&self.name, url, challenge))
     }
 
-    /// Adds whoever has logged in to it.
+    /// Adds the user's login to an identity.
     pub(super) fn identify_login(&self, url: &str, identity: &mut Identity) {
         identify(&*self.host, url, identity);
     }
@@ -82,7 +83,7 @@ impl McpServer {
             ListError::Service(problem)
                 if problem.auth_challenge().is_some() || problem.is_authorization_required() =>
             {
-                self.wants_login(problem.auth_challenge().unwrap_or_default())
+                self.login_required(problem.auth_challenge().unwrap_or_default())
             }
             ListError::Service(_) | ListError::Endless | ListError::Late => {
                 self.unavailable("does not list its tools", error)

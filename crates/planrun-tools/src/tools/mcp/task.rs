@@ -1,4 +1,4 @@
-//! A call that the server goes on with as a task: it is followed by its id, by a later process too.
+//! A call that the server continues as a task. It is polled by its id, also by a later process.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,17 +17,17 @@ use super::call::{Call, broken, stopped};
 use super::result::{outcome, with_data};
 use crate::tools::{Handle, Progress, ServerError};
 
-/// How often a server is asked that does not say how often.
+/// Polling interval if the server does not specify one.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Whatever a server says.
+/// Bounds of the polling interval that a server specifies.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_POLL_INTERVAL: Duration = Duration::from_mins(1);
-/// How often in a row a server may not be reached before the task is given up.
+/// Maximum number of consecutive polls that may fail before the task is given up.
 const MAX_FAILURES: usize = 5;
-/// How long a server may take to hear that a task is not wanted any more.
+/// Timeout for cancelling a task at the server.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a server calls a task.
+/// The server's id of a task.
 pub(super) struct TaskId(String);
 
 impl TaskId {
@@ -35,26 +35,26 @@ impl TaskId {
         Self(id)
     }
 
-    /// The task of a handle.
+    /// Returns the task of a handle.
     pub(super) fn of(handle: &Handle) -> Option<Self> {
         handle.content()["task"].as_str().map(|id| Self(id.into()))
     }
 
-    /// What a later process needs to follow the task.
+    /// Returns the handle with which a later process can follow the task.
     pub(super) fn handle(&self) -> Result<Handle, CallError> {
         let handle = Handle::new(json!({ "task": self.0 }));
         handle.map_err(|problem| broken(&problem.to_string(), Sent::Maybe))
     }
 }
 
-/// Until a task is asked for again, as the server wants it.
-pub(super) fn pause(wanted: Option<u64>) -> Duration {
-    let wanted = wanted.map_or(POLL_INTERVAL, Duration::from_millis);
-    wanted.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL)
+/// Returns the wait before the next poll, as the server requests within bounds.
+pub(super) fn pause(interval: Option<u64>) -> Duration {
+    let interval = interval.map_or(POLL_INTERVAL, Duration::from_millis);
+    interval.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL)
 }
 
 impl Call<'_> {
-    /// Asks for a task, the first time after a pause, until it has ended.
+    /// Polls a task, the first time after a pause, until it has ended.
     pub(super) async fn follow(&mut self, task: &TaskId, mut pause: Duration) -> CallOutcome {
         let mut answered = BTreeSet::new();
         let mut failures = 0;
@@ -85,7 +85,7 @@ impl Call<'_> {
                     }
                 }
                 TaskPayload::InputRequired { input_requests } => {
-                    let giving = self.give(task, input_requests, &mut answered);
+                    let giving = self.send_input(task, input_requests, &mut answered);
                     match cancel.run_until_cancelled(giving).await {
                         Some(given) => given?,
                         None => return Err(self.cancel(task).await),
@@ -100,16 +100,13 @@ impl Call<'_> {
                     return Err(CallError::new(ErrorClass::Cancelled, message, Sent::Maybe));
                 }
                 _ => {
-                    return Err(broken(
-                        "the task is in a state that is not known here",
-                        Sent::Maybe,
-                    ));
+                    return Err(broken("the task is in an unknown state", Sent::Maybe));
                 }
             }
         }
     }
 
-    /// How far the task is. Whatever goes wrong here, it was begun.
+    /// Returns the state of the task. Any error here is reported with an unknown outcome, because the task was started.
     async fn state(&self, task: &TaskId) -> Result<DetailedTask, CallError> {
         let begun = |error: CallError| CallError {
             sent: Sent::Maybe,
@@ -121,28 +118,26 @@ impl Call<'_> {
         match connection.peer().get_task(params).await {
             Ok(result) => Ok(result.task),
             Err(ServiceError::McpError(error)) => {
-                let message = format!(
-                    "the server does not know the task any more: {}",
-                    error.message
-                );
+                let message = format!("the server no longer knows the task: {}", error.message);
                 Err(CallError::new(ErrorClass::Internal, message, Sent::Maybe))
             }
             Err(problem) => Err(begun(self.failed(&problem))),
         }
     }
 
-    /// Gives the input that a task wants, each part of it once: it may say for a while that it still wants it.
-    async fn give(
+    /// Sends the input that a task requests. Each part is sent only once, because the task may continue to request it
+    /// for a while.
+    async fn send_input(
         &mut self,
         task: &TaskId,
-        mut wanted: InputRequests,
+        mut requests: InputRequests,
         answered: &mut BTreeSet<String>,
     ) -> Result<(), CallError> {
-        wanted.retain(|name, _| answered.insert(name.clone()));
-        if wanted.is_empty() {
+        requests.retain(|name, _| answered.insert(name.clone()));
+        if requests.is_empty() {
             return Ok(());
         }
-        let responses = self.inputs(wanted).await?;
+        let responses = self.inputs(requests).await?;
         let connection = self.server.connection().await;
         let connection = connection.map_err(ServerError::into_call_error)?;
         let params = UpdateTaskParams::new(&task.0, responses);
@@ -153,38 +148,38 @@ impl Call<'_> {
         })
     }
 
-    /// Tells the server that nobody wants the task any more.
+    /// Cancels the task at the server.
     async fn cancel(&self, task: &TaskId) -> CallError {
-        let told = async {
+        let cancelling = async {
             if let Ok(connection) = self.server.connection().await {
-                // A server that is gone needs not be told.
+                // If the server is gone, there is nothing to cancel.
                 let _ = connection
                     .peer()
                     .cancel_task(CancelTaskParams::new(&task.0))
                     .await;
             }
         };
-        // Nor does one that does not listen.
-        let _ = tokio::time::timeout(CANCEL_TIMEOUT, told).await;
+        // A server that does not answer is not waited for.
+        let _ = tokio::time::timeout(CANCEL_TIMEOUT, cancelling).await;
         stopped(Sent::Maybe)
     }
 }
 
-/// What a task has come to.
+/// Returns the outcome of a completed task.
 fn completed(result: JsonObject, signature: &Signature) -> CallOutcome {
     let result = serde_json::from_value::<CallToolResult>(Json::Object(result));
     let result = result.map_err(|problem| {
-        let message = format!("the result of the task is none of a call: {problem}");
+        let message = format!("the result of the task is not the result of a call: {problem}");
         broken(&message, Sent::Answered)
     })?;
     outcome(result, signature)
 }
 
-/// Why a task has failed.
+/// Returns the error of a failed task.
 fn failure(error: JsonObject) -> CallError {
     let error = serde_json::from_value::<ErrorData>(Json::Object(error)).ok();
     let message = error.as_ref().map(|error| error.message.clone());
-    let message = message.unwrap_or("the task has failed and does not say why".into());
+    let message = message.unwrap_or("the task failed without a reason".into());
     let failed = CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered);
     with_data(failed, error.and_then(|error| error.data).as_ref())
 }

@@ -1,4 +1,4 @@
-//! Tools of a server, as the engine calls them.
+//! The transport of a server's tools.
 
 use std::sync::Arc;
 
@@ -36,12 +36,9 @@ impl Transport for McpTransport {
 
     fn identify(&self, identity: &mut Identity) {
         match self.server.address() {
-            McpAddress::Program {
-                command,
-                surroundings,
-            } => {
+            McpAddress::Program { command, context } => {
                 identity.add_all(command);
-                surroundings.identify(identity);
+                context.identify(identity);
             }
             McpAddress::Url {
                 url,

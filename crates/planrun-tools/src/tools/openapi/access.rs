@@ -1,17 +1,17 @@
-//! What lets the calls of a document's operations in: credentials in a header, the query or a cookie.
+//! The credentials of a document's operations: in a header, the query or a cookie.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::tools::http::parameter::Place;
 
-/// The credentials that calls carry. Their values are secrets.
+/// The credentials that calls send. Their values are secrets.
 #[derive(Clone, Default)]
 pub struct Access {
     pub entries: Vec<Credential>,
 }
 
-/// One credential, and where it goes.
+/// One credential and its location in the request.
 #[derive(Clone)]
 pub struct Credential {
     pub place: Place,
@@ -19,7 +19,7 @@ pub struct Credential {
     pub value: String,
 }
 
-/// Where a document wants an API key, by the name of its security scheme.
+/// The location of an API key in requests, by the name of its security scheme in the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyScheme {
     pub scheme: String,
@@ -28,19 +28,19 @@ pub struct KeyScheme {
 }
 
 impl Access {
-    /// `Authorization: Bearer …`
+    /// Adds `Authorization: Bearer …`.
     pub fn bearer(&mut self, token: &str) {
         self.authorization(format!("Bearer {token}"));
     }
 
-    /// `Authorization: Basic …`. What is sent, which is a secret as well.
+    /// Adds `Authorization: Basic …`. Returns the encoded text that is sent, which is a secret too.
     pub fn basic(&mut self, user: &str, password: &str) -> String {
         let sent = STANDARD.encode(format!("{user}:{password}"));
         self.authorization(format!("Basic {sent}"));
         sent
     }
 
-    /// An API key where its scheme wants it.
+    /// Adds an API key at the location of its scheme.
     pub fn key(&mut self, scheme: &KeyScheme, value: &str) {
         self.entries.push(Credential {
             place: scheme.place,
@@ -59,10 +59,10 @@ impl Access {
 }
 
 impl std::fmt::Debug for Access {
-    /// Without the values.
+    /// Leaves out the values.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let entries = self.entries.iter();
-        let shown = entries.map(|one| format!("{} {}", one.place.name(), one.name));
-        f.debug_list().entries(shown).finish()
+        let parameters = entries.map(|one| format!("{} {}", one.place.name(), one.name));
+        f.debug_list().entries(parameters).finish()
     }
 }

@@ -1,4 +1,4 @@
-//! A whole document: where its operations are called, the tools that they are, and what cannot be one.
+//! Reads a whole document: its address, the tools for its operations, and the operations that cannot be tools.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,26 +19,27 @@ use super::schema::{MAX_SCHEMAS, Schemas};
 
 use crate::tools::http::parameter::Place;
 
-/// A larger document is not read.
+/// Maximum size of a document, in bytes.
 pub const MAX_DOCUMENT_BYTES: u64 = 16 * 1024 * 1024;
-/// So many operations of one document become tools.
+/// Maximum number of operations of one document that become tools.
 const MAX_OPERATIONS: usize = 10_000;
 
-/// The operations of one document, under the name that the project gives them.
+/// The operations of one document, by the name that the project gives it.
 #[derive(Clone, Debug)]
 pub struct Api {
     /// The namespace of the tools.
     pub name: Arc<str>,
     pub operations: Vec<Arc<Operation>>,
-    /// How many operations cannot be tools; each is a finding.
+    /// Number of operations that cannot be tools. Each is reported as a diagnostic.
     pub left_out: usize,
-    /// The address that the document says for all of them, if it says a whole one.
+    /// The absolute address that the document declares for all operations, if any.
     pub server: Option<Arc<str>>,
-    /// Where the document wants API keys.
+    /// The locations of the document's API keys.
     pub key_schemes: Vec<KeyScheme>,
 }
 
-/// Reads a document. Its operations become tools of the namespace `name`, with the classes that the project knows better.
+/// Reads a document. Its operations become tools of the namespace `name`; `classes` are the effect classes that the
+/// project assigns.
 #[must_use]
 pub fn read_api(
     source: &Arc<SourceFile>,
@@ -87,7 +88,9 @@ impl Reader<'_> {
             let read = if operations.len() == MAX_OPERATIONS {
                 Err(format!("a document has at most {MAX_OPERATIONS} tools"))
             } else if taken.contains(&name) {
-                Err(format!("its name {name} is taken by another operation"))
+                Err(format!(
+                    "its name {name} is already taken by another operation"
+                ))
             } else {
                 operation::read(&schemas, found, (self.name, &name), class)
             };
@@ -98,19 +101,19 @@ impl Reader<'_> {
                 }
                 Err(why) => {
                     left_out += 1;
-                    let message = format!("{} {} is no tool: {why}", found.method, found.path);
+                    let message = format!("{} {} is not a tool: {why}", found.method, found.path);
                     self.document.warn(&found.operation.pointer, message, None);
                 }
             }
         }
         if schemas.left.get() == 0 {
             let message = format!(
-                "its operations need more than {MAX_SCHEMAS} schemas; what is beyond is taken for anything"
+                "its operations need more than {MAX_SCHEMAS} schemas; the rest is treated as `any`"
             );
             self.document.warn(
                 "/paths",
                 message,
-                Some("leave operations out that no plan needs"),
+                Some("remove operations that no plan needs"),
             );
         }
         Some(Api {
@@ -122,7 +125,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Whether it is `OpenAPI` 3.0; nothing where it is no document that can be used.
+    /// Returns true for `OpenAPI` 3.0 and false for 3.1. Reports any other document and returns `None`.
     fn version(&self) -> Option<bool> {
         let root = self.document.root();
         let version = root.json.get("openapi").map(|version| match version {
@@ -139,18 +142,18 @@ impl Reader<'_> {
         }
         let (message, help) = if root.json.get("swagger").is_some() {
             (
-                "this is a document of Swagger 2.0",
+                "this is a Swagger 2.0 document",
                 "convert it to OpenAPI 3, for instance with `npx swagger2openapi`",
             )
         } else if version.is_some() {
             (
-                "only OpenAPI 3.0 and 3.1 are understood",
-                "write the document for one of them",
+                "only OpenAPI 3.0 and 3.1 are supported",
+                "convert the document to one of them",
             )
         } else {
             (
-                "this is no document of OpenAPI: it has no `openapi`",
-                "name the document in which `openapi: 3.1.0` stands",
+                "this is not an OpenAPI document: it has no `openapi`",
+                "name a document that contains `openapi: 3.1.0`",
             )
         };
         let place = if version.is_some() { "/openapi" } else { "" };
@@ -158,7 +161,7 @@ impl Reader<'_> {
         None
     }
 
-    /// Every operation of the document, in its order.
+    /// Returns every operation of the document, in its order.
     fn operations(&self) -> Vec<Found<'_>> {
         let root = self.document.root();
         let needs_access = |at: &At| at.get("security").map(|one| one.items().count() > 0);
@@ -173,7 +176,7 @@ impl Reader<'_> {
                 Ok(_) => {
                     self.document.warn(
                         &at.pointer,
-                        format!("`{path}` is no path: it does not begin with `/`"),
+                        format!("`{path}` is not a path: it does not begin with `/`"),
                         None,
                     );
                     continue;
@@ -181,7 +184,7 @@ impl Reader<'_> {
                 Err(problem) => {
                     self.document.warn(
                         &at.pointer,
-                        format!("the operations of {path} are no tools: {problem}"),
+                        format!("the operations of {path} are not tools: {problem}"),
                         None,
                     );
                     continue;
@@ -201,13 +204,20 @@ impl Reader<'_> {
                 });
             }
             if let Some(trace) = item.get("trace") {
-                self.document.warn(&trace.pointer, format!("TRACE {path} is no tool: it would give back what is sent, credentials included"), None);
+                self.document.warn(
+                    &trace.pointer,
+                    format!(
+                        "TRACE {path} is not a tool: it would return the whole \
+                                                            request, including credentials"
+                    ),
+                    None,
+                );
             }
         }
         found
     }
 
-    /// What an operation is called. Where two have one `operationId`, the second goes by its method and path.
+    /// Returns the name of an operation. If its `operationId` is taken, it is named after its method and path.
     fn operation_name(&self, found: &Found, taken: &BTreeSet<String>) -> String {
         let name = naming::tool(
             found.operation.text("operationId"),
@@ -221,7 +231,7 @@ impl Reader<'_> {
         if !taken.contains(&by_path) {
             let pointer = format!("{}/operationId", found.operation.pointer);
             let message = format!(
-                "another operation has the `operationId` {name}; this one is called {by_path}"
+                "another operation already has the `operationId` {name}; this one is named {by_path}"
             );
             self.document.warn(
                 &pointer,
@@ -253,7 +263,7 @@ impl Reader<'_> {
     }
 }
 
-/// The first of the addresses that stand here, its variables filled with their defaults; nothing where it is no whole one.
+/// Returns the first server address, with its variables replaced by their defaults; `None` if it is not absolute.
 fn server(at: &At) -> Option<Arc<str>> {
     let first = at.get("servers")?.items().next()?;
     let mut url = first.text("url")?.to_owned();
@@ -266,7 +276,7 @@ fn server(at: &At) -> Option<Arc<str>> {
     is_web_address(&url).then(|| url.into())
 }
 
-/// Whether a text is a whole address of the web.
+/// Returns true if a text is an absolute web address.
 fn is_web_address(text: &str) -> bool {
     Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }

@@ -1,4 +1,4 @@
-//! The body of a request: its media type, and the arguments that it is made of.
+//! The body of a request: its media type, and the arguments that it consists of.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,11 +9,12 @@ use super::document::{At, Document};
 use super::naming::Arguments;
 use super::schema::{Schemas, bytes};
 use crate::tools::http::Content;
-use crate::tools::http::parameter::{Place, Style, Written};
+use crate::tools::http::parameter::{Place, Serialization, Style};
 
-/// Schemas that refer further are not taken apart.
+/// Maximum depth of references and `allOf` in a schema that is split into fields.
 const MAX_DEPTH: usize = 16;
-/// A schema of an object that says more than this is one argument, so that nothing of it is lost.
+/// The keywords of an object schema that can be split into fields. With any other keyword, the body is a single
+/// argument, so that no constraint is lost.
 const PLAIN: [&str; 15] = [
     "type",
     "properties",
@@ -35,19 +36,19 @@ const PLAIN: [&str; 15] = [
 /// The body of a request.
 #[derive(Clone, Debug)]
 pub struct Body {
-    /// As the document has it.
+    /// As written in the document.
     pub media_type: String,
     pub content: Content,
     pub shape: Shape,
     pub is_required: bool,
 }
 
-/// The arguments that a body is made of.
+/// The arguments that a body consists of.
 #[derive(Clone, Debug)]
 pub enum Shape {
-    /// This one.
+    /// A single argument.
     Whole(Arc<str>),
-    /// One a field.
+    /// One argument for each field.
     Fields(Vec<BodyField>),
 }
 
@@ -55,34 +56,34 @@ pub enum Shape {
 #[derive(Clone, Debug)]
 pub struct BodyField {
     pub argument: Arc<str>,
-    pub written: Written,
-    /// The media type of its part, where the document says it.
+    pub serialization: Serialization,
+    /// The media type of its part, if the document declares one.
     pub media_type: Option<String>,
 }
 
-/// An argument before it is a parameter.
+/// An argument before it becomes a parameter.
 pub(super) struct Argument<'d> {
     pub name: Arc<str>,
-    /// The schemas that all hold for it.
+    /// The schemas, all of which apply.
     pub schemas: Vec<At<'d>>,
-    /// In place of them.
+    /// Replaces `schemas` if present.
     pub schema: Option<Json>,
     pub is_required: bool,
     pub description: Option<&'d str>,
 }
 
 impl BodyField {
-    /// A field of which a document says nothing but its name, which is that of its argument.
+    /// Creates a field without an encoding in the document. Its argument has the same name.
     pub(super) fn plain(name: &str) -> Self {
         Self {
             argument: name.into(),
-            written: Written::field(name),
+            serialization: Serialization::field(name),
             media_type: None,
         }
     }
 }
 
-/// The one of several media types that is taken: JSON, else a form, else text, else the first.
+/// Selects one of several media types: JSON, otherwise a form, otherwise text, otherwise the first.
 pub(super) fn preferred<'d>(content: &At<'d>) -> Option<(&'d str, Content, At<'d>)> {
     let order = [
         Content::Json,
@@ -92,9 +93,9 @@ pub(super) fn preferred<'d>(content: &At<'d>) -> Option<(&'d str, Content, At<'d
         Content::Bytes,
     ];
     let all: Vec<_> = content.entries().collect();
-    order.into_iter().find_map(|wanted| {
-        let (name, at) = all.iter().find(|(name, _)| Content::of(name) == wanted)?;
-        Some((*name, wanted, at.clone()))
+    order.into_iter().find_map(|kind| {
+        let (name, at) = all.iter().find(|(name, _)| Content::of(name) == kind)?;
+        Some((*name, kind, at.clone()))
     })
 }
 
@@ -116,7 +117,7 @@ pub(super) fn read<'d>(
     let fields = media.get("schema").and_then(|schema| {
         let mut fields = Fields::default();
         let is_plain = fields.add(schemas.document, schema, 0) && !fields.all.is_empty();
-        // A body that may be left out cannot demand fields.
+        // If the body is optional, its fields cannot be required, so it is a single argument.
         (is_plain && (is_required || fields.required.is_empty())).then_some(fields)
     });
     let takes_fields = matches!(content, Content::Json | Content::Form | Content::Multipart);
@@ -149,16 +150,16 @@ pub(super) fn read<'d>(
     }))
 }
 
-/// The fields of an object that says all of them.
+/// The fields of an object schema.
 #[derive(Default)]
 struct Fields<'d> {
-    /// Those of several parts of one `allOf` hold all.
+    /// A field that several parts of an `allOf` declare has the schemas of all of them.
     all: Vec<(&'d str, Vec<At<'d>>)>,
     required: BTreeSet<&'d str>,
 }
 
 impl<'d> Fields<'d> {
-    /// Adds those of a schema; false where it is more than an object of fields.
+    /// Adds the fields of a schema. Returns false if the schema is more than an object with fields.
     fn add(&mut self, document: &'d Document, schema: At<'d>, depth: usize) -> bool {
         let Ok(at) = document.follow(schema) else {
             return false;
@@ -166,7 +167,7 @@ impl<'d> Fields<'d> {
         let Json::Object(object) = at.json else {
             return false;
         };
-        let says_more = |key: &str| !PLAIN.contains(&key) && !key.starts_with("x-");
+        let is_other = |key: &str| !PLAIN.contains(&key) && !key.starts_with("x-");
         let is_object = object.get("type").is_none_or(|kind| kind == "object")
             && (object.contains_key("properties") || object.contains_key("allOf"));
         let is_closed = object
@@ -176,7 +177,7 @@ impl<'d> Fields<'d> {
             || !is_object
             || !is_closed
             || at.flag("nullable")
-            || object.keys().any(|key| says_more(key))
+            || object.keys().any(|key| is_other(key))
         {
             return false;
         }
@@ -195,7 +196,7 @@ impl<'d> Fields<'d> {
             .all(|part| self.add(document, part, depth + 1))
     }
 
-    /// An argument for each that travels to the server.
+    /// Adds an argument for each field that is sent to the server.
     fn arguments(
         self,
         schemas: &Schemas<'d>,
@@ -212,7 +213,7 @@ impl<'d> Fields<'d> {
             let encoding = media.get("encoding").and_then(|all| all.get(name));
             fields.push(BodyField {
                 argument: argument.clone(),
-                written: written(name, encoding.as_ref()),
+                serialization: field_serialization(name, encoding.as_ref()),
                 media_type: encoding
                     .and_then(|encoding| encoding.text("contentType"))
                     .filter(|list| !list.contains([',', '*']))
@@ -230,20 +231,20 @@ impl<'d> Fields<'d> {
     }
 }
 
-/// How a field of a form is written: its lists repeat its name, unless its `encoding` says otherwise.
-fn written(name: &str, encoding: Option<&At>) -> Written {
+/// Returns the serialization of a form field. Lists repeat its name, unless its `encoding` declares something else.
+fn field_serialization(name: &str, encoding: Option<&At>) -> Serialization {
     let style = encoding.and_then(|encoding| encoding.text("style"));
     let style = style.and_then(|style| Style::find(style, Place::Query));
     let explode = encoding.and_then(|encoding| encoding.json.get("explode")?.as_bool());
-    let usual = Written::field(name);
-    Written {
+    let usual = Serialization::field(name);
+    Serialization {
         style: style.unwrap_or(usual.style),
         explode: explode.unwrap_or(style.is_none_or(|style| style == Style::Form)),
         ..usual
     }
 }
 
-/// The schema under which all of several hold.
+/// Returns the schema that requires all of several schemas.
 pub(super) fn all_of(mut schemas: Vec<Json>) -> Json {
     if schemas.len() == 1 {
         return schemas.pop().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A document of `OpenAPI` as a tree that is looked into by JSON pointers, and what is found in it.
+//! An `OpenAPI` document as a tree that is accessed by JSON pointers, and the diagnostics about it.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use serde_json::Value as Json;
 use crate::tools::http::percent;
 use planrun_lang::yaml::{self, Content, Node, YamlError};
 
-/// A chain of references longer than this leads nowhere.
+/// Maximum length of a chain of references.
 const MAX_REFERENCES: usize = 32;
-/// So many findings of one document are shown, and the rest is counted.
+/// Maximum number of diagnostics that are reported for one document; the others are only counted.
 const MAX_FINDINGS: usize = 20;
 
-/// A document, and what has been found in it so far.
+/// A document with the mistakes that have been found so far.
 pub(super) struct Document {
     json: Json,
     source: Arc<SourceFile>,
     found: RefCell<Vec<Finding>>,
 }
 
-/// A part of a document, and where it stands.
+/// A part of a document with its position.
 #[derive(Clone)]
 pub(super) struct At<'a> {
     pub json: &'a Json,
@@ -31,7 +31,7 @@ pub(super) struct At<'a> {
     pub pointer: String,
 }
 
-/// Something that is not as it must be.
+/// A mistake in the document.
 struct Finding {
     place: Place,
     message: String,
@@ -39,18 +39,18 @@ struct Finding {
     severity: Severity,
 }
 
-/// Where a finding stands, before it is known in which line that is.
+/// The position of a mistake, before its line is known.
 enum Place {
     Pointer(String),
-    /// At the first reference with this text.
+    /// The first reference with this text.
     Reference(String),
 }
 
 impl Document {
-    /// Reads JSON or YAML.
+    /// Parses JSON or YAML.
     ///
     /// # Errors
-    /// Text that is neither.
+    /// Returns an error if the text is neither.
     pub(super) fn parse(source: Arc<SourceFile>) -> Result<Self, YamlError> {
         let text = source.text();
         let json = match serde_json::from_str::<Json>(text) {
@@ -64,7 +64,7 @@ impl Document {
         })
     }
 
-    /// All of it.
+    /// Returns the whole document.
     pub(super) fn root(&self) -> At<'_> {
         At {
             json: &self.json,
@@ -72,29 +72,29 @@ impl Document {
         }
     }
 
-    /// What a reference of this document leads to.
+    /// Resolves a reference within this document.
     ///
     /// # Errors
-    /// Why it leads nowhere, in one sentence.
+    /// Returns the reason in one sentence if it cannot be resolved.
     pub(super) fn target(&self, reference: &str) -> Result<At<'_>, String> {
         let Some(pointer) = reference.strip_prefix('#') else {
             return Err(format!(
-                "`{reference}` refers to another document, and only this one is read"
+                "`{reference}` refers to another document, but only this one is read"
             ));
         };
         let pointer = percent::decode(pointer);
         match self.json.pointer(&pointer) {
             Some(json) => Ok(At { json, pointer }),
             None => Err(format!(
-                "`{reference}` refers to what is not in this document"
+                "`{reference}` refers to something that is not in this document"
             )),
         }
     }
 
-    /// The part itself, or what it refers to in the end.
+    /// Follows references until a part that is not a reference.
     ///
     /// # Errors
-    /// Why that is nothing, in one sentence.
+    /// Returns the reason in one sentence if there is none.
     pub(super) fn follow<'a>(&'a self, at: At<'a>) -> Result<At<'a>, String> {
         let mut at = at;
         for _ in 0..MAX_REFERENCES {
@@ -103,22 +103,22 @@ impl Document {
                 None => return Ok(at),
             }
         }
-        Err(format!("{} leads back to itself", at.pointer))
+        Err(format!("{} refers to itself", at.pointer))
     }
 
-    /// Reports something that is left out or taken otherwise, and does not keep the rest from being used.
+    /// Reports something that is left out or interpreted differently. The rest of the document is used.
     pub(super) fn warn(&self, pointer: &str, message: impl Into<String>, help: Option<&str>) {
         let place = Place::Pointer(pointer.to_owned());
         self.push(place, message.into(), help, Severity::Warning);
     }
 
-    /// Reports what keeps the document from being used.
+    /// Reports a mistake that makes the document unusable.
     pub(super) fn refuse(&self, pointer: &str, message: impl Into<String>, help: &str) {
         let place = Place::Pointer(pointer.to_owned());
         self.push(place, message.into(), Some(help), Severity::Error);
     }
 
-    /// Reports a reference, once.
+    /// Reports a reference, only once.
     pub(super) fn warn_of_reference(&self, reference: &str, message: String) {
         let known = self.found.borrow().iter().any(
             |one| matches!(&one.place, Place::Reference(other) if other.as_str() == reference),
@@ -138,13 +138,14 @@ impl Document {
         });
     }
 
-    /// Everything that was found, with its places in the text.
+    /// Returns all diagnostics with their spans in the text.
     pub(super) fn into_findings(self) -> Vec<Diagnostic> {
         let found = self.found.into_inner();
         if found.is_empty() {
             return Vec::new();
         }
-        // What could be read as JSON can be read as YAML; else the findings stand at the beginning.
+        // Text that could be parsed as JSON can be parsed as YAML; if not, the diagnostics are at the start of the
+        // text.
         let tree = yaml::parse(self.source.text()).ok();
         let mut further = found.len().saturating_sub(MAX_FINDINGS);
         let mut all: Vec<Diagnostic> = Vec::new();
@@ -165,7 +166,7 @@ impl Document {
             && let Some(last) = all.pop()
         {
             further += 1;
-            all.push(last.note(format!("and {} more of this document", further - 1)));
+            all.push(last.note(format!("and {} more in this document", further - 1)));
         }
         all.sort_by_key(|finding| finding.span);
         all
@@ -173,32 +174,32 @@ impl Document {
 }
 
 impl<'a> At<'a> {
-    /// The value of a key, if it is there and not null.
+    /// Returns the value of a key if it is present and not null.
     pub(super) fn get(&self, key: &str) -> Option<At<'a>> {
         let json = self.json.get(key).filter(|json| !json.is_null())?;
         Some(self.inner(json, key))
     }
 
-    /// The keys of a mapping with their values; none for anything else.
+    /// Returns the entries of a mapping; none for any other value.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&'a str, At<'a>)> {
         let at = self.clone();
         let entries = self.json.as_object().into_iter().flatten();
         entries.map(move |(key, json)| (key.as_str(), at.inner(json, key)))
     }
 
-    /// The elements of a list; none for anything else.
+    /// Returns the elements of a list; none for any other value.
     pub(super) fn items(&self) -> impl Iterator<Item = At<'a>> {
         let at = self.clone();
         let items = self.json.as_array().into_iter().flatten().enumerate();
         items.map(move |(index, json)| at.inner(json, &index.to_string()))
     }
 
-    /// The text under a key.
+    /// Returns the text under a key.
     pub(super) fn text(&self, key: &str) -> Option<&'a str> {
         self.json.get(key)?.as_str()
     }
 
-    /// Whether `true` stands under a key.
+    /// Returns true if the value of a key is `true`.
     pub(super) fn flag(&self, key: &str) -> bool {
         self.json.get(key) == Some(&Json::Bool(true))
     }
@@ -212,7 +213,8 @@ impl<'a> At<'a> {
     }
 }
 
-/// The place of what a pointer leads to: the key for what stands under one, so that no finding covers half a file.
+/// Returns the span of a pointer's target. For the value of a key it is the span of the key, so that no diagnostic
+/// covers half of the file.
 fn span_of(tree: &Node, pointer: &str) -> Span {
     let (mut node, mut span) = (
         tree,
@@ -236,7 +238,7 @@ fn span_of(tree: &Node, pointer: &str) -> Span {
     span.unwrap_or(node.span)
 }
 
-/// The place of the first reference with a text.
+/// Returns the span of the first reference with this text.
 fn reference(node: &Node, text: &str) -> Option<Span> {
     match &node.content {
         Content::Map(entries) => entries.iter().find_map(|entry| {

@@ -1,4 +1,4 @@
-//! Documents of `OpenAPI`: each operation is a tool, called as the document says.
+//! `OpenAPI` documents: each operation is a tool that is called as the document describes.
 
 mod access;
 mod api;
@@ -19,4 +19,4 @@ pub use api::{Api, MAX_DOCUMENT_BYTES, read_api};
 pub use body::{Body, BodyField, Shape};
 pub use operation::{Operation, Parameter};
 pub use response::{Declared, Responses, Status};
-pub use transport::{OpenApiTransport, Place as CalledAt};
+pub use transport::{Endpoint, OpenApiTransport};

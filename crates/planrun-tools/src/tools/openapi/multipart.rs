@@ -1,4 +1,4 @@
-//! A body of `multipart/form-data`.
+//! Writes `multipart/form-data` bodies.
 
 use std::fmt::Write as _;
 
@@ -9,14 +9,14 @@ use super::body::BodyField;
 
 use crate::tools::http::parameter::text;
 
-/// A body that is being put together.
+/// A body that is being built.
 pub(super) struct Multipart {
     parts: Vec<Vec<u8>>,
     key: String,
 }
 
 impl Multipart {
-    /// Begins one. Attempts with the same key send the same bytes.
+    /// Creates an empty body. Attempts with the same key send the same bytes.
     pub(super) fn new(key: &str) -> Self {
         Self {
             parts: Vec::new(),
@@ -24,7 +24,7 @@ impl Multipart {
         }
     }
 
-    /// Adds a field: bytes as a file, each element of a list as a part of its own, objects as JSON.
+    /// Adds a field: bytes as a file, each element of a list as a separate part, and objects as JSON.
     pub(super) fn add(&mut self, field: &BodyField, value: Option<&Value>, json: &Json) {
         match (value, json) {
             (Some(Value::Bytes(bytes)), _) => self.file(field, bytes),
@@ -41,12 +41,12 @@ impl Multipart {
         }
     }
 
-    /// The media type with its boundary, and the body.
+    /// Returns the media type with its boundary, and the body.
     pub(super) fn finish(self) -> (String, Vec<u8>) {
         let mut boundary = self.key;
         loop {
             boundary = format!("planrun-{}", blake3::hash(boundary.as_bytes()).to_hex());
-            // What stands in a part cannot end it.
+            // The boundary must not occur in any part.
             let held = |part: &Vec<u8>| {
                 let mut windows = part.windows(boundary.len());
                 windows.any(|window| window == boundary.as_bytes())
@@ -66,7 +66,7 @@ impl Multipart {
     }
 
     fn file(&mut self, field: &BodyField, bytes: &[u8]) {
-        let name = quoted(field.written.name.trim_end_matches("[]"));
+        let name = quoted(field.serialization.name.trim_end_matches("[]"));
         let media_type = field.media_type.as_deref();
         let media_type = media_type.unwrap_or("application/octet-stream");
         self.part(
@@ -84,10 +84,10 @@ impl Multipart {
     }
 
     fn part(&mut self, field: &BodyField, more: &str, media_type: Option<&str>, content: &[u8]) {
-        let name = quoted(&field.written.name);
+        let name = quoted(&field.serialization.name);
         let mut part = format!("Content-Disposition: form-data; name=\"{name}\"{more}\r\n");
         if let Some(media_type) = media_type {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(part, "Content-Type: {}\r\n", one_line(media_type));
         }
         part.push_str("\r\n");
@@ -97,7 +97,7 @@ impl Multipart {
     }
 }
 
-/// A name as it stands in quotes, as browsers write it.
+/// Escapes a name for quotes in the way browsers do.
 fn quoted(name: &str) -> String {
     name.replace('"', "%22")
         .replace('\r', "%0D")

@@ -1,14 +1,14 @@
-//! Names of tools and of their arguments, from what a document calls operations, parameters and fields.
+//! Derives the names of tools and their arguments from the names of operations, parameters and fields.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use reqwest::Method;
 
-/// A longer `operationId` is no name.
+/// Maximum length of an `operationId` that is used as a name, in characters.
 const LONGEST: usize = 128;
 
-/// The name of an operation: its `operationId`, else what its method and its path make.
+/// Returns the name of an operation: its `operationId`, or a name from its method and path.
 pub(super) fn tool(id: Option<&str>, method: &Method, path: &str) -> String {
     let usable = |id: &&str| {
         let letters = id.chars().count();
@@ -18,7 +18,7 @@ pub(super) fn tool(id: Option<&str>, method: &Method, path: &str) -> String {
         .map_or_else(|| from_path(method, path), str::to_owned)
 }
 
-/// `GET /orders/{id}/items` is `get_orders_id_items`.
+/// Names an operation after its method and path: `GET /orders/{id}/items` becomes `get_orders_id_items`.
 pub(super) fn from_path(method: &Method, path: &str) -> String {
     let words = path.split(|letter: char| !letter.is_alphanumeric());
     let words = words.filter(|word| !word.is_empty());
@@ -30,7 +30,7 @@ pub(super) fn from_path(method: &Method, path: &str) -> String {
     name
 }
 
-/// The name of the class of a declared failure: `not_found` for 404.
+/// Returns the error name of a declared failure, such as `not_found` for 404.
 pub(super) fn failure(status: u16) -> Arc<str> {
     let reason = reqwest::StatusCode::from_u16(status).ok();
     let reason = reason.and_then(|status| status.canonical_reason());
@@ -52,17 +52,17 @@ pub(super) fn failure(status: u16) -> Arc<str> {
     name.into()
 }
 
-/// The arguments of one tool: who comes first has the plain name.
+/// The names of one tool's arguments. The first argument with a name gets the plain name.
 #[derive(Default)]
 pub(super) struct Arguments {
     taken: BTreeSet<String>,
 }
 
 impl Arguments {
-    /// The argument for `name` at a place: `name`, or `PLACE_name` where another place has that already.
+    /// Returns the argument's name: `name`, or `PLACE_name` if an argument in another location has that already.
     ///
     /// # Errors
-    /// Both are taken.
+    /// Returns an error if both are taken.
     pub(super) fn claim(&mut self, place: &str, name: &str) -> Result<Arc<str>, String> {
         let second = format!("{place}_{name}");
         let free = [name, &second]

@@ -1,4 +1,4 @@
-//! One operation of a document as a tool: its name, its arguments, where they go, and its contract.
+//! Reads one operation of a document as a tool: its name, its arguments and their locations, and its contract.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::response::{self, Responses};
 use super::schema::{Bundle, Direction, Schemas};
 use crate::contract::Arguments;
 use crate::tools::app::safety::marks;
-use crate::tools::http::parameter::{Place, Style, Written};
+use crate::tools::http::parameter::{Place, Serialization, Style};
 use crate::tools::http::{Content, path};
 
-/// Headers of which the specification says that no parameter sets them.
+/// Headers that, by the specification, are not set by parameters.
 const NOT_PARAMETERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
 /// An operation.
@@ -26,25 +26,25 @@ pub struct Operation {
     pub method: Method,
     /// With its parameters in braces.
     pub path: String,
-    /// Where it is, if the document has an address of its own for it.
+    /// The address of the operation, if the document declares one only for it or its path.
     pub server: Option<Arc<str>>,
     pub parameters: Vec<Parameter>,
     pub body: Option<Body>,
     pub responses: Responses,
-    /// Whether the document says that nobody has to say who they are.
+    /// Whether the operation requires no credentials.
     pub is_public: bool,
 }
 
-/// A parameter: an argument that goes into the path, the query, a header or a cookie.
+/// An argument that is sent in the path, the query, a header or a cookie.
 #[derive(Clone, Debug)]
 pub struct Parameter {
     pub argument: Arc<str>,
     pub place: Place,
-    pub written: Written,
+    pub serialization: Serialization,
     pub is_required: bool,
 }
 
-/// The methods that an operation can have as a tool.
+/// The methods of operations that become tools.
 pub(super) const METHODS: [(&str, Method); 7] = [
     ("get", Method::GET),
     ("put", Method::PUT),
@@ -55,11 +55,11 @@ pub(super) const METHODS: [(&str, Method); 7] = [
     ("patch", Method::PATCH),
 ];
 
-/// What an operation is read from.
+/// The parts of a document that an operation is read from.
 pub(super) struct Found<'d> {
     pub method: Method,
     pub path: &'d str,
-    /// What all operations of the path have in common.
+    /// The declarations that all operations of the path share.
     pub item: At<'d>,
     pub operation: At<'d>,
     pub server: Option<Arc<str>>,
@@ -70,15 +70,15 @@ pub(super) struct Found<'d> {
 struct Unnamed<'d> {
     name: &'d str,
     place: Place,
-    written: Written,
+    serialization: Serialization,
     at: At<'d>,
     schema: At<'d>,
 }
 
-/// Makes a tool of an operation.
+/// Reads an operation as a tool.
 ///
 /// # Errors
-/// Why it cannot be one, in one sentence.
+/// Returns the reason in one sentence if it cannot be a tool.
 pub(super) fn read(
     schemas: &Schemas,
     found: &Found,
@@ -92,7 +92,11 @@ pub(super) fn read(
     let key_argument = parameters
         .iter()
         .find(|one| {
-            one.place == Place::Header && one.written.name.eq_ignore_ascii_case("idempotency-key")
+            one.place == Place::Header
+                && one
+                    .serialization
+                    .name
+                    .eq_ignore_ascii_case("idempotency-key")
         })
         .map(|one| one.argument.clone());
     let is_form = body.as_ref().is_some_and(|body| body.content.is_form());
@@ -133,7 +137,7 @@ pub(super) fn read(
     })
 }
 
-/// The summary as the first line, and the description below.
+/// Returns the summary as the first line, followed by the description.
 fn description(operation: &At) -> Option<String> {
     let text = |key: &str| {
         operation
@@ -164,7 +168,7 @@ fn parameters<'d>(
     arguments: &mut Vec<Argument<'d>>,
 ) -> Result<Vec<Parameter>, String> {
     let mut unnamed: Vec<Unnamed> = Vec::new();
-    // What the operation says of a parameter replaces what the path says of it.
+    // Parameters of the operation override those of the path.
     for owner in [&found.operation, &found.item] {
         for at in owner.get("parameters").iter().flat_map(At::items) {
             let at = schemas.document.follow(at)?;
@@ -190,7 +194,7 @@ fn parameters<'d>(
         parameters.push(Parameter {
             argument,
             place: one.place,
-            written: one.written,
+            serialization: one.serialization,
             is_required,
         });
     }
@@ -204,7 +208,7 @@ fn parameter(at: At) -> Result<Option<Unnamed>, String> {
     let place = at.text("in").unwrap_or_default();
     let Some(place) = Place::find(place) else {
         return Err(format!(
-            "the parameter `{name}` is in `{place}`, and there are path, query, header and cookie"
+            "the parameter `{name}` is in `{place}`, but must be in path, query, header or cookie"
         ));
     };
     if place == Place::Header && NOT_PARAMETERS.contains(&name.to_ascii_lowercase().as_str()) {
@@ -212,7 +216,7 @@ fn parameter(at: At) -> Result<Option<Unnamed>, String> {
     }
     let is_header = reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_ok();
     if place == Place::Header && !is_header {
-        return Err(format!("no header can be called `{name}`"));
+        return Err(format!("`{name}` is not a valid header name"));
     }
     let style = match at.text("style") {
         Some(style) => Style::find(style, place)
@@ -220,7 +224,7 @@ fn parameter(at: At) -> Result<Option<Unnamed>, String> {
         None => place.usual_style(),
     };
     let explode = at.json.get("explode").and_then(Json::as_bool);
-    let mut written = Written {
+    let mut serialization = Serialization {
         name: name.to_owned(),
         style,
         explode: explode.unwrap_or(style == Style::Form),
@@ -229,7 +233,7 @@ fn parameter(at: At) -> Result<Option<Unnamed>, String> {
     let schema = match at.get("content").as_ref().and_then(preferred) {
         Some((_, content, media)) => {
             if content == Content::Json {
-                written.style = Style::Json;
+                serialization.style = Style::Json;
             }
             media.get("schema")
         }
@@ -239,34 +243,34 @@ fn parameter(at: At) -> Result<Option<Unnamed>, String> {
     Ok(Some(Unnamed {
         name,
         place,
-        written,
+        serialization,
         at,
         schema,
     }))
 }
 
-/// Each name in braces has to be a parameter, and each parameter of the path a name in braces.
+/// Checks that each name in braces is a parameter, and that each path parameter is a name in braces.
 fn check_path(template: &str, parameters: &[Parameter]) -> Result<(), String> {
     let names: Vec<&str> = path::names(template).collect();
     let own = || parameters.iter().filter(|one| one.place == Place::Path);
     if let Some(name) = names
         .iter()
-        .find(|name| !own().any(|one| one.written.name == **name))
+        .find(|name| !own().any(|one| one.serialization.name == **name))
     {
         return Err(format!(
-            "its path has {{{name}}}, and no parameter says what that is"
+            "its path contains {{{name}}}, but there is no such parameter"
         ));
     }
-    match own().find(|one| !names.contains(&one.written.name.as_str())) {
+    match own().find(|one| !names.contains(&one.serialization.name.as_str())) {
         Some(one) => Err(format!(
             "its parameter `{}` is not in its path",
-            one.written.name
+            one.serialization.name
         )),
         None => Ok(()),
     }
 }
 
-/// The JSON Schema of all arguments.
+/// Returns the JSON Schema of all arguments.
 fn input(mut bundle: Bundle, arguments: Vec<Argument>, key: Option<&str>) -> Json {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for argument in arguments {
@@ -283,7 +287,7 @@ fn input(mut bundle: Bundle, arguments: Vec<Argument>, key: Option<&str>) -> Jso
                 .entry("description")
                 .or_insert_with(|| description.into());
         }
-        // The engine gives the key, so that a plan need not.
+        // The engine passes the key, so a plan does not have to.
         if argument.is_required && key != Some(&*argument.name) {
             required.push(argument.name.to_string());
         }

@@ -1,4 +1,4 @@
-//! The request of a call: the path, the query, headers and cookies from their arguments, and the body.
+//! Builds the request of a call: the path, query, headers and cookies from their arguments, and the body.
 
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
@@ -15,34 +15,34 @@ use super::operation::Operation;
 use crate::tools::http::parameter::{Place, Style, text};
 use crate::tools::http::{Content, HttpRequest, path, percent};
 
-/// What a request is made of.
+/// The parts of a request.
 pub(super) struct Call<'a> {
     pub operation: &'a Operation,
-    /// As they are, for bytes.
+    /// The original argument values, for bytes.
     pub values: &'a Value,
-    /// As JSON, without what is left out.
+    /// The arguments as JSON, without those that are left out.
     pub arguments: &'a Map<String, Json>,
     pub key: &'a str,
 }
 
 impl Call<'_> {
-    /// The request, below this address and with these credentials.
+    /// Returns the request for this base address and these credentials.
     ///
     /// # Errors
-    /// An argument that cannot be sent: nothing was.
+    /// Returns an error if an argument cannot be sent. Nothing was sent then.
     pub(super) fn request(&self, base: &str, access: &Access) -> Result<HttpRequest, CallError> {
         let path = self.path()?;
         let mut url = Url::parse(&format!("{}{path}", base.trim_end_matches('/')))
-            .map_err(|problem| self.wrong(format!("its address cannot be called: {problem}")))?;
+            .map_err(|problem| self.invalid_argument(format!("its URL is invalid: {problem}")))?;
         let access: &[_] = if self.operation.is_public {
             &[]
         } else {
             &access.entries
         };
-        let own: Vec<&str> = url.query().into_iter().collect();
-        let mut query: Vec<String> = own.into_iter().map(str::to_owned).collect();
+        let fixed: Vec<&str> = url.query().into_iter().collect();
+        let mut query: Vec<String> = fixed.into_iter().map(str::to_owned).collect();
         for (parameter, value) in self.given(Place::Query) {
-            query.extend(parameter.written.query(value));
+            query.extend(parameter.serialization.query(value));
         }
         let secret = access.iter().filter(|one| one.place == Place::Query);
         query.extend(secret.map(|one| {
@@ -55,7 +55,9 @@ impl Call<'_> {
             let name = HeaderName::from_bytes(one.name.as_bytes());
             let value = HeaderValue::from_str(&one.value);
             let (Ok(name), Ok(mut value)) = (name, value) else {
-                return Err(self.wrong("its credential is no text that a header can have"));
+                return Err(self.invalid_argument(
+                    "its credential contains characters that are not valid in a header",
+                ));
             };
             value.set_sensitive(true);
             headers.insert(name, value);
@@ -70,7 +72,7 @@ impl Call<'_> {
         })
     }
 
-    /// The parameters at a place that have a value.
+    /// Returns the parameters in a location that have a value.
     fn given(&self, place: Place) -> impl Iterator<Item = (&super::operation::Parameter, &Json)> {
         let parameters = self.operation.parameters.iter();
         let own = parameters.filter(move |one| one.place == place);
@@ -83,10 +85,10 @@ impl Call<'_> {
     fn path(&self) -> Result<String, CallError> {
         let value = |name: &str| {
             let mut given = self.given(Place::Path);
-            let (parameter, value) = given.find(|(one, _)| one.written.name == name)?;
-            Some(parameter.written.path(value))
+            let (parameter, value) = given.find(|(one, _)| one.serialization.name == name)?;
+            Some(parameter.serialization.path(value))
         };
-        path::fill(&self.operation.path, value).map_err(|problem| self.wrong(problem))
+        path::fill(&self.operation.path, value).map_err(|problem| self.invalid_argument(problem))
     }
 
     fn headers(&self) -> Result<HeaderMap, CallError> {
@@ -98,14 +100,14 @@ impl Call<'_> {
             headers.insert("idempotency-key", key);
         }
         for (parameter, value) in self.given(Place::Header) {
-            let name = HeaderName::from_bytes(parameter.written.name.as_bytes());
-            let line = HeaderValue::from_str(&parameter.written.line(value));
+            let name = HeaderName::from_bytes(parameter.serialization.name.as_bytes());
+            let line = HeaderValue::from_str(&parameter.serialization.line(value));
             let (Ok(name), Ok(line)) = (name, line) else {
                 let message = format!(
-                    "`{}` has characters that a header cannot have",
+                    "`{}` contains characters that are not valid in a header",
                     parameter.argument
                 );
-                return Err(self.wrong(message));
+                return Err(self.invalid_argument(message));
             };
             headers.insert(name, line);
         }
@@ -120,15 +122,17 @@ impl Call<'_> {
         let escape = |text: &str| percent::encode(text, b"!#$&'()*+/:<=>?@[]^`{|}");
         let pair = |name: &str, value: &str| format!("{name}={}", escape(value));
         let given = self.given(Place::Cookie);
-        let given = given.map(|(one, value)| pair(&one.written.name, &one.written.line(value)));
+        let given =
+            given.map(|(one, value)| pair(&one.serialization.name, &one.serialization.line(value)));
         let secret = access.iter().filter(|one| one.place == Place::Cookie);
         let secret = secret.map(|one| pair(&one.name, &one.value));
         let cookies: Vec<String> = given.chain(secret).collect();
         if cookies.is_empty() {
             return Ok(());
         }
-        let mut line = HeaderValue::from_str(&cookies.join("; "))
-            .map_err(|_| self.wrong("its cookies have characters that a header cannot have"))?;
+        let mut line = HeaderValue::from_str(&cookies.join("; ")).map_err(|_| {
+            self.invalid_argument("its cookies contain characters that are not valid in a header")
+        })?;
         line.set_sensitive(true);
         headers.insert(header::COOKIE, line);
         Ok(())
@@ -154,8 +158,11 @@ impl Call<'_> {
                 self.fields(body, fields.map(|field| (field.clone(), &*field.argument)))
             }
         };
-        let media_type = HeaderValue::from_str(&media_type)
-            .map_err(|_| self.wrong("its media type is none that a header can have"))?;
+        let media_type = HeaderValue::from_str(&media_type).map_err(|_| {
+            self.invalid_argument(
+                "its media type contains characters that are not valid in a header",
+            )
+        })?;
         headers.insert(header::CONTENT_TYPE, media_type);
         Ok(Some(bytes))
     }
@@ -184,7 +191,7 @@ impl Call<'_> {
                 call.fields(
                     body,
                     fields.map(|field| {
-                        let name = field.written.name.clone();
+                        let name = field.serialization.name.clone();
                         (field, name)
                     }),
                 )
@@ -192,7 +199,7 @@ impl Call<'_> {
         }
     }
 
-    /// A body of fields, each with the name of its argument.
+    /// Returns the media type and content of a body of fields. Each field is paired with the name of its argument.
     fn fields<N: AsRef<str>>(
         &self,
         body: &Body,
@@ -216,14 +223,14 @@ impl Call<'_> {
                 (body.media_type.clone(), pairs.join("&").into_bytes())
             }
             Content::Json | Content::Text | Content::Bytes => {
-                let object = given.map(|(field, _, json)| (field.written.name, json.clone()));
+                let object = given.map(|(field, _, json)| (field.serialization.name, json.clone()));
                 let object = Json::Object(object.collect());
                 (body.media_type.clone(), object.to_string().into_bytes())
             }
         }
     }
 
-    fn wrong(&self, message: impl AsRef<str>) -> CallError {
+    fn invalid_argument(&self, message: impl AsRef<str>) -> CallError {
         let path = self.operation.signature.path();
         CallError::new(
             ErrorClass::Validation(Validation::Arguments),
@@ -233,14 +240,14 @@ impl Call<'_> {
     }
 }
 
-/// The pairs of one field of a form: objects are JSON unless their style says otherwise.
+/// Returns the pairs of one form field. Objects are JSON unless their style is another one.
 fn form_pairs(field: &BodyField, json: &Json) -> Vec<String> {
     match json {
         Json::Null => Vec::new(),
-        Json::Object(_) if field.written.style == Style::Form => {
-            field.written.query(&Json::String(json.to_string()))
+        Json::Object(_) if field.serialization.style == Style::Form => {
+            field.serialization.query(&Json::String(json.to_string()))
         }
-        other => field.written.query(other),
+        other => field.serialization.query(other),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the answers of an operation mean: the value, or the class of the failure.
+//! Interprets the answers of an operation: its value, or the class of its failure.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::body::preferred;
 use super::document::At;
 use super::naming;
 use super::schema::{Direction, Schemas, bytes};
-use crate::tools::http::{Content, HttpResponse, failure, told, value};
+use crate::tools::http::{Content, HttpResponse, failure, failure_detail, value};
 
 /// The answers that a document declares for an operation.
 #[derive(Clone, Debug, Default)]
@@ -24,15 +24,15 @@ pub struct Responses {
 #[derive(Clone, Debug)]
 pub struct Declared {
     pub status: Status,
-    /// What it brings: its media type, how that is read, and the schema; nothing for an empty body.
+    /// Its media type, encoding and schema; `None` for an empty body.
     pub content: Option<(String, Content, Option<Json>)>,
 }
 
-/// For which statuses an answer is declared, the nearest first.
+/// The statuses that an answer is declared for, most specific first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Status {
     Exactly(u16),
-    /// `4XX` by its first digit.
+    /// `4XX`, as its first digit.
     Range(u16),
     Default,
 }
@@ -72,13 +72,13 @@ impl Status {
     }
 }
 
-/// An answer with what it brings, before its schema is copied.
+/// An answer with its content, before its schema is copied.
 type Found<'d> = (Status, Option<(&'d str, Content, At<'d>)>);
 
-/// Reads the answers of an operation, and the schema of its result.
+/// Reads the answers of an operation and the schema of its result.
 ///
 /// # Errors
-/// One that refers to nothing, in one sentence.
+/// Returns the reason in one sentence if a reference cannot be resolved.
 pub(super) fn read(schemas: &Schemas, operation: &At) -> Result<(Responses, Option<Json>), String> {
     let mut found = Vec::new();
     for (status, at) in operation.get("responses").iter().flat_map(At::entries) {
@@ -109,7 +109,7 @@ pub(super) fn read(schemas: &Schemas, operation: &At) -> Result<(Responses, Opti
     Ok((responses, output))
 }
 
-/// The schema of the result; nothing where nothing is said of it.
+/// Returns the schema of the result; `None` if it is not declared.
 fn output(schemas: &Schemas, responses: &Responses, found: &[Found]) -> Option<Json> {
     let mut bundle = schemas.bundle(Direction::Response);
     let mut alternatives: Vec<Json> = Vec::new();
@@ -137,7 +137,7 @@ fn output(schemas: &Schemas, responses: &Responses, found: &[Found]) -> Option<J
 }
 
 impl Responses {
-    /// The answer that is declared for a status.
+    /// Returns the answer that is declared for a status.
     #[must_use]
     pub fn of(&self, status: u16) -> Option<&Declared> {
         self.declared
@@ -145,20 +145,20 @@ impl Responses {
             .find(|one| one.status.holds_for(status))
     }
 
-    /// The answers that are no failures.
+    /// Returns the answers that are not failures.
     pub fn successes(&self) -> impl Iterator<Item = &Declared> {
         self.declared
             .iter()
             .filter(|one| self.is_success(one.status))
     }
 
-    /// Without an answer for success, what holds for every status holds for that.
+    /// Returns true if a status is a success. `default` is one if no other success is declared.
     fn is_success(&self, status: Status) -> bool {
-        let says_success = || self.declared.iter().any(|one| one.status.is_success());
-        status.is_success() || (status == Status::Default && !says_success())
+        let declares_success = || self.declared.iter().any(|one| one.status.is_success());
+        status.is_success() || (status == Status::Default && !declares_success())
     }
 
-    /// The names of the errors that are declared.
+    /// Returns the names of the declared errors.
     pub(super) fn raises(&self) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = vec!["failed".into()];
         for declared in &self.declared {
@@ -172,7 +172,7 @@ impl Responses {
         names
     }
 
-    /// What a request says that it takes.
+    /// Returns the value of the `Accept` header.
     pub(super) fn accept(&self) -> String {
         let types = self.successes().filter_map(|one| one.content.as_ref());
         let mut types: Vec<&str> = types
@@ -186,7 +186,7 @@ impl Responses {
         }
     }
 
-    /// What an answer comes to. `now` is the wall clock in nanoseconds.
+    /// Returns the outcome of an answer. `now` is the wall-clock time in nanoseconds since the Unix epoch.
     pub(super) fn outcome(&self, response: &HttpResponse, path: &str, now: i128) -> CallOutcome {
         let declared = self.of(response.status);
         if (200..=299).contains(&response.status) {
@@ -194,25 +194,25 @@ impl Responses {
             return value(response, content.map(|(_, content, _)| *content), path);
         }
         let json = serde_json::from_slice::<Json>(&response.body).unwrap_or_default();
-        let told = told(json.as_object(), &response.body);
-        if let Some(error) = failure(response.status, &response.headers, now, path, &told) {
+        let detail = failure_detail(json.as_object(), &response.body);
+        if let Some(error) = failure(response.status, &response.headers, now, path, &detail) {
             return Err(error.with_details(&json));
         }
         let exact = declared.is_some_and(|one| matches!(one.status, Status::Exactly(_)));
         let name = error_name(response.status).filter(|_| exact);
-        // Who declares a refusal says that nothing has happened; of any other answer nobody knows.
+        // A declared refusal means that nothing happened. For any other answer it is unknown.
         let sent = if name.is_some() && (400..=499).contains(&response.status) {
             Sent::Refused
         } else {
             Sent::Answered
         };
         let class = ErrorClass::Tool(name.unwrap_or_else(|| "failed".into()));
-        let message = format!("{path} answered with status {}: {told}", response.status);
+        let message = format!("{path} answered with status {}: {detail}", response.status);
         Err(CallError::new(class, message, sent).with_details(&json))
     }
 }
 
-/// The name of the error that a declared status is; nothing where it has a class of its own, declared or not.
+/// Returns the name of the error for a declared status; `None` if the status has a standard error class.
 fn error_name(status: u16) -> Option<Arc<str>> {
     let has_class = failure(status, &HeaderMap::new(), 0, "", "").is_some();
     (status >= 300 && !has_class).then(|| naming::failure(status))

@@ -1,4 +1,5 @@
-//! Schemas of a document as JSON Schemas that stand alone: what they refer to comes along, and only what travels that way.
+//! Converts the schemas of a document to self-contained JSON Schemas, with the definitions that they refer to and only
+//! the fields that are sent in one direction.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,9 +9,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::document::{At, Document};
 
-/// Schemas nested deeper are taken for anything.
+/// Maximum nesting depth of schemas. Deeper schemas accept any value.
 const MAX_DEPTH: usize = 96;
-/// So many schemas are copied out of one document, each as often as operations use it; the rest is taken for anything.
+/// Maximum number of schemas that are copied from one document. A schema counts for each operation that uses it; after
+/// that, schemas accept any value.
 pub(super) const MAX_SCHEMAS: usize = 1_000_000;
 
 /// Keywords whose value is a schema.
@@ -32,7 +34,7 @@ const SCHEMA: [&str; 12] = [
 const LIST: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Keywords whose value maps names to schemas.
 const NAMED: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
-/// What says nothing of a value, or is said otherwise here.
+/// Keywords that do not constrain a value, or are expressed differently here.
 const DROPPED: [&str; 16] = [
     "$schema",
     "$id",
@@ -52,43 +54,43 @@ const DROPPED: [&str; 16] = [
     "readOnly",
 ];
 
-/// Which way values travel.
+/// The direction in which values are sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// To the server: what is `readOnly` is left out.
+    /// To the server: `readOnly` fields are left out.
     Request,
-    /// From the server: what is `writeOnly` need not be there.
+    /// From the server: `writeOnly` fields are optional.
     Response,
 }
 
-/// Copies schemas out of a document.
+/// Copies schemas from a document.
 pub(super) struct Schemas<'a> {
     pub document: &'a Document,
-    /// Whether the document is `OpenAPI` 3.0, whose schemas are no JSON Schemas.
+    /// Whether the document is `OpenAPI` 3.0, whose schemas are not JSON Schemas.
     pub is_3_0: bool,
-    /// So many schemas may still be copied.
+    /// Number of schemas that may still be copied.
     pub left: Cell<usize>,
 }
 
-/// One schema that is being put together, with the definitions that it needs.
+/// One schema that is being built, with the definitions that it needs.
 pub(super) struct Bundle<'a, 'd> {
     schemas: &'a Schemas<'d>,
     direction: Direction,
-    /// Whether binary texts are bytes, as in forms; in JSON they are text like any other.
+    /// Whether binary texts are bytes, as in forms. In JSON they are ordinary texts.
     takes_bytes: bool,
-    /// By their pointers in the document.
+    /// The names of definitions by their pointers in the document.
     names: BTreeMap<String, String>,
     taken: BTreeSet<String>,
     pending: Vec<(String, At<'d>)>,
 }
 
-/// The schema of bytes.
+/// Returns the schema of bytes.
 pub(super) fn bytes() -> Json {
     to_schema(&Type::Bytes)
 }
 
 impl<'d> Schemas<'d> {
-    /// Begins a schema of values that travel this way.
+    /// Starts a schema of values that are sent in this direction.
     pub(super) fn bundle(&self, direction: Direction) -> Bundle<'_, 'd> {
         Bundle {
             schemas: self,
@@ -100,31 +102,31 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// Whether a schema, or what it refers to, says this of itself.
+    /// Returns true if a schema, or the schema that it refers to, sets a flag.
     pub(super) fn flagged(&self, schema: &Json, flag: &str) -> bool {
-        let says = |schema: &Json| schema.get(flag) == Some(&Json::Bool(true));
+        let has_flag = |schema: &Json| schema.get(flag) == Some(&Json::Bool(true));
         let referred = || {
             let reference = schema.get("$ref")?.as_str()?;
             let target = self.document.target(reference).ok()?;
-            Some(says(self.document.follow(target).ok()?.json))
+            Some(has_flag(self.document.follow(target).ok()?.json))
         };
-        says(schema) || referred().unwrap_or(false)
+        has_flag(schema) || referred().unwrap_or(false)
     }
 }
 
 impl Bundle<'_, '_> {
-    /// The same, in which binary texts are bytes.
+    /// Sets whether binary texts are bytes.
     pub(super) fn of_bytes(mut self, takes_bytes: bool) -> Self {
         self.takes_bytes = takes_bytes;
         self
     }
 
-    /// A schema as it is written here. What it refers to is taken along with [`Self::finish`].
+    /// Converts a schema. The definitions that it refers to are added by [`Self::finish`].
     pub(super) fn add(&mut self, schema: &Json) -> Json {
         self.copy(schema, 0)
     }
 
-    /// The schema with the definitions that everything added so far needs.
+    /// Returns the schema with the definitions that all added schemas need.
     pub(super) fn finish(mut self, mut schema: Json) -> Json {
         let mut definitions = Map::new();
         while let Some((name, target)) = self.pending.pop() {
@@ -132,11 +134,11 @@ impl Bundle<'_, '_> {
             definitions.insert(name, copied);
         }
         definitions.sort_keys();
-        for name in without_end(&mut definitions) {
+        for name in break_cycles(&mut definitions) {
             let pointer = self.names.iter().find(|(_, known)| **known == name);
             let pointer = pointer.map_or("", |(pointer, _)| pointer);
             let message = format!(
-                "the schema `{name}` leads back to itself without saying anything in between; there it is taken for anything"
+                "the schema `{name}` refers to itself without any constraint in between; it is treated as `any` there"
             );
             self.schemas
                 .document
@@ -178,7 +180,7 @@ impl Bundle<'_, '_> {
                 word if LIST.contains(&word) && value.is_array() => self.list(value, depth),
                 "items" if value.is_array() => self.list(value, depth),
                 word if SCHEMA.contains(&word) => self.copy(value, depth + 1),
-                // The limit of draft 4 says whether it counts itself.
+                // In draft 4, this keyword is a boolean that makes the limit exclusive.
                 "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => continue,
                 "minimum" | "maximum" => {
                     let exclusive = if keyword == "minimum" {
@@ -196,7 +198,7 @@ impl Bundle<'_, '_> {
             };
             copied.insert(keyword.clone(), value);
         }
-        if let Some(kind) = implied(object) {
+        if let Some(kind) = implied_type(object) {
             copied.insert("type".to_owned(), kind.into());
         }
         self.discriminate(object, &mut copied);
@@ -211,15 +213,16 @@ impl Bundle<'_, '_> {
     fn named(&mut self, around: &Map<String, Json>, schemas: &Json, depth: usize) -> Json {
         let mut kept = Map::new();
         for (name, schema) in schemas.as_object().into_iter().flatten() {
-            if !self.leaves_out(around, schema) {
+            if !self.is_left_out(around, schema) {
                 kept.insert(name.clone(), self.copy(schema, depth + 1));
             }
         }
         Json::Object(kept)
     }
 
-    /// Whether a property does not travel this way at all. A closed object keeps it, so that it may come back all the same.
-    fn leaves_out(&self, around: &Map<String, Json>, property: &Json) -> bool {
+    /// Returns true if a property is not sent in this direction. A closed object keeps it, because the server may send
+    /// it nevertheless.
+    fn is_left_out(&self, around: &Map<String, Json>, property: &Json) -> bool {
         match self.direction {
             Direction::Request => self.schemas.flagged(property, "readOnly"),
             Direction::Response => {
@@ -229,7 +232,7 @@ impl Bundle<'_, '_> {
         }
     }
 
-    /// The fields that have to be there on this way.
+    /// Returns the fields that are required in this direction.
     fn required(&self, around: &Map<String, Json>, names: &Json) -> Json {
         let flag = match self.direction {
             Direction::Request => "readOnly",
@@ -245,12 +248,12 @@ impl Bundle<'_, '_> {
         kept.cloned().collect()
     }
 
-    /// The reference to a definition that comes along; nothing where the document has no such part.
+    /// Returns the reference to a copied definition; `None` if the document has no such part.
     fn reference(&mut self, reference: &str) -> Option<String> {
         let target = match self.schemas.document.target(reference) {
             Ok(target) => target,
             Err(problem) => {
-                let message = format!("{problem}; its values are taken for anything");
+                let message = format!("{problem}; its values are treated as `any`");
                 self.schemas.document.warn_of_reference(reference, message);
                 return None;
             }
@@ -278,7 +281,7 @@ impl Bundle<'_, '_> {
         Some(format!("#/$defs/{name}"))
     }
 
-    /// Writes into each alternative by which word of the `discriminator` it is known, where it does not say so itself.
+    /// Adds the value of the `discriminator` to each alternative that does not constrain it itself.
     fn discriminate(&mut self, schema: &Map<String, Json>, copied: &mut Map<String, Json>) {
         let Some(discriminator) = schema.get("discriminator") else {
             return;
@@ -296,7 +299,7 @@ impl Bundle<'_, '_> {
                     continue;
                 };
                 let words = words(reference, mapping);
-                if !words.is_empty() && !self.says_constant(reference, property) {
+                if !words.is_empty() && !self.declares_values(reference, property) {
                     let known = json!({"type": "object", "properties": {property: {"enum": words}}, "required": [property]});
                     *alternative = json!({"allOf": [alternative.take(), known]});
                 }
@@ -304,8 +307,8 @@ impl Bundle<'_, '_> {
         }
     }
 
-    /// Whether an alternative itself says which values its property can have.
-    fn says_constant(&self, reference: &str, property: &str) -> bool {
+    /// Returns true if an alternative itself declares the values of the property.
+    fn declares_values(&self, reference: &str, property: &str) -> bool {
         let document = self.schemas.document;
         let target = document
             .target(reference)
@@ -319,7 +322,7 @@ impl Bundle<'_, '_> {
     }
 }
 
-/// Whether a schema is that of a file.
+/// Returns true if a schema describes a file.
 fn is_binary(schema: &Map<String, Json>) -> bool {
     let text = |key: &str| schema.get(key).and_then(Json::as_str);
     let is_text = text("type").is_none_or(|kind| kind == "string");
@@ -334,12 +337,12 @@ fn described(mut schema: Json, by: &Map<String, Json>) -> Json {
     schema
 }
 
-/// Who lists fields means an object, and who says what elements are a list, unless something else says the kind.
-fn implied(schema: &Map<String, Json>) -> Option<&'static str> {
-    let says_kind = ["type", "enum", "const", "not", "if", "$ref"]
+/// Returns the implied type of a schema without one: an object if it has properties, a list if it has items.
+fn implied_type(schema: &Map<String, Json>) -> Option<&'static str> {
+    let typed_keywords = ["type", "enum", "const", "not", "if", "$ref"]
         .iter()
         .chain(&LIST);
-    if says_kind
+    if typed_keywords
         .into_iter()
         .any(|keyword| schema.contains_key(*keyword))
     {
@@ -352,7 +355,7 @@ fn implied(schema: &Map<String, Json>) -> Option<&'static str> {
     }
 }
 
-/// The words by which a `discriminator` knows the schema at this reference.
+/// Returns the `discriminator` values of the schema at this reference.
 fn words(reference: &str, mapping: Option<&Map<String, Json>>) -> Vec<String> {
     let name = reference.rsplit('/').next().unwrap_or_default();
     let Some(mapping) = mapping else {
@@ -365,22 +368,22 @@ fn words(reference: &str, mapping: Option<&Map<String, Json>>) -> Vec<String> {
     meant.map(|(word, _)| word.clone()).collect()
 }
 
-/// Takes out the references by which definitions lead back to themselves without a step into the value: nothing can be held
-/// against those. The names of the definitions that had one.
-fn without_end(definitions: &mut Map<String, Json>) -> Vec<String> {
+/// Removes references by which a definition refers back to itself without entering the value, because nothing can be
+/// validated against such a definition. Returns the names of the definitions that were referred to.
+fn break_cycles(definitions: &mut Map<String, Json>) -> Vec<String> {
     let mut found = Vec::new();
     let names: Vec<String> = definitions.keys().cloned().collect();
-    // What a definition says of a value at once, without entering it.
+    // The definitions that apply to the same value, without entering it.
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (name, schema) in definitions.iter() {
         let reached = edges.entry(name.clone()).or_default();
-        at_once(schema, &mut |target| {
+        direct_references(schema, &mut |target| {
             reached.insert(target.to_owned());
         });
     }
     let mut settled: BTreeSet<&str> = BTreeSet::new();
     for name in &names {
-        // A walk of our own, since documents from outside decide how deep it goes.
+        // An explicit stack, because external documents determine the depth.
         let mut path: Vec<(&str, Vec<&str>)> = Vec::new();
         let mut next = Some(name.as_str());
         loop {
@@ -408,32 +411,32 @@ fn without_end(definitions: &mut Map<String, Json>) -> Vec<String> {
     }
     for (from, target) in &found {
         if let Some(schema) = definitions.get_mut(from) {
-            forget(schema, &format!("#/$defs/{target}"));
+            remove_reference(schema, &format!("#/$defs/{target}"));
         }
     }
     found.into_iter().map(|(_, target)| target).collect()
 }
 
-/// Tells every definition that a schema asks of the same value.
-fn at_once(schema: &Json, tell: &mut dyn FnMut(&str)) {
+/// Calls `visit` with every definition that a schema applies to the same value.
+fn direct_references(schema: &Json, visit: &mut dyn FnMut(&str)) {
     if let Some(target) = schema.get("$ref").and_then(Json::as_str) {
-        tell(target.trim_start_matches("#/$defs/"));
+        visit(target.trim_start_matches("#/$defs/"));
     }
     for keyword in ["allOf", "anyOf", "oneOf"] {
         let parts = schema.get(keyword).and_then(Json::as_array);
         parts
             .into_iter()
             .flatten()
-            .for_each(|part| at_once(part, tell));
+            .for_each(|part| direct_references(part, visit));
     }
     for keyword in ["not", "if", "then", "else"] {
         if let Some(part) = schema.get(keyword) {
-            at_once(part, tell);
+            direct_references(part, visit);
         }
     }
 }
 
-fn forget(schema: &mut Json, reference: &str) {
+fn remove_reference(schema: &mut Json, reference: &str) {
     let Json::Object(object) = schema else { return };
     if object.get("$ref").and_then(Json::as_str) == Some(reference) {
         object.remove("$ref");
@@ -443,11 +446,11 @@ fn forget(schema: &mut Json, reference: &str) {
         parts
             .into_iter()
             .flatten()
-            .for_each(|part| forget(part, reference));
+            .for_each(|part| remove_reference(part, reference));
     }
     for keyword in ["not", "if", "then", "else"] {
         if let Some(part) = object.get_mut(keyword) {
-            forget(part, reference);
+            remove_reference(part, reference);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Documents before servers that write down what they are asked, and before documents that nobody should write.
+//! Tests documents against servers that record their requests, and with invalid and hostile documents.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Access, Api, CalledAt, Operation, read_api};
+use super::{Access, Api, Endpoint, Operation, read_api};
 use crate::contract::arguments_type;
 use crate::host::RealHost;
 use crate::tools::http::MAX_BODY_BYTES;
@@ -26,14 +26,14 @@ const SHOP: &str = include_str!("shop.yaml");
 fn read(text: &str) -> (Option<Api>, Vec<String>) {
     let source = Arc::new(SourceFile::new("shop.yaml", text));
     let (api, found) = read_api(&source, &"shop".into(), &BTreeMap::new());
-    let told = found.iter().map(|one| {
+    let lines = found.iter().map(|one| {
         let place = source.position(one.span.start);
         format!(
             "{}:{} {}: {}",
             place.line, place.column, one.severity, one.message
         )
     });
-    (api, told.collect())
+    (api, lines.collect())
 }
 
 fn shop() -> Api {
@@ -42,7 +42,7 @@ fn shop() -> Api {
     api.unwrap()
 }
 
-/// The contract of an operation in one line.
+/// Returns the contract of an operation in one line.
 fn contract(operation: &Operation) -> String {
     let signature = &operation.signature;
     let parameters = signature.parameters.iter().map(|one| {
@@ -74,7 +74,7 @@ fn operations_are_typed_tools() {
         "adopt(body: { kind: \"cat\", lives?: int } | { kind: \"dog\", tricks?: string[] }) -> { kind: \"cat\", lives?: int } | { kind: \"dog\", tricks?: string[] } effect fails failed",
         "groom(body?: { name: string }) -> any effect fails failed",
     ];
-    // The order within a path is that of the methods here.
+    // The order within a path is that of `METHODS`, not of the document.
     let mut contracts = contracts;
     contracts.sort();
     let mut expected = expected.map(str::to_owned);
@@ -118,16 +118,16 @@ fn the_project_knows_classes_better() {
     assert_eq!(adopt.unwrap().signature.effect, Effect::Irreversible);
 }
 
-/// What a server was asked, as one text.
-type Asked = Arc<Mutex<Vec<String>>>;
+/// The requests that a server has received, each as one text.
+type Requests = Arc<Mutex<Vec<String>>>;
 
-/// A server that writes requests down and answers as their header `x-trace`, or their path, says.
-async fn serve() -> (String, Asked) {
-    let asked = Asked::default();
-    let kept = asked.clone();
+/// A server that records requests and answers according to the last segment of their path.
+async fn serve() -> (String, Requests) {
+    let requests = Requests::default();
+    let kept = requests.clone();
     let router = Router::new().fallback(
         move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| {
-            let asked = kept.clone();
+            let requests = kept.clone();
             async move {
                 let names = [
                     "content-type",
@@ -145,7 +145,7 @@ async fn serve() -> (String, Asked) {
                 });
                 let lines: String = lines.collect();
                 let body = String::from_utf8_lossy(&body);
-                asked
+                requests
                     .lock()
                     .unwrap()
                     .push(format!("{method} {uri}{lines}\n\n{body}"));
@@ -156,7 +156,7 @@ async fn serve() -> (String, Asked) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await });
-    (address, asked)
+    (address, requests)
 }
 
 fn answer(word: &str) -> Response {
@@ -187,7 +187,7 @@ fn answer(word: &str) -> Response {
     }
 }
 
-/// The shop at an address, with a key.
+/// Returns the catalog of the shop at an address, with a key.
 fn catalog(address: &str) -> Catalog {
     let api = shop();
     let mut access = Access::default();
@@ -197,7 +197,7 @@ fn catalog(address: &str) -> Catalog {
     let operations = api.operations.into_iter().map(|operation| {
         let base = Ok(address.into());
         let access = access.clone();
-        (operation, CalledAt { base, access })
+        (operation, Endpoint { base, access })
     });
     let secrets = ["k3y-of-the-shop".to_owned()];
     catalog.add_api(operations, &ProjectLimit::default(), &secrets);
@@ -223,7 +223,7 @@ async fn call(catalog: &Catalog, name: &str, arguments: Json) -> Result<Value, C
 
 #[tokio::test]
 async fn requests_are_what_the_document_says() {
-    let (address, asked) = serve().await;
+    let (address, requests) = serve().await;
     let catalog = catalog(&address);
     let cases = [
         (
@@ -265,7 +265,7 @@ async fn requests_are_what_the_document_says() {
     for (name, arguments, expected) in cases {
         let _ = call(&catalog, name, arguments).await.unwrap();
         assert_eq!(
-            asked.lock().unwrap().pop().as_deref(),
+            requests.lock().unwrap().pop().as_deref(),
             Some(expected),
             "{name}"
         );
@@ -274,7 +274,7 @@ async fn requests_are_what_the_document_says() {
 
 #[tokio::test]
 async fn files_are_parts_of_a_form() {
-    let (address, asked) = serve().await;
+    let (address, requests) = serve().await;
     let catalog = catalog(&address);
     let given =
         json!({"file": "aGVsbG8=", "note": "二", "about": {"a": 1}, "Idempotency-Key": "own"});
@@ -283,7 +283,7 @@ async fn files_are_parts_of_a_form() {
         matches!(&stored, Value::Bytes(bytes) if **bytes == [0, 159, 146, 150]),
         "{stored:?}"
     );
-    let upload = asked.lock().unwrap().pop().unwrap();
+    let upload = requests.lock().unwrap().pop().unwrap();
     let boundary = upload
         .split("boundary=")
         .nth(1)
@@ -298,7 +298,7 @@ async fn files_are_parts_of_a_form() {
 
 #[tokio::test]
 async fn an_argument_never_makes_it_another_path() {
-    let (address, asked) = serve().await;
+    let (address, requests) = serve().await;
     let catalog = catalog(&address);
     for id in ["", ".", ".."] {
         let error = call(&catalog, "delete_orders_id", json!({"id": id}))
@@ -313,7 +313,7 @@ async fn an_argument_never_makes_it_another_path() {
         .await
         .unwrap_err();
     assert_eq!(error.class.to_string(), "validation.arguments");
-    assert_eq!(asked.lock().unwrap().len(), 0);
+    assert_eq!(requests.lock().unwrap().len(), 0);
 }
 
 #[tokio::test]
@@ -349,13 +349,13 @@ async fn statuses_are_failures_of_their_own() {
             "away",
             "denied.policy",
             Sent::Answered,
-            "shop.find was redirected to 127.0.0.2, which is not the host that the project names",
+            "shop.find was redirected to 127.0.0.2, which is not the host that the project configures",
         ),
         (
             "garbled",
             "validation.result",
             Sent::Answered,
-            "shop.find answered with what is no JSON: EOF while parsing an object at line 1 column 1",
+            "shop.find answered with invalid JSON: EOF while parsing an object at line 1 column 1",
         ),
     ];
     for (id, class, sent, message) in cases {
@@ -447,42 +447,44 @@ paths:
         .collect();
     assert_eq!((names, api.left_out), (vec!["ok", "put_c"], 6));
     let expected = [
-        "5:5 warning: GET /a/{id} is no tool: its path has {id}, and no parameter says what that is",
-        "6:5 warning: TRACE /a/{id} is no tool: it would give back what is sent, credentials included",
-        "8:5 warning: GET /b is no tool: the parameter `x` is in `body`, and there are path, query, header and cookie",
-        "12:5 warning: POST /b is no tool: the parameter `x` has no `schema`",
-        "15:5 warning: PUT /b is no tool: no header can be called `a b`",
-        "18:5 warning: PATCH /b is no tool: `#/components/parameters/Nothing` refers to what is not in this document",
-        "21:5 warning: DELETE /b is no tool: the parameter `x` cannot have the style `matrix`",
-        "27:69 warning: `other.yaml#/X` refers to another document, and only this one is read; its values are taken for anything",
-        "28:92 warning: `#/components/schemas/None` refers to what is not in this document; its values are taken for anything",
-        "29:12 warning: another operation has the `operationId` ok; this one is called put_c",
-        "30:3 warning: `c` is no path: it does not begin with `/`",
+        "5:5 warning: GET /a/{id} is not a tool: its path contains {id}, but there is no such parameter",
+        "6:5 warning: TRACE /a/{id} is not a tool: it would return the whole request, including credentials",
+        "8:5 warning: GET /b is not a tool: the parameter `x` is in `body`, but must be in path, query, header or cookie",
+        "12:5 warning: POST /b is not a tool: the parameter `x` has no `schema`",
+        "15:5 warning: PUT /b is not a tool: `a b` is not a valid header name",
+        "18:5 warning: PATCH /b is not a tool: `#/components/parameters/Nothing` refers to something that is not in \
+         this document",
+        "21:5 warning: DELETE /b is not a tool: the parameter `x` cannot have the style `matrix`",
+        "27:69 warning: `other.yaml#/X` refers to another document, but only this one is read; its values are treated as `any`",
+        "28:92 warning: `#/components/schemas/None` refers to something that is not in this document; its values are \
+         treated as `any`",
+        "29:12 warning: another operation already has the `operationId` ok; this one is named put_c",
+        "30:3 warning: `c` is not a path: it does not begin with `/`",
     ];
     assert_eq!(found, expected);
 }
 
 #[test]
 fn what_is_no_document_is_refused() {
-    let told = |text: &str| {
+    let diagnostics = |text: &str| {
         let (api, found) = read(text);
         assert!(api.is_none());
         found.join("\n")
     };
     assert_eq!(
-        told("swagger: \"2.0\"\n"),
-        "1:1 error: this is a document of Swagger 2.0"
+        diagnostics("swagger: \"2.0\"\n"),
+        "1:1 error: this is a Swagger 2.0 document"
     );
     assert_eq!(
-        told("openapi: 4.0.0\n"),
-        "1:1 error: only OpenAPI 3.0 and 3.1 are understood"
+        diagnostics("openapi: 4.0.0\n"),
+        "1:1 error: only OpenAPI 3.0 and 3.1 are supported"
     );
     assert_eq!(
-        told("name: hr\n"),
-        "1:1 error: this is no document of OpenAPI: it has no `openapi`"
+        diagnostics("name: hr\n"),
+        "1:1 error: this is not an OpenAPI document: it has no `openapi`"
     );
-    assert!(told("{\"openapi\": ").starts_with("1:"));
-    assert!(told("a: [1\nb: 2\n").contains("this is neither JSON nor YAML"));
+    assert!(diagnostics("{\"openapi\": ").starts_with("1:"));
+    assert!(diagnostics("a: [1\nb: 2\n").contains("this is neither JSON nor YAML"));
 }
 
 #[test]
@@ -516,7 +518,7 @@ components: { schemas: { R: { properties: { a: { type: string } } } } }
     );
 }
 
-/// A document with these schemas, and one operation that takes and gives `S0`.
+/// Returns a document with these schemas, and one operation that accepts and returns `S0`.
 fn document(schemas: &Json) -> String {
     let schema = json!({"$ref": "#/components/schemas/S0"});
     let content = json!({"application/json": {"schema": schema}});
@@ -532,7 +534,7 @@ fn document(schemas: &Json) -> String {
 #[test]
 fn schemas_that_hold_themselves_end() {
     let reference = |number: usize| json!({"$ref": format!("#/components/schemas/S{number}")});
-    // A tree, doubled at each level, a loop without anything in between, and one by way of another.
+    // A tree, a chain that doubles at each level, a direct loop, and a loop through another schema.
     let tree = json!({"S0": {"type": "object", "properties": {"left": reference(0), "right": reference(0)}}});
     let mut doubled = serde_json::Map::new();
     for level in 0..60 {
@@ -556,7 +558,7 @@ fn schemas_that_hold_themselves_end() {
         let api = api.unwrap();
         let signature = &api.operations[0].signature;
         for contract in [&signature.input_schema, &signature.output_schema] {
-            // Held against values, it comes to an end.
+            // Validating a value terminates.
             let value =
                 json!({"body": {"left": {"left": {}}}, "left": 1, "right": 1, "a": {"a": 1}});
             let _ = contract.as_ref().unwrap().violations(&value);

@@ -1,4 +1,4 @@
-//! Operations as the engine calls them.
+//! The transport of operations.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::host::Host;
 use crate::tools::http::{HttpClient, HttpRequest, Limits, MAX_BODY_BYTES, same_host};
 use crate::tools::{BoxFuture, Conversation, Described, Identity, Request, Transport, described};
 
-/// Where the operations of a document are called, and as whom.
-pub struct Place {
-    /// The address that paths are added to, or why nothing may be called there.
+/// The address and credentials of a document's operations.
+pub struct Endpoint {
+    /// The address that paths are appended to, or why calls to it are denied.
     pub base: Result<Arc<str>, String>,
     pub access: Arc<Access>,
 }
@@ -28,33 +28,33 @@ pub struct OpenApiTransport {
     client: HttpClient,
     host: Arc<dyn Host>,
     operation: Arc<Operation>,
-    place: Place,
-    /// All arguments as one object, for leaving out nulls that the operation does not take.
+    endpoint: Endpoint,
+    /// All arguments as one object type, used to leave out nulls that the operation does not accept.
     arguments: Type,
 }
 
 impl OpenApiTransport {
-    /// The way to an operation.
+    /// Creates the transport of an operation.
     #[must_use]
     pub fn new(
         client: HttpClient,
         host: Arc<dyn Host>,
         operation: Arc<Operation>,
-        place: Place,
+        endpoint: Endpoint,
     ) -> Self {
         let arguments = arguments_type(&operation.signature);
         Self {
             client,
             host,
             operation,
-            place,
+            endpoint,
             arguments,
         }
     }
 
     fn prepare(&self, request: &Request) -> Result<HttpRequest, CallError> {
-        request.begins()?;
-        let base = self.place.base.as_ref().map_err(|why| {
+        request.require_no_handle()?;
+        let base = self.endpoint.base.as_ref().map_err(|why| {
             let message = format!(
                 "{} cannot be called: {why}",
                 self.operation.signature.path()
@@ -71,7 +71,7 @@ impl OpenApiTransport {
             arguments: &arguments,
             key: &request.idempotency_key,
         };
-        call.request(base, &self.place.access)
+        call.request(base, &self.endpoint.access)
     }
 }
 
@@ -85,9 +85,9 @@ impl Transport for OpenApiTransport {
         let operation = self.operation.clone();
         Conversation::with_events(|mut events| async move {
             let path = operation.signature.path();
-            let home = prepared.url.clone();
+            let origin = prepared.url.clone();
             let limits = Limits {
-                gate: &|target: &Url| same_host(target, &home, &path),
+                gate: &|target: &Url| same_host(target, &origin, &path),
                 max_bytes: MAX_BODY_BYTES,
                 cancel: &request.cancel,
             };
@@ -97,8 +97,8 @@ impl Transport for OpenApiTransport {
     }
 
     fn identify(&self, identity: &mut Identity) {
-        identity.add(self.place.base.as_deref().unwrap_or_default().as_bytes());
-        for one in &self.place.access.entries {
+        identity.add(self.endpoint.base.as_deref().unwrap_or_default().as_bytes());
+        for one in &self.endpoint.access.entries {
             for part in [one.place.name(), &one.name, &one.value] {
                 identity.add(part.as_bytes());
             }

@@ -1,4 +1,5 @@
-//! The pages of the built-in tools: what their contracts cannot say, each with an example that a test runs.
+//! The documentation pages of the built-in tools: what their contracts cannot express, each with an example that a test
+//! runs.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use super::process::{GRACE, KEY_VARIABLE, MAX_OUTPUT_BYTES};
 use super::{BUILT_IN, Catalog};
 use crate::host::MemoryHost;
 
-/// What is said of each tool beside its contract.
+/// The text of each tool's page.
 const PROSE: [(&str, &str); 11] = [
     ("fs.list", include_str!("fs.list.md")),
     ("fs.read", include_str!("fs.read.md")),
@@ -28,7 +29,7 @@ const PROSE: [(&str, &str); 11] = [
     ("sys.uuid", include_str!("sys.uuid.md")),
 ];
 
-/// The contracts of all built-in tools, by namespace and name.
+/// Returns the contracts of all built-in tools, by namespace and name.
 #[must_use]
 pub fn built_in() -> Vec<Arc<Signature>> {
     let nothing = Arc::new(Permissions::none());
@@ -40,7 +41,7 @@ pub fn built_in() -> Vec<Arc<Signature>> {
         .collect()
 }
 
-/// The page of a built-in tool in Markdown: what its contract says, then the prose.
+/// Returns the Markdown page of a built-in tool: its contract, then the text.
 #[must_use]
 pub fn page(signature: &Signature) -> String {
     let mut text = format!(
@@ -48,7 +49,7 @@ pub fn page(signature: &Signature) -> String {
         signature.description.as_deref().unwrap_or_default(),
         declared(signature)
     );
-    let told: Vec<String> = signature
+    let arguments: Vec<String> = signature
         .parameters
         .iter()
         .filter_map(|parameter| {
@@ -56,9 +57,9 @@ pub fn page(signature: &Signature) -> String {
             Some(format!("{}: {description}\n", parameter.name))
         })
         .collect();
-    if !told.is_empty() {
+    if !arguments.is_empty() {
         // Writing to a string cannot fail.
-        let _ = write!(text, "\nArguments:\n\n```text\n{}```\n", told.concat());
+        let _ = write!(text, "\nArguments:\n\n```text\n{}```\n", arguments.concat());
     }
     if &*signature.path() == "http.fetch" {
         let _ = write!(text, "\nFailures:\n\n```text\n{}```\n", statuses());
@@ -66,10 +67,10 @@ pub fn page(signature: &Signature) -> String {
     text + "\n" + &prose(&signature.path())
 }
 
-/// How a tool of an app file is called by a request of its own.
+/// How a tool of an app file is called with a request of its own.
 pub const REST: &str = include_str!("rest.md");
 
-/// The contract as a plan would declare it.
+/// Returns the contract as a plan would declare it.
 fn declared(signature: &Signature) -> String {
     let mut parameters = String::new();
     for parameter in &signature.parameters {
@@ -96,17 +97,17 @@ fn declared(signature: &Signature) -> String {
     )
 }
 
-/// The statuses that are failures, with their classes; equal ones that follow each other on one line.
+/// Lists the statuses that are failures with their classes. Consecutive statuses with equal classes share one line.
 fn statuses() -> String {
-    let told = |status: u16| {
+    let failure_of = |status: u16| {
         let error = failure(status, &reqwest::header::HeaderMap::new(), 0, "", "")?;
         Some((error.class.to_string(), error.sent.name()))
     };
     let failing: Vec<(u16, (String, &str))> = (100..600)
-        .filter_map(|status| told(status).map(|told| (status, told)))
+        .filter_map(|status| failure_of(status).map(|failure| (status, failure)))
         .collect();
     let lines = failing
-        .chunk_by(|(one, told), (next, also)| one + 1 == *next && told == also)
+        .chunk_by(|(one, failure), (next, other)| one + 1 == *next && failure == other)
         .map(|same| {
             let (Some((first, (class, sent))), Some((last, _))) = (same.first(), same.last())
             else {
@@ -122,7 +123,7 @@ fn statuses() -> String {
     lines.collect()
 }
 
-/// What is said of a tool beside its contract, with the bounds that hold.
+/// Returns the text of a tool's page with the limits filled in.
 fn prose(path: &str) -> String {
     let text = PROSE
         .iter()

@@ -1,4 +1,5 @@
-//! The tool `proc.run`: an allowed program without a shell, with bounded output, and stopped with all its children.
+//! The tool `proc.run`: runs an allowed program without a shell, with bounded output, and stops it together with all
+//! its children.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,24 +13,24 @@ use planrun_lang::types::{
 use planrun_lang::value::Value;
 use tokio::process::Command;
 
+use super::context::command;
 use super::run::{Bounds, Ended, run};
-use super::surroundings::command;
 use crate::host::Host;
 use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
 
-/// Where programs find the key that is equal for every attempt.
+/// The environment variable that contains the idempotency key, which is the same for every attempt.
 pub(in crate::tools) const KEY_VARIABLE: &str = "PLANRUN_IDEMPOTENCY_KEY";
 
 /// The transport of `proc.run`.
 pub struct ProcessTool {
     pub host: Arc<dyn Host>,
     pub permissions: Arc<Permissions>,
-    /// Where programs run when a call does not say.
+    /// The working directory if a call does not set one.
     pub root: PathBuf,
     pub signature: Arc<Signature>,
 }
 
-/// The contract of `proc.run`.
+/// Returns the contract of `proc.run`.
 #[must_use]
 pub fn process_signature() -> Signature {
     let parameter = |name: &str, ty: Type, required: bool, description: &str| Parameter {
@@ -52,27 +53,28 @@ pub fn process_signature() -> Signature {
     ];
     Signature {
         description: Some(
-            "Runs an allowed program, without a shell, and gives its exit code and output.".into(),
+            "Runs an allowed program, without a shell, and returns its exit code and output."
+                .into(),
         ),
         parameters: vec![
             parameter(
                 "argv",
                 Type::String.list(),
                 true,
-                "The program and its arguments, one an element.",
+                "The program and its arguments, one per element.",
             ),
             parameter("stdin", Type::String, false, "Text for its standard input."),
             parameter(
                 "env",
                 Type::String.map(),
                 false,
-                "Variables that it gets beside the allowed ones.",
+                "Variables to set in addition to the allowed ones.",
             ),
             parameter(
                 "cwd",
                 Type::String,
                 false,
-                "The folder to run in, inside of the project.",
+                "The folder to run in, inside the project.",
             ),
         ],
         returns: Type::object(returns, Rest::Closed),
@@ -85,12 +87,15 @@ pub fn process_signature() -> Signature {
 
 impl Transport for ProcessTool {
     fn call(&self, request: Request) -> Conversation {
-        match request.begins().and_then(|()| self.command(&request)) {
+        match request
+            .require_no_handle()
+            .and_then(|()| self.command(&request))
+        {
             Ok(command) => Conversation::with_events(|events| async move {
                 let input = request.arguments.get("stdin").and_then(Value::as_str);
                 let input = input.unwrap_or_default().as_bytes().to_vec();
-                let told = (&request.cancel, events);
-                run(command, input, Bounds::default(), told)
+                let control = (&request.cancel, events);
+                run(command, input, Bounds::default(), control)
                     .await
                     .map(|ended| answer(&ended))
             }),
@@ -115,10 +120,10 @@ impl ProcessTool {
             .split_first()
             .filter(|(program, _)| !program.is_empty())
         else {
-            return Err(wrong("argv names no program".into()));
+            return Err(invalid_arguments("argv does not name a program".into()));
         };
         if argv.iter().any(|word| word.contains('\0')) {
-            return Err(wrong("argv has a zero byte".into()));
+            return Err(invalid_arguments("argv contains a zero byte".into()));
         }
         let program = ReachedProgram::of(&*self.host, &self.root, program);
         self.permissions.run(&program)?;
@@ -137,14 +142,16 @@ impl ProcessTool {
             return Ok(root);
         };
         let folder = self.host.canonical(&self.root.join(written));
-        let folder = folder.map_err(|_| wrong(format!("the folder {written} does not exist")))?;
+        let folder = folder
+            .map_err(|_| invalid_arguments(format!("the folder {written} does not exist")))?;
         if !folder.starts_with(&root) {
             self.permissions.read(&folder, written)?;
         }
         Ok(folder)
     }
 
-    /// Nothing is inherited but the search path, what `allow.env` lists and what the call sets and may set.
+    /// Sets the environment. Only the search path, the variables in `allow.env`, the idempotency key, and what the call
+    /// sets and may set are passed on.
     fn set_environment(&self, command: &mut Command, request: &Request) -> Result<(), CallError> {
         if let Some(path) = self.host.variable("PATH") {
             command.env("PATH", path);
@@ -165,7 +172,9 @@ impl ProcessTool {
             self.permissions.env(&name)?;
             let value = value.as_str().unwrap_or_default();
             if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                return Err(wrong(format!("`{name}` cannot be set as a variable")));
+                return Err(invalid_arguments(format!(
+                    "the variable `{name}` cannot be set"
+                )));
             }
             command.env(name, value);
         }
@@ -174,7 +183,7 @@ impl ProcessTool {
     }
 }
 
-/// What a program that has ended gives.
+/// Returns the answer for a program that has exited.
 fn answer(ended: &Ended) -> Answer {
     let text = |output: &[u8]| Value::from(String::from_utf8_lossy(output).into_owned());
     Answer::Value(Value::object([
@@ -184,7 +193,7 @@ fn answer(ended: &Ended) -> Answer {
     ]))
 }
 
-fn wrong(message: String) -> CallError {
+fn invalid_arguments(message: String) -> CallError {
     let class = ErrorClass::Validation(Validation::Arguments);
     CallError::new(class, message, Sent::No)
 }

@@ -1,4 +1,4 @@
-//! A program with all that it has started, stopped together.
+//! A program and all processes that it has started, which are stopped together.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,17 +9,18 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use tokio::process::{Child, Command};
 
-/// Between asking a program to stop and stopping it.
+/// Time between asking a program to stop and killing it.
 pub(in crate::tools) const GRACE: Duration = Duration::from_secs(1);
-/// The variable by which what a program has started is found, wherever it has gone.
+/// The environment variable that marks a program and its descendants, so that those that leave the process group are
+/// found.
 const MARK_VARIABLE: &str = "PLANRUN_PROGRAM";
-/// What is started while the rest is being stopped is looked for so often.
+/// Maximum number of searches for marked processes. A search may miss processes that are started during it.
 const MAX_SEARCHES: usize = 8;
 
-/// The programs that run, and their marks: for a process that has no time to let go of each.
+/// The running programs by their marks, so that they can be killed when planrun exits without dropping each of them.
 static RUNNING: Mutex<BTreeMap<Arc<str>, Pid>> = Mutex::new(BTreeMap::new());
 
-/// Stops every program that runs, with all that it has started, at once.
+/// Kills all running programs and everything that they have started, immediately.
 pub fn kill_programs() {
     let running = std::mem::take(&mut *RUNNING.lock().unwrap_or_else(PoisonError::into_inner));
     for (mark, leader) in running {
@@ -27,17 +28,17 @@ pub fn kill_programs() {
     }
 }
 
-/// The program with all that it started. Dropping it stops them, so that nothing outlives its call.
+/// A program and all processes that it has started. They are killed on drop, so that nothing outlives its call.
 pub(in crate::tools) struct ProcessGroup {
     leader: Option<Pid>,
     mark: Arc<str>,
 }
 
 impl ProcessGroup {
-    /// Starts a program as the leader of a group, with a mark that what it starts inherits.
+    /// Starts a program as the leader of a process group, with a mark that its descendants inherit.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns any error of the operating system.
     pub(in crate::tools) fn start(command: &mut Command) -> std::io::Result<(Self, Child)> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -52,10 +53,10 @@ impl ProcessGroup {
         Ok((Self { leader, mark }, child))
     }
 
-    /// Bounds the address space of the leader, and of each program that it starts from now on, in bytes.
+    /// Limits the address space of the leader, and of each program that it starts from now on, in bytes.
     ///
     /// # Errors
-    /// Where the system cannot do that to a program that has been started.
+    /// Returns an error if the system cannot limit a running program.
     #[cfg(target_os = "linux")]
     pub(super) fn bound_memory(&self, bytes: u64) -> std::io::Result<()> {
         use rustix::process::{Resource, Rlimit, prlimit};
@@ -64,25 +65,25 @@ impl ProcessGroup {
             maximum: Some(bytes),
         };
         match prlimit(self.leader, Resource::As, limit) {
-            // One that has ended needs none.
+            // A program that has exited needs no limit.
             Ok(_) | Err(rustix::io::Errno::SRCH) => Ok(()),
             Err(problem) => Err(problem.into()),
         }
     }
 
-    /// Bounds the address space of the leader, and of each program that it starts from now on, in bytes.
+    /// Limits the address space of the leader, and of each program that it starts from now on, in bytes.
     ///
     /// # Errors
-    /// Always: the system cannot do that to a program that has been started.
+    /// Always: this system cannot limit a running program.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn bound_memory(&self, _bytes: u64) -> std::io::Result<()> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 
-    /// Asks it to stop, and waits for that; what has not stopped after [`GRACE`] is stopped when this is dropped.
+    /// Asks the group to stop and waits for at most [`GRACE`], then kills what is left.
     pub(in crate::tools) async fn stop(&mut self) {
         let Some(leader) = self.leader else { return };
-        // A group that is already gone is what is wanted.
+        // An error means that the group is already gone.
         let _ = kill_process_group(leader, Signal::TERM);
         let waits = Duration::from_millis(20);
         let mut waited = Duration::ZERO;
@@ -93,15 +94,15 @@ impl ProcessGroup {
         self.end().await;
     }
 
-    /// Stops what is left of it.
+    /// Kills what is left of the group.
     pub(super) async fn end(&mut self) {
         if let Some((leader, mark)) = self.take() {
-            // Looking through all processes takes longer than a run may stand still.
+            // Searching all processes takes longer than the async runtime may be blocked.
             let _ = tokio::task::spawn_blocking(move || kill(leader, &mark)).await;
         }
     }
 
-    /// What has to be stopped, if that has not been done.
+    /// Returns what has to be killed, unless that has been done already.
     fn take(&mut self) -> Option<(Pid, Arc<str>)> {
         let leader = self.leader.take()?;
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,7 +119,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Stops a group, and what has left it.
+/// Kills a group and the marked processes that have left it.
 fn kill(leader: Pid, mark: &str) {
     let _ = kill_process_group(leader, Signal::KILL);
     for _ in 0..MAX_SEARCHES {
@@ -132,9 +133,10 @@ fn kill(leader: Pid, mark: &str) {
     }
 }
 
-/// The processes with this mark, where the system tells environments; those that are gone and only not yet reaped have none.
+/// Returns the processes with this mark; empty if the system has no `/proc`. Zombies have no environment and are not
+/// found.
 fn marked(mark: &str) -> Vec<Pid> {
-    let wanted = format!("{MARK_VARIABLE}={mark}");
+    let expected = format!("{MARK_VARIABLE}={mark}");
     let Ok(processes) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -144,7 +146,7 @@ fn marked(mark: &str) -> Vec<Pid> {
         let environment = fs::read(entry.path().join("environ")).ok()?;
         let mut variables = environment.split(|byte| *byte == 0);
         variables
-            .any(|variable| variable == wanted.as_bytes())
+            .any(|variable| variable == expected.as_bytes())
             .then(|| Pid::from_raw(id))
             .flatten()
     };

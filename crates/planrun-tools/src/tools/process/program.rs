@@ -1,4 +1,4 @@
-//! Programs of the project as tools: a command with the arguments of a call in it, JSON or text out.
+//! Programs of the project as tools: a command line with the arguments of a call, and JSON or text as the result.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use serde_json::{Map, Value as Json};
 use tokio::process::Command;
 
 use super::run::{Ended, run};
-use super::{Bounds, KEY_VARIABLE, Surroundings, Word};
+use super::{Bounds, KEY_VARIABLE, ProgramContext, Word};
 use crate::contract::arguments_type;
 use crate::host::Host;
 use crate::tools::app::Reason;
 use crate::tools::{BoxFuture, Conversation, Described, Identity, Request, Transport, described};
 
-/// What a failure tells of a program's last words, in characters.
-const TOLD_OF_OUTPUT: usize = 400;
+/// Maximum length of the program's output in an error message, in characters.
+const MAX_OUTPUT_IN_MESSAGE: usize = 400;
 
-/// A program of the project: a namespace of tools.
+/// A program of the project, which is a namespace of tools.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The name that the project gives it.
     pub name: Arc<str>,
-    /// The program, and the words that every call begins with.
+    /// The program, and the words that every command line starts with.
     pub command: Vec<String>,
-    pub surroundings: Surroundings,
+    pub context: ProgramContext,
     pub bounds: Bounds,
     pub tools: Vec<ProgramTool>,
-    /// What it gets, and must not come back from it.
+    /// Values that it receives and that must be redacted in its answers.
     pub secrets: Vec<String>,
 }
 
@@ -37,15 +37,15 @@ pub struct Program {
 #[derive(Clone, Debug)]
 pub struct ProgramTool {
     pub signature: Arc<Signature>,
-    /// The words behind the command.
+    /// The words after the command.
     pub arguments: Vec<Word>,
     pub input: Input,
     pub output: Output,
-    /// What its exit codes mean. One that is not listed means `tool.failed`.
+    /// The meanings of its exit codes. A code that is not listed means `tool.failed`.
     pub errors: Vec<Reason>,
 }
 
-/// What a program finds on its standard input.
+/// The standard input of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     Nothing,
@@ -54,15 +54,15 @@ pub enum Input {
     Text(Word),
 }
 
-/// What a program's standard output is.
+/// The interpretation of a program's standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// A string, without the ends of lines behind it.
+    /// A string without trailing line breaks.
     Text,
     Json,
 }
 
-/// The way to call one tool of a program.
+/// The transport of one tool of a program.
 pub(in crate::tools) struct ProgramTransport {
     program: Arc<Program>,
     tool: ProgramTool,
@@ -84,7 +84,7 @@ impl ProgramTransport {
         }
     }
 
-    /// The command of a call, and what it finds on its standard input.
+    /// Returns the command of a call and its standard input.
     fn command(&self, request: &Request) -> Result<(Command, Vec<u8>), CallError> {
         let mut arguments = match encode(&request.arguments, &self.arguments) {
             Json::Object(arguments) => arguments,
@@ -102,13 +102,13 @@ impl ProgramTransport {
         let filled: Vec<String> = filled.flat_map(|word| word.filled(&arguments)).collect();
         if filled.iter().any(|word| word.contains('\0')) {
             let message = format!(
-                "an argument of {} has a zero byte",
+                "an argument of {} contains a zero byte",
                 self.tool.signature.path()
             );
             let class = ErrorClass::Validation(Validation::Arguments);
             return Err(CallError::new(class, message, Sent::No));
         }
-        let mut command = self.program.surroundings.command(own, &*self.host);
+        let mut command = self.program.context.command(own, &*self.host);
         command.args(further).args(filled).env(KEY_VARIABLE, key);
         let input = match &self.tool.input {
             Input::Nothing => String::new(),
@@ -121,7 +121,10 @@ impl ProgramTransport {
 
 impl Transport for ProgramTransport {
     fn call(&self, request: Request) -> Conversation {
-        let (command, input) = match request.begins().and_then(|()| self.command(&request)) {
+        let (command, input) = match request
+            .require_no_handle()
+            .and_then(|()| self.command(&request))
+        {
             Ok(prepared) => prepared,
             Err(error) => return Conversation::Now(Err(error)),
         };
@@ -137,7 +140,7 @@ impl Transport for ProgramTransport {
             identity.add(word.as_bytes());
         }
         identity.add(format!("{:?}", self.tool.arguments).as_bytes());
-        self.program.surroundings.identify(identity);
+        self.program.context.identify(identity);
     }
 
     fn describe(&self) -> BoxFuture<'_, Described> {
@@ -146,7 +149,7 @@ impl Transport for ProgramTransport {
 }
 
 impl ProgramTool {
-    /// What a program that has ended gives.
+    /// Returns the outcome of a program that has exited.
     fn outcome(&self, ended: &Ended) -> CallOutcome {
         let path = self.signature.path();
         if ended.code != 0 {
@@ -160,19 +163,19 @@ impl ProgramTool {
         match self.output {
             Output::Json => serde_json::from_slice(&ended.stdout)
                 .map(Answer::Json)
-                .map_err(|problem| misfit(&format!("what is no JSON: {problem}"))),
+                .map_err(|problem| misfit(&format!("invalid JSON: {problem}"))),
             Output::Text => std::str::from_utf8(&ended.stdout)
                 .map(|text| Answer::Value(Value::from(text.trim_end_matches(['\n', '\r']))))
-                .map_err(|_| misfit("what is no UTF-8 text")),
+                .map_err(|_| misfit("invalid UTF-8")),
         }
     }
 
     fn failure(&self, ended: &Ended, path: &str) -> CallError {
         let code = ended.code.to_string();
-        let told = [&ended.stderr, &ended.stdout].map(|output| last_line(output));
-        let told = told.into_iter().find(|line| !line.is_empty());
-        let told = told.map(|line| format!(": {line}")).unwrap_or_default();
-        let message = format!("{path} ended with exit code {code}{told}");
+        let line = [&ended.stderr, &ended.stdout].map(|output| last_line(output));
+        let line = line.into_iter().find(|line| !line.is_empty());
+        let line = line.map(|line| format!(": {line}")).unwrap_or_default();
+        let message = format!("{path} ended with exit code {code}{line}");
         match self.errors.iter().find(|known| *known.reason == *code) {
             Some(known) if known.may_have_happened => {
                 CallError::new(known.class.clone(), message, Sent::Maybe)
@@ -183,12 +186,12 @@ impl ProgramTool {
     }
 }
 
-/// The last line that says something, shortened. Text from outside.
+/// Returns the last line that is not empty, truncated. It is untrusted text.
 fn last_line(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
     line.unwrap_or_default()
         .chars()
-        .take(TOLD_OF_OUTPUT)
+        .take(MAX_OUTPUT_IN_MESSAGE)
         .collect()
 }

@@ -1,4 +1,5 @@
-//! A program run to its end: fed and drained, within its bounds, and gone with all that it has started.
+//! Runs a program to its end: feeds its input, reads its output, enforces its limits, and stops everything that it has
+//! started.
 
 use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
@@ -14,17 +15,17 @@ use tokio_util::sync::CancellationToken;
 use super::{GRACE, ProcessGroup};
 use crate::tools::{EventSender, Progress};
 
-/// What a program may write to each of its outputs, unless something else is said of it.
+/// Default limit of each output of a program, in bytes.
 pub(in crate::tools) const MAX_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
 
-/// What a program may use up.
+/// The resource limits of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Bytes that it may write to each of its outputs.
+    /// Maximum size of each output, in bytes.
     pub output: usize,
-    /// How long it may run; `None` for as long as its attempt.
+    /// Maximum running time; `None` if only the timeout of the attempt applies.
     pub time: Option<Duration>,
-    /// The size of its address space in bytes; `None` for whatever the system gives.
+    /// Maximum size of the address space, in bytes; `None` for the default of the system.
     pub memory: Option<u64>,
 }
 
@@ -38,7 +39,7 @@ impl Default for Bounds {
     }
 }
 
-/// What a program that has ended by itself leaves behind.
+/// The result of a program that has exited by itself.
 pub(super) struct Ended {
     pub code: i32,
     pub stdout: Vec<u8>,
@@ -48,8 +49,8 @@ pub(super) struct Ended {
 /// Runs a program to its end.
 ///
 /// # Errors
-/// Where it cannot be started, is stopped, does not keep to its bounds or is killed. Once it was started it may have had its
-/// effect.
+/// Returns an error if the program cannot be started, is stopped, exceeds its limits or is killed. Once it has been
+/// started, it may have had its effect.
 pub(super) async fn run(
     mut command: Command,
     input: Vec<u8>,
@@ -65,7 +66,7 @@ pub(super) async fn run(
     let (mut group, child) = started.map_err(|problem| not_started(&program, &problem))?;
     if let Some(bytes) = bounds.memory {
         group.bound_memory(bytes).map_err(|problem| {
-            let message = format!("the memory of {program} cannot be bounded: {problem}");
+            let message = format!("the memory of {program} cannot be limited: {problem}");
             CallError::new(ErrorClass::Internal, message, Sent::Maybe)
         })?;
     }
@@ -77,7 +78,7 @@ pub(super) async fn run(
     };
     let ended = tokio::select! {
         biased;
-        ended = converse(child, input, bounds.output, &mut group, events) => ended,
+        ended = communicate(child, input, bounds.output, &mut group, events) => ended,
         () = cancel.cancelled() => Err(Stop::Cancelled),
         () = stopped => Err(Stop::Late),
     };
@@ -125,7 +126,7 @@ impl Stop {
             Self::Late => (
                 ErrorClass::Transient(Transient::Timeout),
                 Sent::Maybe,
-                format!("has not ended within {:?}", bounds.time.unwrap_or_default()),
+                format!("did not end within {:?}", bounds.time.unwrap_or_default()),
             ),
             Self::TooMuch => (
                 ErrorClass::Validation(Validation::Result),
@@ -135,7 +136,7 @@ impl Stop {
             Self::Broken(problem) => (
                 ErrorClass::Tool("failed".into()),
                 Sent::Maybe,
-                format!("cannot be heard any more: {problem}"),
+                format!("stopped communicating: {problem}"),
             ),
         };
         CallError::new(class, format!("{program} {what}"), sent)
@@ -145,16 +146,16 @@ impl Stop {
 fn not_started(program: &str, problem: &std::io::Error) -> CallError {
     let reason = match problem.kind() {
         std::io::ErrorKind::NotFound => "there is no such program".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "it is no program that may be run".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),
         _ => problem.to_string(),
     };
     let message = format!("{program}: {reason}");
     CallError::new(ErrorClass::Tool("failed".into()), message, Sent::No)
 }
 
-/// Feeds and drains the program at the same time, so that neither side waits for the other for ever. With its end that of
-/// everything comes that it has left running, which may hold its outputs.
-async fn converse(
+/// Feeds and drains the program concurrently, so that neither side blocks forever. When it exits, everything that it
+/// has left running is killed, because such processes may keep its outputs open.
+async fn communicate(
     mut child: Child,
     input: Vec<u8>,
     max_output: usize,
@@ -167,7 +168,7 @@ async fn converse(
     );
     let feed = async move {
         if let Some(mut stdin) = stdin {
-            // A program that does not read its input to the end is no failure.
+            // A program that does not read its whole input has not failed.
             let _ = stdin.write_all(&input).await;
         }
         Ok(())
@@ -190,7 +191,7 @@ async fn converse(
         }
         status = child.wait() => {
             group.end().await;
-            // Whoever was not found may hold its outputs no longer.
+            // A process that was not found may keep the outputs open; they are waited for only for the grace period.
             if let Ok(exchanged) = tokio::time::timeout(GRACE, &mut exchange).await {
                 exchanged?;
             }
@@ -201,7 +202,7 @@ async fn converse(
     Ok((status, stdout, stderr))
 }
 
-/// How much a program has written. What it has written is not told: it may hold what nobody may see.
+/// Counts the bytes that a program has written. The output itself is not reported, because it may contain secrets.
 struct Written {
     bytes: usize,
     events: EventSender,
@@ -210,12 +211,12 @@ struct Written {
 impl Written {
     fn add(&mut self, bytes: usize) {
         self.bytes += bytes;
-        let told = format!("{} bytes of output", self.bytes);
-        self.events.progress(Progress::message(&told));
+        let message = format!("{} bytes of output", self.bytes);
+        self.events.progress(Progress::message(&message));
     }
 }
 
-/// Reads to the end.
+/// Reads a pipe to its end.
 async fn drain(
     pipe: Option<impl AsyncRead + Unpin>,
     (output, max_bytes): (&mut Vec<u8>, usize),

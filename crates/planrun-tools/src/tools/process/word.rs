@@ -1,10 +1,10 @@
-//! A word of a command with the arguments of a call in it.
+//! A word of a command line with placeholders for the arguments of a call.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-/// A word of a command: text and the places of arguments. Whatever an argument holds, it stays within its word.
+/// A word of a command line: text and placeholders for arguments. The value of an argument never leaves its word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
     pieces: Vec<Piece>,
@@ -17,10 +17,10 @@ enum Piece {
 }
 
 impl Word {
-    /// Reads a word. `{NAME}` is the place of an argument; `{{` and `}}` stand for braces.
+    /// Parses a word. `{NAME}` is the placeholder of an argument; `{{` and `}}` are literal braces.
     ///
     /// # Errors
-    /// One sentence where a brace has no other one.
+    /// Returns one sentence if a brace is unmatched.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut plain = String::new();
@@ -39,7 +39,7 @@ impl Word {
                 .and_then(|after| after.split_once('}'));
             let Some((name, after)) = inside.filter(|(name, _)| !name.contains('{')) else {
                 return Err(format!(
-                    "`{text}` has a `{one}` alone; the place of an argument is `{{NAME}}`, a brace is `{one}{one}`"
+                    "`{text}` has an unmatched `{one}`; write `{{NAME}}` for an argument, or `{one}{one}` for a brace"
                 ));
             };
             if !plain.is_empty() {
@@ -55,7 +55,7 @@ impl Word {
         Ok(Self { pieces })
     }
 
-    /// The names of its arguments.
+    /// Returns the names of its arguments.
     pub fn arguments(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Text(_) => None,
@@ -63,8 +63,8 @@ impl Word {
         })
     }
 
-    /// The words of a call: none where one of its arguments is not given, one for each element where it is nothing but a
-    /// list, else one.
+    /// Returns the words of a call: none if one of its arguments is missing, one for each element if the word is
+    /// exactly one placeholder whose argument is a list, otherwise one.
     pub(super) fn filled(&self, arguments: &Map<String, Json>) -> Vec<String> {
         let given = |name: &str| arguments.get(name).filter(|value| !value.is_null());
         if let [Piece::Argument(name)] = &*self.pieces
@@ -80,7 +80,7 @@ impl Word {
     }
 }
 
-/// Text as it is, everything else as JSON.
+/// Returns text as it is, and any other value as JSON.
 fn text(value: &Json) -> String {
     value
         .as_str()
@@ -119,7 +119,7 @@ mod tests {
         for word in ["{print", "print}", "{a{b}", "{{a}", "}{"] {
             let problem = Word::parse(word).unwrap_err();
             assert!(
-                problem.contains("the place of an argument is `{NAME}`"),
+                problem.contains("write `{NAME}` for an argument"),
                 "{problem}"
             );
         }

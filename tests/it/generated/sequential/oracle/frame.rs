@@ -1,4 +1,4 @@
-//! One block while it is walked: its values, and what its statements have come to.
+//! The state of one block during its interpretation: its values, and the results of its statements.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,19 +18,19 @@ pub struct Frame {
     pub outer: Option<Rc<Frame>>,
     pub path: String,
     pub slots: RefCell<Vec<Result<Value, EvalError>>>,
-    pub came: RefCell<Vec<Came>>,
+    pub results: RefCell<Vec<StatementResult>>,
 }
 
-/// What a statement came to.
+/// The result of a statement.
 #[derive(Clone, Default)]
-pub struct Came {
-    /// Of a condition.
+pub struct StatementResult {
+    /// The value of a condition.
     pub truth: Option<Result<bool, EvalError>>,
-    /// Why it gave nothing, where it did not.
-    pub nothing: Option<Fault>,
+    /// The reason why it has no value.
+    pub failure: Option<Fault>,
 }
 
-/// Whether the conditions around a statement hold.
+/// The result of the conditions that guard a statement.
 pub enum Guard {
     Holds,
     False,
@@ -51,14 +51,14 @@ impl Frame {
             None => path,
         };
         let slots = RefCell::new(vec![Ok(Value::Null); content.slots as usize]);
-        let came = RefCell::new(vec![Came::default(); content.nodes.len()]);
+        let results = RefCell::new(vec![StatementResult::default(); content.nodes.len()]);
         Rc::new(Self {
             plan: plan.clone(),
             block,
             outer,
             path,
             slots,
-            came,
+            results,
         })
     }
 
@@ -112,12 +112,12 @@ impl Environment for Frame {
 }
 
 pub fn guard(frame: &Frame, node: &Node) -> Guard {
-    let came = frame.came.borrow();
+    let results = frame.results.borrow();
     let mut failed = false;
     let mut holds = true;
     for atom in &node.guard {
-        let condition = &came[atom.condition.0 as usize];
-        if let Some(fault) = &condition.nothing {
+        let condition = &results[atom.condition.0 as usize];
+        if let Some(fault) = &condition.failure {
             return Guard::Upstream(fault.clone());
         }
         match &condition.truth {
@@ -129,7 +129,7 @@ pub fn guard(frame: &Frame, node: &Node) -> Guard {
     if let Some(fault) = node
         .after
         .iter()
-        .find_map(|after| came[after.node.0 as usize].nothing.clone())
+        .find_map(|after| results[after.node.0 as usize].failure.clone())
     {
         return Guard::Upstream(fault);
     }

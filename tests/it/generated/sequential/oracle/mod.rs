@@ -1,8 +1,8 @@
-//! What a plan means, statement after statement: which calls it makes, which of them come before which, and what it comes to.
+//! The meaning of a plan, statement by statement: the calls it makes, their partial order, and the result.
 //!
-//! It walks the checked plan and knows nothing of graphs, of readiness or of time. Only where the language leaves something to
-//! the world it asks what the world has done: which of several failures beside each other came first, and how far the others
-//! had come by then.
+//! The interpreter walks the checked plan without a graph, readiness or time. It uses the decisions of the real run
+//! only where the language leaves them open: which of several concurrent failures came first, and how far the other
+//! statements were by then.
 
 mod frame;
 mod undo;
@@ -21,32 +21,32 @@ use planrun_lang::sema::{
 use planrun_lang::types::{ErrorClass, Signature, Validation};
 use planrun_lang::value::{Key, Value};
 
-use super::double::{Nature, answer};
-use super::page::{Page, block_does, data};
+use super::double::{DoubleSettings, answer};
+use super::statement_order::{StatementOrder, block_does, data};
 use frame::{Frame, Guard, guard};
 use undo::Done;
 
-/// What the world decided.
+/// The decisions of the real run.
 #[derive(Default)]
 pub struct World {
-    /// When each step settled, and as what.
+    /// The position and the state in which each step settled.
     pub settled: BTreeMap<String, (usize, StepState)>,
-    /// How often each path has been called.
+    /// Number of calls at each path.
     pub attempts: BTreeMap<String, u32>,
-    /// Where each failure came from: the paths behind the failure of a step; of the run itself under the empty path.
+    /// The paths of the causes of each failure; those of the run itself have the empty path.
     pub origins: BTreeMap<String, Vec<String>>,
 }
 
-/// A call that is to be made.
+/// An expected call.
 #[derive(Debug)]
 pub struct Expected {
     pub path: String,
     pub tool: String,
     pub arguments: String,
     pub attempt: u32,
-    /// Whether something beside it may have ended the run before it began.
+    /// Whether a concurrent statement may have ended the run before the call began.
     pub optional: bool,
-    /// What a wait takes at least, in milliseconds.
+    /// The minimum duration of a wait, in milliseconds.
     pub takes: u128,
 }
 
@@ -54,54 +54,54 @@ pub struct Expected {
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub class: ErrorClass,
-    /// The step, or the block of the statement.
+    /// The path of the step, or of the block that contains the statement.
     pub origin: String,
-    /// A statement ended the block, whatever the policy says.
+    /// A statement ended the block, regardless of the policy.
     forced: bool,
-    /// It is that of something that a condition reads; where that is several, any of them.
+    /// A value that a condition reads has failed; if there are several, it may be any of them.
     pub upstream: bool,
 }
 
-/// What a run comes to.
+/// The expected result of a run.
 #[derive(Default)]
 pub struct Meaning {
     pub calls: Vec<Expected>,
-    /// Pairs of calls, of which the first ends before the second begins.
+    /// Pairs of calls, where the first ends before the second begins.
     pub before: Vec<(usize, usize)>,
     pub error: Option<Fault>,
-    /// The classes of all failures of steps that nothing has recovered.
+    /// The classes of all failures of steps that were not recovered.
     pub failures: Vec<ErrorClass>,
     pub reply: Option<Value>,
-    /// What was taken back, in order, and whether that came to a good end.
+    /// The undone steps, in order, and whether each undo succeeded.
     pub undone: Vec<(String, bool)>,
-    /// The tasks of the plan with their contexts.
+    /// The tasks of the plan and their contexts.
     pub tasks: Vec<(String, Value)>,
-    /// Whether statements ran beside each other.
+    /// Whether statements ran concurrently.
     pub wide: bool,
 }
 
-/// How a block ended.
+/// The result of a block.
 #[derive(Default)]
 struct Ended {
     values: Vec<Value>,
     next: Option<Value>,
 }
 
-/// What a statement does to its block.
+/// The effect of a statement on its block.
 enum Flow {
     On,
-    /// It does not run, since what it reads gave nothing.
+    /// It does not run, because a value that it reads is missing.
     Skipped,
     Ends,
     Fails(Fault),
 }
 
 pub struct Oracle<'a> {
-    nature: Nature,
+    settings: DoubleSettings,
     world: &'a World,
     meaning: Meaning,
     log: Vec<Done>,
-    /// Whether the step at work has changed something.
+    /// Whether the current step has changed something.
     changed: bool,
     attempts: BTreeMap<String, u32>,
     undoing: bool,
@@ -109,12 +109,12 @@ pub struct Oracle<'a> {
 
 type Outcome<T> = Result<T, Fault>;
 
-/// What a plan means with this input.
-pub fn meaning(plan: &Arc<Plan>, input: i64, nature: Nature, world: &World) -> Meaning {
+/// Returns the meaning of a plan with this input.
+pub fn meaning(plan: &Arc<Plan>, input: i64, settings: DoubleSettings, world: &World) -> Meaning {
     let meaning = Meaning::default();
     let attempts = BTreeMap::new();
     let mut oracle = Oracle {
-        nature,
+        settings,
         world,
         meaning,
         log: Vec::new(),
@@ -148,27 +148,27 @@ pub fn meaning(plan: &Arc<Plan>, input: i64, nature: Nature, world: &World) -> M
 }
 
 impl Oracle<'_> {
-    /// A plan instance: what it did is taken back where it fails.
+    /// Interprets a plan instance, and undoes its effects if it fails.
     fn plan(&mut self, frame: &Rc<Frame>) -> Result<Ended, Box<(Ended, Fault)>> {
         let (first_call, first_done) = self.mark();
         let outcome = self.block(frame, false);
         if let Err(broken) = &outcome {
             let fault = &broken.1;
             let aborts = fault.forced || !frame.settles();
-            // Where something beside it has ended the run, the caller takes back what it did.
+            // If a concurrent statement has ended the run, the caller undoes the effects.
             let settled = self.world.settled.get(&frame.path);
             let is_cut = settled.is_none_or(|(_, state)| *state == StepState::Cancelled)
                 && !frame.path.is_empty();
             if aborts && !is_cut && frame.plan.policy.on_failure != Some(OnFailure::Pause) {
-                self.take_back(first_call, first_done);
+                self.undo_all(first_call, first_done);
             }
         }
         outcome
     }
 
-    /// The statements of a block, one after the other.
+    /// Interprets the statements of a block in sequence.
     fn block(&mut self, frame: &Rc<Frame>, round: bool) -> Result<Ended, Box<(Ended, Fault)>> {
-        let mut page = Page::default();
+        let mut statement_order = StatementOrder::default();
         let count = frame.content().nodes.len();
         let mut ended = Ended::default();
         let mut starts = Vec::with_capacity(count + 1);
@@ -176,30 +176,31 @@ impl Oracle<'_> {
         let mut over = None;
         for index in 0..count {
             starts.push(self.mark());
-            page.add(&frame.plan, frame.content());
+            statement_order.add(&frame.plan, frame.content());
             if over.is_none() && matches!(guard(frame, &frame.content().nodes[index]), Guard::False)
             {
-                page.skip(&frame.plan, frame.content(), true);
+                statement_order.skip(&frame.plan, frame.content(), true);
                 continue;
             }
             if over.is_some()
                 || faults
                     .iter()
-                    .any(|(failed, _)| page.is_before(*failed, index))
+                    .any(|(failed, _)| statement_order.is_before(*failed, index))
             {
                 continue;
             }
             match self.statement(frame, index, round, &mut ended) {
                 Flow::On => {}
-                Flow::Skipped => page.skip(&frame.plan, frame.content(), false),
+                Flow::Skipped => statement_order.skip(&frame.plan, frame.content(), false),
                 Flow::Ends => over = Some(index),
                 Flow::Fails(fault) if fault.forced || !frame.settles() => {
                     let node = &frame.content().nodes[index];
                     if may_end(node) {
-                        // What ends its block does so when all above it is over, and all below it is skipped.
+                        // It ends the block when all statements above it have ended; all statements below it are
+                        // skipped.
                         over = Some(index);
                     } else if node.after.is_empty() {
-                        page.place(&frame.plan, frame.content());
+                        statement_order.place(&frame.plan, frame.content());
                     }
                     faults.push((index, fault));
                 }
@@ -207,11 +208,11 @@ impl Oracle<'_> {
             }
         }
         starts.push(self.mark());
-        self.order(&page, &starts, over);
+        self.order(&statement_order, &starts, over);
         if let Some((failed, fault)) = self.first(&frame.path, faults) {
             let surely = |index: usize| {
                 index == failed
-                    || page.is_before(index, failed)
+                    || statement_order.is_before(index, failed)
                     || over == Some(failed) && index < failed
             };
             for index in (0..count).filter(|index| !surely(*index)) {
@@ -226,15 +227,20 @@ impl Oracle<'_> {
         }
     }
 
-    /// Notes which calls of a block come before which.
-    fn order(&mut self, page: &Page, starts: &[(usize, usize)], over: Option<usize>) {
+    /// Records the order between the calls of a block.
+    fn order(
+        &mut self,
+        statement_order: &StatementOrder,
+        starts: &[(usize, usize)],
+        over: Option<usize>,
+    ) {
         for below in 0..starts.len() - 1 {
             for above in 0..below {
                 let (one, other) = (
                     starts[above].0..starts[above + 1].0,
                     starts[below].0..starts[below + 1].0,
                 );
-                if page.is_before(above, below) || over == Some(below) {
+                if statement_order.is_before(above, below) || over == Some(below) {
                     self.then(one, other);
                 } else if !one.is_empty() && !other.is_empty() {
                     self.meaning.wide = true;
@@ -259,7 +265,7 @@ impl Oracle<'_> {
             .for_each(|done| done.optional = true);
     }
 
-    /// The failure that came first: the only one, or the one that the world has seen first.
+    /// Returns the failure that came first: the only one, or the first in the real run.
     fn first(&self, owner: &str, mut faults: Vec<(usize, Fault)>) -> Option<(usize, Fault)> {
         let origins = self.world.origins.get(owner);
         let seen = |fault: &Fault| origins.is_some_and(|origins| origins.contains(&fault.origin));
@@ -283,11 +289,11 @@ impl Oracle<'_> {
         let sources = data(&frame.plan, frame.content(), index);
         let upstream = sources
             .iter()
-            .find_map(|above| frame.came.borrow()[*above].nothing.clone());
+            .find_map(|above| frame.results.borrow()[*above].failure.clone());
         match guard(frame, node) {
             Guard::Holds => {}
             Guard::False => return Flow::On,
-            // One whose condition has no value counts as taken.
+            // If its condition has no value, the statement counts as taken.
             Guard::Upstream(fault) if may_end => {
                 return Flow::Fails(Fault {
                     forced: true,
@@ -296,7 +302,8 @@ impl Oracle<'_> {
                 });
             }
             Guard::Upstream(fault) => return give_nothing(frame, index, fault),
-            // One whose condition has no value counts as taken, and any other that reads what gave nothing is passed over.
+            // If its condition has no value, a statement that may end the block counts as taken, and any other
+            // statement that reads a missing value is skipped.
             Guard::Failed if !may_end && upstream.is_some() => {}
             Guard::Failed => {
                 let fault = expression(&frame.path_of(node));
@@ -330,7 +337,7 @@ impl Oracle<'_> {
         };
         match &node.kind {
             NodeKind::Condition(code) => {
-                frame.came.borrow_mut()[index].truth = Some(frame.truth(code));
+                frame.results.borrow_mut()[index].truth = Some(frame.truth(code));
                 Flow::On
             }
             NodeKind::Let(code) => {
@@ -382,7 +389,7 @@ impl Oracle<'_> {
         flow
     }
 
-    /// The arms of a step, and what it leaves behind. `mark`: how far things were before it.
+    /// Applies the `recover` arms of a step, and stores its result. `mark` is the state before the step.
     fn settle_step(
         &mut self,
         frame: &Rc<Frame>,
@@ -402,7 +409,7 @@ impl Oracle<'_> {
             })
         );
         let worked = outcome.is_ok();
-        let gave = outcome.as_ref().ok().cloned().unwrap_or(Value::Null);
+        let result = outcome.as_ref().ok().cloned().unwrap_or(Value::Null);
         let arm = outcome
             .as_ref()
             .err()
@@ -429,7 +436,7 @@ impl Oracle<'_> {
                 path,
                 frame: frame.clone(),
                 node: index,
-                gave,
+                result,
                 optional: false,
                 covered,
             });
@@ -441,7 +448,7 @@ impl Oracle<'_> {
             }
             Err(fault) => {
                 self.meaning.failures.push(fault.class.clone());
-                frame.came.borrow_mut()[index].nothing = Some(fault.clone());
+                frame.results.borrow_mut()[index].failure = Some(fault.clone());
                 Flow::Fails(Fault {
                     forced: false,
                     ..fault
@@ -450,7 +457,7 @@ impl Oracle<'_> {
         }
     }
 
-    /// How many calls there are so far, and how many steps that can be undone.
+    /// Returns the number of calls so far, and of steps that can be undone.
     fn mark(&self) -> (usize, usize) {
         (self.meaning.calls.len(), self.log.len())
     }
@@ -631,7 +638,7 @@ impl Oracle<'_> {
         *attempt
     }
 
-    /// A call with its retries.
+    /// Makes a call with its retries.
     fn call(
         &mut self,
         frame: &Frame,
@@ -646,7 +653,7 @@ impl Oracle<'_> {
             .collect();
         let (sent, name) = (Value::Map(Arc::new(map)).to_json().to_string(), tool.path());
         if call.effect.is_read_only() {
-            return answer(self.nature, &sent, &name, 1)
+            return answer(self.settings, &sent, &name, 1)
                 .map(|json| Value::Int(json.as_i64().unwrap()))
                 .map_err(|(class, _)| Fault {
                     class,
@@ -668,12 +675,12 @@ impl Oracle<'_> {
             let attempt = self.expect(path, &name, &sent, 0);
             let last = self.meaning.calls.len() - 1;
             self.then(first..last, last..last + 1);
-            let (class, sent) = match answer(self.nature, path, &name, attempt) {
+            let (class, sent) = match answer(self.settings, path, &name, attempt) {
                 Ok(json) => {
                     self.changed = true;
                     return Ok(Value::Int(json.as_i64().unwrap()));
                 }
-                Err(said) => said,
+                Err(error) => error,
             };
             doubt |= sent == Sent::Maybe;
             let unknown = sent == Sent::Maybe && !call.effect.repeatable();
@@ -682,11 +689,11 @@ impl Oracle<'_> {
             } else {
                 class
             };
-            let wanted = match retry.and_then(|retry| retry.on.as_ref()) {
+            let retried = match retry.and_then(|retry| retry.on.as_ref()) {
                 Some(patterns) => patterns.iter().any(|pattern| pattern.matches(&class)),
                 None => matches!(class, ErrorClass::Transient(_)),
             };
-            if unknown || !wanted || number >= tries {
+            if unknown || !retried || number >= tries {
                 self.changed |= doubt;
                 return Err(Fault {
                     class,
@@ -700,7 +707,7 @@ impl Oracle<'_> {
     }
 }
 
-/// Whether it is a statement that can end its block.
+/// Returns true if a statement can end its block.
 fn may_end(node: &Node) -> bool {
     matches!(
         node.kind,
@@ -712,7 +719,7 @@ fn may_end(node: &Node) -> bool {
     )
 }
 
-/// The declaration of a task, or a `set`.
+/// Executes the declaration of a task, or a `set`.
 fn set_task(frame: &Frame, node: &Node) -> Result<(), EvalError> {
     let (id, context) = match &node.kind {
         NodeKind::Set(set) => (
@@ -743,7 +750,7 @@ fn set_task(frame: &Frame, node: &Node) -> Result<(), EvalError> {
 }
 
 fn give_nothing(frame: &Frame, index: usize, fault: Fault) -> Flow {
-    frame.came.borrow_mut()[index].nothing = Some(fault);
+    frame.results.borrow_mut()[index].failure = Some(fault);
     Flow::Skipped
 }
 
@@ -787,7 +794,7 @@ fn value_of(mut ended: Ended) -> Value {
     ended.values.pop().unwrap_or(Value::Null)
 }
 
-/// What a plan sees of an error, as far as generated plans ask.
+/// Returns an error as a plan sees it, with the fields that generated plans read.
 fn error_value(fault: &Fault) -> Value {
     map([("class", Value::String(fault.class.to_string().into()))])
 }

@@ -1,4 +1,4 @@
-//! What a plan instance that failed takes back: what it did, last first.
+//! Undoes the effects of a failed plan instance, last first.
 
 use std::rc::Rc;
 
@@ -11,27 +11,27 @@ use super::super::double::answer;
 use super::Oracle;
 use super::frame::Frame;
 
-/// How a step is undone.
+/// A step that can be undone.
 pub struct Done {
     pub path: String,
     pub frame: Rc<Frame>,
     pub node: usize,
-    pub gave: Value,
+    pub result: Value,
     pub optional: bool,
-    /// The step around it that takes its place, where that has worked.
+    /// The enclosing step whose undo replaces this one, if that step succeeded.
     pub covered: Option<String>,
 }
 
 impl Oracle<'_> {
-    /// Whether one of the attempts that something else has not kept from being made has, or may have, changed something.
+    /// Returns true if one of the attempts that were made has, or may have, changed something.
     fn may_have_happened(&self, path: &str, tool: &Signature) -> bool {
         let made = self.world.attempts.get(path).copied().unwrap_or_default();
-        let changed = |attempt: u32| !matches!(answer(self.nature, path, &tool.path(), attempt), Err((_, sent)) if sent != Sent::Maybe);
+        let changed = |attempt: u32| !matches!(answer(self.settings, path, &tool.path(), attempt), Err((_, sent)) if sent != Sent::Maybe);
         (1..=made).any(changed)
     }
 
-    /// What a plan instance did is taken back, last first.
-    pub fn take_back(&mut self, first_call: usize, first_done: usize) {
+    /// Undoes the effects of a plan instance, last first.
+    pub fn undo_all(&mut self, first_call: usize, first_done: usize) {
         let mut done: Vec<Done> = self.log.drain(first_done..).collect();
         let settled = |path: &str| self.world.settled.get(path).copied();
         let is_complete =
@@ -66,7 +66,7 @@ impl Oracle<'_> {
                 .unwrap();
             let path = format!("{}.undo", done.path);
             let inner = Frame::new(&done.frame.plan, undo.body, Some(done.frame.clone()), path);
-            inner.put(0, done.gave.clone());
+            inner.put(0, done.result.clone());
             let so_far = self.meaning.calls.len();
             let outcome = self.block(&inner, false);
             self.then(before..so_far, so_far..self.meaning.calls.len());

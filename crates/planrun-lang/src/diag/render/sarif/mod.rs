@@ -1,4 +1,4 @@
-//! Findings as SARIF 2.1.0, the format that code hosts and editors read from every checker.
+//! Renders diagnostics as SARIF 2.1.0, the format that code hosts and editors read.
 
 mod place;
 mod result;
@@ -17,8 +17,8 @@ const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 const HOME: &str = concat!("https://docs.rs/planrun/", env!("CARGO_PKG_VERSION"));
 
-/// The document that `check --format sarif` prints. Columns count Unicode characters, and the document says so; paths
-/// are relative to `%SRCROOT%`, the folder in which the check ran.
+/// Returns the document that `check --format sarif` prints. Columns count Unicode code points, as the document declares;
+/// paths are relative to `%SRCROOT%`, the folder in which the check ran.
 #[must_use]
 pub fn sarif(report: &Report) -> String {
     let rules = rule::used(&report.files);
@@ -63,7 +63,7 @@ pub fn sarif(report: &Report) -> String {
         version: "2.1.0",
         runs: [run],
     };
-    // Text, numbers and lists only: nothing in the document can fail to become JSON.
+    // Cannot fail: the document consists of text, numbers and lists.
     escape_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
 }
 

@@ -1,4 +1,4 @@
-//! Places in a SARIF document: files as URIs, ranges as regions.
+//! Locations in a SARIF document: files as URIs, spans as regions.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Text;
 use crate::source::{SourceFile, Span};
 
-/// Stands for the folder in which the check ran.
+/// The identifier of the folder in which the check ran.
 pub(super) const BASE: &str = "%SRCROOT%";
 
 #[derive(Serialize)]
@@ -35,7 +35,7 @@ pub(super) struct ArtifactLocation {
     uri_base_id: Option<&'static str>,
 }
 
-/// Lines and columns from 1, the end behind the last character.
+/// Lines and columns count from 1; the end is exclusive.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Region {
@@ -69,7 +69,7 @@ pub(super) fn region(source: &SourceFile, span: Span) -> Region {
     }
 }
 
-/// The file as a reference below the base, or as a whole URI where its path is absolute.
+/// Returns the file as a URI relative to the base, or as an absolute URI if its path is absolute.
 pub(super) fn artifact(source: &SourceFile) -> ArtifactLocation {
     let name = source.name();
     let uri = encoded(name);
@@ -86,7 +86,7 @@ pub(super) fn artifact(source: &SourceFile) -> ArtifactLocation {
     }
 }
 
-/// A path with everything but letters, digits, `-._~` and `/` written as the bytes of its UTF-8.
+/// Percent-encodes a path, except for letters, digits, `-._~` and `/`.
 fn encoded(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {

@@ -1,4 +1,4 @@
-//! The findings of a SARIF document.
+//! The results of a SARIF document.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ struct Inserted<'a> {
     text: &'a str,
 }
 
-/// The findings of one file. `rules` are the places of the codes in the list of rules.
+/// Returns the results of one file. `rules` are the indices of the codes in the list of rules.
 pub(super) fn of_file<'a>(file: &'a FileReport, rules: &BTreeMap<&str, usize>) -> Vec<Finding<'a>> {
     let mut alike = BTreeMap::new();
     file.diagnostics
@@ -107,7 +107,8 @@ fn finding<'a>(
     }
 }
 
-/// What stays the same when lines are added above: the code, the text of the line, and how many of the same came before.
+/// Returns a fingerprint that does not change when lines are added above: a hash of the code and the text of the line,
+/// with the number of equal ones up to this one.
 fn fingerprint(
     source: &SourceFile,
     diagnostic: &Diagnostic,

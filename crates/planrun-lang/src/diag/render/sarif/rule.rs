@@ -1,4 +1,4 @@
-//! The codes of a SARIF document, each with its page.
+//! The rules of a SARIF document: the codes with their pages.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use super::Text;
 use crate::diag::render::FileReport;
 use crate::diag::{Code, Severity};
 
-/// Where the source of the pages is read; the file of a page is behind it.
+/// The URL of the folder with the pages.
 const PAGES: &str = concat!(
     "https://docs.rs/crate/planrun-lang/",
     env!("CARGO_PKG_VERSION"),
     "/source/src/diag/codes/pages/"
 );
 
-/// The codes that were found, by name, each once.
+/// Returns the codes of the diagnostics, each once, in order of name.
 pub(super) fn used(files: &[FileReport]) -> Vec<&'static Code> {
     let found = files.iter().flat_map(|file| &file.diagnostics);
     found
@@ -83,7 +83,7 @@ pub(super) fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// `unknown-field` as `UnknownField`, the form that viewers show beside the code.
+/// Converts `unknown-field` to `UnknownField`, the form that viewers display next to the code.
 fn camel(name: &str) -> String {
     let mut out = String::new();
     for word in name.split('-') {

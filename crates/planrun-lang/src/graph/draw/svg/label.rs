@@ -1,56 +1,56 @@
-//! What is written in the boxes of a picture, and how much room it takes.
+//! Lays out and writes the text of boxes and frames.
 
 use svg::node::element::{Group, Text};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{PADDING, Spot, pixels, shown, tenths};
+use super::{PADDING, Spot, pixels, tenths, xml_text};
 use crate::graph::draw::{Drawing, DrawnNode, NodeKind};
 
-/// Columns of a name or of what a box does.
-const MAX_OF_A_LINE: usize = 48;
-/// Columns of a clause.
-const MAX_OF_A_MARK: usize = 56;
-/// Clauses in a box.
+/// Maximum number of columns of a name or a detail.
+const MAX_LINE_COLUMNS: usize = 48;
+/// Maximum number of columns of a clause.
+const MAX_MARK_COLUMNS: usize = 56;
+/// Maximum number of lines of clauses in a box.
 const MAX_MARKS: usize = 8;
-/// Pixels of a column of the 13 pixel fixed-width letters.
+/// Width of a column in the 13 pixel monospace font, in pixels.
 const COLUMN: f64 = 7.9;
-/// Pixels of a column of the 10 pixel letters of clauses.
+/// Width of a column in the 10 pixel font of clauses, in pixels.
 const SMALL_COLUMN: f64 = 6.1;
-/// Pixels from line to line.
+/// Height of a line, in pixels.
 const LINE: f64 = 17.0;
 const SMALL_LINE: f64 = 13.0;
 
-/// The text of a box, or of the head of a frame.
+/// The text of a box or the heading of a frame.
 pub(super) struct Label {
-    /// The name, and in a box what it does below; in a frame that stands behind the name.
+    /// The name, and in a box the detail below it. A frame has the detail in `behind`, next to the name.
     lines: Vec<String>,
     behind: String,
-    /// The clauses, over as many lines as they need.
+    /// The clauses, wrapped into lines.
     marks: Vec<String>,
     is_frame: bool,
-    /// The name is a condition or a pattern, not a name.
+    /// The label is a condition or a pattern rather than a name.
     is_plain: bool,
 }
 
 impl Label {
-    /// The text of a node, cut to a bounded size.
+    /// Creates the text of a node, cut to a limited size.
     pub fn of(node: &DrawnNode, is_frame: bool) -> Self {
-        let (name, detail) = (shown(&node.label), shown(&node.detail));
-        let marks: Vec<String> = node.marks.iter().map(|mark| shown(mark)).collect();
-        let mut lines = vec![cut(&name, MAX_OF_A_LINE)];
+        let (name, detail) = (xml_text(&node.label), xml_text(&node.detail));
+        let marks: Vec<String> = node.marks.iter().map(|mark| xml_text(mark)).collect();
+        let mut lines = vec![cut(&name, MAX_LINE_COLUMNS)];
         let mut behind = String::new();
         if is_frame {
-            let room = MAX_OF_A_LINE + 12 - lines[0].width().min(MAX_OF_A_LINE);
+            let room = MAX_LINE_COLUMNS + 12 - lines[0].width().min(MAX_LINE_COLUMNS);
             behind = cut(&detail, room);
         } else if !detail.is_empty() {
-            lines.extend(wrapped(&detail, MAX_OF_A_LINE, 2));
+            lines.extend(wrapped(&detail, MAX_LINE_COLUMNS, 2));
         }
         let mut marks = if is_frame {
-            side_by_side(&marks, MAX_OF_A_MARK)
+            side_by_side(&marks, MAX_MARK_COLUMNS)
         } else {
             marks
                 .iter()
-                .flat_map(|mark| wrapped(mark, MAX_OF_A_MARK, 3))
+                .flat_map(|mark| wrapped(mark, MAX_MARK_COLUMNS, 3))
                 .collect()
         };
         if marks.len() > MAX_MARKS {
@@ -66,7 +66,7 @@ impl Label {
         }
     }
 
-    /// Width and height with the padding around.
+    /// Returns the width and height including padding.
     pub fn size(&self) -> (f64, f64) {
         let behind = if self.behind.is_empty() {
             0
@@ -91,7 +91,7 @@ impl Label {
         (width, PADDING + text + below)
     }
 
-    /// Writes the text where the box goes.
+    /// Writes the text at the position of the box.
     pub fn write(&self, mut group: Group, Spot { corner, size }: Spot) -> Group {
         let middle = corner.x + size.x / 2.0;
         let x = if self.is_frame {
@@ -131,7 +131,7 @@ impl Label {
     }
 }
 
-/// The name of the plan above everything, with what holds for all of it.
+/// The name of the plan and the settings that apply to all of it, at the top of the picture.
 pub(super) struct Heading {
     name: String,
     marks: Vec<String>,
@@ -142,12 +142,12 @@ impl Heading {
         let name = if drawing.plan.is_empty() {
             String::new()
         } else {
-            format!("plan {}", shown(&drawing.plan))
+            format!("plan {}", xml_text(&drawing.plan))
         };
-        let marks: Vec<String> = drawing.marks.iter().map(|mark| shown(mark)).collect();
+        let marks: Vec<String> = drawing.marks.iter().map(|mark| xml_text(mark)).collect();
         Self {
-            name: cut(&name, MAX_OF_A_LINE),
-            marks: side_by_side(&marks, MAX_OF_A_MARK),
+            name: cut(&name, MAX_LINE_COLUMNS),
+            marks: side_by_side(&marks, MAX_MARK_COLUMNS),
         }
     }
 
@@ -193,7 +193,7 @@ impl Heading {
     }
 }
 
-/// Short texts on as few lines as they fit.
+/// Joins short texts into as few lines as possible.
 fn side_by_side(texts: &[String], columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for text in texts {
@@ -208,7 +208,7 @@ fn side_by_side(texts: &[String], columns: usize) -> Vec<String> {
     lines
 }
 
-/// A text over several lines, broken between words; the last line is cut.
+/// Wraps a text between words into at most `most` lines; the last line is cut.
 fn wrapped(text: &str, columns: usize, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut rest = text.trim();
@@ -226,7 +226,7 @@ fn wrapped(text: &str, columns: usize, most: usize) -> Vec<String> {
             .char_indices()
             .find(|(_, letter)| !fits(*letter))
             .map_or(rest.len(), |(end, _)| end);
-        // A word that fills a line by itself, or a language without spaces, is broken where the line ends.
+        // A word that fills a line by itself, or a script without spaces, is broken at the end of the line.
         let head = rest.get(..end).unwrap_or(rest);
         let end = head
             .rfind(' ')
@@ -239,7 +239,7 @@ fn wrapped(text: &str, columns: usize, most: usize) -> Vec<String> {
     lines
 }
 
-/// As much of a text as has this many columns, wide letters counted twice.
+/// Cuts a text to this number of columns; wide characters count as two.
 fn cut(text: &str, columns: usize) -> String {
     let text = text.replace('\n', " ");
     if text.width() <= columns {

@@ -1,4 +1,4 @@
-//! SVG, drawn by libraries linked in: no other program is needed to look at a plan.
+//! Renders drawings as SVG with linked libraries, so that no other program is needed.
 
 mod label;
 
@@ -14,18 +14,19 @@ use super::{Drawing, DrawnEdge, DrawnNode, EdgeKind, NodeKind};
 use crate::diag::render::visible_text;
 use label::{Heading, Label};
 
-/// Boxes beyond this are a picture that nobody reads.
+/// Maximum number of boxes; a larger picture is not readable.
 const MAX_NODES: usize = 1000;
-/// Boxes, and crossings of arrows with layers and their middles; keeps the layout within seconds.
+/// Maximum number of boxes and of crossings of arrows with layers and with the middles between layers. Keeps the layout
+/// time within seconds.
 const MAX_PLACES: usize = 6000;
-/// Height of the row that says what the arrows mean.
+/// Height of the legend, in pixels.
 const KEY_HEIGHT: f64 = 28.0;
-/// Width of an arrow with its word in that row.
+/// Width of an entry in the legend, in pixels.
 const KEY_WIDTH: f64 = 92.0;
-/// For so many ends of arrows at one side a box is made wide enough, with this room for each.
+/// Maximum number of arrows at one side for which a box is widened, and the width per arrow in pixels.
 const MAX_ENDS: usize = 20;
 const END_WIDTH: f64 = 12.0;
-/// Pixels between text and border.
+/// Space between text and border, in pixels.
 const PADDING: f64 = 9.0;
 
 /// The plan is too large for a picture.
@@ -38,12 +39,12 @@ pub struct TooLarge {
     pub edges: usize,
 }
 
-/// The drawing as a picture.
+/// Renders the drawing as SVG.
 ///
 /// # Errors
-/// [`TooLarge`] where nobody could read the picture.
+/// [`TooLarge`] if the picture would not be readable.
 pub fn svg(drawing: &Drawing) -> Result<String, TooLarge> {
-    let edges = shown_edges(drawing);
+    let edges = visible_edges(drawing);
     let too_large = TooLarge {
         nodes: drawing.nodes.len(),
         edges: edges.len(),
@@ -84,7 +85,7 @@ pub fn svg(drawing: &Drawing) -> Result<String, TooLarge> {
         all = all.add(arrow(edge.kind, path));
     }
     for (place, node) in drawing.nodes.iter().enumerate() {
-        let mut group = Group::new().add(Title::new(shown(&format!(
+        let mut group = Group::new().add(Title::new(xml_text(&format!(
             "{} {}",
             node.kind.name(),
             node.id
@@ -98,9 +99,9 @@ pub fn svg(drawing: &Drawing) -> Result<String, TooLarge> {
     Ok(format!("{document}\n"))
 }
 
-/// The arrows: where one node reads another, its condition may read it too, and where two are tied by anything, the order
-/// goes without saying.
-fn shown_edges(drawing: &Drawing) -> Vec<DrawnEdge> {
+/// Returns the arrows to draw. A guard is left out if the condition reads a node that the statement reads too, and the
+/// order is left out if the nodes are connected otherwise.
+fn visible_edges(drawing: &Drawing) -> Vec<DrawnEdge> {
     let edges = drawing.edges.iter().copied();
     let kinds: HashSet<_> = edges
         .clone()
@@ -111,7 +112,7 @@ fn shown_edges(drawing: &Drawing) -> Vec<DrawnEdge> {
             .iter()
             .any(|kind| kinds.contains(&(edge.from, edge.to, *kind)))
     };
-    let is_shown = |edge: &DrawnEdge| match edge.kind {
+    let is_visible = |edge: &DrawnEdge| match edge.kind {
         EdgeKind::Data | EdgeKind::After | EdgeKind::Listener => true,
         EdgeKind::Guard => !tied(edge, &[EdgeKind::Data]),
         EdgeKind::Order => !tied(
@@ -124,10 +125,10 @@ fn shown_edges(drawing: &Drawing) -> Vec<DrawnEdge> {
             ],
         ),
     };
-    edges.filter(is_shown).collect()
+    edges.filter(is_visible).collect()
 }
 
-/// Widens boxes at which many arrows end, up to a bound.
+/// Widens boxes at which many arrows end, up to a limit.
 fn make_room_for_ends(edges: &[DrawnEdge], inside: &[Vec<usize>], sizes: &mut [(f64, f64)]) {
     let (mut leaving, mut arriving) = (vec![0_usize; sizes.len()], vec![0_usize; sizes.len()]);
     for edge in edges {
@@ -175,7 +176,7 @@ fn page(drawing: &Drawing, heading: &Heading, edges: &[DrawnEdge], picture: &Nes
         .set("width", width)
         .set("height", height)
         .set("viewBox", format!("0 0 {width} {height}"))
-        .add(Title::new(shown(&drawing.plan)))
+        .add(Title::new(xml_text(&drawing.plan)))
         .add(Style::new(style))
         .add(tips)
         .add(
@@ -205,7 +206,7 @@ fn page(drawing: &Drawing, heading: &Heading, edges: &[DrawnEdge], picture: &Nes
     document
 }
 
-/// The head of the arrows of a kind, in their colour.
+/// Creates the arrowhead for a kind of arrow, in its color.
 fn tip(kind: EdgeKind) -> Marker {
     let head = Data::new()
         .move_to((0, 0))
@@ -228,7 +229,7 @@ fn tip(kind: EdgeKind) -> Marker {
 }
 
 fn border(node: &DrawnNode, Spot { corner, size }: Spot) -> Rectangle {
-    let (fill, border, round) = look(node.kind);
+    let (fill, border, round) = box_style(node.kind);
     let frame = Rectangle::new()
         .set("x", tenths(corner.x))
         .set("y", tenths(corner.y))
@@ -244,7 +245,7 @@ fn border(node: &DrawnNode, Spot { corner, size }: Spot) -> Rectangle {
     }
 }
 
-/// A line through points: straight down where the next stands below, else in a curve that begins and ends upright.
+/// Draws a line through points: straight down if the next point is below, otherwise as a curve with vertical ends.
 fn arrow(kind: EdgeKind, path: &[Point]) -> Path {
     let mut data = Data::new();
     if let Some((first, rest)) = path.split_first() {
@@ -267,7 +268,7 @@ fn arrow(kind: EdgeKind, path: &[Point]) -> Path {
     line(kind, data)
 }
 
-/// A path in the look of its kind.
+/// Draws a path in the style of its kind.
 fn line(kind: EdgeKind, data: Data) -> Path {
     let (colour, dashes, width) = stroke(kind);
     let mut path = Path::new()
@@ -281,7 +282,7 @@ fn line(kind: EdgeKind, data: Data) -> Path {
         .add(Title::new(word(kind)))
 }
 
-/// The word for a kind of arrow.
+/// Returns the word for a kind of arrow.
 const fn word(kind: EdgeKind) -> &'static str {
     if matches!(kind, EdgeKind::Data) {
         "data"
@@ -290,7 +291,7 @@ const fn word(kind: EdgeKind) -> &'static str {
     }
 }
 
-/// Colour, dashes and width in pixels of an arrow.
+/// Returns the color, dashes and width in pixels of an arrow.
 const fn stroke(kind: EdgeKind) -> (&'static str, &'static str, f32) {
     match kind {
         EdgeKind::Data => ("#57606a", "", 1.2),
@@ -301,8 +302,8 @@ const fn stroke(kind: EdgeKind) -> (&'static str, &'static str, f32) {
     }
 }
 
-/// Fill, border and corner radius of a box.
-const fn look(kind: NodeKind) -> (&'static str, &'static str, u8) {
+/// Returns the fill, border and corner radius of a box.
+const fn box_style(kind: NodeKind) -> (&'static str, &'static str, u8) {
     match kind {
         NodeKind::Step => ("#f6f8fa", "#57606a", 4),
         NodeKind::Plan => ("#fbfcfd", "#24292f", 4),
@@ -322,12 +323,12 @@ const fn look(kind: NodeKind) -> (&'static str, &'static str, u8) {
     }
 }
 
-/// Text without what XML 1.0 forbids; the library escapes the rest.
-fn shown(text: &str) -> String {
+/// Replaces characters that XML 1.0 forbids; the library escapes the rest.
+fn xml_text(text: &str) -> String {
     visible_text(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
 
-/// A number with one decimal place, for short files.
+/// Formats a number with one decimal place, to keep files short.
 fn tenths(number: f64) -> String {
     format!("{number:.1}")
 }
@@ -336,7 +337,7 @@ fn pair(point: Point) -> Parameters {
     curve([point])
 }
 
-/// Coordinates as parameters, with one decimal place.
+/// Formats coordinates as parameters with one decimal place.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the library takes f32, which is exact enough for pixels"

@@ -1,4 +1,4 @@
-//! Findings about values that may be absent.
+//! Diagnostics about values that may be absent.
 
 use super::{appended, wrapped};
 use crate::diag::codes::types::{ALWAYS_ABSENT, MAYBE_ABSENT};
@@ -9,8 +9,8 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
 
-/// Reading through a value that may be null. `link` is what is read of it, `reason` when it is there, `element` the name
-/// of the macro's element that it belongs to, if it belongs to one.
+/// Creates the diagnostic for reading through a value that may be null. `link` is what is read, `reason` the condition
+/// under which the value is present, and `element` the macro variable that the path begins with.
 pub(in crate::sema::expr) fn maybe_absent(
     path: &str,
     ty: &Type,
@@ -28,20 +28,20 @@ pub(in crate::sema::expr) fn maybe_absent(
     let condition = reason.clone().unwrap_or_else(|| format!("{path} != null"));
     let last = match element {
         Some(element) => format!(
-            "or leave out the elements without it before: `.filter({element}, {condition})`"
+            "or filter out the elements without it first: `.filter({element}, {condition})`"
         ),
         None => format!("or read it only when `{condition}`"),
     };
-    let help = format!("read it with `?.`, give a default with `??`, {last}");
+    let help = format!("read it with `?.`, add a default with `??`, {last}");
     let note = match reason {
-        Some(condition) => format!("there only when `{condition}`"),
+        Some(condition) => format!("present only when `{condition}`"),
         None => "may be absent".to_owned(),
     };
     Diagnostic::new(
         &MAYBE_ABSENT,
         place,
         format!(
-            "`{path}` may be absent, and `{}` reads through it",
+            "`{path}` may be absent, but `{}` is read from it",
             link_text(link)
         ),
     )
@@ -51,21 +51,21 @@ pub(in crate::sema::expr) fn maybe_absent(
     .unsafe_fix("read it with `?.`", vec![edit])
 }
 
-/// Reading through a value that is always null.
+/// Creates the diagnostic for reading through a value that is always null.
 pub(in crate::sema::expr) fn always_absent(path: &str, place: Span, link: Span) -> Diagnostic {
     Diagnostic::new(
         &ALWAYS_ABSENT,
         place.to(link),
-        format!("`{path}` is always null, so nothing can be read of it"),
+        format!("`{path}` is always null, so nothing can be read from it"),
     )
     .note("always null")
     .expected("an object or a list", "null")
-    .help("read another value here, or leave the reading out")
+    .help("read another value here, or remove this read")
 }
 
-/// An operand or argument that must be there.
+/// Creates the diagnostic for an operand or argument that must be present.
 ///
-/// `tight` where an operator stands beside it, which would bind before `??`.
+/// `tight` is set if an operator next to it binds tighter than `??`.
 pub(in crate::sema::expr) fn absent_operand(ty: &Type, span: Span, tight: bool) -> Diagnostic {
     let default = default_of(&ty.without_null());
     let edits = if tight {
@@ -79,17 +79,17 @@ pub(in crate::sema::expr) fn absent_operand(ty: &Type, span: Span, tight: bool) 
     Diagnostic::new(
         &MAYBE_ABSENT,
         span,
-        "this value may be absent, and it is needed here",
+        "this value may be absent, but it is required here",
     )
     .note("may be absent")
     .expected(ty.without_null(), ty)
     .help(format!(
-        "give a default: `?? {default}`, or test it with `!= null` first"
+        "add a default: `?? {default}`, or test it with `!= null` first"
     ))
-    .unsafe_fix(format!("use {default} where it is absent"), edits)
+    .unsafe_fix(format!("use {default} if it is absent"), edits)
 }
 
-/// A value that must be there where it goes.
+/// Creates the diagnostic for a value that must be present at its place.
 pub(in crate::sema::expr) fn absent_value(
     ty: &Type,
     expected: &Type,
@@ -101,20 +101,20 @@ pub(in crate::sema::expr) fn absent_value(
     Diagnostic::new(
         &MAYBE_ABSENT,
         span,
-        format!("{expectation} must be there, and this value may be absent"),
+        format!("{expectation} is required, but this value may be absent"),
     )
     .note("may be absent")
     .expected(expected, ty)
     .help(format!(
-        "give a default: `?? {default}`, or put the step under the same condition as the value"
+        "add a default: `?? {default}`, or guard the step with the same condition as the value"
     ))
     .unsafe_fix(
-        format!("use {default} where it is absent"),
+        format!("use {default} if it is absent"),
         appended(span, &format!(" ?? {default}"), simple),
     )
 }
 
-/// A part of a guard as an author would write it.
+/// Returns a part of a guard as an author would write it.
 pub(in crate::sema::expr) fn atom_text(atom: &Atom) -> String {
     if !atom.negated {
         return atom.text.to_string();
@@ -133,7 +133,7 @@ pub(in crate::sema::expr) fn atom_text(atom: &Atom) -> String {
     }
 }
 
-/// An empty value of a type, as text.
+/// Returns the text of an empty value of a type.
 fn default_of(ty: &Type) -> String {
     match ty {
         Type::String => "\"\"".to_owned(),

@@ -1,4 +1,4 @@
-//! Findings about the arms of a `match`.
+//! Diagnostics about the arms of a `match`.
 
 use super::{meant, short};
 use crate::diag::codes::types::{NON_EXHAUSTIVE_MATCH, UNREACHABLE_ARM, WRONG_TYPE};
@@ -7,10 +7,10 @@ use crate::source::Span;
 use crate::syntax::{ast, canonical_name};
 use crate::types::{Field, Literal, Type};
 
-/// So many missing cases are told one by one; beyond, `_` is proposed.
-const TOLD_CASES: usize = 12;
+/// Maximum number of missing cases that are listed; beyond it, `_` is proposed.
+const MAX_LISTED_CASES: usize = 12;
 
-/// A literal that the subject never is.
+/// Creates the diagnostic for a literal that the subject never equals.
 pub(in crate::sema::expr) fn impossible_pattern(
     pattern: &Type,
     subject: &Type,
@@ -40,7 +40,7 @@ fn text_of(ty: &Type) -> Option<&str> {
     }
 }
 
-/// An arm behind others that take all that it could.
+/// Creates the diagnostic for an arm after others that match everything that it could.
 pub(in crate::sema::expr) fn unreachable_arm(
     pattern: &ast::Pattern,
     arm: Span,
@@ -55,15 +55,15 @@ pub(in crate::sema::expr) fn unreachable_arm(
     Diagnostic::new(
         &UNREACHABLE_ARM,
         pattern.span,
-        "the arms above take everything that this one could",
+        "the arms above cover everything that this one could",
     )
     .note("never taken")
-    .help("leave the arm out, or move it up")
-    .fix("leave the arm out", whole, "")
+    .help("remove the arm, or move it up")
+    .fix("remove the arm", whole, "")
 }
 
-/// Cases that no arm takes. Behind the last arm of a step, arms can be added that fail; of a value nobody knows which one
-/// is meant.
+/// Creates the diagnostic for cases without an arm. The fix adds failing arms after the last arm of a step; for an
+/// expression it is unknown which value is intended.
 pub(in crate::sema::expr) fn non_exhaustive(
     cases: &[Type],
     head: Span,
@@ -71,19 +71,19 @@ pub(in crate::sema::expr) fn non_exhaustive(
 ) -> Diagnostic {
     let mut patterns: Vec<String> = cases.iter().map(pattern_of).collect();
     patterns.dedup();
-    if patterns.len() > TOLD_CASES || patterns.iter().any(|pattern| pattern == "_") {
+    if patterns.len() > MAX_LISTED_CASES || patterns.iter().any(|pattern| pattern == "_") {
         patterns = vec!["_".to_owned()];
     }
-    let told: Vec<String> = cases.iter().take(TOLD_CASES).map(short).collect();
+    let missing: Vec<String> = cases.iter().take(MAX_LISTED_CASES).map(short).collect();
     let diagnostic = Diagnostic::new(
         &NON_EXHAUSTIVE_MATCH,
         head,
-        format!("no arm of this `match` takes {}", told.join(", ")),
+        format!("no arm of this `match` covers {}", missing.join(", ")),
     )
     .note("not every value has an arm")
     .expected(
         "an arm for every value",
-        format!("none for {}", told.join(", ")),
+        format!("none for {}", missing.join(", ")),
     )
     .help(format!(
         "add {}",
@@ -104,7 +104,7 @@ pub(in crate::sema::expr) fn non_exhaustive(
     diagnostic.unsafe_fix("add arms that fail", vec![edit])
 }
 
-/// A pattern that takes exactly a case, where there is one; else `_`.
+/// Returns a pattern that matches exactly a case, otherwise `_`.
 fn pattern_of(case: &Type) -> String {
     match case {
         Type::Literal(literal) => literal.to_string(),

@@ -1,4 +1,4 @@
-//! Findings about functions, methods and macros.
+//! Diagnostics about functions, methods and macros.
 
 use super::{short, with_near};
 use crate::builtins::{self, Form, Function};
@@ -9,22 +9,22 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
 
-/// More forms of a function than these say less.
-const TOLD_FORMS: usize = 4;
+/// Maximum number of signatures that are listed.
+const MAX_LISTED_FORMS: usize = 4;
 
 pub(in crate::sema::expr) fn unknown_function(
     name: &ast::Name,
     namespace: Option<&'static str>,
     arguments: &[ast::Argument],
 ) -> Diagnostic {
-    let shown = namespace.map_or_else(
+    let path = namespace.map_or_else(
         || name.text.to_string(),
         |namespace| format!("{namespace}.{}", name.text),
     );
     let diagnostic = Diagnostic::new(
         &names::UNKNOWN_FUNCTION,
         name.span,
-        format!("there is no function `{shown}`"),
+        format!("there is no function `{path}`"),
     )
     .note("not a function");
     if namespace.is_none() && builtins::method(&name.text).is_some() {
@@ -42,12 +42,9 @@ pub(in crate::sema::expr) fn unknown_function(
     with_misspelt(diagnostic, name, &known)
 }
 
-/// A method that is written like a function: its first argument belongs in front.
+/// Creates the diagnostic for a method that is called like a function: its first argument is the receiver.
 fn as_method(diagnostic: Diagnostic, name: &ast::Name, arguments: &[ast::Argument]) -> Diagnostic {
-    let diagnostic = diagnostic.help(format!(
-        "`{0}` belongs to a value: write `x.{0}(…)`",
-        name.text
-    ));
+    let diagnostic = diagnostic.help(format!("`{0}` is a method: write `x.{0}(…)`", name.text));
     if arguments.iter().any(|argument| argument.name.is_some()) {
         return diagnostic;
     }
@@ -99,7 +96,7 @@ pub(in crate::sema::expr) fn unknown_method(name: &ast::Name, receiver: &Type) -
     with_misspelt(diagnostic, name, &known)
 }
 
-/// Adds the functions that exist, and the one of which this is a slip: `get` is none of `getDate`.
+/// Adds the functions that exist, and the one that is misspelled; `get` is not a misspelling of `getDate`.
 fn with_misspelt(diagnostic: Diagnostic, name: &ast::Name, known: &[&str]) -> Diagnostic {
     with_near(
         diagnostic,
@@ -123,8 +120,12 @@ pub(in crate::sema::expr) fn no_overload(
         _ => format!("{}({})", function.name, types.join(", ")),
     };
     let mut forms = overload::forms(function, method);
-    if let Some(more) = forms.len().checked_sub(TOLD_FORMS).filter(|more| *more > 0) {
-        forms.truncate(TOLD_FORMS);
+    if let Some(more) = forms
+        .len()
+        .checked_sub(MAX_LISTED_FORMS)
+        .filter(|more| *more > 0)
+    {
+        forms.truncate(MAX_LISTED_FORMS);
         forms.push(format!("{more} more"));
     }
     let known = arguments.len();
@@ -142,9 +143,9 @@ pub(in crate::sema::expr) fn no_overload(
         format!("`{}` does not take {}", function.name, types.join(", "))
     };
     Diagnostic::new(&types::NO_OVERLOAD, name.span, message)
-        .note("no such form")
+        .note("no matching overload")
         .expected(forms.join(" | "), given)
-        .help(format!("it is {}", forms.join(", ")))
+        .help(format!("call it as {}", forms.join(", ")))
         .available(forms)
 }
 
@@ -160,15 +161,15 @@ pub(in crate::sema::expr) fn named_argument(
         "a function takes its arguments by position, without names",
     )
     .note("a name")
-    .help(format!("leave out `{}:`", name.text))
-    .unsafe_fix(format!("leave out `{}:`", name.text), edits)
+    .help(format!("remove `{}:`", name.text))
+    .unsafe_fix(format!("remove `{}:`", name.text), edits)
 }
 
 pub(in crate::sema::expr) fn has_takes_a_field(span: Span) -> Diagnostic {
     Diagnostic::new(
         &types::NO_OVERLOAD,
         span,
-        "`has` asks for one field or one name",
+        "`has` takes one field or one name",
     )
     .note("neither a field nor a name")
     .expected("has(x.field) | has(x)", "another expression")
@@ -179,7 +180,7 @@ pub(in crate::sema::expr) fn variable_expected(name: &str, span: Span) -> Diagno
     Diagnostic::new(
         &types::NO_OVERLOAD,
         span,
-        format!("`{name}` wants the name of a variable here"),
+        format!("`{name}` expects the name of a variable here"),
     )
     .note("not a plain name")
     .expected("a name", "another expression")
@@ -209,5 +210,5 @@ pub(in crate::sema::expr) fn winner_of_no_race(span: Span) -> Diagnostic {
     )
     .note("not a race")
     .expected("winner(step)", "another value")
-    .help("name a step that is a `race`: `winner(x)` is the name of the branch that came first")
+    .help("name a step that is a `race`: `winner(x)` is the name of the branch that won")
 }

@@ -1,4 +1,4 @@
-//! The findings of the checker of expressions: one constructor each.
+//! The diagnostics of the expression checker, with one constructor each.
 
 mod absence;
 mod choices;
@@ -29,14 +29,14 @@ use crate::syntax::canonical_name;
 use crate::types::{Literal, Type};
 use crate::value::shortened;
 
-/// Adds the names that exist, the nearest first, and the edit to it where one is near.
+/// Adds the names that exist, the nearest first, and a fix with it if there is one.
 fn with_names(
     diagnostic: Diagnostic,
     word: &str,
     place: Span,
     names: &[impl AsRef<str>],
 ) -> Diagnostic {
-    // A word of one letter is near to every other; they must have something in common.
+    // A one-letter word is near to every other one, so they must have a letter in common.
     let alike = names
         .iter()
         .map(AsRef::as_ref)
@@ -62,13 +62,13 @@ fn with_near(
         .did_you_mean(near, place, canonical_name(near.name))
 }
 
-/// A type in a message, cut off where it is long. The full one stands in `expected` and `actual`.
+/// Returns a type for a message, cut off at 100 characters. The full type is in `expected` and `actual`.
 fn short(ty: &Type) -> String {
-    const TOLD: usize = 100;
-    shortened(&ty.to_string(), TOLD)
+    const MAX_CHARACTERS: usize = 100;
+    shortened(&ty.to_string(), MAX_CHARACTERS)
 }
 
-/// Writes the text that was meant instead of another.
+/// Adds the fix that writes the intended string.
 fn meant(diagnostic: Diagnostic, near: Near<'_>, span: Span) -> Diagnostic {
     let quoted = Literal::String(near.name.into()).to_string();
     let mut diagnostic = diagnostic
@@ -80,7 +80,7 @@ fn meant(diagnostic: Diagnostic, near: Near<'_>, span: Span) -> Diagnostic {
     diagnostic
 }
 
-/// Puts text around an expression.
+/// Returns the edits that wrap an expression.
 fn wrapped(span: Span, before: &str, after: &str) -> Vec<Edit> {
     vec![
         Edit::new(Span::at(span.start as usize), before),
@@ -88,7 +88,7 @@ fn wrapped(span: Span, before: &str, after: &str) -> Vec<Edit> {
     ]
 }
 
-/// Puts text behind an expression, in parentheses where the text would bind to a part of it.
+/// Returns the edits that append text to an expression, in parentheses if the text would bind to a part of it.
 fn appended(span: Span, after: &str, simple: bool) -> Vec<Edit> {
     if simple {
         return vec![Edit::new(Span::at(span.end as usize), after)];

@@ -1,4 +1,4 @@
-//! Findings about names: of values, fields, tools and states.
+//! Diagnostics about names: of values, fields, tools and states.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(in crate::sema::expr) fn unknown_name(
             format!("there is no value named `{name}` here"),
         )
         .note("not known here")
-        .help("back quotes stand around names; a text stands in double quotes")
+        .help("use back quotes for names, and double quotes for strings")
         .unsafe_fix("write it in double quotes", vec![Edit::new(span, text)]);
     }
     let diagnostic = Diagnostic::new(
@@ -33,7 +33,7 @@ pub(in crate::sema::expr) fn unknown_name(
         format!("there is no value named `{name}` here"),
     )
     .note("not known here")
-    .help("name a parameter, step, `let` or variable that stands above");
+    .help("name a parameter, step, `let` or variable that is defined above");
     with_names(diagnostic, name, span, known)
 }
 
@@ -41,12 +41,12 @@ pub(in crate::sema::expr) fn later(name: &str, span: Span, definition: Span) -> 
     Diagnostic::new(
         &names::USE_BEFORE_DEFINITION,
         span,
-        format!("`{name}` is read before it is there"),
+        format!("`{name}` is read before it is defined"),
     )
     .note("read here")
-    .label(definition, "introduced here")
+    .label(definition, "defined here")
     .help(format!(
-        "move this below `{name}`: a value is read only below the statement that makes it"
+        "move this below `{name}`: a value can only be read below its definition"
     ))
 }
 
@@ -54,7 +54,7 @@ pub(in crate::sema::expr) fn namespace_as_value(name: &str, span: Span) -> Diagn
     Diagnostic::new(
         &names::UNKNOWN_NAME,
         span,
-        format!("`{name}` names tools and is no value"),
+        format!("`{name}` is a namespace of tools, not a value"),
     )
     .note("a namespace of tools")
     .help(format!(
@@ -62,21 +62,21 @@ pub(in crate::sema::expr) fn namespace_as_value(name: &str, span: Span) -> Diagn
     ))
 }
 
-/// `Math`, `JSON` and their like.
+/// Creates the diagnostic for `Math`, `JSON` and similar objects.
 pub(in crate::sema::expr) fn foreign_root(name: &str, span: Span) -> Diagnostic {
     Diagnostic::new(&names::UNKNOWN_NAME, span, format!("there is no value named `{name}` here"))
-        .note("of another language")
+        .note("from another language")
         .help(match name {
             "Math" | "math" => {
-                "numbers have `math.round`, `math.floor`, `math.ceil`, `math.abs`, `math.greatest` and more"
+                "for numbers, use `math.round`, `math.floor`, `math.ceil`, `math.abs`, `math.greatest` and others"
             }
-            "JSON" | "json" => "`json(x)` writes a value as JSON",
-            "Object" => "`entries(m)` makes a list of a map's entries",
-            _ => "functions stand by themselves, `size(x)`, or behind a value, `s.trim()`",
+            "JSON" | "json" => "use `json(x)` to write a value as JSON",
+            "Object" => "use `entries(m)` to get the entries of a map as a list",
+            _ => "call a function by itself, `size(x)`, or on a value, `s.trim()`",
         })
 }
 
-/// `steps.x` for `x`.
+/// Creates the diagnostic for `steps.x`, written for `x`.
 pub(in crate::sema::expr) fn no_context(root: &str, span: Span, name: &ast::Name) -> Diagnostic {
     let own = Span::from(span.start..name.span.start);
     Diagnostic::new(
@@ -86,13 +86,13 @@ pub(in crate::sema::expr) fn no_context(root: &str, span: Span, name: &ast::Name
     )
     .note("not known here")
     .help(format!(
-        "parameters and steps are named bare: write `{}`",
+        "name parameters and steps directly: write `{}`",
         name.text
     ))
-    .fix(format!("leave out `{root}.`"), own, "")
+    .fix(format!("remove `{root}.`"), own, "")
 }
 
-/// `x.output.f` for `x.f`.
+/// Creates the diagnostic for `x.output.f`, written for `x.f`.
 pub(in crate::sema::expr) fn own_result(
     name: &ast::Name,
     path: &str,
@@ -103,27 +103,27 @@ pub(in crate::sema::expr) fn own_result(
     let diagnostic = Diagnostic::new(&names::UNKNOWN_FIELD, name.span, message)
         .note("no such field")
         .help(format!(
-            "`{path}` is the result of the step itself: leave out `.{}`",
+            "`{path}` is already the result of the step: remove `.{}`",
             name.text
         ));
     let own = Span::from(step.end..name.span.end);
     if known {
-        diagnostic.fix(format!("leave out `.{}`", name.text), own, "")
+        diagnostic.fix(format!("remove `.{}`", name.text), own, "")
     } else {
         diagnostic
     }
 }
 
-/// `x is null`
+/// Creates the diagnostic for `x is null`.
 pub(in crate::sema::expr) fn is_null(subject: Span, state: Span) -> Diagnostic {
     let behind = Span::from(subject.end..state.end);
     Diagnostic::new(
         &names::UNKNOWN_STATUS,
         state,
-        "`is` asks for the state of a step",
+        "`is` tests the state of a step",
     )
-    .note("no state of a step")
-    .help("write `== null`, or `!= null` where it must be there")
+    .note("not a state of a step")
+    .help("write `== null`, or `!= null` if it must be present")
     .fix("write `== null`", behind, " == null")
 }
 
@@ -131,9 +131,9 @@ pub(in crate::sema::expr) fn plan_as_value(name: &str, span: Span) -> Diagnostic
     Diagnostic::new(
         &names::UNKNOWN_NAME,
         span,
-        format!("`{name}` is the plan itself and no value"),
+        format!("`{name}` is the plan itself, not a value"),
     )
-    .help("a plan has a state only, in the conditions of listeners: `plan is completed`")
+    .help("test the state of a plan in the condition of a listener: `plan is completed`")
 }
 
 pub(in crate::sema::expr) fn unknown_field(
@@ -157,7 +157,7 @@ pub(in crate::sema::expr) fn unknown_field(
     let mut diagnostic = with_names(diagnostic, &name.text, name.span, available);
     if matches!(ty, Type::Result(_)) && diagnostic.help.is_none() {
         diagnostic = diagnostic
-            .help(format!("whether it went well is `{path}.ok`, what came of it `{path}.value`, else `{path}.error`"));
+            .help(format!("use `{path}.ok` to test whether it succeeded, then read `{path}.value` or `{path}.error`"));
     }
     if quoted && let Some(fix) = &mut diagnostic.fix {
         for edit in &mut fix.edits {
@@ -186,11 +186,12 @@ pub(in crate::sema::expr) fn not_an_object(name: &ast::Name, ty: &Type, path: &s
                 name.text
             )
         }
-        _ => format!("leave out `.{}`", name.text),
+        _ => format!("remove `.{}`", name.text),
     })
 }
 
-/// `ns.tool(…)` where a value is wanted. With the text and its statement, the fix is a step of its own.
+/// Creates the diagnostic for `ns.tool(…)` where a value is required. With the source and the statement, the fix makes
+/// it a step of its own.
 pub(in crate::sema::expr) fn call_in_expression(
     namespace: Option<&str>,
     callee: &ast::Name,
@@ -214,7 +215,9 @@ pub(in crate::sema::expr) fn call_in_expression(
     };
     if let Some(edit) = as_step(source, statement, call) {
         return diagnostic
-            .help("a call is a step: write `step` for `let`, and its name is the result")
+            .help(
+                "a call is a step: write `step` instead of `let`, and read the result by its name",
+            )
             .fix_all("write `step`", vec![edit]);
     }
     let position = source.position(statement.start);
@@ -227,7 +230,7 @@ pub(in crate::sema::expr) fn call_in_expression(
     diagnostic.fix_all("make it a step of its own", edits)
 }
 
-/// `let x = ns.tool(…)`, whole: all that it lacks is the other word.
+/// Returns the edit for `let x = ns.tool(…)` as a whole statement, where only the keyword is wrong.
 fn as_step(source: &SourceFile, statement: Span, call: Span) -> Option<Edit> {
     let head = source
         .text()
@@ -240,15 +243,15 @@ fn as_step(source: &SourceFile, statement: Span, call: Span) -> Option<Edit> {
     plain.then(|| Edit::new(word, "step"))
 }
 
-/// A variable of a macro with the name of a value around it.
+/// Creates the diagnostic for a macro variable with the name of a value around it.
 pub(in crate::sema::expr) fn hides(name: &str, span: Span, hidden: Span) -> Diagnostic {
     Diagnostic::new(
         &names::SHADOWED_NAME,
         span,
-        format!("`{name}` is the name of a value already"),
+        format!("`{name}` is already the name of a value"),
     )
-    .label(hidden, "this one cannot be seen inside")
-    .help("give the inner one a name of its own")
+    .label(hidden, "this one would be hidden")
+    .help("rename the inner one")
 }
 
 fn free_name(tool: &str, taken: &[Arc<str>]) -> String {
@@ -271,8 +274,8 @@ pub(in crate::sema::expr) fn unknown_status(state: &ast::Name) -> Diagnostic {
         .collect();
     let message = format!("a step is never `{}`", state.text);
     let diagnostic = Diagnostic::new(&names::UNKNOWN_STATUS, state.span, message)
-        .note("no state of a step")
-        .help(format!("a step is {}", known.join(", ")));
+        .note("not a state of a step")
+        .help(format!("the states of a step are {}", known.join(", ")));
     with_names(diagnostic, &state.text, state.span, &known)
 }
 
@@ -290,8 +293,8 @@ pub(in crate::sema::expr) fn misplaced_signal(name: &str, span: Span) -> Diagnos
     Diagnostic::new(
         &text::MISPLACED_STATEMENT,
         span,
-        format!("the signal \"{name}\" is no value"),
+        format!("the signal \"{name}\" is not a value"),
     )
     .note("a signal")
-    .help("signals stand in the condition of a `listener` or a `wait for`")
+    .help("use a signal in the condition of a `listener` or a `wait for`")
 }

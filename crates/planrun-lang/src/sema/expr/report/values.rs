@@ -1,4 +1,4 @@
-//! Findings about values of the wrong type.
+//! Diagnostics about values of the wrong type.
 
 use super::{appended, meant, short, with_names, wrapped};
 use crate::diag::Diagnostic;
@@ -18,7 +18,7 @@ pub(in crate::sema::expr) fn wrong_type(
 ) -> Diagnostic {
     let message = if mismatch.path.is_empty() {
         format!(
-            "{expectation} must be {}, and this is {}",
+            "{expectation} must be {}, but this is {}",
             short(expected),
             short(actual)
         )
@@ -43,13 +43,13 @@ pub(in crate::sema::expr) fn wrong_type(
     );
     if *expected == Type::String && convertible {
         return diagnostic
-            .help("turn it into text with `string(…)`")
-            .unsafe_fix("turn it into text", wrapped(span, "string(", ")"));
+            .help("convert it to a string with `string(…)`")
+            .unsafe_fix("convert it to a string", wrapped(span, "string(", ")"));
     }
     diagnostic
 }
 
-/// The texts that a type allows, where it allows only some.
+/// Returns the strings that a type allows, if it only allows some.
 fn texts(ty: &Type) -> Vec<String> {
     let text = |member: &Type| match member {
         Type::Literal(Literal::String(text)) => Some(text.to_string()),
@@ -69,9 +69,9 @@ pub(in crate::sema::expr) fn extra_field(
     let diagnostic = Diagnostic::new(&names::UNKNOWN_FIELD, span, message)
         .note("no such field")
         .help(if fields.is_empty() {
-            "leave it out".to_owned()
+            "remove it".to_owned()
         } else {
-            format!("leave it out, or use one of {}", fields.join(", "))
+            format!("remove it, or use one of {}", fields.join(", "))
         });
     with_names(diagnostic, name, span, &fields)
 }
@@ -102,7 +102,8 @@ pub(in crate::sema::expr) fn missing_fields(
         ))
 }
 
-/// A condition or an operand of a logical operator. There is no truthiness, so the fix writes the comparison.
+/// Creates the diagnostic for a condition or an operand of a logical operator. There is no truthiness, so the fix
+/// writes a comparison.
 pub(in crate::sema::expr) fn not_a_bool(
     what: &str,
     ty: &Type,
@@ -113,7 +114,7 @@ pub(in crate::sema::expr) fn not_a_bool(
     let diagnostic = Diagnostic::new(
         &types::NOT_A_BOOL,
         span,
-        format!("{what} must be a bool, and this is {}", short(ty)),
+        format!("{what} must be a bool, but this is {}", short(ty)),
     )
     .note(format!("this is {}", short(ty)))
     .expected(
@@ -127,16 +128,16 @@ pub(in crate::sema::expr) fn not_a_bool(
     let simple = combine::is_simple(node);
     let present = ty.without_null();
     let (text, help) = match super::super::literal::widened(&present) {
-        Type::Bool => (" ?? false", "it may be absent: say what holds then"),
-        Type::Any => (" == true", "its type is unknown: compare it"),
-        _ if ty.is_optional() => (" != null", "test whether it is there"),
+        Type::Bool => (" ?? false", "it may be absent, so add a default"),
+        Type::Any => (" == true", "its type is unknown, so compare it"),
+        _ if ty.is_optional() => (" != null", "test whether it is present"),
         Type::Int => (" != 0", "compare it"),
         Type::Double => (" != 0.0", "compare it"),
         Type::String => (" != \"\"", "compare it"),
         Type::List(_) | Type::Map(_) => {
             return diagnostic
-                .help("ask for its size: `size(x) > 0`")
-                .unsafe_fix("ask for its size", wrapped(span, "size(", ") > 0"));
+                .help("test its size: `size(x) > 0`")
+                .unsafe_fix("test its size", wrapped(span, "size(", ") > 0"));
         }
         _ => return diagnostic.help("write a comparison, such as `x == y` or `x != null`"),
     };
@@ -165,22 +166,22 @@ pub(in crate::sema::expr) fn no_binary(
         &types::NO_OVERLOAD,
         sign,
         format!(
-            "`{symbol}` does not take {} and {}",
+            "`{symbol}` cannot be applied to {} and {}",
             short(left),
             short(right)
         ),
     )
-    .note("no such form")
+    .note("no matching overload")
     .expected(forms(operator), format!("{left} {symbol} {right}"));
     let text = |ty: &Type| matches!(super::super::literal::widened(ty), Type::String);
     if operator == Operator::Add && (text(left) || text(right)) {
         return diagnostic
-            .help("turn the other side into text with `string(…)`, or write \"… ${x} …\"");
+            .help("convert the other side to a string with `string(…)`, or write \"… ${x} …\"");
     }
-    diagnostic.help(format!("it takes {}", forms(operator)))
+    diagnostic.help(format!("`{symbol}` takes {}", forms(operator)))
 }
 
-/// A number beside a text: nothing but text can come of it.
+/// Creates the diagnostic for a number next to a text: the result can only be a text.
 pub(in crate::sema::expr) fn as_text(
     finding: &Diagnostic,
     left: (&Type, (&Typed, Span)),
@@ -192,12 +193,12 @@ pub(in crate::sema::expr) fn as_text(
         (false, true) if combine::is_simple(&left.1.0.node) => left,
         _ => return None,
     };
-    // Of what may be absent, nobody knows which text is meant.
+    // If a value may be absent, the intended text is unknown.
     if other.1.0.ty.is_optional() || left.1.0.ty.is_optional() || right.1.0.ty.is_optional() {
         return None;
     }
     let edits = wrapped(other.1.1, "string(", ")");
-    let title = "turn it into text";
+    let title = "convert it to a string";
     match super::super::literal::widened(other.0) {
         Type::Int | Type::Uint | Type::Bool => Some(finding.clone().fix_all(title, edits)),
         Type::Double | Type::Timestamp | Type::Duration => {
@@ -211,25 +212,25 @@ pub(in crate::sema::expr) fn no_order(ty: &Type, span: Span) -> Diagnostic {
     Diagnostic::new(
         &types::NO_OVERLOAD,
         span,
-        format!("`sortBy` cannot put {} in order", short(ty)),
+        format!("`sortBy` cannot order {}", short(ty)),
     )
-    .note("no order")
+    .note("cannot be ordered")
     .expected(
         "numbers, or values of one of string, bool, bytes, timestamp or duration",
         ty,
     )
-    .help("sort by a number, a text or a time of each element: `xs.sortBy(x, x.name)`")
+    .help("sort by a number, a string or a time of each element: `xs.sortBy(x, x.name)`")
 }
 
 pub(in crate::sema::expr) fn no_unary(symbol: &str, ty: &Type, span: Span) -> Diagnostic {
     Diagnostic::new(
         &types::NO_OVERLOAD,
         span,
-        format!("`{symbol}` does not take {ty}"),
+        format!("`{symbol}` cannot be applied to {ty}"),
     )
     .note(format!("this is {ty}"))
     .expected("int, double or duration", ty)
-    .help("only numbers and durations have a negative")
+    .help("only numbers and durations can be negated")
 }
 
 pub(in crate::sema::expr) fn never_equal(
@@ -243,13 +244,13 @@ pub(in crate::sema::expr) fn never_equal(
         sign,
         format!("{} and {} can never be equal", short(left), short(right)),
     )
-    .note("always the same answer")
+    .note("always the same result")
     .expected(left, right)
     .help("compare values of the same type");
     let constants = [(left, right, sides.1), (right, left, sides.0)];
-    for (wanted, given, span) in constants {
+    for (other, given, span) in constants {
         if let Type::Literal(Literal::String(text)) = given {
-            let texts = texts(wanted);
+            let texts = texts(other);
             if let Some(near) = nearest(text, texts.iter().map(String::as_str)) {
                 return meant(diagnostic.available(&texts), near, span);
             }
@@ -266,15 +267,15 @@ pub(in crate::sema::expr) fn never_in(element: &Type, container: &Type, sign: Sp
     )
     .note("always false")
     .expected(container, element)
-    .help("look for a value of the type that it holds")
+    .help("use a value of the type that it contains")
 }
 
 pub(in crate::sema::expr) fn no_elements(ty: &Type, path: &str, span: Span) -> Diagnostic {
     let text = matches!(super::super::literal::widened(ty), Type::String);
     let help = if text {
-        "the letter at a position is `s.charAt(0)`, a part `s.substring(0, 2)`"
+        "use `s.charAt(0)` for one character, and `s.substring(0, 2)` for a part"
     } else {
-        "leave out the index"
+        "remove the index"
     };
     Diagnostic::new(
         &types::NOT_A_LIST,
@@ -290,18 +291,18 @@ pub(in crate::sema::expr) fn not_a_list(name: &str, ty: &Type, span: Span) -> Di
     Diagnostic::new(
         &types::NOT_A_LIST,
         span,
-        format!("`{name}` goes over a list or a map, and this is {ty}"),
+        format!("`{name}` iterates over a list or a map, but this is {ty}"),
     )
     .note(format!("this is {ty}"))
     .expected("a list or a map", ty)
-    .help("name the list in it")
+    .help("use a list or a map")
 }
 
 pub(in crate::sema::expr) fn wrong_key(actual: &Type, expected: &Type, span: Span) -> Diagnostic {
     Diagnostic::new(
         &types::NO_OVERLOAD,
         span,
-        format!("keys here are {expected}, and this is {actual}"),
+        format!("keys here are {expected}, but this is {actual}"),
     )
     .note(format!("this is {actual}"))
     .expected(expected, actual)
@@ -312,7 +313,7 @@ pub(in crate::sema::expr) fn wrong_position(actual: &Type, span: Span) -> Diagno
     Diagnostic::new(
         &types::NO_OVERLOAD,
         span,
-        format!("a list is indexed by an int, and this is {actual}"),
+        format!("a list is indexed by an int, but this is {actual}"),
     )
     .note(format!("this is {actual}"))
     .expected("int", actual)
@@ -331,43 +332,43 @@ pub(in crate::sema::expr) fn no_key(ty: &Type, span: Span) -> Diagnostic {
     Diagnostic::new(&types::NO_OVERLOAD, span, format!("{ty} cannot be a key"))
         .note(format!("this is {ty}"))
         .expected("string, int, uint or bool", ty)
-        .help("keys are text, whole numbers and truth values")
+        .help("use a string, a whole number or a bool as a key")
 }
 
 pub(in crate::sema::expr) fn interpolated_value(ty: &Type, span: Span) -> Diagnostic {
     let diagnostic = Diagnostic::new(
         &types::INTERPOLATED_VALUE,
         span,
-        format!("{} cannot stand in text as it is", short(ty)),
+        format!("{} cannot be interpolated directly", short(ty)),
     )
     .note(format!("this is {}", short(ty)))
     .expected("string, number or bool", ty);
     if matches!(ty, Type::Timestamp | Type::Duration | Type::Bytes) {
-        let diagnostic = diagnostic.help("turn it into text with `string(…)`");
+        let diagnostic = diagnostic.help("convert it to a string with `string(…)`");
         let edits = wrapped(span, "string(", ")");
-        // Bytes that are no text fail.
+        // Bytes that are not valid text fail.
         return if *ty == Type::Bytes {
-            diagnostic.unsafe_fix("turn it into text", edits)
+            diagnostic.unsafe_fix("convert it to a string", edits)
         } else {
-            diagnostic.fix_all("turn it into text", edits)
+            diagnostic.fix_all("convert it to a string", edits)
         };
     }
     diagnostic
-        .help("choose a field of it, or write it as JSON with `json(…)`")
+        .help("use one of its fields, or write it as JSON with `json(…)`")
         .unsafe_fix("write it as JSON", wrapped(span, "json(", ")"))
 }
 
 pub(in crate::sema::expr) fn lossy_number(number: i64, span: Span) -> Diagnostic {
-    #[expect(clippy::cast_precision_loss, reason = "the loss is what is shown")]
+    #[expect(clippy::cast_precision_loss, reason = "the message displays the loss")]
     let near = number as f64;
     Diagnostic::new(
         &types::LOSSY_NUMBER,
         span,
-        format!("{number} is no double: it becomes {near}"),
+        format!("{number} cannot be represented exactly as a double: it becomes {near}"),
     )
     .note("loses digits")
     .expected("an int up to 9007199254740992", number)
-    .help("compare ints with ints, or write the number that is meant as a double")
+    .help("compare ints with ints, or write the intended number as a double")
 }
 
 fn symbol(operator: Operator) -> &'static str {

@@ -1,8 +1,8 @@
-//! What stands around the place where reading stopped.
+//! The tokens around the position where parsing failed.
 
 mod rewrites;
 
-use super::wants::Want;
+use super::expected::Expected;
 use crate::diag::{Edit, fix};
 use crate::source::Span;
 use crate::syntax::lower::{Damage, DamageKind};
@@ -10,23 +10,23 @@ use crate::syntax::scan::{Delimiter, STATEMENT_WORDS, Scan, Token, TokenKind};
 use crate::value::shortened;
 use rewrites::Rewriter;
 
-/// How many characters of a token stand in a message.
+/// Maximum number of characters of a token that a message quotes.
 const MAX_QUOTED: usize = 24;
 
-/// The place where a damaged text could not be read on.
+/// The position where the parser failed in a damaged text.
 pub(super) struct Context<'s> {
     text: &'s str,
     tokens: &'s [Token],
     pub damage: Damage,
-    /// What could have stood here.
-    pub wants: Vec<Want>,
-    /// The token here; behind the last where the damaged text ends.
+    /// What would have been valid at this position.
+    pub expected: Vec<Expected>,
+    /// Index of the token at this position; one past the last token if the damaged text ends here.
     found: usize,
     first: usize,
     end: usize,
 }
 
-/// What encloses the place.
+/// The innermost bracket that encloses the position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Around {
     Nothing,
@@ -40,7 +40,7 @@ pub(super) enum Around {
 }
 
 impl<'s> Context<'s> {
-    pub fn new(scan: &'s Scan<'_>, damage: Damage, offset: usize, wants: Vec<Want>) -> Self {
+    pub fn new(scan: &'s Scan<'_>, damage: Damage, offset: usize, expected: Vec<Expected>) -> Self {
         let tokens = scan.tokens.as_slice();
         let at = |offset: usize| tokens.partition_point(|token| (token.end as usize) <= offset);
         let first = at(damage.span.start as usize);
@@ -49,19 +49,19 @@ impl<'s> Context<'s> {
             text: &scan.text,
             tokens,
             damage,
-            wants,
+            expected,
             found: at(offset).clamp(first, end.max(first)),
             first,
             end,
         }
     }
 
-    pub fn wants(&self, want: &Want) -> bool {
-        self.wants.contains(want)
+    pub fn expects(&self, expected: &Expected) -> bool {
+        self.expected.contains(expected)
     }
 
-    pub fn wants_mark(&self, mark: &'static str) -> bool {
-        self.wants(&Want::Mark(mark))
+    pub fn expects_mark(&self, mark: &'static str) -> bool {
+        self.expects(&Expected::Mark(mark))
     }
 
     fn token(&self, index: usize) -> Option<Token> {
@@ -75,12 +75,12 @@ impl<'s> Context<'s> {
         self.token(self.found)
     }
 
-    /// The text of the token here; empty at the end.
+    /// Returns the text of the token at this position; empty at the end.
     pub fn found_text(&self) -> &'s str {
         self.found().map_or("", |token| self.slice(token))
     }
 
-    /// The token here, or the last character before the end.
+    /// Returns the span of the token at this position, or of the last character if the text ends here.
     pub fn found_span(&self) -> Span {
         match self.found() {
             Some(token) => token.span(),
@@ -91,7 +91,7 @@ impl<'s> Context<'s> {
         }
     }
 
-    /// The token so many places before this one, in the damaged text.
+    /// Returns the token `count` tokens before this one, within the damaged text.
     pub fn before(&self, count: usize) -> Option<Token> {
         self.token(self.found.checked_sub(count)?)
     }
@@ -108,7 +108,7 @@ impl<'s> Context<'s> {
         self.token(self.first).map_or(self.damage.span, Token::span)
     }
 
-    /// The token so many places behind this one, in the damaged text.
+    /// Returns the token `count` tokens after this one, within the damaged text.
     pub fn after(&self, count: usize) -> Option<Token> {
         self.token(self.found + count)
     }
@@ -117,14 +117,14 @@ impl<'s> Context<'s> {
         self.after(count).map_or("", |token| self.slice(token))
     }
 
-    /// Every token of the damaged text.
+    /// Returns all tokens of the damaged text.
     fn all(&self) -> &'s [Token] {
         self.tokens
             .get(self.first..self.end.max(self.first))
             .unwrap_or_default()
     }
 
-    /// The whole of the damaged text, to be rewritten.
+    /// Returns a rewriter for the whole damaged text.
     pub fn rewriter(&self) -> Rewriter<'s> {
         Rewriter {
             text: self.text,
@@ -132,7 +132,7 @@ impl<'s> Context<'s> {
         }
     }
 
-    /// The tokens outside of all brackets, each pair of brackets as its closing one.
+    /// Returns the tokens outside all brackets; each bracketed group is represented by its closing bracket.
     pub fn flat(&self) -> Vec<Token> {
         let mut depth = 0_usize;
         let mut flat = Vec::new();
@@ -156,12 +156,12 @@ impl<'s> Context<'s> {
         flat
     }
 
-    /// Whether this mark stands outside of all brackets.
+    /// Returns true if the mark occurs outside all brackets.
     pub fn has_flat(&self, mark: &str) -> bool {
         self.flat().iter().any(|token| self.slice(*token) == mark)
     }
 
-    /// Whether a block follows the damaged text or stands in it.
+    /// Returns true if the damaged text contains a block or is followed by one.
     pub fn opens_block(&self) -> bool {
         self.has_flat("}")
             || self
@@ -170,8 +170,8 @@ impl<'s> Context<'s> {
                 .is_some_and(|rest| rest.trim_start().starts_with('{'))
     }
 
-    /// Whether something stands before the damaged text on its line.
-    pub fn goes_on_a_line(&self) -> bool {
+    /// Returns true if another token precedes the damaged text on its line.
+    pub fn continues_line(&self) -> bool {
         let before = self
             .first
             .checked_sub(1)
@@ -183,8 +183,8 @@ impl<'s> Context<'s> {
         between.is_some_and(|between| !between.contains('\n'))
     }
 
-    /// Whether the statement before the damaged text is a step.
-    pub fn stands_behind_step(&self) -> bool {
+    /// Returns true if the statement before the damaged text is a step.
+    pub fn follows_step(&self) -> bool {
         let before = self
             .tokens
             .get(..self.first)
@@ -197,7 +197,7 @@ impl<'s> Context<'s> {
         words.find(|word| STATEMENT_WORDS.contains(word)) == Some("step")
     }
 
-    /// Whether this is among the classes behind `recover`.
+    /// Returns true if the position is in the error pattern of a `recover`.
     pub fn caught(&self) -> bool {
         let before = self
             .tokens
@@ -209,7 +209,7 @@ impl<'s> Context<'s> {
         texts.find(|text| matches!(*text, "recover" | "=>" | "{" | "(")) == Some("recover")
     }
 
-    /// The text before the innermost bracket that is open here.
+    /// Returns the text of the token before the innermost open bracket.
     pub fn opener(&self) -> &'s str {
         let before = self
             .open()
@@ -218,7 +218,7 @@ impl<'s> Context<'s> {
         before.map_or("", |token| self.slice(token))
     }
 
-    /// Whether a function of this name is called between the beginning of the damaged text and this place.
+    /// Returns true if the function is called between the beginning of the damaged text and this position.
     pub fn calls_before(&self, function: &str) -> bool {
         let tokens = self.tokens.get(self.first..self.found).unwrap_or_default();
         tokens
@@ -226,7 +226,7 @@ impl<'s> Context<'s> {
             .any(|pair| matches!(pair, [name, open] if self.slice(*name) == function && self.slice(*open) == "("))
     }
 
-    /// The closing bracket of the one that stands so many places behind the found token.
+    /// Returns the bracket that closes the one `count` tokens after this position.
     pub fn closing(&self, count: usize) -> Option<Token> {
         let start = self.found + count;
         let mut depth = 0_usize;
@@ -254,7 +254,7 @@ impl<'s> Context<'s> {
         None
     }
 
-    /// Whether the place is in an expression.
+    /// Returns true if the position is in an expression.
     pub fn is_value(&self) -> bool {
         matches!(
             self.around().0,
@@ -263,7 +263,7 @@ impl<'s> Context<'s> {
             || matches!(self.first_text(), "let" | "reply" | "yield" | "next")
     }
 
-    /// Whether an arrow stands behind the closing parenthesis around this place.
+    /// Returns true if an arrow follows the next closing bracket.
     pub fn arrow_behind(&self) -> bool {
         let rest = self.tokens.get(self.found..self.end).unwrap_or_default();
         let close = rest
@@ -273,7 +273,7 @@ impl<'s> Context<'s> {
         arrow.is_some_and(|token| matches!(self.slice(*token), "=>" | "->"))
     }
 
-    /// The mark that the found token makes with those directly before it: `===`, `<>`, `**`.
+    /// Returns the mark that the found token forms with the symbol directly before it: `===`, `<>`, `**`.
     pub fn joined(&self) -> (String, Span) {
         let mut span = self.found_span();
         let mut text = self.found_text().to_owned();
@@ -287,7 +287,7 @@ impl<'s> Context<'s> {
         (text, span)
     }
 
-    /// Whether the value of the statement begins with this word and an opening parenthesis.
+    /// Returns true if the value of the statement begins with the word and an opening parenthesis.
     pub fn second_from_value(&self, word: &str) -> bool {
         let texts: Vec<&str> = self
             .all()
@@ -298,7 +298,7 @@ impl<'s> Context<'s> {
         matches!(texts.as_slice(), [_, _, "=", first, "("] if *first == word)
     }
 
-    /// Whether the damaged text can be read below another one with these edits made.
+    /// Returns true if the damaged text, with the edits applied and `above` put before it, parses.
     pub fn reads_with(&self, above: &str, edits: &[Edit]) -> bool {
         let span = self.damage.span;
         let inside = |edit: &Edit| edit.span.start >= span.start && edit.span.end <= span.end;
@@ -318,7 +318,7 @@ impl<'s> Context<'s> {
                 )
             })
             .collect();
-        let Some(mended) = fix::apply(slice, &shifted) else {
+        let Some(fixed) = fix::apply(slice, &shifted) else {
             return false;
         };
         let behind = self.text.get(span.end as usize..).unwrap_or("");
@@ -327,11 +327,11 @@ impl<'s> Context<'s> {
         } else {
             ""
         };
-        let headed = format!("{above}{mended}{body}");
+        let headed = format!("{above}{fixed}{body}");
         super::failure(super::rule(self.damage.kind), &headed).is_none()
     }
 
-    /// Whether what is assigned in the damaged text looks like a call of a tool: `ns.tool(name: …)`, or without arguments.
+    /// Returns true if the assigned value has the form of a tool call: `ns.tool(name: …)`, or `ns.tool()`.
     pub fn calls_tool(&self) -> bool {
         let texts: Vec<&str> = self
             .all()
@@ -347,7 +347,7 @@ impl<'s> Context<'s> {
         )
     }
 
-    /// The tool of a damaged text that begins with `ns.tool(`.
+    /// Returns the tool's name if the damaged text begins with `ns.tool(`.
     pub fn bare_call(&self) -> Option<&'s str> {
         let start: Vec<Token> = self.all().iter().take(4).copied().collect();
         let [namespace, point, tool, open] = start.as_slice() else {
@@ -357,7 +357,7 @@ impl<'s> Context<'s> {
         (words && self.slice(*point) == "." && self.slice(*open) == "(").then(|| self.slice(*tool))
     }
 
-    /// Whether another name in the file is this one.
+    /// Returns true if the name is already declared elsewhere in the file.
     pub fn is_taken(&self, name: &str) -> bool {
         let text = |index: usize| {
             self.tokens
@@ -397,7 +397,7 @@ impl<'s> Context<'s> {
         false
     }
 
-    /// Whether the innermost block around the damaged text gives its value with `yield`.
+    /// Returns true if the innermost block around the damaged text returns its value with `yield`.
     pub fn in_value_block(&self) -> bool {
         let mut depth = 0_usize;
         for index in (0..self.first).rev() {
@@ -441,7 +441,7 @@ impl<'s> Context<'s> {
         false
     }
 
-    /// Whether this mark is the second token.
+    /// Returns true if the mark is the second token of the damaged text.
     pub fn first_then(&self, mark: &str) -> bool {
         self.token(self.first + 1)
             .is_some_and(|token| self.slice(token) == mark)
@@ -451,7 +451,7 @@ impl<'s> Context<'s> {
         token.is_some_and(|token| token.kind == TokenKind::Word)
     }
 
-    /// How the token here is called in a message.
+    /// Returns the name of the token at this position for a message.
     pub fn found_name(&self) -> String {
         match self.found() {
             None => match self.damage.kind {
@@ -467,12 +467,12 @@ impl<'s> Context<'s> {
                 | DamageKind::RaceArm
                 | DamageKind::StepArm => "the end".to_owned(),
             },
-            Some(token) if token.kind == TokenKind::Text => "a text".to_owned(),
+            Some(token) if token.kind == TokenKind::Text => "a string".to_owned(),
             Some(token) => format!("`{}`", shortened(self.slice(token), MAX_QUOTED)),
         }
     }
 
-    /// What encloses the place, and the word before it where it is a call.
+    /// Returns what encloses the position and, for a call, the word before its parenthesis.
     pub fn around(&self) -> (Around, Option<&'s str>) {
         let open = self
             .open()
@@ -482,7 +482,7 @@ impl<'s> Context<'s> {
         })
     }
 
-    /// The innermost bracket that is open here.
+    /// Returns the index of the innermost open bracket.
     fn open(&self) -> Option<usize> {
         let mut depth = 0_usize;
         for index in (self.first..self.found).rev() {

@@ -1,4 +1,4 @@
-//! The edits that write a phrase of another language as it is written here.
+//! Edits that translate the syntax of other languages.
 
 use super::Context;
 use crate::diag::Edit;
@@ -6,7 +6,7 @@ use crate::diag::foreign::{self, Certainty, MARKS};
 use crate::source::Span;
 use crate::syntax::scan::{Token, TokenKind};
 
-/// The tokens of a text that could not be read, for rewriting all of it.
+/// The tokens of a text that could not be parsed, for edits over all of it.
 pub(in super::super) struct Rewriter<'s> {
     pub(super) text: &'s str,
     pub(super) tokens: &'s [Token],
@@ -17,7 +17,7 @@ impl Rewriter<'_> {
         token.text(self.text)
     }
 
-    /// The edits that write every function of one variable as a macro takes it.
+    /// Returns the edits that turn each lambda of one variable into the arguments of a macro.
     pub fn lambdas(&self) -> Vec<Edit> {
         let all = self.tokens;
         let text = |index: usize| all.get(index).map_or("", |token| self.slice(*token));
@@ -62,7 +62,7 @@ impl Rewriter<'_> {
         edits
     }
 
-    /// The edits that name every argument with `:`.
+    /// Returns the edits that replace the `=` of each named argument by `:`.
     pub fn named_arguments(&self) -> Vec<Edit> {
         let all = self.tokens;
         let named = |window: &&[Token]| {
@@ -79,7 +79,7 @@ impl Rewriter<'_> {
         all.windows(3).filter(named).map(edit).collect()
     }
 
-    /// `{{` and `}}` in the damaged text.
+    /// Returns the spans of the first `{{` and `}}` of the damaged text.
     pub fn double_braces(&self) -> Option<(Span, Span)> {
         let pair = |mark: &str| {
             let both = |window: &&[Token]| {
@@ -94,7 +94,8 @@ impl Rewriter<'_> {
         pair("{").zip(pair("}"))
     }
 
-    /// The edits that write every operator of another language as it is written here.
+    /// Returns the edits that replace each foreign operator by that of the plan language. Empty if a `not` cannot be
+    /// replaced without changing its meaning.
     pub fn translated(&self) -> Vec<Edit> {
         let all = self.tokens;
         let mut edits = Vec::new();
@@ -137,7 +138,8 @@ impl Rewriter<'_> {
         edits
     }
 
-    /// Where the operand of a `not` begins, if `!` before it means the same: `not a == b` is `!(a == b)`.
+    /// Returns the start of the operand of a `not` if `!` would mean the same; it would not in `not a == b`, which is
+    /// `!(a == b)`.
     fn negatable(&self, index: usize) -> Option<u32> {
         let rest = self.tokens.get(index + 1..)?;
         let mut depth = 0_usize;
@@ -160,7 +162,7 @@ impl Rewriter<'_> {
         rest.first().map(|first| first.start)
     }
 
-    /// The edits that take away the parentheses behind a word.
+    /// Returns the edits that remove the parentheses after a word.
     pub fn without_parentheses(&self, word: &str) -> Vec<Edit> {
         let all = self.tokens;
         let Some(at) = all.iter().position(|token| self.slice(*token) == word) else {

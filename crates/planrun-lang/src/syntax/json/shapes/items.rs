@@ -1,4 +1,4 @@
-//! Files and items.
+//! Shapes of files and items.
 
 use super::{BODY, Choice, DOC, Shape, Slot, Word};
 
@@ -21,12 +21,12 @@ pub(super) static ITEMS: &[Shape] = shapes! {
     }];
     "type", "a `type`", "A name for a type." => [DOC {
         must "name": Slot::Name, "Its name.";
-        must "type": Slot::Type, "What it stands for.";
+        must "type": Slot::Type, "The type that it names.";
     }];
-    "tool", "a `tool`", "The contract of a tool, over what the catalog says." => [DOC {
+    "tool", "a `tool`", "The contract of a tool, which overrides the catalog." => [DOC {
         must "tool": Slot::Tool, "namespace.tool";
-        may "parameters": Slot::Objects(&PARAMETER), "What it takes.";
-        must "returns": Slot::Type, "What it gives.";
+        may "parameters": Slot::Objects(&PARAMETER), "Its parameters.";
+        must "returns": Slot::Type, "The type of its result.";
         may "effect": Slot::Word(Word::Effect), "Its effect class.";
         may "fails": Slot::Names(Word::Class),
             "The names N of the errors tool.N that it may raise.";
@@ -35,12 +35,12 @@ pub(super) static ITEMS: &[Shape] = shapes! {
     "plan", "a `plan`", "A plan." => [DOC {
         must "name": Slot::Name, "Its name.";
         may "parameters": Slot::Objects(&PARAMETER), "Its inputs.";
-        may "returns": Slot::Type, "The type of its reply; inferred where it is left out.";
+        may "returns": Slot::Type, "The type of its reply; inferred if omitted.";
         must "body": BODY, "Its statements, in order.";
     }];
     "test", "a `test`", "A test of a plan." => [DOC {
         must "name": Slot::Text, "What it shows.";
-        may "namespace": Slot::Name, "The file of the plan, where it is another one.";
+        may "namespace": Slot::Name, "The file of the plan, if it is a different one.";
         must "plan": Slot::Name, "The plan that it runs.";
         must "body": Slot::Choices(Choice::TestStatement), "Its lines, in order.";
     }];
@@ -54,7 +54,7 @@ objects! {
     static PARAMETER = "parameter", "a parameter", "An input of a plan or a tool." => [{
         must "name": Slot::Name, "Its name.";
         must "type": Slot::Type, "Its type, such as string, int[] or { a: string }.";
-        may "optional": Slot::Flag, "Whether it may be left out, and is then null.";
-        may "default": Slot::Value, "Its value where it is left out.";
+        may "optional": Slot::Flag, "Whether it may be omitted, and is then null.";
+        may "default": Slot::Value, "Its value if omitted.";
     }];
 }

@@ -1,6 +1,6 @@
-//! The one table of the JSON form: reading, suggestions and the JSON Schema are made from it.
+//! The table of the JSON form's objects and keys, from which reading, suggestions and the JSON Schema are derived.
 
-/// Keys of an object: whether each must or may be there, its name, what it holds, and what it is for.
+/// Defines the keys of an object: for each `must` (required) or `may` (optional), its name, its slot and its description.
 macro_rules! keys {
     (@ $group:ident) => { $group };
     (@ { $($rows:tt)* }) => { keys! { $($rows)* } };
@@ -11,7 +11,7 @@ macro_rules! keys {
     };
 }
 
-/// A shape: the name of its kind, what it is called in messages, what it is, and its keys in groups.
+/// Defines a shape: its kind, its name in messages, its description, and its keys in groups.
 macro_rules! shape {
     ($one_of:literal, $kind:literal, $called:literal, $about:expr, $($group:tt)+) => {
         Shape {
@@ -24,14 +24,14 @@ macro_rules! shape {
     };
 }
 
-/// Shapes of which one stands in a place, told apart by `kind`.
+/// Defines alternative shapes, distinguished by `kind`.
 macro_rules! shapes {
     ($($kind:literal, $called:literal, $about:expr => [$($group:tt)+];)+) => {
         &[$(shape!(true, $kind, $called, $about, $($group)+)),+]
     };
 }
 
-/// Shapes that each stand alone in their places.
+/// Defines shapes without alternatives.
 macro_rules! objects {
     ($($visible:vis static $name:ident = $kind:literal, $called:literal, $about:literal => [$($group:tt)+];)+) => {
         $($visible static $name: Shape = shape!(false, $kind, $called, $about, $($group)+);)+
@@ -54,16 +54,16 @@ use std::borrow::Cow;
 
 use crate::syntax::settings::Settings;
 
-/// An object of the form.
+/// A kind of object of the JSON form.
 pub(in crate::syntax::json) struct Shape {
-    /// The value of its `kind`, where several shapes may stand in one place; else its name in the schema.
+    /// The value of its `kind` if it is one of several shapes, otherwise its name in the schema.
     pub kind: &'static str,
-    /// What it is called in messages: with its article.
+    /// Its name in messages, with the article.
     pub called: &'static str,
     pub about: &'static str,
-    /// Its keys besides `kind`, in groups that shapes share.
+    /// Its keys other than `kind`, in groups that shapes share.
     pub keys: &'static [&'static [Key]],
-    /// Whether it is one of several, told apart by `kind`.
+    /// True if it is one of several shapes, distinguished by `kind`.
     pub one_of: bool,
 }
 
@@ -72,11 +72,11 @@ pub(in crate::syntax::json) struct Key {
     pub name: &'static str,
     pub slot: Slot,
     pub required: bool,
-    /// What it is for; empty where [`Key::about`] makes it from what the key holds.
+    /// Its description; empty if [`Key::about`] derives it from the slot.
     about: &'static str,
 }
 
-/// A key of an object of this shape.
+/// A key together with the shape it belongs to.
 #[derive(Clone, Copy)]
 pub(in crate::syntax::json) struct Under {
     pub shape: &'static Shape,
@@ -84,51 +84,51 @@ pub(in crate::syntax::json) struct Under {
 }
 
 impl Under {
-    /// What it is called in messages.
+    /// Returns the name of the key in messages.
     pub fn called(self) -> String {
         format!("`{}`", self.key.name)
     }
 }
 
-/// What a key holds.
+/// The kind of value of a key.
 #[derive(Clone, Copy)]
 pub(in crate::syntax::json) enum Slot {
-    /// A name of the author's, without back quotes.
+    /// A name chosen by the author, without back quotes.
     Name,
     Names(Word),
-    /// Text as it is.
+    /// A literal text.
     Text,
     Flag,
     Word(Word),
     /// A type in the syntax of the language.
     Type,
-    /// A type that is an object, written out.
+    /// An object type, written out.
     ObjectType,
     Pattern,
     Value,
-    /// A value that begins with a text, for people.
+    /// A message for people: a value that begins with a text.
     Message,
-    /// A value that is an object, written out.
+    /// An object literal.
     Members,
-    /// An object of settings; those that are null count as left out.
+    /// An object of settings. Settings that are null count as left out.
     Settings(&'static Settings),
     /// `namespace.tool`
     Tool,
-    /// `namespace.tool`, or the name of a plan of the file.
+    /// `namespace.tool`, or the name of a plan in the file.
     Callee,
-    /// An object of values under the names of arguments.
+    /// An object with the values of arguments under their names.
     Arguments,
     /// A call of a tool, or an expression.
     Call,
-    /// A call, or what an agent is asked.
-    Look,
+    /// A call, or a request to an agent.
+    Probe,
     Object(&'static Shape),
     Objects(&'static Shape),
     Choice(Choice),
     Choices(Choice),
 }
 
-/// What kind of word a string is.
+/// The kind of word that a string contains.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::syntax::json) enum Word {
     Name,
@@ -142,13 +142,13 @@ pub(in crate::syntax::json) enum Word {
     Moment,
 }
 
-/// A place where one of several shapes may stand; `kind` tells which.
+/// A set of alternative shapes, distinguished by `kind`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::syntax::json) enum Choice {
     Item,
     Statement,
     Action,
-    /// What takes a step back.
+    /// The compensation of a step.
     Undo,
     TestStatement,
     Outcome,
@@ -161,7 +161,7 @@ impl Shape {
 }
 
 impl Key {
-    /// What it is for; of settings, which there are.
+    /// Returns the description of the key; for settings, the list of their names.
     pub fn about(&self) -> Cow<'static, str> {
         match self.slot {
             Slot::Settings(settings) => {
@@ -173,12 +173,13 @@ impl Key {
 }
 
 impl Slot {
-    /// The shape of the object that stands there, or of each that does.
+    /// Returns the shape of the object in this slot or of the elements of its list; for a probe, that of a request to an
+    /// agent. `None` if there is no single shape.
     pub fn shape(self) -> Option<&'static Shape> {
         match self {
             Self::Object(shape) | Self::Objects(shape) => Some(shape),
             Self::Call => Some(&CALL),
-            Self::Look => Some(&ASKED),
+            Self::Probe => Some(&ASKED),
             Self::Name
             | Self::Names(_)
             | Self::Text
@@ -201,7 +202,7 @@ impl Slot {
 }
 
 impl Choice {
-    /// Every one, in the order of the reference.
+    /// All of them, in the order of the reference.
     pub const ALL: [Self; 6] = [
         Self::Item,
         Self::Statement,
@@ -222,18 +223,18 @@ impl Choice {
         }
     }
 
-    /// The shape of a kind.
+    /// Returns the shape of a kind.
     pub fn shape(self, kind: &str) -> Option<&'static Shape> {
         self.shapes().iter().find(|shape| shape.kind == kind)
     }
 
-    /// With its article.
+    /// Returns its name in messages, with the article.
     pub fn called(self) -> &'static str {
         match self {
             Self::Item => "an item",
             Self::Statement => "a statement",
             Self::Action => "an action",
-            Self::Undo => "what takes a step back",
+            Self::Undo => "an undo",
             Self::TestStatement => "a line of a test",
             Self::Outcome => "an outcome",
         }
@@ -241,7 +242,7 @@ impl Choice {
 }
 
 impl Word {
-    /// The words that may stand there, where they are known.
+    /// Returns the valid words; empty if the set is open.
     pub fn known(self) -> &'static [&'static str] {
         match self {
             Self::Effect => &["pure", "read", "idempotent", "effect", "irreversible"],

@@ -1,32 +1,32 @@
-//! Pairs opening and closing delimiters, finds the one that is missing or too much, and bounds their nesting.
+//! Pairs opening and closing delimiters, locates missing and surplus ones, and limits their nesting.
 //!
-//! Pairs are first made by kind alone. Where that leaves a brace over, they are made again with an eye on the
-//! indentation, which tells best where the brace was lost.
+//! Delimiters are first paired by kind alone. If that leaves a brace unpaired, they are paired again using indentation,
+//! which indicates best where the brace is missing.
 
 mod unmatched;
 
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
-use crate::syntax::scan::mend::Mend;
+use crate::syntax::scan::repair::Repair;
 use crate::syntax::scan::tokens::{Delimiter, Token, TokenKind};
 use crate::syntax::scan::words::{begins_item, begins_line, opens_block, symbol_at};
 use crate::syntax::scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH, MAX_FINDINGS};
 
-/// How many tokens of a line are looked at ahead.
+/// Maximum number of tokens of a line to look ahead.
 const NEAR: usize = 200;
 
-/// What pairing yields.
+/// The result of pairing.
 #[derive(Default)]
 pub(in crate::syntax::scan) struct Matched {
     pub diagnostics: Vec<Diagnostic>,
-    pub mends: Vec<Mend>,
-    /// Ranges whose damage was reported.
+    pub repairs: Vec<Repair>,
+    /// Spans whose damage was reported.
     pub reported: Vec<Span>,
-    /// Closing delimiters that the end of the text lacks.
+    /// Closing delimiters to append to the end of the text.
     pub appended: String,
     pub depth: usize,
-    /// Closing delimiters that were reported as too much.
+    /// Closing delimiters that were reported as surplus.
     pub strays: Vec<Span>,
     lost_brace: bool,
     spare_brace: bool,
@@ -46,33 +46,34 @@ pub(in crate::syntax::scan) fn match_all(text: &str, tokens: &[Token]) -> Matche
     }
 }
 
-/// An opening delimiter that waits for its closing one.
+/// An open delimiter.
 #[derive(Clone, Copy)]
 struct Frame {
     token: usize,
     /// `None` for `${`.
     delimiter: Option<Delimiter>,
     block: bool,
-    /// `map<` and `match` that nest without brackets, since the last closing delimiter.
+    /// Number of constructs that nest without brackets (`map<`, `match`) when the delimiter was opened.
     unbracketed: usize,
-    /// How deep what stands in it nests, as far as it has been read.
+    /// Nesting depth of the content read so far.
     height: usize,
 }
 
 struct Matcher<'a> {
     text: &'a str,
     tokens: &'a [Token],
-    /// Whether indentation shows where closing braces are missing, or too many.
+    /// Whether to use indentation to locate missing closing braces.
     seek_lost: bool,
+    /// Whether to use indentation to locate surplus closing braces.
     seek_spare: bool,
     frames: Vec<Frame>,
     blocks: usize,
     unbracketed: usize,
-    /// The `!` and `-` that wait for their operand: each nests it once more.
+    /// Number of `!` and `-` before the next operand, each of which adds a level of nesting.
     signs: usize,
-    /// How deep what has just ended nests, with the `[]` behind it: each nests it once more.
+    /// Nesting depth of the element that has just ended; each `[]` after it adds a level.
     height: usize,
-    /// The lines in which a text was broken: brackets may have been lost with it.
+    /// Lines with an unterminated text, which may have swallowed brackets.
     breaks: Vec<u32>,
     found: Matched,
 }
@@ -116,12 +117,12 @@ impl<'a> Matcher<'a> {
             };
         }
         if !self.frames.is_empty() {
-            self.lose(0, self.tokens.len());
+            self.close_lost(0, self.tokens.len());
         }
         self.found
     }
 
-    /// A line that begins a statement or item ends every bracket that cannot hold one.
+    /// Closes the brackets that cannot contain the statement or item that the line begins with.
     fn begin_line(&mut self, index: usize, token: Token) {
         let item = begins_item(self.text, self.tokens, index);
         if !item && !begins_line(self.text, self.tokens, index) {
@@ -134,7 +135,7 @@ impl<'a> Matcher<'a> {
             .take_while(|frame| !frame.block)
             .count();
         if groups > 0 {
-            self.lose(self.frames.len() - groups, index);
+            self.close_lost(self.frames.len() - groups, index);
         }
         let outermost = self
             .frames
@@ -143,14 +144,14 @@ impl<'a> Matcher<'a> {
         let outside = outermost.is_some_and(|open| token.indent <= open.indent);
         let nested_plan = symbol_at(self.text, self.tokens, index) == "plan" && token.indent == 0;
         if item && (outside || nested_plan) && !self.frames.is_empty() {
-            self.lose(0, index);
+            self.close_lost(0, index);
         }
         if self.seek_lost {
             self.dedent(index, token.indent, false);
         }
     }
 
-    /// Closes the blocks that a line shows to be over because it is indented no deeper than they are.
+    /// Closes the blocks that the indentation of a line shows to have ended.
     fn dedent(&mut self, index: usize, indent: u32, closing: bool) {
         while let Some(frame) = self.frames.last().copied() {
             let Some(open) = self.tokens.get(frame.token) else {
@@ -166,31 +167,31 @@ impl<'a> Matcher<'a> {
             {
                 return;
             }
-            self.lose(self.frames.len() - 1, index);
+            self.close_lost(self.frames.len() - 1, index);
         }
     }
 
-    /// How deep expressions and types nest here.
+    /// Returns the current nesting depth of expressions and types.
     fn groups(&self) -> usize {
         self.frames.len() - self.blocks + self.unbracketed + self.signs
     }
 
-    /// An operand that nests no deeper.
+    /// Handles an operand that adds no nesting.
     fn operand(&mut self, index: usize) -> usize {
         self.signs = 0;
-        self.rest();
+        self.merge_height();
         index + 1
     }
 
-    /// What has ended is a part of what stands around it.
-    fn rest(&mut self) {
+    /// Merges the depth of the element that has ended into the enclosing frame.
+    fn merge_height(&mut self) {
         let height = std::mem::take(&mut self.height);
         if let Some(frame) = self.frames.last_mut() {
             frame.height = frame.height.max(height);
         }
     }
 
-    /// Whether `[]` begins here, which nests what stands before it.
+    /// Returns true if `[]` begins here, which adds a level around the element before it.
     fn is_suffix(&self, index: usize) -> bool {
         let next = self.tokens.get(index + 1).map(|token| token.kind);
         next == Some(TokenKind::Close(Delimiter::Bracket))
@@ -205,7 +206,7 @@ impl<'a> Matcher<'a> {
         index + 2
     }
 
-    /// What stands here nests so much deeper than its place.
+    /// Updates the maximum depth for an element that itself nests `height` levels.
     fn reach(&mut self, height: usize) {
         let depth = self.frames.len() + self.unbracketed + self.signs + height;
         self.found.depth = self.found.depth.max(depth);
@@ -215,7 +216,7 @@ impl<'a> Matcher<'a> {
         if delimiter == Some(Delimiter::Bracket) && self.is_suffix(index) {
             return self.suffix(index);
         }
-        self.rest();
+        self.merge_height();
         let block =
             delimiter == Some(Delimiter::Brace) && opens_block(self.text, self.tokens, index);
         let limit = if block {
@@ -267,7 +268,7 @@ impl<'a> Matcher<'a> {
         match reachable {
             Some(at) => {
                 if at + 1 < self.frames.len() {
-                    self.lose(at + 1, index);
+                    self.close_lost(at + 1, index);
                 }
                 self.pop();
             }
@@ -282,8 +283,8 @@ impl<'a> Matcher<'a> {
         index + 1
     }
 
-    /// Whether a closing delimiter of another kind was meant to close this: brackets always, braces where the two
-    /// stand in one line or in one column.
+    /// Returns true if a closing delimiter of another kind was meant to close this frame: always for brackets, for braces if
+    /// both are on one line or in one column.
     fn meant_for(&self, frame: Frame, token: Token) -> bool {
         let Some(open) = self.tokens.get(frame.token) else {
             return false;
@@ -292,8 +293,8 @@ impl<'a> Matcher<'a> {
         frame.delimiter.is_some() && (frame.delimiter != Some(Delimiter::Brace) || aligned)
     }
 
-    /// Whether a closing delimiter of the wrong kind is too much, because the rest of its line closes all that was
-    /// opened in the line.
+    /// Returns true if a closing delimiter of the wrong kind is surplus because the rest of its line closes everything that
+    /// was opened on the line.
     fn closed_later(&self, index: usize, token: Token) -> bool {
         let Some(top) = self.frames.last() else {
             return false;
@@ -335,7 +336,7 @@ impl<'a> Matcher<'a> {
         opened > 0 && closed >= opened
     }
 
-    /// Whether the indentation shows that a `}` closes nothing.
+    /// Returns true if the indentation shows that a `}` is surplus.
     fn is_spare(&self, token: Token) -> bool {
         if !self.seek_spare {
             return false;
@@ -361,14 +362,14 @@ impl<'a> Matcher<'a> {
             .rposition(|frame| frame.delimiter.is_none())
         {
             if at + 1 < self.frames.len() {
-                self.lose(at + 1, index);
+                self.close_lost(at + 1, index);
             }
             self.pop();
         }
         index + 1
     }
 
-    /// `match` and `map<` nest without brackets, and are bounded like them.
+    /// Handles a word; `match` and `map<` nest without brackets and count toward the same limit.
     fn word(&mut self, index: usize, token: Token) -> usize {
         self.operand(index);
         let word = token.text(self.text);
@@ -402,7 +403,7 @@ impl<'a> Matcher<'a> {
             }
             "!" | "-" if self.groups() >= MAX_EXPRESSION_DEPTH => self.too_deep(index, false),
             "!" | "-" => {
-                self.rest();
+                self.merge_height();
                 self.signs += 1;
                 self.reach(0);
                 index + 1
@@ -422,7 +423,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Reports nesting beyond the caps and takes the whole group out of the text.
+    /// Reports nesting beyond the limits and removes the whole group from the text.
     fn too_deep(&mut self, index: usize, block: bool) -> usize {
         let mut depth = 0_usize;
         let mut end = index;
@@ -445,12 +446,12 @@ impl<'a> Matcher<'a> {
                 .tokens
                 .get(index)
                 .is_some_and(|first| !matches!(first.kind, TokenKind::Word | TokenKind::Symbol));
-            let goes_on = match symbol_at(self.text, self.tokens, end) {
+            let continues = match symbol_at(self.text, self.tokens, end) {
                 "?" => true,
                 "[" => self.is_suffix(end),
                 _ => false,
             };
-            if depth == 0 && bracket && !goes_on {
+            if depth == 0 && bracket && !continues {
                 break;
             }
         }
@@ -467,13 +468,13 @@ impl<'a> Matcher<'a> {
                 Diagnostic::new(
                     &codes::TOO_DEEP,
                     start.span(),
-                    format!("{what} nest more than {limit} deep here"),
+                    format!("{what} are nested more than {limit} deep here"),
                 )
-                .help("give the inner part a name of its own with `let`, a step or a plan"),
+                .help("move the inner part to a `let`, a step or a plan of its own"),
             );
             self.found
-                .mends
-                .push(Mend::Damaged(Span::from(start.start..last.end)));
+                .repairs
+                .push(Repair::Damaged(Span::from(start.start..last.end)));
         }
         if end >= self.tokens.len() {
             self.abandon();
@@ -481,7 +482,7 @@ impl<'a> Matcher<'a> {
         end.max(index + 1)
     }
 
-    /// Closes everything at the end of a text whose nesting was already reported.
+    /// Closes all frames at the end of a text whose nesting was already reported.
     fn abandon(&mut self) {
         let lost = self.frames.split_off(0);
         self.found.appended.push('\n');

@@ -1,16 +1,16 @@
-//! Delimiters that match nothing: which one was meant or lost, what is said of it, and the text mended.
+//! Reports and repairs unmatched delimiters: missing, wrong and surplus ones.
 
 use super::{Frame, Matcher, closing};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
-use crate::syntax::scan::mend::Mend;
+use crate::syntax::scan::repair::Repair;
 use crate::syntax::scan::tokens::{Delimiter, Token, TokenKind};
 
 impl Matcher<'_> {
-    /// Reports that what is open above `keep` is never closed, at the outermost group or the innermost block of it,
-    /// and closes it before the token at `index`.
-    pub(super) fn lose(&mut self, keep: usize, index: usize) {
+    /// Closes the frames above `keep` before the token at `index`, and reports one of them as never closed: the outermost
+    /// bracket in the innermost block or, without one, that block itself.
+    pub(super) fn close_lost(&mut self, keep: usize, index: usize) {
         let lost: Vec<Frame> = self.frames.get(keep..).unwrap_or_default().to_vec();
         let groups = lost.iter().rev().take_while(|frame| !frame.block).count();
         let culprit = if groups > 0 {
@@ -32,7 +32,7 @@ impl Matcher<'_> {
                 .any(|frame| frame.delimiter == Some(Delimiter::Brace));
             self.report_lost(*frame, index, behind);
         }
-        self.mend_lost(&lost, behind as usize, index);
+        self.repair_lost(&lost, behind as usize, index);
         for _ in &lost {
             self.pop();
         }
@@ -51,7 +51,7 @@ impl Matcher<'_> {
             format!("this `{opening}` is never closed"),
         );
         diagnostic = match self.tokens.get(index) {
-            Some(_) => diagnostic.label(place, format!("`{closing}` is missing behind this")),
+            Some(_) => diagnostic.label(place, format!("`{closing}` is missing after this")),
             None => diagnostic.label(place, format!("the text ends here without `{closing}`")),
         };
         self.push(diagnostic.help(format!("close it with `{closing}`")));
@@ -66,8 +66,9 @@ impl Matcher<'_> {
             .push(Span::from(behind.saturating_sub(1)..behind + 1));
     }
 
-    /// Puts the missing delimiters into the space behind what was read, or gives the brackets up.
-    fn mend_lost(&mut self, lost: &[Frame], behind: usize, index: usize) {
+    /// Inserts the missing delimiters into the white space before the token or, if there is too little of it, marks the
+    /// brackets as damaged.
+    fn repair_lost(&mut self, lost: &[Frame], behind: usize, index: usize) {
         let closers: Vec<char> = lost
             .iter()
             .rev()
@@ -87,7 +88,7 @@ impl Matcher<'_> {
         if roomy {
             for (offset, closer) in closers.into_iter().enumerate() {
                 let span = Span::new(behind + offset, behind + offset + 1);
-                self.found.mends.push(Mend::Character {
+                self.found.repairs.push(Repair::Character {
                     span,
                     character: closer,
                     at_end: false,
@@ -98,17 +99,17 @@ impl Matcher<'_> {
         let first = lost.first().and_then(|frame| self.tokens.get(frame.token));
         if let Some(open) = first.filter(|_| lost.iter().all(|frame| !frame.block)) {
             self.found
-                .mends
-                .push(Mend::Damaged(Span::new(open.start as usize, behind)));
+                .repairs
+                .push(Repair::Damaged(Span::new(open.start as usize, behind)));
         }
     }
 
-    /// Reports a closing delimiter of the wrong kind, and reads it as the right one.
+    /// Reports a closing delimiter of the wrong kind and replaces it by the right one.
     pub(super) fn mistaken(&mut self, frame: Frame, token: Token) {
         let Some(open) = self.tokens.get(frame.token).copied() else {
             return;
         };
-        let (opening, found, wanted) = (
+        let (opening, found, expected) = (
             open.text(self.text),
             token.text(self.text),
             closing(frame.delimiter),
@@ -120,20 +121,20 @@ impl Matcher<'_> {
                 format!("`{found}` does not close `{opening}`"),
             )
             .label(open.span(), "opened here")
-            .help(format!("write `{wanted}`"))
+            .help(format!("write `{expected}`"))
             .unsafe_fix(
-                format!("write `{wanted}`"),
-                vec![Edit::new(token.span(), wanted.to_string())],
+                format!("write `{expected}`"),
+                vec![Edit::new(token.span(), expected.to_string())],
             ),
         );
-        self.found.mends.push(Mend::Character {
+        self.found.repairs.push(Repair::Character {
             span: token.span(),
-            character: wanted,
+            character: expected,
             at_end: false,
         });
     }
 
-    /// Reports a closing delimiter that nothing opened, or the place where its opening one is missing.
+    /// Reports a closing delimiter without an opening one, or the position where its opening one is missing.
     pub(super) fn stray(&mut self, index: usize, token: Token, delimiter: Delimiter) {
         self.found.spare_brace |= delimiter == Delimiter::Brace;
         if (delimiter != Delimiter::Brace || self.seek_spare)
@@ -141,7 +142,7 @@ impl Matcher<'_> {
         {
             return;
         }
-        self.found.mends.push(Mend::Blank(token.span()));
+        self.found.repairs.push(Repair::Blank(token.span()));
         if self.breaks.binary_search(&token.line).is_ok() {
             return;
         }
@@ -152,14 +153,17 @@ impl Matcher<'_> {
             Diagnostic::new(
                 &codes::UNEXPECTED_TOKEN,
                 token.span(),
-                format!("this `{found}` closes nothing"),
+                format!("unmatched `{found}`"),
             )
-            .help(format!("remove the `{found}`, or open it where it belongs"))
+            .help(format!(
+                "remove the `{found}`, or add the opening one where it belongs"
+            ))
             .unsafe_fix(format!("remove the `{found}`"), edits),
         );
     }
 
-    /// Where a line begins with a closing delimiter and an earlier line, in the same column, was to open it: opens it.
+    /// If a line begins with a closing delimiter that an earlier line in the same column should have opened, reports and
+    /// inserts the opening one. Returns true if it did.
     fn unopened(&mut self, index: usize, token: Token, delimiter: Delimiter) -> bool {
         if !token.line_start {
             return false;
@@ -189,14 +193,11 @@ impl Matcher<'_> {
             )
             .label(
                 token.span(),
-                format!(
-                    "this `{}` closes what was not opened",
-                    token.text(self.text)
-                ),
+                format!("this `{}` is unmatched", token.text(self.text)),
             )
             .help(format!("write `{opening}` at the end of the line")),
         );
-        self.found.mends.push(Mend::Character {
+        self.found.repairs.push(Repair::Character {
             span: place,
             character: opening,
             at_end: false,
@@ -204,7 +205,7 @@ impl Matcher<'_> {
         true
     }
 
-    /// The end of the nearest line above that begins in the column of this one, where deeper lines stand between them.
+    /// Returns the last token of the nearest line above that begins in the same column, if deeper lines are in between.
     fn opening_line(&self, index: usize, token: Token) -> Option<Token> {
         let before = self.tokens.get(..index)?;
         let head = before

@@ -1,4 +1,4 @@
-//! `enum` and `const`: whether a value of which a part is known can be one that is written down.
+//! Judges `enum` and `const`: whether a partly known value can equal a listed value.
 
 use serde_json::Value as Json;
 
@@ -8,8 +8,8 @@ use crate::types::schema::validator::QUOTED;
 use crate::types::{Rest, Type, decode, number};
 use crate::value::shortened;
 
-pub(super) fn listed(known: &Known, wanted: &Json) -> Verdict {
-    let Json::Array(values) = wanted else {
+pub(super) fn listed(known: &Known, expected: &Json) -> Verdict {
+    let Json::Array(values) = expected else {
         return Verdict::Unknown;
     };
     let mut unknown = false;
@@ -29,31 +29,34 @@ pub(super) fn listed(known: &Known, wanted: &Json) -> Verdict {
     } else {
         Verdict::cannot(
             "enum",
-            format!("must be one of {}", shortened(&wanted.to_string(), QUOTED)),
+            format!(
+                "must be one of {}",
+                shortened(&expected.to_string(), QUOTED)
+            ),
         )
     }
 }
 
-pub(super) fn constant(known: &Known, wanted: &Json) -> Verdict {
-    match equals(known, wanted) {
+pub(super) fn constant(known: &Known, expected: &Json) -> Verdict {
+    match equals(known, expected) {
         Some(true) => Verdict::Fits,
         Some(false) => Verdict::cannot(
             "const",
-            format!("must be {}", shortened(&wanted.to_string(), QUOTED)),
+            format!("must be {}", shortened(&expected.to_string(), QUOTED)),
         ),
         None => Verdict::Unknown,
     }
 }
 
-/// Whether a value is surely this one, or surely another.
-pub(super) fn equals(known: &Known, wanted: &Json) -> Option<bool> {
-    if !Kinds::of(known).meets(Kinds::of_json(wanted)) {
+/// Returns true if the value certainly equals `expected`, false if it certainly differs, and `None` if that is unknown.
+pub(super) fn equals(known: &Known, expected: &Json) -> Option<bool> {
+    if !Kinds::of(known).meets(Kinds::of_json(expected)) {
         return Some(false);
     }
-    match (known, wanted) {
-        (Known::Exactly(given), _) => same(given, wanted),
+    match (known, expected) {
+        (Known::Exactly(given), _) => same(given, expected),
         (Known::Of(Type::Any | Type::Invalid | Type::Never), _) => None,
-        (Known::Of(ty), _) => decode(wanted, ty).is_err().then_some(false),
+        (Known::Of(ty), _) => decode(expected, ty).is_err().then_some(false),
         (Known::Object { fields, rest }, Json::Object(entries)) => {
             let missing = |name: &String| {
                 *rest == Rest::Closed && fields.iter().all(|field| *field.name != **name)
@@ -62,27 +65,28 @@ pub(super) fn equals(known: &Known, wanted: &Json) -> Option<bool> {
                 return Some(false);
             }
             let field = |field: &KnownField| match (entries.get(&*field.name), field.sure) {
-                (Some(wanted), true) => equals(&field.value, wanted),
-                (Some(wanted), false) => equals(&field.value, wanted).filter(|equal| !equal),
+                (Some(expected), true) => equals(&field.value, expected),
+                (Some(expected), false) => equals(&field.value, expected).filter(|equal| !equal),
                 (None, true) => Some(false),
                 (None, false) => None,
             };
             let sure = *rest == Rest::Closed && fields.iter().all(|field| field.sure);
             all(fields.iter().map(field), sure)
         }
-        (Known::List(items), Json::Array(wanted)) if items.len() != wanted.len() => Some(false),
-        (Known::List(items), Json::Array(wanted)) => all(
+        (Known::List(items), Json::Array(expected)) if items.len() != expected.len() => Some(false),
+        (Known::List(items), Json::Array(expected)) => all(
             items
                 .iter()
-                .zip(wanted)
-                .map(|(item, wanted)| equals(item, wanted)),
+                .zip(expected)
+                .map(|(item, expected)| equals(item, expected)),
             true,
         ),
-        (Known::Elements(item), Json::Array(wanted)) => {
-            all(wanted.iter().map(|wanted| equals(item, wanted)), false)
-        }
+        (Known::Elements(item), Json::Array(expected)) => all(
+            expected.iter().map(|expected| equals(item, expected)),
+            false,
+        ),
         (Known::Either(all), _) => {
-            let mut verdicts = all.iter().map(|one| equals(one, wanted));
+            let mut verdicts = all.iter().map(|one| equals(one, expected));
             let first = verdicts.next()??;
             verdicts.all(|one| one == Some(first)).then_some(first)
         }
@@ -90,7 +94,7 @@ pub(super) fn equals(known: &Known, wanted: &Json) -> Option<bool> {
     }
 }
 
-/// Parts that are equal make equal wholes, where `whole` says that there are no others.
+/// Returns true if all parts are equal, provided that `whole` states that there are no other parts.
 fn all(parts: impl Iterator<Item = Option<bool>>, whole: bool) -> Option<bool> {
     let mut known = whole;
     for part in parts {
@@ -103,7 +107,7 @@ fn all(parts: impl Iterator<Item = Option<bool>>, whole: bool) -> Option<bool> {
     known.then_some(true)
 }
 
-/// Whether two values are equal, numbers by their value; nothing where their digits say more than is compared.
+/// Compares two values, numbers by value; `None` if the digits exceed the precision of the comparison.
 pub(super) fn same(left: &Json, right: &Json) -> Option<bool> {
     match (left, right) {
         (Json::Number(left), Json::Number(right)) => {
@@ -114,7 +118,7 @@ pub(super) fn same(left: &Json, right: &Json) -> Option<bool> {
                     let value =
                         |text: String| text.parse::<f64>().ok().filter(|value| value.is_finite());
                     let (left, right) = (value(left.to_string())?, value(right.to_string())?);
-                    // Different doubles stand for different numbers; equal ones may not.
+                    // Different doubles mean different numbers, but equal doubles may stand for different numbers.
                     if left.total_cmp(&right).is_eq() {
                         None
                     } else {

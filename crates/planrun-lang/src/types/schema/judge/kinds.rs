@@ -1,11 +1,11 @@
-//! The kinds of JSON values that a value can be of.
+//! Sets of kinds of JSON values.
 
 use serde_json::{Number, Value as Json};
 
 use super::{Known, Verdict};
 use crate::types::{Type, number};
 
-/// A set of kinds. Numbers without a fraction are a kind of their own.
+/// A set of kinds. Numbers without a fraction are a separate kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kinds(u8);
 
@@ -74,9 +74,9 @@ impl Kinds {
         self.0 & !other.0 == 0
     }
 
-    /// What `type` says of values of these kinds.
-    pub(super) fn named(self, wanted: &Json) -> Verdict {
-        let names: Vec<&str> = match wanted {
+    /// Judges the keyword `type` for values of these kinds.
+    pub(super) fn named(self, expected: &Json) -> Verdict {
+        let names: Vec<&str> = match expected {
             Json::String(name) => vec![name],
             Json::Array(names) => names.iter().filter_map(Json::as_str).collect(),
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_) => {
@@ -106,7 +106,7 @@ impl Kinds {
     }
 }
 
-/// Whether a number has no fraction, however it is written; nothing where it is larger than a double can be.
+/// Returns whether a number has no fraction, in any notation; `None` if it exceeds the range of a double.
 fn is_whole(number: &Number) -> Option<bool> {
     let text = number.to_string();
     if !text.contains(['.', 'e', 'E']) || number::integer(number).is_some() {

@@ -1,4 +1,4 @@
-//! What is known of a JSON value before the run.
+//! Values that are partly known before the run.
 
 use std::sync::Arc;
 
@@ -6,34 +6,34 @@ use serde_json::{Map, Value as Json};
 
 use crate::types::{Literal, ObjectType, Rest, Type, error_object, result_union};
 
-/// A value of which a part may be known.
+/// A JSON value that may be only partly known.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Known {
     /// Exactly this value.
     Exactly(Json),
     /// Some value of a type.
     Of(Type),
-    /// An object with these fields, and of `rest` how it goes on.
+    /// An object with these fields; `rest` describes further fields.
     Object { fields: Vec<KnownField>, rest: Rest },
     /// A list of exactly these elements.
     List(Vec<Known>),
-    /// A list of any number of such elements.
+    /// A list with any number of elements that are all like this one.
     Elements(Box<Known>),
-    /// One of these, nobody knows which.
+    /// One of these values; it is not known which one.
     Either(Vec<Known>),
 }
 
-/// A field of an object of which something is known.
+/// A field of a partly known object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownField {
     pub name: Arc<str>,
     pub value: Known,
-    /// Whether it is there in any case.
+    /// Whether the field is always present.
     pub sure: bool,
 }
 
 impl Known {
-    /// An object that has these fields and no others.
+    /// Creates an object that has these fields and no others.
     #[must_use]
     pub fn closed(fields: Vec<KnownField>) -> Self {
         Self::Object {
@@ -42,7 +42,7 @@ impl Known {
         }
     }
 
-    /// The value, where all of it is known.
+    /// Returns the value if it is known completely.
     #[must_use]
     pub fn exactly(&self) -> Option<Json> {
         match self {
@@ -72,8 +72,8 @@ impl Known {
         }
     }
 
-    /// What is known of the value once it has gone into a place of type `to` and from there into JSON: what the place
-    /// cuts off is gone, and a null that means "not there" is left out.
+    /// Returns the known part of the value after it is converted to type `to` and then to JSON: undeclared fields are
+    /// removed, and a null that stands for an absent field is left out.
     #[must_use]
     pub fn placed(self, to: &Type) -> Self {
         match (self.opened(), to) {
@@ -110,7 +110,7 @@ impl Known {
         }
     }
 
-    /// What any value of a type is, one level deep.
+    /// Returns the known part of any value of a type, expanded by one level.
     fn expanded(self, to: &Type) -> Self {
         match self.opened() {
             Self::Of(Type::Any) => Self::Of(Type::Any),
@@ -119,7 +119,7 @@ impl Known {
         }
     }
 
-    /// The same with the outermost level told by its parts.
+    /// Replaces the outermost level by its known parts.
     #[must_use]
     pub(super) fn opened(self) -> Self {
         match self {
@@ -143,7 +143,7 @@ impl Known {
         }
     }
 
-    /// Into one of several types: that of the one which takes such a value, where there is one.
+    /// Converts to a union: to the only member that accepts such a value, if there is exactly one.
     fn placed_in_union(self, members: &[Type]) -> Self {
         let takes = |member: &&Type| {
             matches!(
@@ -162,7 +162,8 @@ impl Known {
         }
     }
 
-    /// What may be null may be missing as well: it hangs on what nobody knows whether it is left out.
+    /// Treats fields that may be null as fields that may be absent, because the matching member of the union is not
+    /// known.
     fn loosened(self) -> Self {
         match self.opened() {
             Self::Object { fields, rest } => {
@@ -188,7 +189,7 @@ impl Known {
         }
     }
 
-    /// Whether it may be null.
+    /// Returns true if the value may be null.
     #[must_use]
     pub fn admits_null(&self) -> bool {
         match self {
@@ -199,7 +200,7 @@ impl Known {
         }
     }
 
-    /// The same where it is known not to be null; nothing where it can be nothing else.
+    /// Returns the value without the possibility of null; `None` if it can only be null.
     #[must_use]
     pub fn without_null(self) -> Option<Self> {
         match self {
@@ -221,29 +222,29 @@ impl Known {
     }
 }
 
-/// The fields of an object once they are fields of another one.
+/// Converts the fields of an object to those of another object type.
 fn placed_object(fields: Vec<KnownField>, rest: &Rest, to: &ObjectType) -> Known {
     let mut placed = Vec::with_capacity(fields.len());
     let named: Vec<Arc<str>> = fields.iter().map(|field| field.name.clone()).collect();
     for field in fields {
-        let (wanted, required) = match (to.field(&field.name), &to.rest) {
-            (Some(wanted), _) => (&wanted.ty, wanted.required),
+        let (target, required) = match (to.field(&field.name), &to.rest) {
+            (Some(target), _) => (&target.ty, target.required),
             (None, Rest::Typed(ty)) => (ty, true),
             (None, Rest::Open) => (&Type::Any, true),
             (None, Rest::Closed) => continue,
         };
-        placed.extend(placed_field(field, wanted, required));
+        placed.extend(placed_field(field, target, required));
     }
-    // What is not known of an open object may be any of the fields that the other one declares.
+    // The undeclared part of an open object may contain any field that the target declares.
     if *rest != Rest::Closed {
         let unknown = to
             .fields
             .iter()
-            .filter(|wanted| !named.contains(&wanted.name));
-        placed.extend(unknown.map(|wanted| KnownField {
-            name: wanted.name.clone(),
-            value: Known::Of(wanted.ty.clone()),
-            sure: wanted.required,
+            .filter(|target| !named.contains(&target.name));
+        placed.extend(unknown.map(|target| KnownField {
+            name: target.name.clone(),
+            value: Known::Of(target.ty.clone()),
+            sure: target.required,
         }));
     }
     let rest = match (&to.rest, rest) {
@@ -256,7 +257,8 @@ fn placed_object(fields: Vec<KnownField>, rest: &Rest, to: &ObjectType) -> Known
     }
 }
 
-/// A field, or an argument, in a place of a type. A null where it need not be there and the type has none is left out.
+/// Converts a field or an argument to a type. A null is left out if the field is optional and its type does not allow
+/// null; `None` if the value can only be null.
 #[must_use]
 pub fn placed_field(field: KnownField, ty: &Type, required: bool) -> Option<KnownField> {
     let left_out = !required && !ty.admits_null() && field.value.admits_null();
@@ -292,7 +294,7 @@ fn of_type(ty: &Type) -> Known {
                 .iter()
                 .map(|field| KnownField {
                     name: field.name.clone(),
-                    // A field that may be missing may also be null, whatever its type says.
+                    // An optional field may also be null, whatever its type says.
                     value: Known::Of(if field.required {
                         field.ty.clone()
                     } else {

@@ -1,14 +1,14 @@
-//! Keywords that speak of the elements of a list.
+//! Judges keywords that constrain the elements of a list.
 
 use serde_json::{Map, Value as Json};
 
 use super::kinds::Kinds;
 use super::{Draft, Judge, Known, Verdict, count, equal, list};
 
-/// The elements of a list, as far as they are known.
+/// The known elements of a list.
 pub(super) enum Elements {
     All(Vec<Known>),
-    /// Any number of such.
+    /// Any number of elements that are all like this one.
     AnyNumber(Known),
 }
 
@@ -16,7 +16,7 @@ impl Judge<'_> {
     pub(super) fn list_keyword(
         &self,
         keyword: &str,
-        wanted: &Json,
+        expected: &Json,
         schema: &Map<String, Json>,
         known: &Known,
     ) -> Verdict {
@@ -30,7 +30,7 @@ impl Judge<'_> {
         };
         if !current
             || !kinds.meets(Kinds::LIST)
-            || *wanted == Json::Bool(true) && keyword != "uniqueItems" && keyword != "contains"
+            || *expected == Json::Bool(true) && keyword != "uniqueItems" && keyword != "contains"
         {
             return Verdict::Fits;
         }
@@ -39,22 +39,22 @@ impl Judge<'_> {
         };
         match keyword {
             "items" | "prefixItems" | "additionalItems" => {
-                self.items(keyword, wanted, schema, &elements)
+                self.items(keyword, expected, schema, &elements)
             }
-            "contains" => self.contains(wanted, schema, &elements),
-            "minItems" | "maxItems" => length(keyword, wanted, &elements),
-            "uniqueItems" if *wanted == Json::Bool(true) => unique(&elements),
+            "contains" => self.contains(expected, schema, &elements),
+            "minItems" | "maxItems" => length(keyword, expected, &elements),
+            "uniqueItems" if *expected == Json::Bool(true) => unique(&elements),
             "uniqueItems" => Verdict::Fits,
-            "unevaluatedItems" => self.unevaluated_elements(wanted, schema, known),
+            "unevaluatedItems" => self.unevaluated_elements(expected, schema, known),
             _ => Verdict::Unknown,
         }
     }
 
-    /// The elements that a keyword speaks of, each held against its schema.
+    /// Judges each element that the keyword applies to against its schema.
     fn items(
         &self,
         keyword: &str,
-        wanted: &Json,
+        expected: &Json,
         schema: &Map<String, Json>,
         elements: &Elements,
     ) -> Verdict {
@@ -65,10 +65,10 @@ impl Judge<'_> {
             (false, Some(Json::Array(items))) => items.len(),
             (false, _) => 0,
         };
-        // A list of schemas is for the first elements, a single one for those behind them.
-        let of = |index: usize| match (keyword, wanted) {
-            ("prefixItems", _) | ("items", Json::Array(_)) => list(wanted).get(index),
-            _ => (index >= prefix).then_some(wanted),
+        // A list of schemas applies to the first elements, a single schema to the remaining ones.
+        let of = |index: usize| match (keyword, expected) {
+            ("prefixItems", _) | ("items", Json::Array(_)) => list(expected).get(index),
+            _ => (index >= prefix).then_some(expected),
         };
         match elements {
             Elements::All(all) => Verdict::all(all.iter().enumerate().map(|(index, element)| {
@@ -83,7 +83,12 @@ impl Judge<'_> {
         }
     }
 
-    fn contains(&self, wanted: &Json, schema: &Map<String, Json>, elements: &Elements) -> Verdict {
+    fn contains(
+        &self,
+        expected: &Json,
+        schema: &Map<String, Json>,
+        elements: &Elements,
+    ) -> Verdict {
         let bound = |keyword| {
             schema
                 .get(keyword)
@@ -104,7 +109,7 @@ impl Judge<'_> {
             Elements::All(all) => {
                 let verdicts: Vec<Verdict> = all
                     .iter()
-                    .map(|element| self.schema(wanted, element))
+                    .map(|element| self.schema(expected, element))
                     .collect();
                 let sure = verdicts
                     .iter()
@@ -118,19 +123,16 @@ impl Judge<'_> {
                         .count(),
                 )
             }
-            Elements::AnyNumber(element) => match self.schema(wanted, element) {
+            Elements::AnyNumber(element) => match self.schema(expected, element) {
                 Verdict::Cannot(_) => (0, 0),
                 Verdict::Fits | Verdict::Unknown => (0, usize::MAX),
             },
         };
         if possible < least {
-            return Verdict::cannot("contains", "has no element of the kind that must be there");
+            return Verdict::cannot("contains", "has no element that matches `contains`");
         }
         if sure > most {
-            return Verdict::cannot(
-                "maxContains",
-                "has too many elements of the kind that must be there",
-            );
+            return Verdict::cannot("maxContains", "has too many elements that match `contains`");
         }
         if sure >= least && possible <= most {
             Verdict::Fits
@@ -148,8 +150,8 @@ pub(super) fn elements(known: &Known) -> Option<Elements> {
     }
 }
 
-fn length(keyword: &str, wanted: &Json, elements: &Elements) -> Verdict {
-    let (Some(bound), least) = (count(wanted), keyword == "minItems") else {
+fn length(keyword: &str, expected: &Json, elements: &Elements) -> Verdict {
+    let (Some(bound), least) = (count(expected), keyword == "minItems") else {
         return Verdict::Unknown;
     };
     match elements {

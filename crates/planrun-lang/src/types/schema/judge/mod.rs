@@ -1,4 +1,4 @@
-//! JSON Schema over values of which only a part is known: fits, cannot fit, or only the run can tell.
+//! Judges partly known values by a JSON Schema: the value fits, cannot fit, or the outcome is known only at run time.
 
 mod equal;
 mod kinds;
@@ -20,57 +20,58 @@ use crate::types::Type;
 use kinds::Kinds;
 use objects::Subject;
 
-/// So many schemas are looked at for one value; beyond, only the run can tell.
+/// Maximum number of schemas judged for one value; beyond it the verdict is `Unknown`.
 const MAX_WORK: usize = 20_000;
-/// Schemas that lead deeper are not followed.
+/// Maximum nesting depth of schemas; deeper ones are not followed.
 const MAX_DEPTH: usize = 40;
 
 const DRAFT_7: &str = "http://json-schema.org/draft-07/schema";
 const DRAFT_2020: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// What can be said of a value before the run.
+/// The outcome of judging a value before the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Whatever it will be, it conforms.
+    /// Every possible value conforms.
     Fits,
-    /// It may conform or not.
+    /// Some possible values may conform and others may not.
     Unknown,
-    /// Whatever it will be, this speaks against it.
+    /// No possible value conforms; this is the violation.
     Cannot(Violation),
 }
 
-/// Judges a keyword that looks at one value as a whole.
+/// Judges keywords that constrain one value as a whole.
 pub(super) trait Leaves {
-    /// What a keyword alone says against a value; nothing where the keyword cannot be used.
+    /// Returns the violation of a single keyword by a value, `Some(None)` if there is none; `None` if the keyword
+    /// cannot be used.
     #[expect(
         clippy::option_option,
-        reason = "an unusable keyword differs from one without objections"
+        reason = "an unusable keyword differs from one without a violation"
     )]
-    fn objection(
+    fn violation(
         &self,
         draft: &str,
         keyword: &str,
-        wanted: &Json,
+        expected: &Json,
         value: &Json,
     ) -> Option<Option<Violation>>;
-    /// Whether `format` is asked for.
+    /// Reports whether `format` is enforced.
     fn formats(&self) -> bool;
 }
 
-/// The drafts whose keywords are understood here.
+/// The supported drafts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Draft {
     Seven,
     Latest,
 }
 
-/// One judgement.
+/// The judgement of one value.
 pub(super) struct Judge<'s> {
     document: &'s Json,
     leaves: &'s dyn Leaves,
-    /// Nothing where the schema is of a draft that is not understood.
+    /// `None` if the draft of the schema is not supported.
     draft: Option<Draft>,
-    /// Whether a reference can be followed by its pointer alone.
+    /// Whether references can be resolved by their pointers alone.
     plain_references: bool,
     work: Cell<usize>,
     depth: Cell<usize>,
@@ -85,7 +86,7 @@ impl Verdict {
         })
     }
 
-    /// Both must hold: an objection counts, whatever is not known.
+    /// Combines two requirements that must both hold; a certain violation outweighs `Unknown`.
     fn and(self, other: impl FnOnce() -> Self) -> Self {
         match self {
             Self::Cannot(_) => self,
@@ -97,7 +98,7 @@ impl Verdict {
         }
     }
 
-    /// One of both is the case, nobody knows which.
+    /// Combines the verdicts of two cases of which either may occur.
     fn or_else(self, other: Self) -> Self {
         match (self, other) {
             (Self::Fits, Self::Fits) => Self::Fits,
@@ -106,7 +107,7 @@ impl Verdict {
         }
     }
 
-    /// Of something that need not be there.
+    /// Returns the verdict for a part that may be absent.
     fn if_there(self) -> Self {
         if self == Self::Fits {
             Self::Fits
@@ -115,7 +116,7 @@ impl Verdict {
         }
     }
 
-    /// The same seen from the value around it.
+    /// Prefixes the pointer of a violation with the part of the enclosing value.
     fn within(self, part: &str) -> Self {
         match self {
             Self::Cannot(violation) => {
@@ -142,7 +143,7 @@ impl Verdict {
 }
 
 impl<'s> Judge<'s> {
-    /// `plain_references` as [`has_plain_references`] tells it of the document.
+    /// `plain_references` is the result of [`has_plain_references`] for the document.
     pub(super) fn new(document: &'s Json, plain_references: bool, leaves: &'s dyn Leaves) -> Self {
         let draft = match document.get("$schema") {
             None => Some(Draft::Latest),
@@ -164,7 +165,7 @@ impl<'s> Judge<'s> {
         }
     }
 
-    /// The verdict over the whole document.
+    /// Returns the verdict for the whole document.
     pub(super) fn verdict(&self, known: &Known) -> Verdict {
         if self.draft.is_none() {
             Verdict::Unknown
@@ -188,7 +189,7 @@ impl<'s> Judge<'s> {
     fn schema(&self, schema: &Json, known: &Known) -> Verdict {
         let object = match schema {
             Json::Bool(true) => return Verdict::Fits,
-            Json::Bool(false) => return Verdict::cannot("false", "must not be there"),
+            Json::Bool(false) => return Verdict::cannot("false", "must not be present"),
             Json::Object(object) => object,
             Json::Null | Json::Number(_) | Json::String(_) | Json::Array(_) => {
                 return Verdict::Unknown;
@@ -205,7 +206,7 @@ impl<'s> Judge<'s> {
         verdict
     }
 
-    /// Begins to look at a schema; false where it is too much.
+    /// Enters a schema. Returns false if a limit is reached.
     fn enter(&self) -> bool {
         let may = self.work.get() < MAX_WORK && self.depth.get() < MAX_DEPTH;
         if may {
@@ -219,7 +220,7 @@ impl<'s> Judge<'s> {
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// What nobody knows is judged once for each thing that it can be.
+    /// Judges each alternative of a value separately.
     fn alternatives(&self, schema: &Map<String, Json>, known: &Known) -> Verdict {
         match known {
             Known::Either(all) => self.each_of(schema, all.iter().cloned()),
@@ -245,7 +246,7 @@ impl<'s> Judge<'s> {
     }
 
     fn keywords(&self, schema: &Map<String, Json>, known: &Known) -> Verdict {
-        // What stands beside a reference counts for nothing in draft 7.
+        // Keywords next to a reference are ignored in draft 7.
         if self.is(Draft::Seven)
             && let Some(reference) = schema.get("$ref")
         {
@@ -262,38 +263,38 @@ impl<'s> Judge<'s> {
         Verdict::all(
             schema
                 .iter()
-                .map(|(keyword, wanted)| self.keyword(keyword, wanted, schema, &subject)),
+                .map(|(keyword, expected)| self.keyword(keyword, expected, schema, &subject)),
         )
     }
 
     fn keyword(
         &self,
         keyword: &str,
-        wanted: &Json,
+        expected: &Json,
         schema: &Map<String, Json>,
         subject: &Subject<'_>,
     ) -> Verdict {
         let (latest, known) = (self.is(Draft::Latest), subject.known);
         match keyword {
-            "$ref" => self.reference(wanted, known),
+            "$ref" => self.reference(expected, known),
             "$dynamicRef" if latest => Verdict::Unknown,
-            "type" => Kinds::of(known).named(wanted),
-            "enum" => equal::listed(known, wanted),
-            "const" => equal::constant(known, wanted),
+            "type" => Kinds::of(known).named(expected),
+            "enum" => equal::listed(known, expected),
+            "const" => equal::constant(known, expected),
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
-                self.number(keyword, wanted, known)
+                self.number(keyword, expected, known)
             }
             "minLength" | "maxLength" | "pattern" | "format" | "contentEncoding"
-            | "contentMediaType" => self.text(keyword, wanted, known),
-            "allOf" => Verdict::all(list(wanted).iter().map(|part| self.schema(part, known))),
-            "anyOf" => self.any_of(list(wanted), known),
-            "oneOf" => self.one_of(list(wanted), known),
-            "not" => match self.schema(wanted, known) {
-                Verdict::Fits => Verdict::cannot("not", "is of a kind that is excluded"),
+            | "contentMediaType" => self.text(keyword, expected, known),
+            "allOf" => Verdict::all(list(expected).iter().map(|part| self.schema(part, known))),
+            "anyOf" => self.any_of(list(expected), known),
+            "oneOf" => self.one_of(list(expected), known),
+            "not" => match self.schema(expected, known) {
+                Verdict::Fits => Verdict::cannot("not", "must not match the schema of `not`"),
                 Verdict::Cannot(_) => Verdict::Fits,
                 Verdict::Unknown => Verdict::Unknown,
             },
-            "if" => self.condition(wanted, schema, known),
+            "if" => self.condition(expected, schema, known),
             "properties"
             | "patternProperties"
             | "additionalProperties"
@@ -304,10 +305,10 @@ impl<'s> Judge<'s> {
             | "dependentRequired"
             | "dependentSchemas"
             | "dependencies"
-            | "unevaluatedProperties" => self.object_keyword(keyword, wanted, schema, subject),
+            | "unevaluatedProperties" => self.object_keyword(keyword, expected, schema, subject),
             "items" | "prefixItems" | "additionalItems" | "contains" | "minItems" | "maxItems"
             | "uniqueItems" | "unevaluatedItems" => {
-                self.list_keyword(keyword, wanted, schema, known)
+                self.list_keyword(keyword, expected, schema, known)
             }
             _ => Verdict::Fits,
         }
@@ -318,7 +319,7 @@ impl<'s> Judge<'s> {
             .map_or(Verdict::Unknown, |target| self.schema(target, known))
     }
 
-    /// The schema that a reference leads to, where that can be told.
+    /// Returns the schema that a reference points to; `None` if it cannot be resolved.
     fn target(&self, reference: &Json) -> Option<&'s Json> {
         let text = reference.as_str().filter(|_| self.plain_references)?;
         let pointer = decode_percent(text.strip_prefix('#')?);
@@ -327,36 +328,36 @@ impl<'s> Judge<'s> {
 
     fn any_of(&self, schemas: &[Json], known: &Known) -> Verdict {
         let mut unknown = false;
-        let mut objections = Vec::new();
+        let mut violations = Vec::new();
         for schema in schemas {
             match self.schema(schema, known) {
                 Verdict::Fits => return Verdict::Fits,
                 Verdict::Unknown => unknown = true,
-                Verdict::Cannot(violation) => objections.push(violation),
+                Verdict::Cannot(violation) => violations.push(violation),
             }
         }
         if unknown {
             return Verdict::Unknown;
         }
-        none_fits("anyOf", &objections)
+        none_fits("anyOf", &violations)
     }
 
     fn one_of(&self, schemas: &[Json], known: &Known) -> Verdict {
-        let (mut fitting, mut unknown, mut objections) = (0, 0, Vec::new());
+        let (mut fitting, mut unknown, mut violations) = (0, 0, Vec::new());
         for schema in schemas {
             match self.schema(schema, known) {
                 Verdict::Fits => fitting += 1,
                 Verdict::Unknown => unknown += 1,
-                Verdict::Cannot(violation) => objections.push(violation),
+                Verdict::Cannot(violation) => violations.push(violation),
             }
         }
         match (fitting, unknown) {
-            (0, 0) => none_fits("oneOf", &objections),
+            (0, 0) => none_fits("oneOf", &violations),
             (1, 0) => Verdict::Fits,
             (0 | 1, _) => Verdict::Unknown,
             _ => Verdict::cannot(
                 "oneOf",
-                "fits more than one alternative, and only one may fit",
+                "fits more than one alternative, but only one may fit",
             ),
         }
     }
@@ -375,17 +376,18 @@ impl<'s> Judge<'s> {
     }
 }
 
-/// None of several schemas is kept: each objection is told where there are few.
-fn none_fits(keyword: &str, objections: &[Violation]) -> Verdict {
-    let told: Vec<String> = objections.iter().map(ToString::to_string).collect();
-    let short = told.len() <= 3 && told.iter().map(String::len).sum::<usize>() < 160;
+/// Creates the verdict for a value that conforms to none of several schemas. The message lists the violations if there
+/// are few.
+fn none_fits(keyword: &str, violations: &[Violation]) -> Verdict {
+    let messages: Vec<String> = violations.iter().map(ToString::to_string).collect();
+    let short = messages.len() <= 3 && messages.iter().map(String::len).sum::<usize>() < 160;
     Verdict::cannot(
         keyword,
-        match told.as_slice() {
+        match messages.as_slice() {
             [] => "fits none of the allowed alternatives".to_owned(),
             _ if short => format!(
                 "fits none of the allowed alternatives: it {}",
-                told.join("; it ")
+                messages.join("; it ")
             ),
             _ => "fits none of the allowed alternatives".to_owned(),
         },
@@ -396,28 +398,29 @@ fn list(schema: &Json) -> &[Json] {
     schema.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A number of elements or fields, however it is written.
-fn count(wanted: &Json) -> Option<usize> {
-    let number = crate::types::number::unsigned(wanted.as_number()?)?;
+/// Returns a number of elements or fields, in any notation.
+fn count(expected: &Json) -> Option<usize> {
+    let number = crate::types::number::unsigned(expected.as_number()?)?;
     usize::try_from(number).ok()
 }
 
-/// Whether a reference in a document can be followed by its pointer alone, since no part has a name of its own.
+/// Returns true if references in the document can be resolved by their pointers alone because no inner schema has an
+/// identifier.
 pub(super) fn has_plain_references(document: &Json) -> bool {
-    !names_inside(document, 0)
+    !has_inner_ids(document, 0)
 }
 
-/// Whether some part of a document bears a name of its own, so that what a reference means hangs on where it stands.
-fn names_inside(json: &Json, depth: usize) -> bool {
+/// Returns true if an inner schema has an identifier, so that the meaning of a reference depends on its position.
+fn has_inner_ids(json: &Json, depth: usize) -> bool {
     match json {
         _ if depth > 64 => true,
         Json::Object(object) => {
             depth > 0
                 && (object.contains_key("$id")
                     || object.contains_key("id") && object.contains_key("$schema"))
-                || object.values().any(|inner| names_inside(inner, depth + 1))
+                || object.values().any(|inner| has_inner_ids(inner, depth + 1))
         }
-        Json::Array(items) => items.iter().any(|inner| names_inside(inner, depth + 1)),
+        Json::Array(items) => items.iter().any(|inner| has_inner_ids(inner, depth + 1)),
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => false,
     }
 }

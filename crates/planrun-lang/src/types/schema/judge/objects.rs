@@ -1,4 +1,4 @@
-//! Keywords that speak of the fields of an object.
+//! Judges keywords that constrain the fields of an object.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -10,20 +10,20 @@ use super::kinds::Kinds;
 use super::{Draft, Judge, Known, KnownField, Verdict, count, list};
 use crate::types::{Rest, Type};
 
-/// What one schema is held against. Several of its keywords look at the fields.
+/// The value that a schema is judged for, with its fields computed once for all keywords.
 pub(super) struct Subject<'k> {
     pub known: &'k Known,
     object: OnceCell<Option<Object<'k>>>,
 }
 
-/// An object, as far as it is known.
+/// The known parts of an object.
 pub(super) struct Object<'k> {
     pub(super) fields: Cow<'k, [KnownField]>,
-    /// What further fields are; nothing where there are none.
+    /// The value of further fields; `None` if there are none.
     pub(super) rest: Option<Known>,
 }
 
-/// Whether a field is there.
+/// Whether a field is present.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     Sure,
@@ -93,7 +93,7 @@ impl Judge<'_> {
     pub(super) fn object_keyword(
         &self,
         keyword: &str,
-        wanted: &Json,
+        expected: &Json,
         schema: &Map<String, Json>,
         subject: &Subject<'_>,
     ) -> Verdict {
@@ -102,27 +102,27 @@ impl Judge<'_> {
             "dependentRequired" | "dependentSchemas" | "unevaluatedProperties" => latest,
             _ => true,
         };
-        if !current || *wanted == Json::Bool(true) || !Kinds::of(known).meets(Kinds::OBJECT) {
+        if !current || *expected == Json::Bool(true) || !Kinds::of(known).meets(Kinds::OBJECT) {
             return Verdict::Fits;
         }
         let Some(object) = subject.object() else {
             return Verdict::Unknown;
         };
         match keyword {
-            "required" => object.requires_all(wanted),
-            "properties" => self.properties(wanted, object),
-            "patternProperties" => self.pattern_properties(wanted, object),
-            "additionalProperties" => self.additional(wanted, schema, object),
-            "unevaluatedProperties" => self.unevaluated_fields(wanted, schema, known, object),
-            "propertyNames" => self.names(wanted, object),
-            "minProperties" | "maxProperties" => size(keyword, wanted, object),
-            "dependentRequired" | "dependentSchemas" => self.dependent(wanted, object, known),
-            "dependencies" if !latest => self.dependent(wanted, object, known),
+            "required" => object.requires_all(expected),
+            "properties" => self.properties(expected, object),
+            "patternProperties" => self.pattern_properties(expected, object),
+            "additionalProperties" => self.additional(expected, schema, object),
+            "unevaluatedProperties" => self.unevaluated_fields(expected, schema, known, object),
+            "propertyNames" => self.names(expected, object),
+            "minProperties" | "maxProperties" => size(keyword, expected, object),
+            "dependentRequired" | "dependentSchemas" => self.dependent(expected, object, known),
+            "dependencies" if !latest => self.dependent(expected, object, known),
             _ => Verdict::Unknown,
         }
     }
 
-    /// A field held against a schema; one that need not be there decides nothing.
+    /// Judges a field against a schema; an optional field never violates it with certainty.
     pub(super) fn field(&self, schema: &Json, field: &KnownField) -> Verdict {
         let verdict = self.schema(schema, &field.value).within(&field.name);
         if field.sure {
@@ -132,8 +132,8 @@ impl Judge<'_> {
         }
     }
 
-    fn properties(&self, wanted: &Json, object: &Object<'_>) -> Verdict {
-        let Json::Object(properties) = wanted else {
+    fn properties(&self, expected: &Json, object: &Object<'_>) -> Verdict {
+        let Json::Object(properties) = expected else {
             return Verdict::Unknown;
         };
         Verdict::all(properties.iter().map(|(name, schema)| {
@@ -145,8 +145,8 @@ impl Judge<'_> {
         }))
     }
 
-    fn pattern_properties(&self, wanted: &Json, object: &Object<'_>) -> Verdict {
-        let Json::Object(patterns) = wanted else {
+    fn pattern_properties(&self, expected: &Json, object: &Object<'_>) -> Verdict {
+        let Json::Object(patterns) = expected else {
             return Verdict::Unknown;
         };
         Verdict::all(patterns.iter().map(|(pattern, schema)| {
@@ -168,7 +168,7 @@ impl Judge<'_> {
 
     fn additional(
         &self,
-        wanted: &Json,
+        expected: &Json,
         schema: &Map<String, Json>,
         object: &Object<'_>,
     ) -> Verdict {
@@ -197,12 +197,12 @@ impl Judge<'_> {
                             None => open = true,
                         }
                     }
-                    let verdict = match (field.sure, wanted) {
+                    let verdict = match (field.sure, expected) {
                         (true, Json::Bool(false)) => Verdict::cannot(
                             "additionalProperties",
                             format!("must not have the field {}", field.name),
                         ),
-                        _ => self.field(wanted, field),
+                        _ => self.field(expected, field),
                     };
                     if open { verdict.if_there() } else { verdict }
                 }),
@@ -211,14 +211,14 @@ impl Judge<'_> {
             object
                 .rest
                 .as_ref()
-                .map_or(Verdict::Fits, |rest| self.schema(wanted, rest).if_there())
+                .map_or(Verdict::Fits, |rest| self.schema(expected, rest).if_there())
         })
     }
 
-    fn names(&self, wanted: &Json, object: &Object<'_>) -> Verdict {
+    fn names(&self, expected: &Json, object: &Object<'_>) -> Verdict {
         let own = Verdict::all(object.fields.iter().map(|field| {
             let verdict = self
-                .schema(wanted, &Known::Exactly(json!(&*field.name)))
+                .schema(expected, &Known::Exactly(json!(&*field.name)))
                 .within(&field.name);
             if field.sure {
                 verdict
@@ -227,14 +227,14 @@ impl Judge<'_> {
             }
         }));
         own.and(|| match &object.rest {
-            Some(_) => self.schema(wanted, &Known::Of(Type::String)).if_there(),
+            Some(_) => self.schema(expected, &Known::Of(Type::String)).if_there(),
             None => Verdict::Fits,
         })
     }
 
-    /// What must hold where a field is there.
-    fn dependent(&self, wanted: &Json, object: &Object<'_>, known: &Known) -> Verdict {
-        let Json::Object(dependent) = wanted else {
+    /// Judges what is required where a field is present.
+    fn dependent(&self, expected: &Json, object: &Object<'_>, known: &Known) -> Verdict {
+        let Json::Object(dependent) = expected else {
             return Verdict::Unknown;
         };
         Verdict::all(dependent.iter().map(|(name, then)| {
@@ -253,7 +253,7 @@ impl Judge<'_> {
         }))
     }
 
-    /// Whether a name matches a pattern; nothing where the pattern cannot be used.
+    /// Reports whether a name matches a pattern; `None` if the pattern cannot be used.
     pub(super) fn matches(&self, pattern: &str, name: &str) -> Option<bool> {
         match self.leaf("pattern", &json!(pattern), &json!(name)) {
             Verdict::Fits => Some(true),
@@ -263,7 +263,7 @@ impl Judge<'_> {
     }
 }
 
-/// What the fields beyond those that are named may be.
+/// Returns the value of undeclared fields; `None` if there are none.
 fn further(rest: &Rest) -> Option<Known> {
     match rest {
         Rest::Closed => None,
@@ -272,8 +272,8 @@ fn further(rest: &Rest) -> Option<Known> {
     }
 }
 
-fn size(keyword: &str, wanted: &Json, object: &Object<'_>) -> Verdict {
-    let Some(bound) = count(wanted) else {
+fn size(keyword: &str, expected: &Json, object: &Object<'_>) -> Verdict {
+    let Some(bound) = count(expected) else {
         return Verdict::Unknown;
     };
     let sure = object.fields.iter().filter(|field| field.sure).count();

@@ -1,4 +1,4 @@
-//! Keywords that speak of one number or one text.
+//! Judges keywords that constrain a single number or string.
 
 use serde_json::{Number, Value as Json};
 
@@ -7,18 +7,18 @@ use super::{Draft, Judge, Known, Verdict};
 use crate::types::Type;
 
 impl Judge<'_> {
-    pub(super) fn number(&self, keyword: &str, wanted: &Json, known: &Known) -> Verdict {
+    pub(super) fn number(&self, keyword: &str, expected: &Json, known: &Known) -> Verdict {
         match known {
             Known::Exactly(json @ Json::Number(given)) => {
                 let plain = |number: &Number| number.to_string().parse::<i64>().ok();
-                match (keyword, plain(given), wanted.as_number().and_then(plain)) {
-                    ("minimum", Some(given), Some(wanted)) if given >= wanted => Verdict::Fits,
-                    ("maximum", Some(given), Some(wanted)) if given <= wanted => Verdict::Fits,
-                    _ => self.leaf(keyword, wanted, json),
+                match (keyword, plain(given), expected.as_number().and_then(plain)) {
+                    ("minimum", Some(given), Some(expected)) if given >= expected => Verdict::Fits,
+                    ("maximum", Some(given), Some(expected)) if given <= expected => Verdict::Fits,
+                    _ => self.leaf(keyword, expected, json),
                 }
             }
             Known::Of(Type::Uint)
-                if keyword == "minimum" && wanted.as_f64().is_some_and(|least| least <= 0.0) =>
+                if keyword == "minimum" && expected.as_f64().is_some_and(|least| least <= 0.0) =>
             {
                 Verdict::Fits
             }
@@ -27,7 +27,7 @@ impl Judge<'_> {
         }
     }
 
-    pub(super) fn text(&self, keyword: &str, wanted: &Json, known: &Known) -> Verdict {
+    pub(super) fn text(&self, keyword: &str, expected: &Json, known: &Known) -> Verdict {
         let told_only = match keyword {
             "format" => !self.leaves.formats(),
             "contentEncoding" | "contentMediaType" => self.is(Draft::Latest),
@@ -39,30 +39,30 @@ impl Judge<'_> {
         match known {
             Known::Exactly(json @ Json::String(text)) => {
                 let length = || text.chars().count();
-                match (keyword, super::count(wanted)) {
+                match (keyword, super::count(expected)) {
                     ("minLength", Some(least)) if length() >= least => Verdict::Fits,
                     ("maxLength", Some(most)) if length() <= most => Verdict::Fits,
-                    _ => self.leaf(keyword, wanted, json),
+                    _ => self.leaf(keyword, expected, json),
                 }
             }
             Known::Of(Type::Timestamp)
-                if keyword == "format" && wanted.as_str() == Some("date-time") =>
+                if keyword == "format" && expected.as_str() == Some("date-time") =>
             {
                 Verdict::Fits
             }
-            _ if keyword == "minLength" && super::count(wanted) == Some(0) => Verdict::Fits,
-            _ if keyword == "format" && !super::super::validator::is_enforced(wanted) => {
+            _ if keyword == "minLength" && super::count(expected) == Some(0) => Verdict::Fits,
+            _ if keyword == "format" && !super::super::validator::is_enforced(expected) => {
                 Verdict::Fits
             }
             _ => Verdict::Unknown,
         }
     }
 
-    /// What a keyword alone says of a value.
-    pub(super) fn leaf(&self, keyword: &str, wanted: &Json, value: &Json) -> Verdict {
+    /// Judges a known value by one keyword alone.
+    pub(super) fn leaf(&self, keyword: &str, expected: &Json, value: &Json) -> Verdict {
         match self
             .leaves
-            .objection(self.draft_name(), keyword, wanted, value)
+            .violation(self.draft_name(), keyword, expected, value)
         {
             Some(None) => Verdict::Fits,
             Some(Some(violation)) => Verdict::Cannot(violation),

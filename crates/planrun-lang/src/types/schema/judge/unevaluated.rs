@@ -1,4 +1,4 @@
-//! `unevaluatedProperties` and `unevaluatedItems`: the parts of a value that no other keyword evaluates.
+//! Judges `unevaluatedProperties` and `unevaluatedItems`, which apply to the parts that no other keyword evaluates.
 
 use serde_json::{Map, Value as Json};
 
@@ -6,16 +6,16 @@ use super::lists::{Elements, elements};
 use super::objects::{Object, Presence};
 use super::{Judge, Known, Verdict, list};
 
-/// Whether a keyword evaluates a part, as JSON Schema calls it.
+/// Whether a keyword evaluates a part, in the sense of JSON Schema.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Evaluated {
     No,
-    /// Only the run can tell.
+    /// Known only at run time.
     Open,
     Yes,
 }
 
-/// A part of an object or of a list.
+/// A field of an object or an element of a list.
 #[derive(Clone, Copy)]
 enum Part<'p> {
     Field(&'p str),
@@ -25,20 +25,20 @@ enum Part<'p> {
 impl Judge<'_> {
     pub(super) fn unevaluated_fields(
         &self,
-        wanted: &Json,
+        expected: &Json,
         schema: &Map<String, Json>,
         known: &Known,
         object: &Object<'_>,
     ) -> Verdict {
         let own = Verdict::all(object.fields.iter().map(|field| {
-            let evaluated = self.evaluated_beside(schema, Part::Field(&field.name), known);
-            let verdict = match (field.sure, wanted) {
+            let evaluated = self.evaluated_by_siblings(schema, Part::Field(&field.name), known);
+            let verdict = match (field.sure, expected) {
                 _ if evaluated == Evaluated::Yes => return Verdict::Fits,
                 (true, Json::Bool(false)) => Verdict::cannot(
                     "unevaluatedProperties",
                     format!("must not have the field {}", field.name),
                 ),
-                _ => self.field(wanted, field),
+                _ => self.field(expected, field),
             };
             if evaluated == Evaluated::Open {
                 verdict.if_there()
@@ -50,13 +50,13 @@ impl Judge<'_> {
             object
                 .rest
                 .as_ref()
-                .map_or(Verdict::Fits, |rest| self.schema(wanted, rest).if_there())
+                .map_or(Verdict::Fits, |rest| self.schema(expected, rest).if_there())
         })
     }
 
     pub(super) fn unevaluated_elements(
         &self,
-        wanted: &Json,
+        expected: &Json,
         schema: &Map<String, Json>,
         known: &Known,
     ) -> Verdict {
@@ -64,11 +64,11 @@ impl Judge<'_> {
             Some(Elements::All(all)) => {
                 Verdict::all(all.iter().enumerate().map(|(index, element)| {
                     let evaluated =
-                        self.evaluated_beside(schema, Part::Element(index, element), known);
+                        self.evaluated_by_siblings(schema, Part::Element(index, element), known);
                     if evaluated == Evaluated::Yes {
                         return Verdict::Fits;
                     }
-                    let verdict = self.schema(wanted, element).within(&index.to_string());
+                    let verdict = self.schema(expected, element).within(&index.to_string());
                     if evaluated == Evaluated::Open {
                         verdict.if_there()
                     } else {
@@ -76,29 +76,31 @@ impl Judge<'_> {
                     }
                 }))
             }
-            // What evaluates the last of very many elements evaluates those before it.
+            // A keyword that evaluates an element at the largest index evaluates all elements before it.
             Some(Elements::AnyNumber(element)) => {
-                match self.evaluated_beside(schema, Part::Element(usize::MAX, &element), known) {
+                match self.evaluated_by_siblings(schema, Part::Element(usize::MAX, &element), known)
+                {
                     Evaluated::Yes => Verdict::Fits,
-                    Evaluated::No | Evaluated::Open => self.schema(wanted, &element).if_there(),
+                    Evaluated::No | Evaluated::Open => self.schema(expected, &element).if_there(),
                 }
             }
             None => Verdict::Unknown,
         }
     }
 
-    /// What the keywords beside say of a part.
-    fn evaluated_beside(
+    /// Returns whether the other keywords of the schema evaluate a part.
+    fn evaluated_by_siblings(
         &self,
         schema: &Map<String, Json>,
         part: Part<'_>,
         known: &Known,
     ) -> Evaluated {
-        let beside =
+        let is_sibling =
             |keyword: &str| !matches!(keyword, "unevaluatedProperties" | "unevaluatedItems");
-        let beside = schema.iter().filter(|(keyword, _)| beside(keyword));
+        let siblings = schema.iter().filter(|(keyword, _)| is_sibling(keyword));
         first_sure(
-            beside.map(|(keyword, wanted)| self.evaluates(keyword, wanted, schema, part, known)),
+            siblings
+                .map(|(keyword, expected)| self.evaluates(keyword, expected, schema, part, known)),
         )
     }
 
@@ -112,7 +114,7 @@ impl Judge<'_> {
         let evaluated = first_sure(
             schema
                 .iter()
-                .map(|(keyword, wanted)| self.evaluates(keyword, wanted, schema, part, known)),
+                .map(|(keyword, expected)| self.evaluates(keyword, expected, schema, part, known)),
         );
         self.leave();
         evaluated
@@ -121,16 +123,16 @@ impl Judge<'_> {
     fn evaluates(
         &self,
         keyword: &str,
-        wanted: &Json,
+        expected: &Json,
         schema: &Map<String, Json>,
         part: Part<'_>,
         known: &Known,
     ) -> Evaluated {
         let yes = |holds: bool| if holds { Evaluated::Yes } else { Evaluated::No };
         match (keyword, part) {
-            ("properties", Part::Field(name)) => yes(wanted.get(name).is_some()),
+            ("properties", Part::Field(name)) => yes(expected.get(name).is_some()),
             ("patternProperties", Part::Field(name)) => {
-                let patterns = wanted.as_object().into_iter().flat_map(Map::keys);
+                let patterns = expected.as_object().into_iter().flat_map(Map::keys);
                 first_sure(
                     patterns
                         .map(|pattern| self.matches(pattern, name).map_or(Evaluated::Open, yes)),
@@ -138,33 +140,33 @@ impl Judge<'_> {
             }
             ("additionalProperties" | "unevaluatedProperties", Part::Field(_))
             | ("items" | "unevaluatedItems", Part::Element(..)) => Evaluated::Yes,
-            ("prefixItems", Part::Element(index, _)) => yes(index < list(wanted).len()),
-            ("contains", Part::Element(_, element)) => match self.schema(wanted, element) {
+            ("prefixItems", Part::Element(index, _)) => yes(index < list(expected).len()),
+            ("contains", Part::Element(_, element)) => match self.schema(expected, element) {
                 Verdict::Fits => Evaluated::Yes,
                 Verdict::Unknown => Evaluated::Open,
                 Verdict::Cannot(_) => Evaluated::No,
             },
-            ("$ref", _) => self.target(wanted).map_or(Evaluated::Open, |target| {
+            ("$ref", _) => self.target(expected).map_or(Evaluated::Open, |target| {
                 self.evaluated(target, part, known)
             }),
             ("$dynamicRef", _) => Evaluated::Open,
             ("allOf", _) => first_sure(
-                list(wanted)
+                list(expected)
                     .iter()
                     .map(|inner| self.evaluated(inner, part, known)),
             ),
             ("anyOf" | "oneOf", _) => first_sure(
-                list(wanted)
+                list(expected)
                     .iter()
                     .map(|inner| self.evaluated_if(inner, part, known)),
             ),
-            ("if", _) => self.evaluated_by_branch(wanted, schema, part, known),
-            ("dependentSchemas", _) => self.evaluated_by_dependents(wanted, part, known),
+            ("if", _) => self.evaluated_by_branch(expected, schema, part, known),
+            ("dependentSchemas", _) => self.evaluated_by_dependents(expected, part, known),
             _ => Evaluated::No,
         }
     }
 
-    /// By `if` and the branch that it chooses.
+    /// Considers `if` and the branch that it selects.
     fn evaluated_by_branch(
         &self,
         condition: &Json,
@@ -191,7 +193,7 @@ impl Judge<'_> {
         }
     }
 
-    /// By the schemas of the fields that are there.
+    /// Considers the schemas that depend on the fields that are present.
     fn evaluated_by_dependents(
         &self,
         dependents: &Json,
@@ -209,7 +211,7 @@ impl Judge<'_> {
         }))
     }
 
-    /// A schema evaluates parts of the values that keep it.
+    /// A schema evaluates a part only if the value conforms to it.
     fn evaluated_if(&self, schema: &Json, part: Part<'_>, known: &Known) -> Evaluated {
         match self.schema(schema, known) {
             Verdict::Fits => self.evaluated(schema, part, known),

@@ -1,4 +1,4 @@
-//! The journal in a file as a store, and its leases.
+//! Implements the store interface for the journal file and its leases.
 
 use std::sync::Arc;
 
@@ -46,8 +46,8 @@ impl Store for Journal {
         Self::is_driven(self, row)
     }
 
-    fn wait_given_back(&self, run: &str) {
-        Self::wait_given_back(self, run);
+    fn wait_released(&self, run: &str) {
+        Self::wait_released(self, run);
     }
 
     fn events(&self, run: &str, from: u64) -> Result<RecordedEvents, JournalError> {
@@ -74,8 +74,8 @@ impl Store for Journal {
         Self::post_all(self, run, texts, seen)
     }
 
-    fn said(&self, run: &str) -> Result<Vec<Message>, JournalError> {
-        Self::said(self, run)
+    fn inbox(&self, run: &str) -> Result<Vec<Message>, JournalError> {
+        Self::inbox(self, run)
     }
 
     fn cache(&self) -> Arc<dyn ResultCache> {

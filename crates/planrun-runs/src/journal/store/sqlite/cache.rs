@@ -1,4 +1,4 @@
-//! The table of results that may be used again.
+//! The table of cached results.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::journal::cache::{
     CachedResult, MAX_CACHED_BYTES, MAX_CACHED_RESULTS, ResultCache, typed_text,
 };
 
-/// The results that the runs of a journal may use again.
+/// The result cache of a journal.
 pub(super) struct SqliteCache {
     inner: Arc<Inner>,
 }
@@ -44,7 +44,7 @@ impl ResultCache for SqliteCache {
                 })
                 .optional()
         })?;
-        // What cannot be read is as good as none: the call is made again.
+        // An unreadable result is ignored, so the call is made again.
         Ok(found.and_then(|(at, run, text)| {
             let json = serde_json::from_str(&text).ok()?;
             Some(CachedResult {
@@ -60,7 +60,7 @@ impl ResultCache for SqliteCache {
         if text.len() > MAX_CACHED_BYTES {
             return Ok(());
         }
-        let told = |error: rusqlite::Error| self.inner.failure(&error);
+        let to_error = |error: rusqlite::Error| self.inner.failure(&error);
         self.inner.change(|transaction| {
             let insert = "INSERT OR REPLACE INTO cache (key, at, run, value) VALUES (?, ?, ?, ?)";
             transaction
@@ -68,13 +68,13 @@ impl ResultCache for SqliteCache {
                 .and_then(|mut insert| {
                     insert.execute(params![key, nanos(result.at), &*result.run, text])
                 })
-                .map_err(told)?;
+                .map_err(to_error)?;
             let excess = "DELETE FROM cache WHERE key IN
                 (SELECT key FROM cache ORDER BY at DESC LIMIT -1 OFFSET ?)";
             transaction
                 .prepare_cached(excess)
                 .and_then(|mut excess| excess.execute([MAX_CACHED_RESULTS]))
-                .map_err(told)?;
+                .map_err(to_error)?;
             Ok(())
         })
     }

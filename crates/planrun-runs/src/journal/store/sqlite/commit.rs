@@ -1,4 +1,4 @@
-//! What one transaction of the writer does.
+//! The statements of one transaction of the writer.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
@@ -7,10 +7,10 @@ use super::super::failure::JournalError;
 use super::nanos;
 use super::queue::{Summary, Target, Work};
 
-/// A longer text of events is cut into more segments, since readers hold one at a time.
+/// Maximum length of a segment. Longer texts are split, because readers hold one segment at a time.
 const MAX_SEGMENT_BYTES: usize = 256 * 1024;
 
-/// Where one run stands after the transaction, or why it was left out.
+/// The state of one run after the transaction, or why the run was left out.
 pub(super) type Outcome = Result<Target, JournalError>;
 
 /// Events that are stored together.
@@ -21,28 +21,28 @@ struct Segment<'a> {
     text: &'a str,
 }
 
-/// The number of the row where a segment begins.
+/// Returns the row id of the segment that begins with this event.
 pub(super) fn place(run: i64, number: u64) -> i64 {
     (run << 32).saturating_add(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-/// The first and the last row that a run's segments may have.
+/// Returns the first and the last row id that segments of a run may have.
 pub(super) fn places(run: i64) -> [i64; 2] {
     [place(run, 0), place(run, u64::from(u32::MAX))]
 }
 
-/// The number of the event with which the segment in this row begins.
+/// Returns the number of the event with which the segment in this row begins.
 pub(super) fn number_at(place: i64) -> u64 {
     (place & 0xffff_ffff).unsigned_abs()
 }
 
-/// Writes all of it, or nothing where the file refuses. Runs that are no longer ours are left out, each for itself.
+/// Writes everything, or nothing if the file refuses. A run whose lease was lost is left out by itself.
 pub(super) fn write(
     connection: &mut Connection,
     works: &[Work],
     until: i64,
 ) -> rusqlite::Result<Vec<Outcome>> {
-    // Hashing needs no lock on the file.
+    // Hash before the file is locked.
     let cut: Vec<_> = works
         .iter()
         .map(|work| segments(&work.target, &work.batch.text))
@@ -64,9 +64,9 @@ fn write_one(
 ) -> rusqlite::Result<Outcome> {
     let mut target = work.target.clone();
     if work.failed {
-        // Nothing may be put behind what is missing; whoever drives it keeps it until it says that it has ended.
+        // Nothing may be written after the missing events. Its driver keeps the lease until it reports its end.
         if work.close {
-            give_back(transaction, &target)?;
+            release(transaction, &target)?;
         }
         return Ok(Ok(target));
     }
@@ -96,12 +96,12 @@ fn write_one(
             .execute([*message, target.id])?;
     }
     if work.close {
-        give_back(transaction, &target)?;
+        release(transaction, &target)?;
     }
     Ok(Ok(target))
 }
 
-/// Brings the row of the run up to date, if its lease is still ours.
+/// Updates the row of the run, if its lease is still held.
 fn advance(
     transaction: &Transaction<'_>,
     target: &Target,
@@ -137,7 +137,7 @@ fn advance(
     Ok(changed == 1)
 }
 
-/// Stores a value once, and that the run refers to it.
+/// Stores a value once, and the reference of the run to it.
 pub(super) fn keep(
     connection: &Connection,
     run: i64,
@@ -155,8 +155,8 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// Gives the lease back, if it is still ours.
-pub(super) fn give_back(connection: &Connection, target: &Target) -> rusqlite::Result<()> {
+/// Releases the lease, if it is still held.
+pub(super) fn release(connection: &Connection, target: &Target) -> rusqlite::Result<()> {
     let update =
         "UPDATE runs SET driver = NULL, process = NULL, machine = NULL, driven_since = NULL, driven_until = NULL
                   WHERE id = ? AND epoch = ?";
@@ -166,7 +166,7 @@ pub(super) fn give_back(connection: &Connection, target: &Target) -> rusqlite::R
     Ok(())
 }
 
-/// Renews all leases; gives those that are lost.
+/// Renews all leases. Returns those that were lost.
 pub(super) fn renew(
     connection: &mut Connection,
     targets: &[(u64, Target)],
@@ -187,7 +187,7 @@ pub(super) fn renew(
     Ok(lost)
 }
 
-/// Cuts lines into segments and reckons the chain after each.
+/// Splits lines into segments and computes the chain after each.
 fn segments<'a>(target: &Target, text: &'a str) -> Vec<Segment<'a>> {
     let mut segments = Vec::new();
     let (mut chain, mut last) = (target.head, target.last);

@@ -1,4 +1,4 @@
-//! Writing what waits, by whoever has the writer: the thread for that, or a driver where it need not wait for a disk.
+//! Commits pending work: by the writer thread, or by a driver if it need not wait for a disk.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use super::commit;
 use super::queue::{Queue, Target, Work};
 use super::{Settings, nanos};
 
-/// The queue of a process, and the one writer that writes what is in it.
+/// The queue of a process, and its only writer.
 pub(super) struct CommitQueue {
     pub(super) queue: Arc<Queue>,
     writer: Mutex<Writer>,
-    /// A commit waits for no disk, and so costs less than waking a thread and being woken by it.
+    /// Whether commits do not wait for a disk, so that they cost less than switching to another thread and back.
     at_once: bool,
 }
 
@@ -31,13 +31,14 @@ impl CommitQueue {
         }
     }
 
-    // A transaction that a panic cuts short is taken back, so what is behind a poisoned lock is whole.
+    // A panic rolls the transaction back, so a poisoned lock protects a consistent state.
     pub(super) fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees to it that what waits is written: here, or by the thread where that would mean to wait for anybody.
-    pub(super) fn attend(&self) {
+    /// Lets pending work be written: in this thread, or by the writer thread if it would have to wait for another
+    /// thread or process.
+    pub(super) fn commit_or_wake(&self) {
         let written = self.at_once
             && self
                 .writer
@@ -64,8 +65,8 @@ pub(super) struct Writer {
     path: PathBuf,
     host: Arc<dyn Host>,
     lease: Duration,
-    patience: Duration,
-    /// What tells that another process has written.
+    busy_timeout: Duration,
+    /// The data version of the file, which changes when another process writes.
     version: i64,
 }
 
@@ -76,19 +77,19 @@ impl Writer {
         host: &Arc<dyn Host>,
         connection: Connection,
     ) -> Self {
-        let (lease, patience) = (settings.lease, settings.patience);
+        let (lease, busy_timeout) = (settings.lease, settings.busy_timeout);
         Self {
             connection,
             path: path.to_owned(),
             host: Arc::clone(host),
             lease,
-            patience,
+            busy_timeout,
             version: 0,
         }
     }
 
-    /// One transaction for all that waits; false where nothing does. A run that was taken over is left out, the others
-    /// are written.
+    /// Writes all pending work in one transaction. Returns false if there is none. A run that another process has taken
+    /// over is left out.
     pub(super) fn write(&mut self, queue: &Queue) -> bool {
         let works = queue.take();
         let some = !works.is_empty();
@@ -99,7 +100,8 @@ impl Writer {
         some
     }
 
-    /// As [`Self::write`]; false where another process is just writing, and everything still waits.
+    /// As [`Self::write`], without waiting. Returns false if another process is writing; all work is still pending
+    /// then.
     fn write_without_waiting(&mut self, queue: &Queue) -> bool {
         if self.connection.busy_timeout(Duration::ZERO).is_err() {
             return false;
@@ -110,8 +112,8 @@ impl Writer {
         } else {
             self.commit(&works)
         };
-        // It was set before, so it can be set.
-        let _ = self.connection.busy_timeout(self.patience);
+        // It was set before, so it can be set again.
+        let _ = self.connection.busy_timeout(self.busy_timeout);
         if matches!(outcomes, Err(JournalError::Busy { .. })) {
             queue.put_back(works);
             return false;
@@ -143,8 +145,9 @@ impl Writer {
             Err(error) => {
                 for work in works {
                     if work.close {
-                        // The events are lost, which the driver is told; the run need not wait for its lease to end.
-                        let _ = commit::give_back(&self.connection, &work.target);
+                        // The events are lost, which is reported to the driver; but the run need not wait for its lease
+                        // to expire.
+                        let _ = commit::release(&self.connection, &work.target);
                     }
                     queue.settle(work, Err(error.clone()));
                 }
@@ -158,7 +161,7 @@ impl Writer {
             return;
         }
         let until = self.until();
-        // What keeps a renewal from being written keeps events from it, too, and is told there.
+        // An error that prevents renewals also prevents writing events, and is reported there.
         let Ok(lost) = commit::renew(&mut self.connection, &targets, until) else {
             return;
         };
@@ -167,8 +170,8 @@ impl Writer {
         }
     }
 
-    /// Own commits do not change the version, so a process alone asks no more than this.
-    pub(super) fn listen(&mut self, queue: &Queue) {
+    /// Commits of this connection do not change the data version, so a process that is alone only does this query.
+    pub(super) fn check_messages(&mut self, queue: &Queue) {
         let version = self
             .connection
             .pragma_query_value(None, "data_version", |row| row.get(0));
@@ -179,7 +182,7 @@ impl Writer {
         self.version = version;
         for (key, target) in queue.targets() {
             if let Ok(newest) = self.newest(&target) {
-                queue.heard(key, newest);
+                queue.report_message(key, newest);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Hashes as columns of `SQLite`: 32 bytes each.
+//! Hashes as `SQLite` columns of 32 bytes.
 
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};

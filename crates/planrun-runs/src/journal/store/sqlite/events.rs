@@ -1,4 +1,4 @@
-//! Events read back, a segment at a time, each proved by the chain before it is given.
+//! Reads events back, one segment at a time, each verified by the chain before it is returned.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -14,29 +14,29 @@ use super::commit::{number_at, place, places};
 
 use super::Inner;
 
-/// Segments are read together until they have so many bytes: each reading asks for the file's locks.
+/// Number of bytes up to which segments are read together, because each query takes the file's locks.
 const READ_AT_ONCE: usize = 1024 * 1024;
-/// So many bytes are worth a thread that proves them.
+/// Number of bytes that justify a thread to verify them.
 const PROVED_AT_ONCE: usize = 128 * 1024;
 
-/// The events of a run as far as they went when the reading began. Ends behind the first that cannot be trusted.
+/// The events of a run, up to the last one when reading began. The iterator ends after the first error.
 #[derive(Debug)]
 pub struct Events {
     journal: Arc<Inner>,
     id: i64,
     run: String,
-    /// The first that is wanted.
+    /// Number of the first requested event.
     from: u64,
-    /// The next that is given.
+    /// Number of the next event to return.
     next: u64,
-    /// The last on disk when the reading began, and the chain after it.
+    /// The last event on disk when reading began, and the chain after it.
     last: u64,
     head: Digest,
-    /// The chain before the next segment.
+    /// The value of the chain before the next segment.
     chain: Digest,
-    /// What was read and is not proved yet.
+    /// Segments that were read and have not been verified.
     ahead: VecDeque<Segment>,
-    /// The segment that is given away just now, proved, and how much of it was given.
+    /// The verified segment whose events are being returned, and how many of its bytes were returned.
     text: String,
     given: usize,
     over: bool,
@@ -49,7 +49,7 @@ struct Segment {
     last: u64,
     chain: Digest,
     text: String,
-    /// The chain after its lines, where it begins with that of the segment before, and their number.
+    /// The value of the chain after its lines, if it begins with that of the previous segment, and the number of lines.
     linked: Option<(Digest, u64)>,
 }
 
@@ -73,8 +73,8 @@ impl Segment {
     }
 }
 
-/// Links segments that follow each other, beside each other where they are long: where each begins is known, and whether
-/// that is true of one is seen when the one before it is held against its chain.
+/// Computes the chain over consecutive segments, in parallel if they are long. Each part begins with the chain value
+/// that the previous segment claims, which is checked when that segment is loaded.
 fn link_all(segments: &mut [Segment], mut before: Digest) {
     let starts = segments
         .iter()
@@ -96,7 +96,7 @@ fn link_all(segments: &mut [Segment], mut before: Digest) {
         let own = parts.next();
         for (segments, starts) in parts {
             let others = move || one_by_one(segments, starts);
-            // Where there is no room for a thread, they are linked below.
+            // Segments whose thread could not be started are linked below.
             let _ = Builder::new().spawn_scoped(scope, others);
         }
         if let Some((segments, starts)) = own {
@@ -139,17 +139,17 @@ impl Events {
         Ok(events)
     }
 
-    /// Reads the next segment and proves it.
+    /// Reads the next segment and verifies it.
     fn load(&mut self) -> Result<(), JournalError> {
         if self.ahead.is_empty()
             && let Err(error) = self.read_ahead()
         {
-            let told = self.journal.failure(&error);
-            let unreadable = matches!(told, JournalError::Damaged { .. });
+            let failure = self.journal.failure(&error);
+            let unreadable = matches!(failure, JournalError::Damaged { .. });
             return Err(if unreadable {
-                self.at_fault(self.last, "they cannot be read")
+                self.at_fault(self.last, "unreadable")
             } else {
-                told
+                failure
             });
         }
         let Some(segment) = self.ahead.pop_front() else {
@@ -157,7 +157,7 @@ impl Events {
         };
         let (first, last) = (number_at(segment.place), segment.last);
         if first != self.next {
-            return Err(self.at_fault(first.saturating_sub(1), "they are missing"));
+            return Err(self.at_fault(first.saturating_sub(1), "missing"));
         }
         let Some((chain, lines)) = segment.linked else {
             return Err(self.missing());
@@ -167,21 +167,21 @@ impl Events {
             || lines != last - first + 1
             || !segment.text.ends_with('\n')
         {
-            return Err(self.at_fault(last.clamp(first, self.last), "they were cut or altered"));
+            return Err(self.at_fault(last.clamp(first, self.last), "truncated or altered"));
         }
         if chain != segment.chain || (last == self.last && chain != self.head) {
-            return Err(self.at_fault(last, "they were altered"));
+            return Err(self.at_fault(last, "altered"));
         }
         (self.chain, self.text, self.given) = (chain, segment.text, 0);
         Ok(())
     }
 
-    /// Reads the next segments. What cannot be read is told when it is its turn.
+    /// Reads the next segments. A read error is reported when its segment is reached.
     fn read_ahead(&mut self) -> rusqlite::Result<()> {
-        let front = self.journal.front();
+        let connection = self.journal.connection();
         let select =
             "SELECT id, last, chain, text FROM segments WHERE id BETWEEN ? AND ? ORDER BY id";
-        let mut statement = front.prepare_cached(select)?;
+        let mut statement = connection.prepare_cached(select)?;
         let mut rows = statement.query([place(self.id, self.next), place(self.id, self.last)])?;
         let mut bytes = 0;
         while bytes < READ_AT_ONCE {
@@ -195,15 +195,15 @@ impl Events {
         }
         drop(rows);
         drop(statement);
-        drop(front);
+        drop(connection);
         link_all(self.ahead.make_contiguous(), self.chain);
         Ok(())
     }
 
-    /// Nothing is there where events should be: they were taken away, or the run was deleted while it was read.
+    /// Returns why events are missing: they were removed, or the run was deleted while it was read.
     fn missing(&self) -> JournalError {
         match self.journal.row(&self.run) {
-            Ok(_) => self.at_fault(self.last, "they are missing"),
+            Ok(_) => self.at_fault(self.last, "missing"),
             Err(error) => error,
         }
     }
@@ -250,7 +250,7 @@ impl Iterator for Events {
     }
 }
 
-/// The number and the chain where the segment begins that holds this event; none for the first segment.
+/// Returns the number and the chain value at which the segment with this event begins; `None` for the first segment.
 fn start(connection: &Connection, run: i64, from: u64) -> rusqlite::Result<Option<(u64, Digest)>> {
     let select = "SELECT last, chain FROM segments WHERE id BETWEEN ?1 AND ?2 AND last < ?3 ORDER BY id DESC LIMIT 1";
     connection
@@ -261,7 +261,7 @@ fn start(connection: &Connection, run: i64, from: u64) -> rusqlite::Result<Optio
         .optional()
 }
 
-/// The last event of a run by its segments, and the chain after it.
+/// Returns the last event of a run according to its segments, and the chain value after it.
 pub(super) fn newest(connection: &Connection, run: i64) -> rusqlite::Result<(u64, Digest)> {
     let select =
         "SELECT last, chain FROM segments WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1";
@@ -271,7 +271,7 @@ pub(super) fn newest(connection: &Connection, run: i64) -> rusqlite::Result<(u64
 }
 
 impl Inner {
-    /// The values that a run refers to, the pinned document first.
+    /// Returns the hashes of a run's values, beginning with the pinned document.
     pub(super) fn values(&self, run: i64, pinned: Digest) -> Result<Vec<Digest>, JournalError> {
         let select = "SELECT digest FROM refs JOIN blobs ON blobs.id = refs.blob
                       WHERE refs.run = ?1 ORDER BY digest <> ?2, digest";

@@ -1,4 +1,4 @@
-//! What `SQLite` and the file system say, as failures of the journal.
+//! Converts errors of `SQLite` and the file system to errors of the journal.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use rusqlite::ErrorCode;
 use super::super::failure::{Damage, JournalError};
 
 impl JournalError {
-    /// What `SQLite` said of this file.
+    /// Converts an error of `SQLite` for this file.
     pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         let (path, why) = (path.to_owned(), error.to_string());
         let Some(code) = error.sqlite_error_code() else {
@@ -21,7 +21,7 @@ impl JournalError {
         match code {
             ErrorCode::NotADatabase => Self::NoJournal {
                 path,
-                why: "it is no database".into(),
+                why: "it is not a database".into(),
             },
             ErrorCode::DiskFull => Self::NoSpace { path },
             ErrorCode::SystemIoFailure if grew(error) => Self::NoSpace { path },
@@ -32,7 +32,7 @@ impl JournalError {
             ErrorCode::DatabaseCorrupt
             | ErrorCode::ConstraintViolation
             | ErrorCode::TypeMismatch => Self::damaged(&path, why),
-            // A list of another crate, most of which cannot come up here.
+            // Most of the codes of this external list cannot occur here.
             _ => Self::Io { path, why },
         }
     }
@@ -56,7 +56,7 @@ impl JournalError {
     }
 }
 
-/// A value of another type than was ever written.
+/// Returns true if a value has another type than was ever written.
 fn is_content(error: &rusqlite::Error) -> bool {
     use rusqlite::Error::{
         FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
@@ -70,7 +70,7 @@ fn is_content(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// The file of shared memory beside a journal could not grow, which `SQLite` does not tell as a full disk.
+/// Returns true if the shared-memory file of a journal could not grow, which `SQLite` does not report as a full disk.
 fn grew(error: &rusqlite::Error) -> bool {
     error
         .sqlite_error()

@@ -1,4 +1,4 @@
-//! Opening the file: for writing, for reading, and refusing what is no journal.
+//! Opens the journal file for writing or reading, and refuses files that are not journals.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -10,70 +10,73 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use super::super::failure::{Damage, JournalError};
-use super::schema::{self, LADDER, Standing};
+use super::schema::{self, FileFormat, MIGRATIONS};
 use super::{Settings, Synchronous};
 
-/// What a database of `SQLite` begins with.
+/// The first bytes of a database of `SQLite`.
 const MAGIC: &[u8] = b"SQLite format 3\0";
-/// So many bytes at its beginning tell how the rest is read.
+/// Length of the file header in bytes, which says how the rest is read.
 const HEADER: u64 = 100;
-/// How long to wait before a lock is asked for once more.
-const AGAIN: Duration = Duration::from_millis(5);
+/// Time between two attempts to take a lock.
+const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Opens a journal for writing and makes it where there is none.
+/// Opens a journal for writing, and creates it if there is none.
 pub(super) fn for_writing(path: &Path, settings: &Settings) -> Result<Connection, JournalError> {
-    make(path).map_err(|error| JournalError::from_io(path, &error))?;
-    recognise(path)?;
+    create(path).map_err(|error| JournalError::from_io(path, &error))?;
+    check_header(path)?;
     let mut connection = connect(path, settings)?;
-    schema::climb(&mut connection, path, LADDER)?;
-    to_write_ahead(&connection, path, settings.patience)?;
+    schema::migrate(&mut connection, path, MIGRATIONS)?;
+    enable_wal(&connection, path, settings.busy_timeout)?;
     Ok(connection)
 }
 
-/// One more connection to a journal that is open for writing.
+/// Opens another connection to a journal that is open for writing.
 pub(super) fn connect(path: &Path, settings: &Settings) -> Result<Connection, JournalError> {
-    let told = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
+    let to_error = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(told)?;
-    if connection.is_readonly(rusqlite::MAIN_DB).map_err(told)? {
-        let why = "the system opens it for reading only".into();
+    let connection = Connection::open_with_flags(path, flags).map_err(to_error)?;
+    if connection
+        .is_readonly(rusqlite::MAIN_DB)
+        .map_err(to_error)?
+    {
+        let why = "the system opens it only for reading".into();
         return Err(JournalError::ReadOnly {
             path: path.to_owned(),
             why,
         });
     }
-    guard(&connection, settings).map_err(told)?;
+    harden(&connection, settings).map_err(to_error)?;
     let synchronous = match settings.synchronous {
         Synchronous::Full => "FULL",
         Synchronous::Normal => "NORMAL",
     };
     connection
         .pragma_update(None, "synchronous", synchronous)
-        .map_err(told)?;
-    // What is deleted is overwritten: a secret that a run held does not outlive it.
+        .map_err(to_error)?;
+    // Deleted content is overwritten, so that the secrets of a run do not outlive it.
     connection
         .pragma_update(None, "secure_delete", true)
-        .map_err(told)?;
-    // A burst does not leave a large file beside the journal for ever.
+        .map_err(to_error)?;
+    // A burst does not leave a large write-ahead log behind.
     connection
         .pragma_update(None, "journal_size_limit", 64 << 20)
-        .map_err(told)?;
-    if let Some(most) = settings.most_bytes {
+        .map_err(to_error)?;
+    if let Some(max) = settings.max_bytes {
         let page: u64 = connection
             .pragma_query_value(None, "page_size", |row| row.get(0))
-            .map_err(told)?;
+            .map_err(to_error)?;
         connection
-            .pragma_update(None, "max_page_count", (most / page).max(1))
-            .map_err(told)?;
+            .pragma_update(None, "max_page_count", (max / page).max(1))
+            .map_err(to_error)?;
     }
     Ok(connection)
 }
 
-/// Opens a journal for reading only. Nothing of it is changed.
+/// Opens a journal for reading only, without changing anything.
 pub(super) fn for_reading(path: &Path, settings: &Settings) -> Result<Connection, JournalError> {
-    let told = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
+    let to_error = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     match fs::metadata(path) {
-        Ok(metadata) if metadata.len() > 0 => recognise(path)?,
+        Ok(metadata) if metadata.len() > 0 => check_header(path)?,
         Ok(_) => {
             return Err(JournalError::Absent {
                 path: path.to_owned(),
@@ -87,38 +90,38 @@ pub(super) fn for_reading(path: &Path, settings: &Settings) -> Result<Connection
         Err(error) => return Err(JournalError::from_io(path, &error)),
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags).map_err(told)?;
-    guard(&connection, settings).map_err(told)?;
-    let mut standing = schema::look(&connection, path, LADDER);
+    let mut connection = Connection::open_with_flags(path, flags).map_err(to_error)?;
+    harden(&connection, settings).map_err(to_error)?;
+    let mut format = schema::inspect(&connection, path, MIGRATIONS);
     if matches!(
-        standing,
+        format,
         Err(JournalError::Io { .. } | JournalError::ReadOnly { .. })
     ) {
-        connection = without_neighbours(path, settings)?;
-        standing = schema::look(&connection, path, LADDER);
+        connection = open_immutable(path, settings)?;
+        format = schema::inspect(&connection, path, MIGRATIONS);
     }
-    let known = i64::try_from(LADDER.len()).unwrap_or(i64::MAX);
-    match standing? {
-        Standing::Empty => Err(JournalError::Absent {
+    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    match format? {
+        FileFormat::Empty => Err(JournalError::Absent {
             path: path.to_owned(),
         }),
-        Standing::Format(found) if found < known => Err(JournalError::OlderFormat {
+        FileFormat::Format(found) if found < known => Err(JournalError::OlderFormat {
             path: path.to_owned(),
             found,
             known,
         }),
-        Standing::Format(_) => Ok(connection),
+        FileFormat::Format(_) => Ok(connection),
     }
 }
 
-/// In a folder where nothing can be made, a journal is read as it lies there, if nothing waits in its neighbour file.
-fn without_neighbours(path: &Path, settings: &Settings) -> Result<Connection, JournalError> {
-    let told = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
-    if waits(path) {
+/// Opens a journal in a folder without write access, if its write-ahead log is empty.
+fn open_immutable(path: &Path, settings: &Settings) -> Result<Connection, JournalError> {
+    let to_error = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
+    if has_wal(path) {
         let why = format!(
-            "its folder is read-only, and {} holds events that are not in it yet; copy the folder to where you may \
-             write, and read it there",
-            beside(path, "-wal").display()
+            "its folder is read-only, and {} contains events that are not in it yet; copy the folder to a writable \
+             location, and read it there",
+            with_suffix(path, "-wal").display()
         );
         return Err(JournalError::ReadOnly {
             path: path.to_owned(),
@@ -128,61 +131,62 @@ fn without_neighbours(path: &Path, settings: &Settings) -> Result<Connection, Jo
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(address(path)?, flags).map_err(told)?;
-    guard(&connection, settings).map_err(told)?;
+    let connection = Connection::open_with_flags(uri(path)?, flags).map_err(to_error)?;
+    harden(&connection, settings).map_err(to_error)?;
     Ok(connection)
 }
 
-/// The path with an ending behind its whole name.
-fn beside(path: &Path, ending: &str) -> PathBuf {
+/// Returns the path with a suffix after its whole name.
+fn with_suffix(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
     name.into()
 }
 
-/// The path as a URI that says that nobody changes the file.
-fn address(path: &Path) -> Result<String, JournalError> {
-    let why = "its path is no Unicode";
+/// Returns the path as a URI which states that the file does not change.
+fn uri(path: &Path) -> Result<String, JournalError> {
+    let why = "its path is not valid Unicode";
     let text = path.to_str().ok_or_else(|| JournalError::Io {
         path: path.to_owned(),
         why: why.into(),
     })?;
-    let mut address = String::from("file:");
+    let mut uri = String::from("file:");
     for character in text.chars() {
         match character {
-            '%' => address.push_str("%25"),
-            '?' => address.push_str("%3f"),
-            '#' => address.push_str("%23"),
-            '\\' if cfg!(windows) => address.push('/'),
-            plain => address.push(plain),
+            '%' => uri.push_str("%25"),
+            '?' => uri.push_str("%3f"),
+            '#' => uri.push_str("%23"),
+            '\\' if cfg!(windows) => uri.push('/'),
+            plain => uri.push(plain),
         }
     }
-    address.push_str("?immutable=1");
-    Ok(address)
+    uri.push_str("?immutable=1");
+    Ok(uri)
 }
 
-/// Settings that keep a file that somebody else has written from doing harm, and how long to wait for others.
-fn guard(connection: &Connection, settings: &Settings) -> rusqlite::Result<()> {
-    connection.busy_timeout(settings.patience)?;
+/// Sets options that prevent damage by files from untrusted sources, and the time to wait for other processes.
+fn harden(connection: &Connection, settings: &Settings) -> rusqlite::Result<()> {
+    connection.busy_timeout(settings.busy_timeout)?;
     connection.set_prepared_statement_cache_capacity(48);
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)
 }
 
-/// Has commits written beside the file, once and for all. `SQLite` does not wait by itself here for others who open it.
-fn to_write_ahead(
+/// Switches the file to write-ahead logging, permanently. `SQLite` itself does not wait here for other processes that
+/// open the file.
+fn enable_wal(
     connection: &Connection,
     path: &Path,
-    patience: Duration,
+    busy_timeout: Duration,
 ) -> Result<(), JournalError> {
-    let mut left = patience;
+    let mut left = busy_timeout;
     let mode: String = loop {
         let asked =
             connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0));
         match asked.map_err(|error| JournalError::from_sqlite(path, &error)) {
             Err(JournalError::Busy { .. }) if !left.is_zero() => {
-                thread::sleep(AGAIN);
-                left = left.saturating_sub(AGAIN);
+                thread::sleep(RETRY_INTERVAL);
+                left = left.saturating_sub(RETRY_INTERVAL);
             }
             asked => break asked?,
         }
@@ -191,7 +195,7 @@ fn to_write_ahead(
         return Ok(());
     }
     let why =
-        "its disk has no shared memory, as disks of the network; put the project on a local one"
+        "its file system does not support shared memory, like most network drives; move the project to a local disk"
             .into();
     Err(JournalError::Io {
         path: path.to_owned(),
@@ -199,31 +203,31 @@ fn to_write_ahead(
     })
 }
 
-/// Refuses a file that does not begin as a database does, or that was cut. An empty one is a new journal.
-fn recognise(path: &Path) -> Result<(), JournalError> {
-    let told = |error: io::Error| JournalError::from_io(path, &error);
+/// Refuses a file that does not begin like a database, or that was truncated. An empty file is a new journal.
+fn check_header(path: &Path) -> Result<(), JournalError> {
+    let to_error = |error: io::Error| JournalError::from_io(path, &error);
     let mut header = Vec::new();
-    let mut file = File::open(path).map_err(told)?;
+    let mut file = File::open(path).map_err(to_error)?;
     file.by_ref()
         .take(HEADER)
         .read_to_end(&mut header)
-        .map_err(told)?;
+        .map_err(to_error)?;
     if header.is_empty() {
         return Ok(());
     }
     if !header.starts_with(MAGIC) {
         return Err(JournalError::NoJournal {
             path: path.to_owned(),
-            why: "it is no database".into(),
+            why: "it is not a database".into(),
         });
     }
-    // The size of a page; what is left of the last page is not read by `SQLite`, so it would not be missed.
+    // The page size. `SQLite` does not read the rest of the last page, so it would not notice that it is missing.
     let page = header.get(16..18).map_or(0, |bytes| {
         u64::from(u16::from_be_bytes([bytes[0], bytes[1]]))
     });
-    let length = file.metadata().map_err(told)?.len();
-    if page > 1 && length % page != 0 && !waits(path) {
-        let what = Damage::File(format!("it was cut off after {length} bytes"));
+    let length = file.metadata().map_err(to_error)?.len();
+    if page > 1 && length % page != 0 && !has_wal(path) {
+        let what = Damage::File(format!("it was truncated after {length} bytes"));
         return Err(JournalError::Damaged {
             path: path.to_owned(),
             what,
@@ -232,13 +236,13 @@ fn recognise(path: &Path) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Whether what was written last lies in the neighbour file, and the file itself need not be whole yet.
-fn waits(path: &Path) -> bool {
-    fs::metadata(beside(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
+/// Returns true if the latest changes are in the write-ahead log, so that the file itself need not be complete.
+fn has_wal(path: &Path) -> bool {
+    fs::metadata(with_suffix(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
 }
 
-/// Makes the file, empty, and its folder, for nobody but the user.
-fn make(path: &Path) -> io::Result<()> {
+/// Creates an empty file and its folder, with access for the user only.
+fn create(path: &Path) -> io::Result<()> {
     let folder = folder(path);
     if !folder.exists() {
         make_folder(folder)?;
@@ -250,20 +254,20 @@ fn make(path: &Path) -> io::Result<()> {
     match options.open(path) {
         Ok(_) => sync_folder(folder),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        // Where nothing can be made, the file may be there already.
+        // If nothing can be created, the file may exist already.
         Err(_) if path.exists() => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// The folder of a file; the current one for a name alone.
+/// Returns the folder of a file; the current one for a bare name.
 pub(super) fn folder(path: &Path) -> &Path {
     path.parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."))
 }
 
-/// Makes a folder, and those above it, for nobody but the user.
+/// Creates a folder and its parents, with access for the user only.
 pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -272,7 +276,7 @@ pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// A file that was just made is lost with the power if its folder is not written, too.
+/// A new file is lost on a power failure if its folder is not synced, too.
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
@@ -290,10 +294,13 @@ mod tests {
     #[test]
     fn a_path_may_hold_what_means_something_in_an_address() {
         assert_eq!(
-            address(Path::new("/a b/50%?#.db")).unwrap(),
+            uri(Path::new("/a b/50%?#.db")).unwrap(),
             "file:/a b/50%25%3f%23.db?immutable=1"
         );
         assert_eq!(folder(Path::new("journal.db")), Path::new("."));
-        assert_eq!(beside(Path::new("a/j.db"), "-wal"), Path::new("a/j.db-wal"));
+        assert_eq!(
+            with_suffix(Path::new("a/j.db"), "-wal"),
+            Path::new("a/j.db-wal")
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Who drives a run: taking its lease, and telling a driver that lives from one that is dead.
+//! Leases: taking the lease of a run, and distinguishing live drivers from dead ones.
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, named_params, params};
 
@@ -7,18 +7,18 @@ use super::super::failure::{Damage, JournalError};
 use super::super::run_row::RunRow;
 use super::super::run_row::{Holder, NewRun};
 use super::granted_lease::GrantedLease;
-use super::process::{self, Life};
+use super::process::{self, Liveness};
 use super::rows;
 use super::{Inner, nanos};
 
-/// What becomes of a wish to create a run.
+/// The result of creating a run.
 pub(super) enum Creation {
     New(GrantedLease),
     Exists(Box<RunRow>),
 }
 
 impl Inner {
-    /// Makes the row of a run and takes its lease, in one transaction.
+    /// Creates the row of a run and takes its lease, in one transaction.
     pub(super) fn create_row(
         &self,
         new: &NewRun<'_>,
@@ -85,11 +85,11 @@ impl Inner {
         Ok(transaction.last_insert_rowid())
     }
 
-    /// Takes the lease of a run, unless somebody who lives has it.
+    /// Takes the lease of a run, unless a live driver holds it.
     pub(super) fn take_lease(&self, run: &str, driver: &str) -> Result<GrantedLease, JournalError> {
         self.change(|transaction| {
-            let told = |error: rusqlite::Error| self.failure(&error);
-            let found = rows::find(transaction, run).map_err(told)?;
+            let to_error = |error: rusqlite::Error| self.failure(&error);
+            let found = rows::find(transaction, run).map_err(to_error)?;
             let (id, row) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
             let after_crash = row.holder.is_some();
             if let Some(holder) = row.holder.clone()
@@ -115,8 +115,8 @@ impl Inner {
                     ],
                     |row| row.get(0),
                 )
-                .map_err(told)?;
-            self.whole(transaction, id, &row)?;
+                .map_err(to_error)?;
+            self.check_consistency(transaction, id, &row)?;
             Ok(GrantedLease {
                 id,
                 run: run.into(),
@@ -128,8 +128,14 @@ impl Inner {
         })
     }
 
-    /// New events must not be put behind others than the row tells of.
-    fn whole(&self, at: &Connection, id: i64, row: &RunRow) -> Result<(), JournalError> {
+    /// Checks that the row matches the last event, so that new events are not appended to others than the row
+    /// describes.
+    fn check_consistency(
+        &self,
+        at: &Connection,
+        id: i64,
+        row: &RunRow,
+    ) -> Result<(), JournalError> {
         let newest = super::events::newest(at, id)
             .optional()
             .map_err(|error| self.failure(&error))?;
@@ -138,7 +144,7 @@ impl Inner {
             return Ok(());
         }
         let why = format!(
-            "it speaks of {} events, which are not those that are there",
+            "it records {} events, which do not match the stored ones",
             row.events
         );
         Err(self.damaged(Damage::Run {
@@ -147,12 +153,13 @@ impl Inner {
         }))
     }
 
-    /// Whether this holder can still write. On this machine its lock tells; of others only their time is known.
+    /// Returns true if this holder may still write. On this machine its lock decides; of other machines only the end of
+    /// the lease is known.
     pub(super) fn is_driven(&self, holder: &Holder) -> bool {
-        match process::life(&self.path, &self.machine, &holder.driver) {
-            Life::Alive => true,
-            Life::Dead => false,
-            Life::Unknown => holder.until > self.host.now(),
+        match process::liveness(&self.path, &self.machine, &holder.driver) {
+            Liveness::Alive => true,
+            Liveness::Dead => false,
+            Liveness::Unknown => holder.until > self.host.now(),
         }
     }
 
@@ -160,7 +167,7 @@ impl Inner {
         nanos(self.host.now())
     }
 
-    /// When a lease that is taken or renewed now ends.
+    /// Returns the end of a lease that is taken or renewed now.
     fn until(&self) -> i64 {
         self.now()
             .saturating_add(i64::try_from(self.settings.lease.as_nanos()).unwrap_or(i64::MAX))

@@ -1,4 +1,4 @@
-//! A driver as the log of its run.
+//! Implements the log interface for a lease.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -38,7 +38,7 @@ impl Log for SqliteLease {
     }
 
     fn flush(&mut self) {
-        // What cannot be written is told by `broken`.
+        // `broken` reports the error.
         let _ = Self::flush(self);
     }
 
@@ -51,17 +51,17 @@ impl Log for SqliteLease {
     }
 
     fn changed(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        let (durable, heard) = self.watched_mut();
+        let (durable, newest_message) = self.watched_mut();
         Box::pin(async move {
             tokio::select! {
                 () = change(durable) => {}
-                () = change(heard) => {}
+                () = change(newest_message) => {}
             }
         })
     }
 
     fn messages(&mut self) -> Vec<Message> {
-        // A file that cannot be read is told by the next write.
+        // If the file cannot be read, the next write reports it.
         let messages = self.inbox().unwrap_or_default();
         messages
             .into_iter()
@@ -78,7 +78,7 @@ impl Log for SqliteLease {
     }
 }
 
-/// Returns at the next change; never where there will be none.
+/// Returns at the next change; never if there will be none.
 async fn change<T>(watched: &mut watch::Receiver<T>) {
     if watched.changed().await.is_err() {
         std::future::pending::<()>().await;

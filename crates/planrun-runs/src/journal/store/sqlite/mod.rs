@@ -1,4 +1,4 @@
-//! The store in a file of `SQLite`: one thread of each process writes for all its runs, and everybody reads.
+//! The store in a file of `SQLite`: one thread of each process writes for all its runs, and all processes read.
 
 mod as_store;
 mod cache;
@@ -46,36 +46,36 @@ use lease::Creation;
 use process::Machine;
 use writer_thread::WriterThread;
 
-/// How a journal is written and waited for.
+/// Settings for writing and waiting.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub synchronous: Synchronous,
-    /// How long a driver of another machine that is not heard of keeps its run.
+    /// Time after which the lease of a driver on another machine expires if it is not renewed.
     pub lease: Duration,
-    /// How long to wait for another process that is just writing.
-    pub patience: Duration,
-    /// The file may not grow beyond this; without it the disk alone bounds it.
-    pub most_bytes: Option<u64>,
+    /// Time to wait for another process that is writing.
+    pub busy_timeout: Duration,
+    /// Maximum size of the file in bytes; `None` for no limit other than the disk.
+    pub max_bytes: Option<u64>,
 }
 
 /// When an event counts as durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Synchronous {
-    /// When it survives a loss of power.
+    /// When it survives a power failure.
     #[default]
     Full,
-    /// When it survives the end of the process; a loss of power may take the newest events, never others.
+    /// When it survives the end of the process. A power failure may lose the newest events, but no others.
     Normal,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        let (lease, patience) = (Duration::from_secs(30), Duration::from_secs(30));
+        let (lease, busy_timeout) = (Duration::from_secs(30), Duration::from_secs(30));
         Self {
             synchronous: Synchronous::Full,
             lease,
-            patience,
-            most_bytes: None,
+            busy_timeout,
+            max_bytes: None,
         }
     }
 }
@@ -91,19 +91,20 @@ struct Inner {
     settings: Settings,
     host: Arc<dyn Host>,
     machine: Machine,
-    /// What somebody who wants to write is told, where it is open for reading only.
+    /// The error for writes, if the journal is open for reading only.
     unwritable: Option<JournalError>,
-    /// For everything but events.
-    front: Mutex<Connection>,
-    /// Begins with the first run that this process drives.
+    /// Connection for everything but events that are being written.
+    connection: Mutex<Connection>,
+    /// Started for the first run that this process drives.
     writer: Mutex<Option<WriterThread>>,
 }
 
 impl Journal {
-    /// Opens the journal at this path for writing, and makes it and its folder where there is none.
+    /// Opens the journal at this path for writing. Creates it and its folder if there is none.
     ///
     /// # Errors
-    /// Where the file is no journal, is damaged, has a newer format, or cannot be written. It is then left as it is.
+    /// Returns an error if the file is not a journal, is damaged, has a newer format, or cannot be written. The file is
+    /// not changed then.
     pub fn open(
         path: &Path,
         settings: Settings,
@@ -113,17 +114,17 @@ impl Journal {
         Ok(Self::with(path, settings, host, connection, None))
     }
 
-    /// Opens the journal at this path for reading only, while others may write.
+    /// Opens the journal at this path for reading only, while other processes may write.
     ///
     /// # Errors
-    /// As [`Self::open`]; `Absent` where there is none.
+    /// As [`Self::open`]; `Absent` if there is none.
     pub fn read(
         path: &Path,
         settings: Settings,
         host: Arc<dyn Host>,
     ) -> Result<Self, JournalError> {
         let connection = file::for_reading(path, &settings)?;
-        let why = "it was opened for reading only".into();
+        let why = "it was opened read-only".into();
         let unwritable = JournalError::ReadOnly {
             path: path.to_owned(),
             why,
@@ -137,8 +138,8 @@ impl Journal {
         ))
     }
 
-    /// Opens the journal that is at this path for writing; where it can only be read, for that, and whoever wants to
-    /// write is told why not.
+    /// Opens the existing journal at this path for writing, or for reading only if it cannot be written. In that case
+    /// each write returns the reason.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -159,11 +160,11 @@ impl Journal {
         path: &Path,
         settings: Settings,
         host: Arc<dyn Host>,
-        front: Connection,
+        connection: Connection,
         unwritable: Option<JournalError>,
     ) -> Self {
         let machine = Machine::here(&*host);
-        let (front, writer) = (Mutex::new(front), Mutex::new(None));
+        let (connection, writer) = (Mutex::new(connection), Mutex::new(None));
         let path = path.to_owned();
         Self {
             inner: Arc::new(Inner {
@@ -172,17 +173,17 @@ impl Journal {
                 host,
                 machine,
                 unwritable,
-                front,
+                connection,
                 writer,
             }),
         }
     }
 
-    /// Makes a new run that this process drives, unless a run of this id is there with the same digest.
+    /// Creates a new run that this process drives, unless a run with this id and the same digest exists.
     ///
     /// # Errors
-    /// `OtherInput` where it is there with another digest, `Misused` where no run can be called so; else what the file
-    /// says.
+    /// `OtherInput` if a run with this id and another digest exists, `Misused` if the id is invalid; otherwise an error
+    /// of the file.
     pub fn create(&self, new: &NewRun<'_>) -> Result<Created<SqliteLease>, JournalError> {
         if let Some(fault) = run_id_fault(new.run) {
             return Err(JournalError::Misused(fault));
@@ -194,24 +195,24 @@ impl Journal {
         }
     }
 
-    /// Takes the lease of a run, named in full.
+    /// Takes the lease of a run, given by its full id.
     ///
     /// # Errors
-    /// `Driven` where a process that lives drives it; `NotFound`; else what the file says.
+    /// `Driven` if a live process drives it; `NotFound`; otherwise an error of the file.
     pub fn drive(&self, run: &str) -> Result<SqliteLease, JournalError> {
         let driver = self.inner.driver_id(run)?;
         self.begin(self.inner.take_lease(run, &driver)?)
     }
 
-    /// Waits until a driver of this process that was dropped has given its run back.
-    pub fn wait_given_back(&self, run: &str) {
+    /// Waits until a dropped lease of this process is released.
+    pub fn wait_released(&self, run: &str) {
         let commits = self
             .inner
             .writer()
             .as_ref()
             .map(|writer| Arc::clone(&writer.commits));
         if let Some(commits) = commits {
-            commits.queue.wait_given_back(run);
+            commits.queue.wait_released(run);
         }
     }
 
@@ -225,23 +226,23 @@ impl Journal {
         ))
     }
 
-    /// The run of this id, or the only one whose id begins so.
+    /// Returns the run with this id, or the only one whose id begins with it.
     ///
     /// # Errors
-    /// `NotFound`, `Ambiguous`; else what the file says.
+    /// `NotFound`, `Ambiguous`; otherwise an error of the file.
     pub fn run(&self, prefix: &str) -> Result<RunRow, JournalError> {
         self.inner.resolve(prefix)
     }
 
-    /// The runs that pass the filter, the newest first.
+    /// Returns the runs that pass the filter, newest first.
     ///
     /// # Errors
-    /// What the file says.
+    /// Returns an error if the file cannot be read.
     pub fn runs(&self, filter: &Filter) -> Result<Vec<RunRow>, JournalError> {
         self.inner.list(filter)
     }
 
-    /// Whether the holder of a run lives, as far as can be told.
+    /// Returns true if the holder of a run is alive, as far as that can be determined.
     #[must_use]
     pub fn is_driven(&self, row: &RunRow) -> bool {
         row.holder
@@ -249,35 +250,36 @@ impl Journal {
             .is_some_and(|holder| self.inner.is_driven(holder))
     }
 
-    /// The events of a run, named in full, from this number on, each proved by the chain before it is given.
+    /// Returns the events of a run, given by its full id, from this number on. Each is verified by the chain before it
+    /// is returned.
     ///
     /// # Errors
-    /// `NotFound`; else what the file says.
+    /// `NotFound`; otherwise an error of the file.
     pub fn events(&self, run: &str, from: u64) -> Result<Events, JournalError> {
         Events::of(Arc::clone(&self.inner), run, from)
     }
 
-    /// The pinned document of a run, named in full.
+    /// Returns the pinned document of a run, given by its full id.
     ///
     /// # Errors
-    /// `NotFound`, `Damaged`; else what the file says.
+    /// `NotFound`, `Damaged`; otherwise an error of the file.
     pub fn pinned(&self, run: &str) -> Result<Vec<u8>, JournalError> {
         self.blob(self.inner.row(run)?.1.pinned)
     }
 
-    /// The hashes of the values that a run, named in full, refers to, the pinned document first.
+    /// Returns the hashes of the values of a run, given by its full id, beginning with the pinned document.
     ///
     /// # Errors
-    /// `NotFound`; else what the file says.
+    /// `NotFound`; otherwise an error of the file.
     pub fn values(&self, run: &str) -> Result<Vec<Digest>, JournalError> {
         let (id, row) = self.inner.row(run)?;
         self.inner.values(id, row.pinned)
     }
 
-    /// What was kept under this hash.
+    /// Returns the value with this hash.
     ///
     /// # Errors
-    /// `NoValue`, `Damaged`; else what the file says.
+    /// `NoValue`, `Damaged`; otherwise an error of the file.
     pub fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
         let select = "SELECT bytes FROM blobs WHERE digest = ?";
         let bytes: Option<Vec<u8>> = self.inner.read(|connection| {
@@ -301,51 +303,52 @@ impl Journal {
         export(self, run, writer)
     }
 
-    /// Says something to a run, named in full, whoever drives it. Gives the number of the message.
+    /// Sends a message to a run, given by its full id, whichever process drives it. Returns the number of the message.
     ///
     /// # Errors
-    /// `NotFound`; else what the file says.
+    /// `NotFound`; otherwise an error of the file.
     pub fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
         self.inner.post(run, text)
     }
 
-    /// Says several things to a run, named in full, all or nothing; false where the run has got further than was seen.
+    /// Sends all of these messages to a run, given by its full id, or none. Returns false if the run has progressed
+    /// beyond `seen`.
     ///
     /// # Errors
-    /// `NotFound`; else what the file says.
+    /// `NotFound`; otherwise an error of the file.
     pub fn post_all(&self, run: &str, texts: &[String], seen: Seen) -> Result<bool, JournalError> {
         self.inner.post_all(run, texts, seen)
     }
 
-    /// What was said to a run, named in full, and is not journaled yet, oldest first.
+    /// Returns the messages to a run, given by its full id, that are not yet part of its events, oldest first.
     ///
     /// # Errors
-    /// `NotFound`; else what the file says.
-    pub fn said(&self, run: &str) -> Result<Vec<Message>, JournalError> {
-        self.inner.said(run)
+    /// `NotFound`; otherwise an error of the file.
+    pub fn inbox(&self, run: &str) -> Result<Vec<Message>, JournalError> {
+        self.inner.inbox(run)
     }
 
-    /// The runs that [`Self::prune`] would delete, the newest first.
+    /// Returns the runs that [`Self::prune`] would delete, newest first.
     ///
     /// # Errors
-    /// What the file says.
+    /// Returns an error if the file cannot be read.
     pub fn prunable(&self, prune: Prune) -> Result<Vec<RunRow>, JournalError> {
         self.inner.prunable(prune)
     }
 
-    /// Deletes runs that have ended, and values that nobody refers to any more. Runs that are driven stay.
+    /// Deletes runs that have ended and are not driven, and values that no run refers to any more.
     ///
     /// # Errors
-    /// What the file says; what was deleted before stays so.
+    /// Returns an error if the file cannot be written. What was deleted before remains deleted.
     pub fn prune(&self, prune: Prune) -> Result<Pruned, JournalError> {
         self.inner.prune(prune)
     }
 
-    /// Gives the room that deleted runs have left back to the disk, so that nothing of them is left in the file or beside
-    /// it. It rewrites the file: others wait so long.
+    /// Releases the space of deleted runs to the disk, so that nothing of them remains in the file or next to it. This
+    /// rewrites the file, and other processes have to wait.
     ///
     /// # Errors
-    /// What the file says; the file is then as it was.
+    /// Returns an error if the file cannot be rewritten. It is then unchanged.
     pub fn compact(&self) -> Result<(), JournalError> {
         self.inner.compact()
     }
@@ -361,15 +364,15 @@ impl fmt::Debug for Inner {
 }
 
 impl Inner {
-    /// This process as a driver of this run: its id, which others find its lock by.
+    /// Returns the id of this process as a driver, by which others find its lock.
     fn driver_id(&self, run: &str) -> Result<String, JournalError> {
         let (commits, driver) = {
             let mut writer = self.writer();
             let writer = self.started(&mut writer)?;
             (Arc::clone(&writer.commits), writer.lock.driver.clone())
         };
-        // A driver of this process that was dropped gives its run back a moment later.
-        commits.queue.wait_given_back(run);
+        // A dropped lease of this process is released a moment later.
+        commits.queue.wait_released(run);
         Ok(driver)
     }
 
@@ -393,7 +396,7 @@ impl Inner {
         self.unwritable.clone().map_or(Ok(()), Err)
     }
 
-    /// The row of a run of exactly this id, and its number.
+    /// Returns the row of the run with exactly this id, and its row id.
     fn row(&self, run: &str) -> Result<(i64, RunRow), JournalError> {
         let found = self.read(|connection| rows::find(connection, run))?;
         found.ok_or_else(|| JournalError::NotFound { run: run.into() })
@@ -403,17 +406,17 @@ impl Inner {
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, JournalError> {
-        read(&self.front()).map_err(|error| self.failure(&error))
+        read(&self.connection()).map_err(|error| self.failure(&error))
     }
 
-    /// Changes the file at once or not at all.
+    /// Changes the file in one transaction.
     fn change<T>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
         self.writable()?;
-        let mut front = self.front();
-        let transaction = front
+        let mut connection = self.connection();
+        let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(|error| self.failure(&error))?;
         let changed = change(&transaction)?;
@@ -432,9 +435,11 @@ impl Inner {
         }
     }
 
-    // A transaction that a panic cuts short is taken back, so what is behind a poisoned lock is whole.
-    fn front(&self) -> MutexGuard<'_, Connection> {
-        self.front.lock().unwrap_or_else(PoisonError::into_inner)
+    // A panic rolls the transaction back, so a poisoned lock protects a consistent state.
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn writer(&self) -> MutexGuard<'_, Option<WriterThread>> {

@@ -1,4 +1,4 @@
-//! Which processes drive runs, and whether they still live: each holds a lock on a file of its own.
+//! Processes that drive runs: each holds a lock on a file of its own while it is alive.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -8,15 +8,15 @@ use planrun_tools::host::Host;
 
 use super::file::{folder, make_folder};
 
-/// Where Linux tells which start of which machine this is. Containers of one machine share it, as they share locks.
+/// The file in which Linux identifies the current boot. Containers on one machine share it, as they share locks.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// One start of one machine: processes of it see each other's locks.
+/// One boot of one machine, whose processes see each other's locks.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
-    /// Begins the ids of its drivers.
+    /// Prefix of the ids of its drivers.
     mark: String,
-    /// Tells people which it is.
+    /// Name of the machine, for people.
     pub(super) name: String,
 }
 
@@ -31,7 +31,7 @@ impl Machine {
         }
     }
 
-    /// Whether a driver of this id can be asked for its lock.
+    /// Returns true if the lock of this driver can be tested here.
     fn is_of(&self, driver: &str) -> bool {
         driver
             .split_once('-')
@@ -52,16 +52,16 @@ fn node(host: &dyn Host) -> String {
     host.variable("COMPUTERNAME").unwrap_or_default()
 }
 
-/// What can be known of a driver.
+/// What is known of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum Liveness {
     Alive,
     Dead,
-    /// It is of another machine, or of this one before it was started again.
+    /// It belongs to another machine, or to an earlier boot of this one.
     Unknown,
 }
 
-/// This process as a driver: the lock that tells others that it lives, as long as this value does.
+/// The lock of this process as a driver, which shows others that the process is alive, as long as this value exists.
 #[derive(Debug)]
 pub(super) struct ProcessLock {
     pub(super) driver: String,
@@ -70,14 +70,14 @@ pub(super) struct ProcessLock {
 }
 
 impl ProcessLock {
-    /// Takes a lock of its own beside the journal, and clears away the files of drivers that are dead.
+    /// Creates and locks a file next to the journal, and removes the files of dead drivers.
     pub(super) fn take(journal: &Path, machine: &Machine, host: &dyn Host) -> io::Result<Self> {
         let drivers = drivers(journal);
         make_folder(&drivers)?;
         clear(&drivers, machine);
         loop {
             let driver = format!("{}-{:016x}", machine.mark, host.random());
-            // The file gets its name when it is locked, so that nobody takes it for one of the dead.
+            // The file gets its final name after it is locked, so that no process takes it for that of a dead driver.
             let (new, path) = (
                 drivers.join(format!("{driver}.new")),
                 drivers.join(format!("{driver}.lock")),
@@ -100,7 +100,7 @@ impl ProcessLock {
                         _locked: file,
                     });
                 }
-                // Somebody who cleared away was in between.
+                // Another process removed the file in between.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -110,33 +110,33 @@ impl ProcessLock {
 
 impl Drop for ProcessLock {
     fn drop(&mut self) {
-        // What stays behind is cleared away by the next.
+        // The next process removes a file that remains.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Whether a driver lives.
-pub(super) fn life(journal: &Path, machine: &Machine, driver: &str) -> Life {
+/// Returns whether a driver is alive.
+pub(super) fn liveness(journal: &Path, machine: &Machine, driver: &str) -> Liveness {
     if !machine.is_of(driver) {
-        return Life::Unknown;
+        return Liveness::Unknown;
     }
-    is_free(&drivers(journal).join(format!("{driver}.lock")))
+    test_lock(&drivers(journal).join(format!("{driver}.lock")))
 }
 
-/// Asks for a shared lock, so that two who ask do not take each other for the driver.
-fn is_free(path: &Path) -> Life {
+/// Tries to take a shared lock, so that two processes that test it do not take each other for the driver.
+fn test_lock(path: &Path) -> Liveness {
     match File::open(path) {
         Ok(file) => match file.try_lock_shared() {
-            Ok(()) => Life::Dead,
-            Err(TryLockError::WouldBlock) => Life::Alive,
-            Err(TryLockError::Error(_)) => Life::Unknown,
+            Ok(()) => Liveness::Dead,
+            Err(TryLockError::WouldBlock) => Liveness::Alive,
+            Err(TryLockError::Error(_)) => Liveness::Unknown,
         },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Life::Dead,
-        Err(_) => Life::Unknown,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Liveness::Dead,
+        Err(_) => Liveness::Unknown,
     }
 }
 
-/// Removes the files of drivers of this machine that are dead.
+/// Removes the files of dead drivers of this machine.
 fn clear(drivers: &Path, machine: &Machine) {
     let Ok(entries) = fs::read_dir(drivers) else {
         return;
@@ -146,8 +146,8 @@ fn clear(drivers: &Path, machine: &Machine) {
             .file_name()
             .and_then(|name| name.to_str())
             .is_some_and(|name| machine.is_of(name));
-        if own && is_free(&path) == Life::Dead {
-            // Another process may have been faster.
+        if own && test_lock(&path) == Liveness::Dead {
+            // Another process may have removed it already.
             let _ = fs::remove_file(&path);
         }
     }
@@ -170,11 +170,11 @@ mod tests {
         let machine = Machine::here(&host);
         let presence = ProcessLock::take(&journal, &machine, &host).unwrap();
         let driver = presence.driver.clone();
-        assert_eq!(life(&journal, &machine, &driver), Life::Alive);
+        assert_eq!(liveness(&journal, &machine, &driver), Liveness::Alive);
         let other = Machine::here(&MemoryHost::new(1).with_file(BOOT, "two"));
-        assert_eq!(life(&journal, &other, &driver), Life::Unknown);
+        assert_eq!(liveness(&journal, &other, &driver), Liveness::Unknown);
         drop(presence);
-        assert_eq!(life(&journal, &machine, &driver), Life::Dead);
+        assert_eq!(liveness(&journal, &machine, &driver), Liveness::Dead);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Deleting runs that have ended, and what nobody refers to any more.
+//! Deletes runs that have ended, and values that no run refers to any more.
 
 use rusqlite::{Connection, params};
 
@@ -8,21 +8,22 @@ use super::super::run_row::RunRow;
 use super::rows;
 use super::{Inner, commit, nanos};
 
-/// So many runs are deleted at once: others write in between.
+/// Number of runs that are deleted in one transaction; other processes can write in between.
 const AT_ONCE: usize = 50;
 
 impl Inner {
     pub(super) fn prune(&self, prune: Prune) -> Result<Pruned, JournalError> {
         let mut pruned = Pruned::default();
         let ended = self.list_ended()?;
-        let wanted: Vec<_> = ended.into_iter().skip(prune.keep).collect();
-        for runs in wanted.chunks(AT_ONCE) {
+        let candidates: Vec<_> = ended.into_iter().skip(prune.keep).collect();
+        for runs in candidates.chunks(AT_ONCE) {
             self.change(|transaction| {
                 for run in runs {
-                    // It may have been taken up again, or deleted by somebody else, since it was listed.
+                    // It may have been resumed, or deleted by another process, since it was listed.
                     let found =
                         rows::find(transaction, run).map_err(|error| self.failure(&error))?;
-                    let Some((id, row)) = found.filter(|(_, row)| self.may_go(row, prune)) else {
+                    let Some((id, row)) = found.filter(|(_, row)| self.is_prunable(row, prune))
+                    else {
                         continue;
                     };
                     pruned.values +=
@@ -41,14 +42,14 @@ impl Inner {
             let row = self.read(|connection| rows::find(connection, &run))?;
             found.extend(
                 row.map(|(_, row)| row)
-                    .filter(|row| self.may_go(row, prune)),
+                    .filter(|row| self.is_prunable(row, prune)),
             );
         }
         Ok(found)
     }
 
-    /// Gives room that deleted runs have left back to the disk, which rewrites the file. What was written beside it goes
-    /// into it, and leaves nothing there.
+    /// Releases the space of deleted runs to the disk, which rewrites the file. The write-ahead log is moved into the
+    /// file and emptied.
     pub(super) fn compact(&self) -> Result<(), JournalError> {
         self.writable()?;
         self.read(|connection| connection.execute_batch("VACUUM"))?;
@@ -74,7 +75,7 @@ impl Inner {
         })
     }
 
-    fn may_go(&self, row: &RunRow, prune: Prune) -> bool {
+    fn is_prunable(&self, row: &RunRow, prune: Prune) -> bool {
         let old = prune
             .before
             .is_none_or(|before| nanos(row.updated_at) < nanos(before));
@@ -87,7 +88,7 @@ impl Inner {
     }
 }
 
-/// Deletes everything of one run; gives how many values went with it.
+/// Deletes everything of one run. Returns the number of values that were deleted with it.
 fn delete(connection: &Connection, run: i64) -> rusqlite::Result<usize> {
     let [first, last] = commit::places(run);
     connection

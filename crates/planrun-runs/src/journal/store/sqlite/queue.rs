@@ -1,4 +1,4 @@
-//! What drivers hand over and the writer takes: all that came while the last commit ran goes into the next one.
+//! The queue between drivers and the writer: everything that arrives during a commit goes into the next one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-// The tests below try threads in every order, which only a model of them can. No other unit test may make a queue.
+// The tests below run threads in many orders, which requires the model of `shuttle`. No other unit test may create a
+// queue.
 #[cfg(test)]
 use shuttle::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(not(test))]
@@ -16,48 +17,48 @@ use super::super::digest::Digest;
 use super::super::failure::JournalError;
 use super::granted_lease::GrantedLease;
 
-/// Beyond so many bytes that wait, whoever hands over waits, too. Little where it is tried, so that it comes to that.
+/// Number of pending bytes beyond which drivers have to wait. Small in tests, so that they reach it.
 const MAX_WAITING: usize = if cfg!(test) { 8 } else { 64 << 20 };
 
-/// A buffer that a burst has made larger than this is not kept for later.
+/// Maximum capacity of a buffer that is kept for reuse, in bytes.
 const MAX_SPARE: usize = 1 << 20;
 
-/// How far the events of a run are on disk.
+/// Progress of writing the events of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Durable {
-    /// The number of the last event on disk.
+    /// Number of the last event on disk.
     pub through: u64,
-    /// Why nothing more will be.
+    /// Why nothing more can be written.
     pub failure: Option<JournalError>,
 }
 
-/// Where a run stands, for lists of runs. Moments are nanoseconds since 1970.
+/// The state of a run, for lists of runs. Times are in nanoseconds since the Unix epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     pub state: String,
-    /// Nothing more happens to it, so that it may be deleted some day.
+    /// Whether the run has ended, so that it may be deleted.
     pub ended: bool,
-    /// The class of its error.
+    /// Class of its error.
     pub error: Option<String>,
-    /// A short text for people, such as what it waits for.
+    /// A short text for people, such as what the run waits for.
     pub note: Option<String>,
-    /// When it wants to go on by itself.
+    /// Time at which it resumes by itself.
     pub wake_at: Option<i128>,
     pub updated_at: i128,
     pub steps_done: u64,
     pub steps_all: Option<u64>,
 }
 
-/// What one driver hands over at once.
+/// What a driver passes to the writer at once.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Lines, each ended by a line feed.
+    /// Lines, each with a line feed.
     pub text: String,
-    /// How many.
+    /// Number of lines.
     pub lines: u64,
     pub summary: Option<Summary>,
     pub blobs: Vec<(Digest, Vec<u8>)>,
-    /// Messages that the lines journal.
+    /// Ids of the messages that the lines record.
     pub taken: Vec<i64>,
 }
 
@@ -75,7 +76,7 @@ impl Batch {
                 .sum::<usize>()
     }
 
-    /// Puts a later one behind this, and leaves that empty.
+    /// Appends a later batch and leaves it empty.
     fn extend(&mut self, later: &mut Self) {
         if self.is_empty() {
             std::mem::swap(self, later);
@@ -98,13 +99,13 @@ impl Batch {
     }
 }
 
-/// One driven run as the writer sees it.
+/// A driven run, as the writer sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub id: i64,
     pub run: String,
     pub epoch: i64,
-    /// The last event on disk, and the chain after it.
+    /// Number of the last event on disk, and the chain value after it.
     pub last: u64,
     pub head: Digest,
 }
@@ -121,15 +122,15 @@ impl From<GrantedLease> for Target {
     }
 }
 
-/// What the writer has to write of one run.
+/// What the writer has to write for one run.
 #[derive(Debug)]
 pub(super) struct Work {
     pub key: u64,
     pub target: Target,
     pub batch: Batch,
-    /// The lease goes back with it.
+    /// Whether the lease is released with it.
     pub close: bool,
-    /// The run can no longer be written; its lease can still go back.
+    /// Whether the run can no longer be written; its lease can still be released.
     pub failed: bool,
 }
 
@@ -137,11 +138,11 @@ pub(super) struct Work {
 struct Entry {
     target: Target,
     pending: Batch,
-    /// An empty one whose memory is used again.
+    /// An empty batch whose memory is reused.
     spare: Batch,
     closing: bool,
     durable: watch::Sender<Durable>,
-    heard: watch::Sender<u64>,
+    newest_message: watch::Sender<u64>,
 }
 
 impl Entry {
@@ -164,37 +165,37 @@ impl Entry {
 struct State {
     entries: BTreeMap<u64, Entry>,
     next: u64,
-    /// Of what waits or is just being written.
+    /// Number of bytes that are pending or being written.
     bytes: usize,
     stop: bool,
-    /// The writer is gone, and why.
+    /// Why the writer has ended.
     ended: Option<JournalError>,
 }
 
-/// Between drivers and the writer.
+/// The queue between drivers and the writer.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// There is work.
+    /// Signalled when there is work.
     work: Condvar,
-    /// There is room again, or a run was given back.
+    /// Signalled when there is room again, or a lease was released.
     done: Condvar,
 }
 
 /// A driver's end of the queue.
-pub(super) struct Enrolled {
+pub(super) struct Registration {
     pub key: u64,
     pub durable: watch::Receiver<Durable>,
-    pub heard: watch::Receiver<u64>,
+    pub newest_message: watch::Receiver<u64>,
 }
 
 impl Queue {
-    pub(super) fn enrol(&self, target: Target) -> Enrolled {
-        let (durable, told) = watch::channel(Durable {
+    pub(super) fn register(&self, target: Target) -> Registration {
+        let (durable, durable_receiver) = watch::channel(Durable {
             through: target.last,
             failure: None,
         });
-        let (heard, ear) = watch::channel(0);
+        let (newest_message, message_receiver) = watch::channel(0);
         let mut state = self.state();
         let key = state.next;
         state.next += 1;
@@ -205,22 +206,22 @@ impl Queue {
             spare,
             closing: false,
             durable,
-            heard,
+            newest_message,
         };
         if let Some(error) = &state.ended {
             entry.fail(error.clone());
         } else {
             state.entries.insert(key, entry);
         }
-        Enrolled {
+        Registration {
             key,
-            durable: told,
-            heard: ear,
+            durable: durable_receiver,
+            newest_message: message_receiver,
         }
     }
 
-    /// Takes what a driver hands over and leaves it an empty batch; waits where too much waits already. Somebody has to
-    /// see to it that it is written.
+    /// Takes the batch of a driver and leaves it empty. Waits if too much is pending. The caller has to see that it is
+    /// written.
     pub(super) fn hand_over(&self, key: u64, batch: &mut Batch) {
         let full = |state: &mut State| state.bytes > MAX_WAITING && !state.stop;
         let mut state = self
@@ -236,12 +237,12 @@ impl Queue {
         entry.pending.extend(batch);
     }
 
-    /// Wakes the thread that writes.
+    /// Wakes the writer thread.
     pub(super) fn wake(&self) {
         self.work.notify_one();
     }
 
-    /// Has the lease given back when everything that was handed over is written.
+    /// Lets the lease be released after everything pending is written.
     pub(super) fn close(&self, key: u64) {
         if let Some(entry) = self.state().entries.get_mut(&key) {
             entry.closing = true;
@@ -249,7 +250,7 @@ impl Queue {
         self.work.notify_one();
     }
 
-    /// Waits until the lease was given back.
+    /// Waits until the lease is released.
     pub(super) fn wait_closed(&self, key: u64) {
         let there = |state: &mut State| state.entries.contains_key(&key);
         drop(
@@ -259,8 +260,8 @@ impl Queue {
         );
     }
 
-    /// Waits until nothing of this run that was dropped is still being written.
-    pub(super) fn wait_given_back(&self, run: &str) {
+    /// Waits until no dropped lease of this run is being released.
+    pub(super) fn wait_released(&self, run: &str) {
         let going = |state: &mut State| {
             state
                 .entries
@@ -274,13 +275,13 @@ impl Queue {
         );
     }
 
-    /// Asks the writer to end when everything is written.
+    /// Lets the writer end after everything is written.
     pub(super) fn stop(&self) {
         self.state().stop = true;
         self.work.notify_one();
     }
 
-    /// Waits so long at most until there is something to write; true where nothing more will come.
+    /// Waits for work, but not longer than `at_most`. Returns true if nothing more will come.
     pub(super) fn wait(&self, at_most: Duration) -> bool {
         let idle = |state: &mut State| {
             !state.stop
@@ -293,7 +294,7 @@ impl Queue {
         waited.unwrap_or_else(PoisonError::into_inner).0.stop
     }
 
-    /// All there is to write. Whoever takes it writes it before anybody takes more.
+    /// Takes all pending work. The caller must write it before anything more is taken.
     pub(super) fn take(&self) -> Vec<Work> {
         let mut state = self.state();
         let mut works = Vec::new();
@@ -314,7 +315,7 @@ impl Queue {
         works
     }
 
-    /// Takes back what could not be written just now, before anything that came since.
+    /// Puts back work that could not be written now, before work that came since.
     pub(super) fn put_back(&self, works: Vec<Work>) {
         let mut state = self.state();
         for mut work in works {
@@ -325,7 +326,7 @@ impl Queue {
         }
     }
 
-    /// Tells a driver how its work went, which is where the run stands now or why it can no longer be written.
+    /// Reports to a driver how its work ended: the new state of the run, or why it can no longer be written.
     pub(super) fn settle(&self, mut work: Work, outcome: Result<Target, JournalError>) {
         let mut state = self.state();
         let State { entries, bytes, .. } = &mut *state;
@@ -353,7 +354,7 @@ impl Queue {
         self.done.notify_all();
     }
 
-    /// The runs that can be written.
+    /// Returns the runs that can be written.
     pub(super) fn targets(&self) -> Vec<(u64, Target)> {
         let state = self.state();
         let open = state.entries.iter().filter(|(_, entry)| !entry.failed());
@@ -361,25 +362,25 @@ impl Queue {
             .collect()
     }
 
-    /// Nothing of this run can be written any more.
+    /// Records that nothing more can be written for this run.
     pub(super) fn fail(&self, key: u64, error: JournalError) {
         if let Some(entry) = self.state().entries.get_mut(&key) {
             entry.fail(error);
         }
     }
 
-    /// Tells a driver the number of the newest message to its run.
-    pub(super) fn heard(&self, key: u64, newest: u64) {
+    /// Reports the number of the newest message to a driver.
+    pub(super) fn report_message(&self, key: u64, newest: u64) {
         if let Some(entry) = self.state().entries.get_mut(&key) {
-            entry.heard.send_if_modified(|heard| {
-                let new = *heard < newest;
-                *heard = (*heard).max(newest);
+            entry.newest_message.send_if_modified(|known| {
+                let new = *known < newest;
+                *known = (*known).max(newest);
                 new
             });
         }
     }
 
-    /// The writer is gone: nobody waits for it.
+    /// Records that the writer has ended, so that nothing waits for it.
     fn end(&self, error: &JournalError) {
         let mut state = self.state();
         (state.stop, state.ended) = (true, Some(error.clone()));
@@ -391,13 +392,13 @@ impl Queue {
         self.done.notify_all();
     }
 
-    // Nothing panics while it holds the lock, so what is behind a poisoned one is whole.
+    // Nothing panics while it holds the lock, so a poisoned lock protects a consistent state.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Ends the queue when the writer ends, however it does.
+/// Ends the queue when the writer ends, for whatever reason.
 pub(super) struct Ending(pub Arc<Queue>, pub JournalError);
 
 impl Drop for Ending {
@@ -413,10 +414,10 @@ mod tests {
 
     use super::*;
 
-    /// How often each model runs with other choices.
+    /// Number of executions of each model, with different choices.
     const ROUNDS: usize = 2000;
 
-    /// Runs a model with its threads in many orders: some by chance alone, others with few changes from one to another.
+    /// Runs a model with its threads in many orders: some purely random, others with few context switches.
     fn in_any_order(model: impl Fn() + Send + Sync + Copy + 'static) {
         shuttle::check_random(model, ROUNDS);
         shuttle::check_pct(model, ROUNDS, 3);
@@ -440,8 +441,8 @@ mod tests {
         }
     }
 
-    /// The writer: takes and settles until it is told to stop, or until it has written so many batches and breaks off.
-    /// What `refused` says of a run is not written. Gives all that was written, by run.
+    /// The writer: takes and settles work until it is stopped, or until it has taken `most` batches and breaks off.
+    /// Work of the run `refused` is not written. Returns everything that was written, by run.
     fn write(queue: &Arc<Queue>, most: usize, refused: &str) -> BTreeMap<String, String> {
         let _ending = Ending(Arc::clone(queue), gone());
         let mut written: BTreeMap<String, String> = BTreeMap::new();
@@ -477,25 +478,25 @@ mod tests {
         JournalError::Misused("gone".into())
     }
 
-    /// A driver: hands over lines one by one, gives its run back and waits for that.
+    /// A driver: passes on lines one by one, closes its lease and waits until it is released.
     fn drive(queue: &Queue, run: &str) -> Durable {
-        let enrolled = queue.enrol(target(run));
+        let registration = queue.register(target(run));
         for line in ["1234\n", "5678\n", "90\n"] {
             let mut handed = batch(line);
-            queue.hand_over(enrolled.key, &mut handed);
+            queue.hand_over(registration.key, &mut handed);
             queue.wake();
             assert!(handed.is_empty());
         }
-        queue.close(enrolled.key);
-        queue.wait_closed(enrolled.key);
-        enrolled.durable.borrow().clone()
+        queue.close(registration.key);
+        queue.wait_closed(registration.key);
+        registration.durable.borrow().clone()
     }
 
     #[test]
     fn what_waits_is_taken_at_once_and_in_order() {
         let alone = || {
             let queue = Queue::default();
-            let (first, second) = (queue.enrol(target("a")), queue.enrol(target("b")));
+            let (first, second) = (queue.register(target("a")), queue.register(target("b")));
             for (key, text) in [
                 (first.key, "a\n"),
                 (second.key, "x\n"),
@@ -520,7 +521,7 @@ mod tests {
     fn what_is_put_back_comes_before_what_came_since() {
         let alone = || {
             let queue = Queue::default();
-            let key = queue.enrol(target("a")).key;
+            let key = queue.register(target("a")).key;
             queue.hand_over(key, &mut batch("a\n"));
             let works = queue.take();
             queue.hand_over(key, &mut batch("b\n"));
@@ -608,7 +609,7 @@ mod tests {
                 assert_eq!(durable.through, lines, "what was told is what was written");
                 assert!(durable.failure == Some(gone()) || lines == 3, "{durable:?}");
             }
-            let late = queue.enrol(target("late"));
+            let late = queue.register(target("late"));
             assert_eq!(late.durable.borrow().failure, Some(gone()));
         });
     }
@@ -617,14 +618,14 @@ mod tests {
     fn who_hands_over_waits_while_too_much_waits() {
         in_any_order(|| {
             let queue = Arc::new(Queue::default());
-            let key = queue.enrol(target("a")).key;
+            let key = queue.register(target("a")).key;
             queue.hand_over(key, &mut batch("123456789\n"));
             let works = queue.take();
             let handed = Arc::new(AtomicBool::new(false));
-            let (other, told) = (Arc::clone(&queue), Arc::clone(&handed));
+            let (other, flag) = (Arc::clone(&queue), Arc::clone(&handed));
             let handing = thread::spawn(move || {
                 other.hand_over(key, &mut batch("y\n"));
-                told.store(true, Ordering::SeqCst);
+                flag.store(true, Ordering::SeqCst);
             });
             thread::yield_now();
             assert!(
@@ -643,20 +644,21 @@ mod tests {
     fn a_run_is_opened_again_only_when_it_was_given_back() {
         in_any_order(|| {
             let queue = Arc::new(Queue::default());
-            let key = queue.enrol(target("a")).key;
+            let key = queue.register(target("a")).key;
             queue.hand_over(key, &mut batch("1\n"));
-            // A driver that is dropped closes and does not wait.
+            // A dropped lease is closed without waiting.
             queue.close(key);
             let behind = Arc::clone(&queue);
             let writer = thread::spawn(move || write(&behind, usize::MAX, ""));
-            queue.wait_given_back("a");
+            queue.wait_released("a");
             assert!(queue.targets().is_empty());
             queue.stop();
             assert_eq!(writer.join().unwrap()["a"], "1\n");
         });
     }
 
-    /// What a driver has handed over is in the next commit, however much others hand over: nobody waits for two.
+    /// What a driver has passed on is in the next commit, no matter how much others pass on: nothing waits for two
+    /// commits.
     #[test]
     fn every_commit_has_all_that_waits() {
         shuttle::check_random(
@@ -664,9 +666,9 @@ mod tests {
                 let queue = Queue::default();
                 let runs = 1000;
                 let keys: Vec<u64> = (0..runs)
-                    .map(|run| queue.enrol(target(&run.to_string())).key)
+                    .map(|run| queue.register(target(&run.to_string())).key)
                     .collect();
-                // Without bytes, so that nobody waits for room.
+                // Without bytes, so that nothing waits for room.
                 let batch = || Batch {
                     taken: vec![1],
                     ..Batch::default()
@@ -675,7 +677,7 @@ mod tests {
                     for key in &keys {
                         queue.hand_over(*key, &mut batch());
                     }
-                    // One of them never rests.
+                    // One of them is never idle.
                     queue.hand_over(keys[0], &mut batch());
                     let works = queue.take();
                     let taken: Vec<u64> = works.iter().map(|work| work.key).collect();

@@ -1,4 +1,4 @@
-//! The row of a run, and lists of runs.
+//! The rows of runs, and lists of runs.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
@@ -8,15 +8,15 @@ use super::super::run_row::{Filter, Holder, RunInfo, RunRow};
 use super::Inner;
 use super::nanos;
 
-/// The columns that `read` takes, in its order.
+/// The columns that `read` expects, in this order.
 const COLUMNS: &str = "id, run, plan, digest, pinned, created_at, updated_at, state, ended, error, note, wake_at, \
                        steps_done, steps_all, last, head, driver, process, machine, driven_since, driven_until";
 
-/// How many runs an ambiguous beginning names.
+/// Maximum number of runs that an error for an ambiguous prefix lists.
 const MAX_NAMED: usize = 5;
 
 impl Inner {
-    /// The one run whose id is this or begins so.
+    /// Returns the run with this id, or the only one whose id begins with it.
     pub(super) fn resolve(&self, prefix: &str) -> Result<RunRow, JournalError> {
         let (found, mut others) = self.read(|connection| {
             let exact = find(connection, prefix)?;
@@ -46,40 +46,40 @@ impl Inner {
         }
     }
 
-    /// The runs that pass, the newest first.
+    /// Returns the runs that pass the filter, newest first.
     pub(super) fn list(&self, filter: &Filter) -> Result<Vec<RunRow>, JournalError> {
-        let (text, wanted) = select(filter);
+        let (text, parameters) = select(filter);
         self.read(|connection| {
             connection
                 .prepare(&text)?
-                .query_map(params_from_iter(wanted), read)?
+                .query_map(params_from_iter(parameters), read)?
                 .collect()
         })
     }
 }
 
-/// The question for the runs that pass, and its values.
+/// Returns the query for the runs that pass the filter, and its parameters.
 fn select(filter: &Filter) -> (String, Vec<Value>) {
-    let mut wanted: Vec<Value> = Vec::new();
+    let mut parameters: Vec<Value> = Vec::new();
     let mut conditions = vec!["1"];
     if let Some(plan) = &filter.plan {
-        wanted.push(plan.clone().into());
+        parameters.push(plan.clone().into());
         conditions.push("plan = ?");
     }
     let states = format!("state IN ({})", vec!["?"; filter.states.len()].join(", "));
     if !filter.states.is_empty() {
-        wanted.extend(filter.states.iter().cloned().map(Value::from));
+        parameters.extend(filter.states.iter().cloned().map(Value::from));
         conditions.push(&states);
     }
     if let Some(since) = filter.since {
-        wanted.push(nanos(since).into());
+        parameters.push(nanos(since).into());
         conditions.push("created_at >= ?");
     }
     if let Some(due) = filter.due {
-        wanted.push(nanos(due).into());
+        parameters.push(nanos(due).into());
         conditions.push("wake_at <= ?");
     }
-    wanted.push(
+    parameters.push(
         filter
             .limit
             .map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX))
@@ -89,10 +89,10 @@ fn select(filter: &Filter) -> (String, Vec<Value>) {
     let text = format!(
         "SELECT {COLUMNS} FROM runs WHERE {conditions} ORDER BY created_at DESC, id DESC LIMIT ?"
     );
-    (text, wanted)
+    (text, parameters)
 }
 
-/// The run of exactly this id, and the number of its row.
+/// Returns the run with exactly this id, and its row id.
 pub(super) fn find(connection: &Connection, run: &str) -> rusqlite::Result<Option<(i64, RunRow)>> {
     let mut statement =
         connection.prepare_cached(&format!("SELECT {COLUMNS} FROM runs WHERE run = ?"))?;
@@ -141,13 +141,13 @@ fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schema::{LADDER, climb};
+    use super::super::schema::{MIGRATIONS, migrate};
     use super::*;
 
     #[test]
     fn lists_are_read_from_an_index_in_their_order() {
         let mut connection = Connection::open_in_memory().unwrap();
-        climb(&mut connection, std::path::Path::new("j"), LADDER).unwrap();
+        migrate(&mut connection, std::path::Path::new("j"), MIGRATIONS).unwrap();
         let filters = [
             (
                 Filter {
@@ -186,12 +186,12 @@ mod tests {
             ),
         ];
         for (filter, index) in filters {
-            let (text, wanted) = select(&filter);
+            let (text, parameters) = select(&filter);
             let mut statement = connection
                 .prepare(&format!("EXPLAIN QUERY PLAN {text}"))
                 .unwrap();
             let plan = statement
-                .query_map(params_from_iter(wanted), |row| row.get::<_, String>(3))
+                .query_map(params_from_iter(parameters), |row| row.get::<_, String>(3))
                 .unwrap();
             let plan = plan.map(Result::unwrap).collect::<Vec<_>>().join("; ");
             assert!(plan.contains(index), "{filter:?}: {plan}");

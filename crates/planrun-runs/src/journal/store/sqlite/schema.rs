@@ -1,4 +1,4 @@
-//! The tables, and the ladder of formats that leads to them.
+//! The tables, and the migrations that create them.
 
 use std::path::Path;
 
@@ -6,42 +6,43 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::super::failure::JournalError;
 
-/// What a file of planrun says it is: `plan` in ASCII.
+/// Application id of a journal file: `plan` in ASCII.
 const APPLICATION: i64 = 0x706c_616e;
 
-/// One step from a format to the next.
-pub(super) type Step = &'static str;
+/// A migration from one format to the next.
+pub(super) type Migration = &'static str;
 
-/// The step at index n leads from format n to n + 1; format 0 is an empty file.
-pub(super) const LADDER: &[Step] = &[include_str!("format_1.sql"), include_str!("format_2.sql")];
+/// The migration at index n leads from format n to n + 1; format 0 is an empty file.
+pub(super) const MIGRATIONS: &[Migration] =
+    &[include_str!("format_1.sql"), include_str!("format_2.sql")];
 
-/// What a file is before anything is changed in it.
-pub(super) enum Standing {
+/// The format of a file before anything is changed in it.
+pub(super) enum FileFormat {
     Empty,
     Format(i64),
 }
 
-/// Looks whether the file is a journal of a format that the ladder knows.
-pub(super) fn look(
+/// Determines whether the file is a journal of a known format.
+pub(super) fn inspect(
     connection: &Connection,
     path: &Path,
-    ladder: &[Step],
-) -> Result<Standing, JournalError> {
-    let told = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
-    // All from one moment: another process may be making the file.
+    migrations: &[Migration],
+) -> Result<FileFormat, JournalError> {
+    let to_error = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
+    // All queries in one transaction, because another process may be creating the file.
     let _moment = connection
         .is_autocommit()
         .then(|| connection.unchecked_transaction())
         .transpose()
-        .map_err(told)?;
-    let application = pragma(connection, "application_id").map_err(told)?;
-    let found = pragma(connection, "user_version").map_err(told)?;
+        .map_err(to_error)?;
+    let application = pragma(connection, "application_id").map_err(to_error)?;
+    let found = pragma(connection, "user_version").map_err(to_error)?;
     if application != APPLICATION {
         let tables: i64 = connection
             .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-            .map_err(told)?;
+            .map_err(to_error)?;
         if application == 0 && found == 0 && tables == 0 {
-            return Ok(Standing::Empty);
+            return Ok(FileFormat::Empty);
         }
         let why = "it is a database of another program".into();
         return Err(JournalError::NoJournal {
@@ -49,7 +50,7 @@ pub(super) fn look(
             why,
         });
     }
-    let known = i64::try_from(ladder.len()).unwrap_or(i64::MAX);
+    let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     if found > known {
         return Err(JournalError::NewerFormat {
             path: path.to_owned(),
@@ -58,47 +59,47 @@ pub(super) fn look(
         });
     }
     if found < 1 {
-        let why = format!("it says that it has the format {found}, which never was");
+        let why = format!("it has the unknown format {found}");
         return Err(JournalError::NoJournal {
             path: path.to_owned(),
             why,
         });
     }
-    Ok(Standing::Format(found))
+    Ok(FileFormat::Format(found))
 }
 
-/// Brings a file to the newest format, at once or not at all.
-pub(super) fn climb(
+/// Migrates a file to the newest format, in one transaction.
+pub(super) fn migrate(
     connection: &mut Connection,
     path: &Path,
-    ladder: &[Step],
+    migrations: &[Migration],
 ) -> Result<(), JournalError> {
-    let told = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
-    if let Standing::Format(found) = look(connection, path, ladder)?
-        && usize::try_from(found) == Ok(ladder.len())
+    let to_error = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
+    if let FileFormat::Format(found) = inspect(connection, path, migrations)?
+        && usize::try_from(found) == Ok(migrations.len())
     {
         return Ok(());
     }
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(told)?;
+        .map_err(to_error)?;
     // Another process may have been first.
-    let done = match look(&transaction, path, ladder)? {
-        Standing::Empty => {
+    let done = match inspect(&transaction, path, migrations)? {
+        FileFormat::Empty => {
             transaction
                 .pragma_update(None, "application_id", APPLICATION)
-                .map_err(told)?;
+                .map_err(to_error)?;
             0
         }
-        Standing::Format(found) => usize::try_from(found).unwrap_or(0),
+        FileFormat::Format(found) => usize::try_from(found).unwrap_or(0),
     };
-    for step in ladder.iter().skip(done) {
-        transaction.execute_batch(step).map_err(told)?;
+    for migration in migrations.iter().skip(done) {
+        transaction.execute_batch(migration).map_err(to_error)?;
     }
     transaction
-        .pragma_update(None, "user_version", ladder.len())
-        .map_err(told)?;
-    transaction.commit().map_err(told)
+        .pragma_update(None, "user_version", migrations.len())
+        .map_err(to_error)?;
+    transaction.commit().map_err(to_error)
 }
 
 fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
@@ -109,9 +110,9 @@ fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
 mod tests {
     use super::*;
 
-    const SECOND: Step =
+    const SECOND: Migration =
         "ALTER TABLE runs ADD COLUMN owner TEXT; UPDATE runs SET owner = 'of ' || plan;";
-    const BROKEN: Step = "DELETE FROM runs; SELECT no_such_function();";
+    const BROKEN: Migration = "DELETE FROM runs; SELECT no_such_function();";
 
     fn version(connection: &Connection) -> i64 {
         pragma(connection, "user_version").unwrap()
@@ -119,7 +120,7 @@ mod tests {
 
     fn older_file() -> Connection {
         let mut connection = Connection::open_in_memory().unwrap();
-        climb(&mut connection, Path::new("j"), &LADDER[..1]).unwrap();
+        migrate(&mut connection, Path::new("j"), &MIGRATIONS[..1]).unwrap();
         connection
             .execute(
                 "INSERT INTO runs (run, plan, digest, pinned, created_at, updated_at, state, last, head, epoch)
@@ -133,24 +134,24 @@ mod tests {
     #[test]
     fn an_older_file_climbs_and_keeps_what_it_holds() {
         let mut connection = older_file();
-        let ladder = [LADDER[0], SECOND];
-        climb(&mut connection, Path::new("j"), &ladder).unwrap();
+        let migrations = [MIGRATIONS[0], SECOND];
+        migrate(&mut connection, Path::new("j"), &migrations).unwrap();
         assert_eq!(version(&connection), 2);
         let owner: String = connection
             .query_row("SELECT owner FROM runs", [], |row| row.get(0))
             .unwrap();
         assert_eq!(owner, "of p");
-        climb(&mut connection, Path::new("j"), &ladder).unwrap();
+        migrate(&mut connection, Path::new("j"), &migrations).unwrap();
     }
 
     #[test]
     fn a_step_that_fails_leaves_the_older_file_whole() {
         let mut connection = older_file();
         assert!(
-            climb(
+            migrate(
                 &mut connection,
                 Path::new("j"),
-                &[LADDER[0], SECOND, BROKEN]
+                &[MIGRATIONS[0], SECOND, BROKEN]
             )
             .is_err()
         );
@@ -166,20 +167,20 @@ mod tests {
     fn a_newer_file_and_one_of_another_program_are_refused() {
         let mut connection = older_file();
         connection.pragma_update(None, "user_version", 7).unwrap();
-        let error = climb(&mut connection, Path::new("j"), LADDER).unwrap_err();
+        let error = migrate(&mut connection, Path::new("j"), MIGRATIONS).unwrap_err();
         assert_eq!(
             error,
             JournalError::NewerFormat {
                 path: "j".into(),
                 found: 7,
-                known: i64::try_from(LADDER.len()).unwrap()
+                known: i64::try_from(MIGRATIONS.len()).unwrap()
             }
         );
         let mut other = Connection::open_in_memory().unwrap();
         other
             .execute_batch("CREATE TABLE photos (name TEXT)")
             .unwrap();
-        let error = climb(&mut other, Path::new("j"), LADDER).unwrap_err();
+        let error = migrate(&mut other, Path::new("j"), MIGRATIONS).unwrap_err();
         assert!(matches!(error, JournalError::NoJournal { .. }), "{error}");
         assert!(other.prepare("SELECT * FROM runs").is_err());
     }

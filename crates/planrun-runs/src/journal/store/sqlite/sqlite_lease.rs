@@ -1,4 +1,4 @@
-//! A run that this process drives: events in order, kept values, the row of the run, what others say.
+//! The lease of a run: appends events in order, stores values, updates the row of the run, and reads its inbox.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use super::commit_queue::CommitQueue;
 use super::granted_lease::GrantedLease;
 use super::queue::{Batch, Durable, Summary};
 
-/// Rows of segments are numbered by the events of a run with so many bits.
+/// Maximum number of events of a run: 32 bits of a segment's row id hold the event number.
 const MAX_EVENTS: u64 = u32::MAX as u64;
 
-/// A run that this process drives. What is taken is on disk when [`Self::durable`] says so.
+/// The lease of a run that this process drives. What was appended is on disk when [`Self::durable`] says so.
 ///
-/// Dropped without [`Self::close`], what was not flushed is lost, and the run is given back.
+/// When it is dropped without [`Self::close`], events that were not flushed are lost, and the lease is released.
 pub struct SqliteLease {
     journal: Arc<Inner>,
     commits: Arc<CommitQueue>,
@@ -26,14 +26,14 @@ pub struct SqliteLease {
     id: i64,
     run: String,
     after_crash: bool,
-    /// The number of the last event taken.
+    /// Number of the last appended event.
     last: u64,
     batch: Batch,
     durable: watch::Receiver<Durable>,
-    heard: watch::Receiver<u64>,
-    /// The newest message given; none before the first look.
+    newest_message: watch::Receiver<u64>,
+    /// Number of the newest message that was returned; `None` before the first call.
     seen: Option<u64>,
-    /// It was used wrongly, and nothing behind that is written.
+    /// Why the lease was misused; nothing is written after that.
     misused: Option<JournalError>,
 }
 
@@ -41,8 +41,12 @@ impl SqliteLease {
     pub(super) fn new(journal: Arc<Inner>, commits: Arc<CommitQueue>, lease: GrantedLease) -> Self {
         let (id, run, last, after_crash) =
             (lease.id, lease.run.clone(), lease.last, lease.after_crash);
-        let enrolled = commits.queue.enrol(lease.into());
-        let (key, durable, heard) = (enrolled.key, enrolled.durable, enrolled.heard);
+        let registration = commits.queue.register(lease.into());
+        let (key, durable, newest_message) = (
+            registration.key,
+            registration.durable,
+            registration.newest_message,
+        );
         let batch = Batch::default();
         Self {
             journal,
@@ -54,41 +58,44 @@ impl SqliteLease {
             last,
             batch,
             durable,
-            heard,
+            newest_message,
             seen: None,
             misused: None,
         }
     }
 
-    /// The id of the run.
+    /// Returns the id of the run.
     #[must_use]
     pub fn run(&self) -> &str {
         &self.run
     }
 
-    /// The number of the last event taken; the next has the one after it.
+    /// Returns the number of the last appended event. The next event has the number after it.
     #[must_use]
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// Whether the driver before ended without giving the run back.
+    /// Returns true if the previous driver ended without releasing the run.
     #[must_use]
     pub fn after_crash(&self) -> bool {
         self.after_crash
     }
 
-    /// Takes an event: one line of JSON without a line feed. What is out of order or no line fails the driver, which
-    /// [`Self::flush`] and [`Self::durable`] tell.
+    /// Appends an event: one line of JSON without a line feed. An event that is out of order or not one line fails the
+    /// lease, which [`Self::flush`] and [`Self::durable`] report.
     pub fn append(&mut self, number: u64, line: &[u8]) {
         if self.misused.is_some() {
             return;
         }
         let Ok(line) = str::from_utf8(line) else {
-            return self.misuse(format!("event {number} is no UTF-8"));
+            return self.misuse(format!("event {number} is not valid UTF-8"));
         };
         if number != self.last + 1 || number > MAX_EVENTS {
-            return self.misuse(format!("event {number} came after event {}", self.last));
+            return self.misuse(format!(
+                "event {number} was appended after event {}",
+                self.last
+            ));
         }
         if line.is_empty() || line.contains('\n') {
             return self.misuse(format!("event {number} is not one line"));
@@ -99,60 +106,61 @@ impl SqliteLease {
         self.batch.text.push('\n');
     }
 
-    /// Notes where the run stands, to be written together with the events taken so far.
+    /// Records the state of the run, to be written together with the events appended so far.
     pub fn summary(&mut self, summary: Summary) {
         self.batch.summary = Some(summary);
     }
 
-    /// Takes a large value by its hash; it is on disk no later than the events taken from now on.
+    /// Stores a large value by its hash. It is on disk no later than the events that are appended from now on.
     pub fn keep(&mut self, digest: Digest, bytes: impl Into<Vec<u8>>) {
         let bytes = bytes.into();
         if Digest::of(&bytes) != digest {
             return self.misuse(format!(
-                "a value was handed over under {digest}, which is not its hash"
+                "a value was passed with {digest}, which is not its hash"
             ));
         }
         self.batch.blobs.push((digest, bytes));
     }
 
-    /// Notes that the events taken so far journal a message: it is gone from the inbox when they are on disk.
+    /// Records that the events appended so far include a message, which is removed from the inbox when they are on
+    /// disk.
     pub fn taken(&mut self, id: u64) {
         self.batch.taken.extend(i64::try_from(id));
     }
 
-    /// Hands what was taken to the writer and goes on; waits only where very much is waiting already.
+    /// Passes what was appended to the writer. Waits only if very much is pending.
     ///
     /// # Errors
-    /// Why nothing can be written any more.
+    /// Returns an error if nothing can be written any more.
     pub fn flush(&mut self) -> Result<(), JournalError> {
         if !self.batch.is_empty() && self.misused.is_none() {
             self.commits.queue.hand_over(self.key, &mut self.batch);
-            self.commits.attend();
+            self.commits.commit_or_wake();
         }
         self.failure().map_or(Ok(()), Err)
     }
 
-    /// Tells how far events are on disk, and why nothing more will be.
+    /// Returns a channel that reports which events are on disk, and why nothing more can be written.
     #[must_use]
     pub fn durable(&self) -> watch::Receiver<Durable> {
         self.durable.clone()
     }
 
-    /// Changes when somebody has said something to the run: then [`Self::inbox`] gives it.
+    /// Returns a channel that changes when a message has been sent to the run. Then [`Self::inbox`] returns it.
     #[must_use]
-    pub fn heard(&self) -> watch::Receiver<u64> {
-        self.heard.clone()
+    pub fn newest_message(&self) -> watch::Receiver<u64> {
+        self.newest_message.clone()
     }
 
-    /// What was said to the run since the last look, oldest first; at the first look all that no event has journaled.
-    /// A look without news costs nothing.
+    /// Returns the messages to the run since the last call, oldest first; at the first call all that no event has
+    /// recorded. A call without new messages costs nothing.
     ///
     /// # Errors
-    /// What the file says.
+    /// Returns an error if the file cannot be read.
     pub fn inbox(&mut self) -> Result<Vec<Message>, JournalError> {
         if self
             .seen
-            .is_some_and(|seen| *self.heard.borrow_and_update() <= seen)
+            .is_some_and(|seen| *self.newest_message.borrow_and_update() <= seen)
         {
             return Ok(Vec::new());
         }
@@ -162,10 +170,10 @@ impl SqliteLease {
         Ok(messages)
     }
 
-    /// Waits until everything is on disk and gives the run back.
+    /// Waits until everything is on disk and releases the lease.
     ///
     /// # Errors
-    /// Why something is not on disk; the run is given back all the same.
+    /// Returns an error if something could not be written. The lease is released nevertheless.
     pub fn close(mut self) -> Result<(), JournalError> {
         let flushed = self.flush();
         self.commits.queue.close(self.key);
@@ -173,20 +181,20 @@ impl SqliteLease {
         flushed.and_then(|()| self.failure().map_or(Ok(()), Err))
     }
 
-    /// The moment by the clock of the journal's host.
+    /// Returns the wall-clock time of the journal's host.
     pub(super) fn now(&self) -> i128 {
         self.journal.host.now()
     }
 
-    /// What tells how far events are on disk, and that somebody has said something.
+    /// Returns the channels that report durable events and new messages.
     pub(super) fn watched(&self) -> (&watch::Receiver<Durable>, &watch::Receiver<u64>) {
-        (&self.durable, &self.heard)
+        (&self.durable, &self.newest_message)
     }
 
     pub(super) fn watched_mut(
         &mut self,
     ) -> (&mut watch::Receiver<Durable>, &mut watch::Receiver<u64>) {
-        (&mut self.durable, &mut self.heard)
+        (&mut self.durable, &mut self.newest_message)
     }
 
     pub(super) fn failure(&self) -> Option<JournalError> {

@@ -1,4 +1,4 @@
-//! The thread that writes: one transaction for all that waits, leases renewed in time, an ear for what others say.
+//! The writer thread: commits pending work in one transaction, renews leases in time, and checks for messages.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::process::{Machine, ProcessLock};
 use super::queue::{Ending, Queue};
 use super::{Settings, Synchronous, file};
 
-/// How often the thread looks whether another process has written.
-const LISTEN: Duration = Duration::from_millis(50);
+/// How often the thread checks whether another process has written.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The writer of this process.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl WriterThread {
             why: "its writer has ended".into(),
         };
         let ending = Ending(Arc::clone(&commits.queue), ended);
-        // Not by the thread, which begins some time later.
+        // Not read by the thread, which starts some time later.
         let begun = host.monotonic();
         let thread = thread::Builder::new()
             .name("planrun journal".into())
@@ -67,17 +67,17 @@ impl Drop for WriterThread {
     fn drop(&mut self) {
         self.commits.queue.stop();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has told its drivers when it ended.
+            // A thread that panicked has reported its end to its drivers.
             let _ = thread.join();
         }
     }
 }
 
 fn serve(commits: &CommitQueue, host: &dyn Host, lease: Duration, begun: Duration) {
-    // When leases were renewed, and when others were last listened to, by the clock that never goes back.
-    let (mut renewed, mut listened) = (begun, begun);
+    // The times at which leases were renewed and messages were checked, on the monotonic clock.
+    let (mut renewed, mut checked) = (begun, begun);
     loop {
-        let stop = commits.queue.wait(LISTEN);
+        let stop = commits.queue.wait(POLL_INTERVAL);
         let mut writer = commits.writer();
         let idle = !writer.write(&commits.queue);
         if idle && stop {
@@ -88,9 +88,9 @@ fn serve(commits: &CommitQueue, host: &dyn Host, lease: Duration, begun: Duratio
             renewed = now;
             writer.renew(&commits.queue);
         }
-        if idle || now.saturating_sub(listened) >= LISTEN {
-            listened = now;
-            writer.listen(&commits.queue);
+        if idle || now.saturating_sub(checked) >= POLL_INTERVAL {
+            checked = now;
+            writer.check_messages(&commits.queue);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Logging in: an address for a browser, and its answer at a loopback port.
+//! Logs in to a server: opens an address in a browser and receives its answer at a loopback port.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::host::Host;
 use crate::tools::ProjectLimit;
 use crate::tools::mcp::remote::Remote;
 
-/// The most that is read of a request at the loopback port.
+/// Maximum size of a request at the loopback port, in bytes.
 const MAX_REQUEST_BYTES: u64 = 16 * 1024;
-/// How long the server may take to say where one logs in.
+/// Timeout for the server's authentication challenge.
 const CHALLENGE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long one request there may take, so that nobody keeps the browser out.
+/// Timeout of one request at the loopback port, so that a stalled client cannot block the browser.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Somebody who is about to log in to a server.
+/// A login in progress.
 pub struct Login {
     manager: AuthorizationManager,
     listener: TcpListener,
@@ -33,12 +33,12 @@ pub struct Login {
 }
 
 impl Login {
-    /// Finds the authorization server, makes planrun known to it, and listens. `further` are scopes that are asked for beside
-    /// those of the login before.
+    /// Discovers the authorization server, registers planrun there, and listens for the browser's answer. `further` are
+    /// scopes that are requested in addition to those of the previous login.
     ///
     /// # Errors
-    /// One sentence for people; parts of it may be text from outside. Also where the project does not let the server be
-    /// reached.
+    /// Returns one sentence for the user, parts of which may be untrusted text. Also fails if the project does not
+    /// permit the server.
     pub async fn begin(
         (url, headers): (&str, &[(String, String)]),
         oauth: &OAuth,
@@ -48,7 +48,7 @@ impl Login {
         let place = Url::parse(url).map_err(|problem| problem.to_string())?;
         limit.url(&place)?;
         let listener = TcpListener::bind("127.0.0.1:0").await;
-        let listener = listener.map_err(|problem| format!("no port can be opened: {problem}"))?;
+        let listener = listener.map_err(|problem| format!("cannot open a port: {problem}"))?;
         let port = listener.local_addr().map_err(|problem| problem.to_string());
         let redirect = format!("http://127.0.0.1:{}/callback", port?.port());
         let remote = Remote {
@@ -77,8 +77,8 @@ impl Login {
         let issuer = &found.issuer;
         let client = client.map_err(|error| {
             format!(
-                "{issuer} does not take planrun as a client: {}; register planrun there by hand and write \
-                 `auth: {{ oauth: {{ client: ID }} }}`",
+                "{issuer} does not accept planrun as a client: {}; register planrun there manually and write `auth: {{ \
+                 oauth: {{ client: ID }} }}`",
                 why(&error)
             )
         })?;
@@ -99,54 +99,57 @@ impl Login {
         })
     }
 
-    /// Where the user's browser has to go. Text from outside.
+    /// The address that the user's browser has to open. Untrusted text.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Who asks the user. Text from outside.
+    /// The authorization server that asks the user. Untrusted text.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
-    /// Where the tokens will be.
+    /// The file that the tokens will be stored in.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Waits for the browser to come back, and keeps what it brings.
+    /// Waits for the browser's answer and stores the tokens.
     ///
     /// # Errors
-    /// One sentence for people; parts of it may be text from outside.
+    /// Returns one sentence for the user, parts of which may be untrusted text.
     pub async fn finish(self, limit: Duration) -> Result<(), String> {
-        let come_back = tokio::time::timeout(limit, self.answer()).await;
-        let come_back = come_back.map_err(|_| {
+        let callback_url = tokio::time::timeout(limit, self.answer()).await;
+        let callback_url = callback_url.map_err(|_| {
             let seconds = limit.as_secs();
             format!(
-                "nobody has come back from {} within {seconds} s",
+                "the login at {} was not completed within {seconds} s",
                 self.issuer
             )
         })??;
         let query = |name: &str| {
-            let pair = come_back.query_pairs().find(|(key, _)| key == name);
+            let pair = callback_url.query_pairs().find(|(key, _)| key == name);
             pair.map(|(_, value)| value.into_owned())
         };
-        // Not even a refusal counts from somebody else.
+        // An answer from another issuer is not accepted, even if it is a refusal.
         if let Some(other) = query("iss").filter(|issuer| *issuer != self.issuer) {
             return Err(format!(
-                "the answer is from {other} and not from {}; nothing was kept",
+                "the answer is from {other}, not from {}; nothing was stored",
                 self.issuer
             ));
         }
         if let Some(refusal) = query("error") {
             let more = query("error_description").map(|more| format!(": {more}"));
             let more = more.unwrap_or_default();
-            return Err(format!("{} has refused: {refusal}{more}", self.issuer));
+            return Err(format!(
+                "{} refused the login: {refusal}{more}",
+                self.issuer
+            ));
         }
-        let callback = AuthorizationCallback::from_redirect_url(come_back.as_str());
+        let callback = AuthorizationCallback::from_redirect_url(callback_url.as_str());
         let callback = callback.map_err(|error| why(&error))?;
         let exchanged = self.manager.exchange_code_for_token_with_issuer(
             &callback.code,
@@ -155,11 +158,11 @@ impl Login {
         );
         match exchanged.await {
             Ok(_) => Ok(()),
-            Err(error) => Err(format!("{} gives no token: {}", self.issuer, why(&error))),
+            Err(error) => Err(format!("{} issued no token: {}", self.issuer, why(&error))),
         }
     }
 
-    /// The address with which the browser comes back. Whatever else asks at the port is told that nothing is there.
+    /// Returns the address that the browser was redirected to. All other requests at the port are answered with 404.
     async fn answer(&self) -> Result<Url, String> {
         let sent = Url::parse(&self.address).map_err(|problem| problem.to_string())?;
         let state = |url: &Url| {
@@ -169,19 +172,19 @@ impl Login {
         loop {
             let accepted = self.listener.accept().await;
             let (mut stream, _) = accepted.map_err(|problem| problem.to_string())?;
-            let asked = tokio::time::timeout(REQUEST_TIMEOUT, target(&mut stream)).await;
-            let asked = asked.ok().flatten();
-            let asked = asked.and_then(|target| self.redirect.join(&target).ok());
+            let requested = tokio::time::timeout(REQUEST_TIMEOUT, target(&mut stream)).await;
+            let requested = requested.ok().flatten();
+            let requested = requested.and_then(|target| self.redirect.join(&target).ok());
             let is_answer = |url: &Url| {
                 url.origin() == self.redirect.origin()
                     && url.path() == self.redirect.path()
                     && state(url) == state(&sent)
             };
-            let answer = asked.filter(is_answer);
+            let answer = requested.filter(is_answer);
             let (status, text) = match answer {
                 Some(_) => (
                     "200 OK",
-                    "planrun has the answer; its terminal tells whether it could be used. This window can be closed.\n",
+                    "planrun has received the answer; its terminal shows the result. You can close this window.\n",
                 ),
                 None => ("404 Not Found", "There is nothing here.\n"),
             };
@@ -189,7 +192,7 @@ impl Login {
             let response = format!(
                 "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n{text}"
             );
-            // A browser that is gone needs no answer.
+            // If the browser is gone, it needs no answer.
             let _ =
                 tokio::time::timeout(REQUEST_TIMEOUT, stream.write_all(response.as_bytes())).await;
             if let Some(answer) = answer {
@@ -199,7 +202,7 @@ impl Login {
     }
 }
 
-/// The target of a GET request.
+/// Returns the target of a GET request.
 async fn target(stream: &mut TcpStream) -> Option<String> {
     let mut read = Vec::new();
     let mut bounded = stream.take(MAX_REQUEST_BYTES);
@@ -213,8 +216,8 @@ async fn target(stream: &mut TcpStream) -> Option<String> {
     target.starts_with('/').then(|| target.to_owned())
 }
 
-/// What is asked for: what the project says, else what the server says; with `further` scopes, those beside the ones that the
-/// login before has.
+/// Returns the scopes to request: those in the project's configuration, otherwise those that the server names. With
+/// `further` scopes, they are added to those of the previous login.
 async fn scopes(
     found: &Discovered,
     oauth: &OAuth,
@@ -232,7 +235,7 @@ async fn scopes(
         }
     };
     let offered = found.metadata.scopes_supported.iter().flatten();
-    // It is what makes the login last longer than the first token.
+    // With this scope, the login outlives the first token.
     let offline = offered.filter(|_| !scopes.is_empty());
     scopes.extend(
         offline

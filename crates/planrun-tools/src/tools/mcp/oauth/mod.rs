@@ -1,4 +1,4 @@
-//! Authorization of servers of HTTP: who the client is, how somebody logs in, and where the tokens are kept.
+//! Authorization for HTTP servers: the client, the login, and the storage of tokens.
 
 mod login;
 mod store;
@@ -19,14 +19,14 @@ use crate::tools::credential::Credentials;
 pub use login::Login;
 pub(super) use store::identify;
 
-/// How planrun makes itself known to the authorization server of a server.
+/// How planrun identifies itself to the authorization server.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct OAuth {
-    /// The id of a client that was registered beforehand, or the address of its metadata document.
+    /// The id of a pre-registered client, or the address of its metadata document.
     pub client: Option<String>,
-    /// Of a client that was registered with one.
+    /// The secret of a pre-registered client, if it has one.
     pub secret: Option<String>,
-    /// What is asked for, where it shall not be what the server says.
+    /// The scopes to request; empty for those that the server names.
     pub scopes: Vec<String>,
 }
 
@@ -39,9 +39,9 @@ impl std::fmt::Debug for OAuth {
     }
 }
 
-/// Why there is no connection, in one sentence. Parts of it may be text from outside.
+/// Why there is no connection, in one sentence. Parts of it may be untrusted text.
 pub(super) enum Refusal {
-    /// Somebody has to log in first.
+    /// The user has to log in first.
     Login(String),
     Broken(String),
 }
@@ -52,7 +52,7 @@ impl From<String> for Refusal {
     }
 }
 
-/// The authorization server that a server names, as far as it has been asked.
+/// The authorization server that a server names, with its metadata.
 struct Discovered {
     manager: AuthorizationManager,
     metadata: AuthorizationMetadata,
@@ -60,22 +60,23 @@ struct Discovered {
 }
 
 impl Discovered {
-    /// Asks the server at an address which authorization server is its own, beginning with what it says to somebody who has
-    /// not logged in, and asks that server what it can do.
+    /// Discovers the authorization server of a server, starting with the challenge that the server sends to a client
+    /// without a login, and gets its metadata.
     async fn of(url: &str, challenge: Option<&str>) -> Result<Self, String> {
-        let told = |error: AuthError| format!("its authorization cannot be used: {}", why(&error));
-        let mut manager = AuthorizationManager::new(url).await.map_err(told)?;
+        let unusable =
+            |error: AuthError| format!("its authorization cannot be used: {}", why(&error));
+        let mut manager = AuthorizationManager::new(url).await.map_err(unusable)?;
         let resolution = manager.resolve_metadata_from_challenge(challenge).await;
-        let resolution = resolution.map_err(told)?;
+        let resolution = resolution.map_err(unusable)?;
         if !resolution.source.is_discovered() {
-            return Err("it does not say which authorization server is its own".to_owned());
+            return Err("it does not specify its authorization server".to_owned());
         }
         let metadata = resolution.metadata;
         let issuer = metadata.issuer.clone();
-        let issuer = issuer.ok_or("its authorization server does not name itself")?;
+        let issuer = issuer.ok_or("its authorization server does not state its issuer")?;
         if metadata.code_challenge_methods_supported.is_none() {
             return Err(format!(
-                "its authorization server {issuer} does not say that it protects codes (PKCE)"
+                "its authorization server {issuer} does not declare support for PKCE"
             ));
         }
         manager.set_metadata(metadata.clone());
@@ -86,17 +87,17 @@ impl Discovered {
         })
     }
 
-    /// Whether the id of a client may be the address of a document that describes it.
+    /// Returns true if a client id may be the address of a document that describes the client.
     fn reads_client_documents(&self) -> bool {
         let key = "client_id_metadata_document_supported";
         self.metadata.additional_fields.get(key) == Some(&serde_json::Value::Bool(true))
     }
 }
 
-/// What sends the token of a login with each request, and renews it.
+/// Returns the manager that sends the token of a login with each request and refreshes it.
 ///
 /// # Errors
-/// Where nobody has logged in at the authorization server that the server names now.
+/// Returns an error if the user has not logged in at the authorization server that the server names now.
 pub(super) async fn authorized(
     (name, url, challenge): (&str, &str, Option<&str>),
     host: &Arc<dyn Host>,
@@ -110,10 +111,10 @@ pub(super) async fn authorized(
     let mut file = TokenFile::new(host, url, &issuer)?;
     let Some(kept) = file.read()? else {
         return Err(Refusal::Login(format!(
-            "nobody has logged in at {issuer}; `planrun tools login {name}` does"
+            "not logged in at {issuer}; log in with `planrun tools login {name}`"
         )));
     };
-    file.goes_on(&kept, credentials);
+    file.resume(&kept, credentials);
     let mut client = OAuthClientConfig::new(&kept.credentials.client_id, url);
     client.client_secret = kept.client_secret;
     manager
@@ -123,32 +124,32 @@ pub(super) async fn authorized(
     Ok(manager)
 }
 
-/// What a refusal of the server asks for: the command that gives it.
+/// Describes the refusal of a server, with the command that resolves it.
 pub(super) fn remedy(name: &str, url: &str, challenge: &str) -> String {
-    let asked = Url::parse(url).ok();
-    let asked = asked.map(|base| WWWAuthenticateParams::parse(challenge, &base));
-    let missing = asked.filter(WWWAuthenticateParams::is_insufficient_scope);
-    let Some(scopes) = missing.map(|asked| asked.scope.unwrap_or_default()) else {
+    let base = Url::parse(url).ok();
+    let params = base.map(|base| WWWAuthenticateParams::parse(challenge, &base));
+    let missing = params.filter(WWWAuthenticateParams::is_insufficient_scope);
+    let Some(scopes) = missing.map(|params| params.scope.unwrap_or_default()) else {
         return format!(
-            "it wants somebody to log in (again): `planrun tools login {name}`, which needs `auth: oauth` beside its `url`"
+            "it requires a new login: `planrun tools login {name}`, which needs `auth: oauth` next to its `url`"
         );
     };
     let mut command = format!("planrun tools login {name}");
-    // What a shell would read as something else is left for people to quote.
+    // Scopes with characters that a shell interprets are left out; the user has to quote them.
     for scope in scopes.split_whitespace().filter(|scope| is_plain(scope)) {
         command.push_str(" --scope ");
         command.push_str(scope);
     }
-    format!("it wants more than the login has: `{command}`")
+    format!("it requires more scopes than the login has: `{command}`")
 }
 
-/// Whether a word from outside means the same to every shell as it is.
+/// Returns true if an external word needs no quoting in any shell.
 fn is_plain(word: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._:/@-".contains(letter);
     word.chars().all(plain) && !word.starts_with('-')
 }
 
-/// The error with its innermost cause, which is the one that says something.
+/// Returns the error with its innermost cause, which has the most specific message.
 fn why(error: &AuthError) -> String {
     match (error.to_string(), innermost(error)) {
         (outer, inner) if outer == inner => outer,

@@ -1,4 +1,4 @@
-//! The tokens of one login: a file for nobody but the user, one for each server and issuer.
+//! The tokens of one login: a file that only the user can read, one for each server and issuer.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -15,25 +15,25 @@ use crate::host::Host;
 use crate::tools::Identity;
 use crate::tools::credential::Credentials;
 
-/// The largest file of tokens.
+/// Maximum size of a token file, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// What of a token response is a credential.
+/// The fields of a token response that are credentials.
 const SECRET_FIELDS: [&str; 3] = ["access_token", "refresh_token", "id_token"];
 
-/// Where the tokens of a login at one issuer for one server are.
+/// The file with the tokens of a login at one issuer for one server.
 pub(super) struct TokenFile {
     path: PathBuf,
     host: Arc<dyn Host>,
     server: String,
     issuer: String,
     pub client_secret: Option<String>,
-    /// Tells this login from every other; renewing its tokens does not change it.
+    /// A random number that identifies this login. It does not change when the tokens are refreshed.
     login: u64,
-    /// Where tokens are made known, so that they do not come back from tools.
+    /// Tokens are registered here, so that they are redacted in the answers of tools.
     credentials: Credentials,
 }
 
-/// What the file holds.
+/// The content of the file.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Kept {
     server: String,
@@ -45,11 +45,11 @@ pub(super) struct Kept {
 }
 
 impl TokenFile {
-    /// The file for a server and the issuer of its tokens. A server that names another issuer finds none of the tokens of the
-    /// one before.
+    /// Returns the file for a server and the issuer of its tokens. If the server names another issuer, the tokens of
+    /// the previous one are not used.
     pub(super) fn new(host: &Arc<dyn Host>, server: &str, issuer: &str) -> Result<Self, String> {
         let folder = server_folder(&**host, server)
-            .ok_or("neither XDG_DATA_HOME nor HOME says where logins are kept")?;
+            .ok_or("neither XDG_DATA_HOME nor HOME is set, so logins cannot be stored")?;
         let name = format!("{}.json", blake3::hash(issuer.as_bytes()).to_hex());
         Ok(Self {
             path: folder.join(name),
@@ -66,7 +66,7 @@ impl TokenFile {
         &self.path
     }
 
-    /// What it holds; nothing where nobody has logged in.
+    /// Reads the file; returns `None` if the user has not logged in.
     pub(super) fn read(&self) -> Result<Option<Kept>, String> {
         let text = match self.host.read_bounded(&self.path, MAX_BYTES) {
             Ok(text) => text,
@@ -78,10 +78,10 @@ impl TokenFile {
         Ok(Some(kept).filter(|kept| is_own && kept.credentials.token_response.is_some()))
     }
 
-    /// Goes on with this login. Its tokens, and those that follow, are made known where they are kept out of what comes back.
-    pub(super) fn goes_on(&mut self, kept: &Kept, credentials: &Credentials) {
+    /// Resumes this login. Its current and future tokens are registered for redaction.
+    pub(super) fn resume(&mut self, kept: &Kept, credentials: &Credentials) {
         self.credentials = credentials.clone();
-        self.make_known(&kept.credentials);
+        self.register_secrets(&kept.credentials);
         if let Some(secret) = &kept.client_secret {
             let mut sent = Redactor::default();
             sent.add(secret);
@@ -91,7 +91,7 @@ impl TokenFile {
         self.client_secret.clone_from(&kept.client_secret);
     }
 
-    fn make_known(&self, credentials: &StoredCredentials) {
+    fn register_secrets(&self, credentials: &StoredCredentials) {
         let response = serde_json::to_value(&credentials.token_response).unwrap_or_default();
         let mut sent = Redactor::default();
         for field in SECRET_FIELDS {
@@ -123,7 +123,7 @@ impl TokenFile {
         }
     }
 
-    /// Opens the file beside it that whoever renews the tokens locks.
+    /// Opens the lock file next to the token file, which is locked while tokens are refreshed.
     fn lock(&self) -> io::Result<File> {
         self.make_folder()?;
         let mut options = OpenOptions::new();
@@ -144,13 +144,13 @@ impl CredentialStore for TokenFile {
         let kept = self.read().map_err(AuthError::CredentialStoreError)?;
         let credentials = kept.map(|kept| kept.credentials);
         if let Some(known) = &credentials {
-            self.make_known(known);
+            self.register_secrets(known);
         }
         Ok(credentials)
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        self.make_known(&credentials);
+        self.register_secrets(&credentials);
         self.write(credentials)
             .map_err(AuthError::CredentialStoreError)
     }
@@ -164,7 +164,7 @@ impl CredentialStore for TokenFile {
         }
     }
 
-    /// One process renews at a time: issuers take a token that is used twice for a stolen one.
+    /// Only one process refreshes at a time, because issuers treat a token that is used twice as stolen.
     async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
         let locked = self.lock().map_err(|problem| self.unusable(&problem));
         let file = locked.map_err(AuthError::CredentialStoreError)?;
@@ -176,7 +176,7 @@ impl CredentialStore for TokenFile {
     }
 }
 
-/// Adds the logins to a server: what they are answered is theirs.
+/// Adds the logins to a server, because its answers may depend on the user.
 pub(in crate::tools::mcp) fn identify(host: &dyn Host, server: &str, identity: &mut Identity) {
     let folder = server_folder(host, server);
     let files = folder.and_then(|folder| host.list_folder(&folder).ok());
@@ -189,7 +189,7 @@ pub(in crate::tools::mcp) fn identify(host: &dyn Host, server: &str, identity: &
     }
 }
 
-/// Where the logins to a server are, in the user's folder for what programs keep.
+/// Returns the folder of the logins to a server, in the user's data folder.
 fn server_folder(host: &dyn Host, server: &str) -> Option<PathBuf> {
     let named = host.variable("XDG_DATA_HOME").map(PathBuf::from);
     let folder = named.filter(|folder| folder.is_absolute()).or_else(|| {

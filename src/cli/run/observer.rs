@@ -1,0 +1,215 @@
+//! Prints the progress of a run to the terminal, or its events for programs.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use planrun_lang::diag::render::{escape_json, visible_line};
+use planrun_lang::sema::Plan;
+
+use crate::cli::arguments::RunFormat;
+use crate::cli::exit::refusal;
+use crate::cli::progress::Progress;
+use crate::cli::terminal::written;
+use crate::cli::{Failure, Terminal};
+use planrun_core::journal::{AnswerError, Event, EventKind};
+use planrun_runs::driver::Observer;
+
+/// The observer of a run on the command line.
+pub struct ProgressObserver {
+    output: Output,
+    /// Number of open questions. While there are any, the live lines are removed from the terminal.
+    open_questions: usize,
+    terminal: Terminal,
+    /// The titles of the plan's tasks, by name.
+    titles: BTreeMap<Arc<str>, Arc<str>>,
+    /// The first error in writing events.
+    write_error: Option<io::Error>,
+}
+
+enum Output {
+    Progress(Box<Progress>),
+    Events(io::BufWriter<io::Stdout>),
+    Silent,
+}
+
+impl ProgressObserver {
+    pub fn new(format: RunFormat, terminal: Terminal, plan: Option<&Plan>) -> Self {
+        let output = match format {
+            RunFormat::Human => {
+                Output::Progress(Box::new(Progress::new(!terminal.quiet, terminal.style)))
+            }
+            RunFormat::Ndjson => Output::Events(io::BufWriter::new(io::stdout())),
+            RunFormat::Json | RunFormat::Quiet => Output::Silent,
+        };
+        let tasks = plan.into_iter().flat_map(|plan| &plan.tasks);
+        let titles = tasks
+            .map(|task| (task.name.clone(), task.title.clone()))
+            .collect();
+        Self {
+            output,
+            open_questions: 0,
+            terminal,
+            titles,
+            write_error: None,
+        }
+    }
+
+    /// Removes the live lines, or flushes the events.
+    ///
+    /// # Errors
+    /// Returns an error if events could not be written, for example to a full disk. A closed pipe is not an error.
+    pub fn close(&mut self) -> Result<(), Failure> {
+        match &mut self.output {
+            Output::Progress(progress) => progress.close(),
+            Output::Events(_) => self.idle(),
+            Output::Silent => {}
+        }
+        self.write_error
+            .take()
+            .map_or(Ok(()), |error| written(Err(error)))
+    }
+
+    /// Records the first write error. It does not stop the run.
+    fn record_error(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.write_error.get_or_insert(error);
+        }
+    }
+
+    /// Prints an error above the live lines.
+    fn print_error(&self, text: &str) {
+        match &self.output {
+            Output::Progress(progress) => progress.suspend(|| self.terminal.error(text)),
+            Output::Events(_) | Output::Silent => self.terminal.error(text),
+        }
+    }
+
+    /// Records that a question was answered; after the last one the live lines are restored.
+    fn answered(&mut self) {
+        self.open_questions = self.open_questions.saturating_sub(1);
+        if let (0, Output::Progress(progress)) = (self.open_questions, &mut self.output) {
+            **progress = Progress::new(!self.terminal.quiet, self.terminal.style);
+        }
+    }
+
+    fn update(&mut self, kind: &EventKind) {
+        let Output::Progress(progress) = &mut self.output else {
+            return;
+        };
+        let _ = notice(kind).inspect(|notice| self.terminal.note(notice));
+        match kind {
+            EventKind::StepRunning { path, tool, .. } => progress.started(path, tool),
+            EventKind::StepWaiting {
+                path,
+                attempt,
+                wait,
+                error: Some(_),
+                ..
+            } => progress.retrying(path, *attempt, *wait),
+            EventKind::StepSettled {
+                path,
+                state,
+                attempts,
+                duration,
+                error,
+                ..
+            } => progress.finished(path, *state, *attempts, *duration, error.as_deref()),
+            EventKind::TaskSet { path, status, .. }
+            | EventKind::TaskMoved {
+                path,
+                status,
+                refused: None,
+                ..
+            } => {
+                progress.task_changed(path, self.titles.get(path).map(|title| &**title), status);
+            }
+            EventKind::ListenerFired { path } => progress.fired(path),
+            EventKind::StepAsks { .. } => {
+                self.open_questions += 1;
+                progress.close();
+            }
+            EventKind::AnswerGiven { .. } => self.answered(),
+            EventKind::RunStarted { .. }
+            | EventKind::BudgetLow { .. }
+            | EventKind::ResultNoted { .. }
+            | EventKind::StepQueued { .. }
+            | EventKind::StepCopied { .. }
+            | EventKind::StepRetried { .. }
+            | EventKind::HandleGiven { .. }
+            | EventKind::UsageReported { .. }
+            | EventKind::StepWaiting { .. }
+            | EventKind::StepSleeps { .. }
+            | EventKind::StepRecovering { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::RunResumed
+            | EventKind::RunCancelling { .. }
+            | EventKind::RunPaused { .. }
+            | EventKind::RunPatched { .. }
+            | EventKind::RunGranted { .. }
+            | EventKind::TaskMoved { .. }
+            | EventKind::SignalReceived { .. }
+            | EventKind::RunSettled { .. } => {}
+        }
+    }
+}
+
+/// Returns the message for an event that is printed as a line of its own; `None` for other events.
+fn notice(kind: &EventKind) -> Option<String> {
+    if let EventKind::BudgetLow {
+        budget,
+        used,
+        limit,
+    } = kind
+    {
+        let notice = format!("budget for {budget}: {used} of {limit} used");
+        Some(notice)
+    } else if let EventKind::ResultNoted { path, note } = kind {
+        let path = visible_line(path);
+        let notice = format!("the result of {path} is accepted, but violates a format: {note}");
+        Some(notice)
+    } else {
+        None
+    }
+}
+
+impl Observer for ProgressObserver {
+    fn observe(&mut self, event: &Event) {
+        if let Output::Events(writer) = &mut self.output {
+            let mut line = Vec::new();
+            let result = event.write_line(&mut line);
+            let line = escape_json(&String::from_utf8_lossy(&line));
+            let result = result.and_then(|()| writer.write_all(line.as_bytes()));
+            self.record_error(result);
+        }
+        self.update(&event.kind);
+        if let EventKind::SignalReceived {
+            signal,
+            refused: Some(why),
+            ..
+        } = &event.kind
+        {
+            self.print_error(&format!("the signal `{signal}` was rejected: {why}"));
+        }
+        if let EventKind::TaskMoved {
+            path,
+            status,
+            refused: Some(why),
+            ..
+        } = &event.kind
+        {
+            self.print_error(&format!("`{path}` was not moved to `{status}`: {why}"));
+        }
+    }
+
+    fn refused(&mut self, error: &AnswerError) {
+        self.print_error(&refusal(error));
+    }
+
+    fn idle(&mut self) {
+        if let Output::Events(writer) = &mut self.output {
+            let result = writer.flush();
+            self.record_error(result);
+        }
+    }
+}

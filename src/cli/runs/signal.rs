@@ -1,0 +1,70 @@
+//! `planrun runs signal`: sends a signal to a run, validated against what the run waits for.
+
+use clap::Args;
+use serde_json::Value as Json;
+
+use super::{not_delivered, resume};
+use crate::cli::arguments::key_value;
+use crate::cli::run::OutputOptions;
+use crate::cli::{Exit, Failure, Terminal};
+use planrun_runs::runs::{Planrun, ResumeOptions};
+
+/// Send a signal to a run (`NAME=JSON`), or move an external task (`TASK=STATUS`)
+#[derive(Debug, Args)]
+pub struct SignalArguments {
+    /// Id of the run, or a prefix of it
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Signal and its payload, or task and its new status
+    #[arg(value_name = "NAME=JSON|STATUS", value_parser = key_value)]
+    what: (String, String),
+    /// JSON object to merge into the context of the task
+    #[arg(long, value_name = "JSON")]
+    context: Option<String>,
+    /// Resume the run in this process
+    #[arg(long)]
+    resume: bool,
+}
+
+pub fn run(
+    planrun: &Planrun,
+    arguments: &SignalArguments,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let receiver = planrun.receiver(&arguments.run).map_err(not_delivered)?;
+    let (name, text) = &arguments.what;
+    let driven = if receiver.has_task(name) {
+        let context = arguments
+            .context
+            .as_deref()
+            .map_or(Ok(Json::Null), parse_json)?;
+        receiver.move_task(name, text, context)?
+    } else {
+        receiver.signal(name, parse_json(text)?)?
+    };
+    let run = receiver.run();
+    if driven {
+        return Ok(Exit::Fine);
+    }
+    if !arguments.resume {
+        terminal.note(&format!(
+            "recorded; resume the run with `{}`",
+            terminal.command(&format!("runs resume {run}"))
+        ));
+        return Ok(Exit::Fine);
+    }
+    resume(
+        planrun,
+        run,
+        ResumeOptions::default(),
+        OutputOptions::plain(terminal),
+    )
+}
+
+pub(super) fn parse_json(text: &str) -> Result<Json, Failure> {
+    serde_json::from_str(text).map_err(|error| {
+        Failure::Usage(format!(
+            "`{text}` is not JSON: {error}; write a string in quotes, as in '\"yes\"'"
+        ))
+    })
+}
