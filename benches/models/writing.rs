@@ -183,7 +183,7 @@ async fn start(
     let locked = || clock.lock().map_err(|error| error.to_string());
     *locked()? = Clock::default();
     let mut watch = |event: Event<'_>| {
-        if let (Event::Said(_), Ok(mut clock)) = (event, clock.lock()) {
+        if let (Event::Part(_), Ok(mut clock)) = (event, clock.lock()) {
             clock.last_word = Some(Instant::now());
         }
     };

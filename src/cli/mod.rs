@@ -98,7 +98,12 @@ pub struct Global {
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
     pub verbose: u8,
     /// Folder of planrun.yaml, instead of the nearest one above the plan
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        help_heading = "Global options"
+    )]
     pub project: Option<PathBuf>,
 }
 

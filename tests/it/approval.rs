@@ -199,7 +199,10 @@ async fn a_no_ends_the_run_and_a_second_answer_is_refused() {
     desk.begin(desk.approval(5)).await;
     desk.answer("approval", json!(false)).unwrap();
     let twice = desk.answer("approval", json!(true)).unwrap_err();
-    assert!(twice.to_string().contains("already been answered"), "{twice}");
+    assert!(
+        twice.to_string().contains("already been answered"),
+        "{twice}"
+    );
     let outcome = desk.resume().await;
     assert_eq!(outcome.state, RunState::Failed);
     let error = outcome.error.unwrap();

@@ -211,7 +211,7 @@ fn more_findings_than_anybody_reads_are_counted_and_not_drawn() {
     assert!(
         output
             .stdout
-            .contains("300 more findings are not drawn: --format short has them all"),
+            .contains("300 more diagnostics are not shown: --format short lists all of them"),
         "{}",
         output.stderr
     );

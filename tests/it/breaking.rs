@@ -265,7 +265,7 @@ fn a_plan_does_not_differ_from_itself() {
             .diagnostics
             .iter()
             .find(|found| found.is_error())
-            .map(|error| correct::run_breaking(&made(seed), seed, error));
+            .map(|error| correct::describe(&made(seed), seed, error));
         assert!(
             found.findings.is_empty() && found.left_out.is_empty(),
             "seed {seed}: {found:?}: {error:?}"

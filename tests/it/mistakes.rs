@@ -47,7 +47,7 @@ fn errors_in(text: &str) -> Vec<(&'static str, String)> {
 /// Asserts that each mistake has one error with this code, and that the remedy contains this text.
 fn each_is_one_finding(mistakes: &[(&str, &str, &str)]) {
     for (statements, code, remedy) in mistakes {
-        let reported = reported(statements);
+        let reported = errors_of(statements);
         let [(name, help)] = reported.as_slice() else {
             panic!("{statements}\n{reported:#?}")
         };
@@ -228,7 +228,7 @@ const C6: Mistakes = &[
     (
         "step o = call greeting(who: s)\n    reply o",
         "unexpected-token",
-        "leave the word out",
+        "remove the word",
     ),
     (
         "step o = greetin(who: s)\n    reply o",
@@ -328,7 +328,7 @@ const C8: Mistakes = &[
     (
         "reply xs.sortBy(x => x)",
         "unexpected-token",
-        "with a comma between",
+        "separated by a comma",
     ),
     ("reply max(n, 2)", "unknown-function", "math.greatest(n, 2)"),
     ("reply [n, 2].max() + 1", "maybe-absent", "?? 0"),
@@ -429,7 +429,7 @@ const C11: Mistakes = &[
     (
         "step a = await vm.create(name: s)\n    reply a.id",
         "unexpected-token",
-        "leave the word out",
+        "remove the word",
     ),
 ];
 

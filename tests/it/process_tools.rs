@@ -121,10 +121,7 @@ fn the_text_of_an_argument_is_its_input_and_the_end_of_lines_is_no_output() {
     ));
     assert_eq!(
         (class.as_str(), message.as_str()),
-        (
-            "validation.result",
-            "text.count wrote invalid UTF-8"
-        )
+        ("validation.result", "text.count wrote invalid UTF-8")
     );
 }
 

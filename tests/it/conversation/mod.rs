@@ -138,8 +138,7 @@ async fn a_transport_without_handles_sends_nothing_a_second_time() {
         };
         let error = tool.transport.call(request).outcome().await.unwrap_err();
         let actual = (error.class.to_string(), error.sent, error.message);
-        let message =
-            format!("a call of {namespace}.{name} cannot be resumed");
+        let message = format!("a call of {namespace}.{name} cannot be resumed");
         assert_eq!(actual, ("internal".to_owned(), Sent::Maybe, message));
     }
 }

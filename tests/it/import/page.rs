@@ -185,7 +185,7 @@ async fn the_page_is_current() {
     };
     let mut page = HEAD.to_owned();
     for format in Format::ALL {
-        let (documents, becomes) = result(format);
+        let (documents, becomes) = describe(format);
         writeln!(page, "| `{}` | {documents} | {becomes} |", format.name()).unwrap();
     }
     page.push_str(WORKFLOWS);

@@ -341,7 +341,10 @@ async fn r4_2_what_does_not_fit_is_refused_and_changes_nothing() {
             r#"{"answer": "w.confirm", "value": true, "by": "boss"}"#,
             "the answer is from `boss`",
         ),
-        (r#"{"answer": "w.confirm", "valu": true}"#, "an answer must have the form"),
+        (
+            r#"{"answer": "w.confirm", "valu": true}"#,
+            "an answer must have the form",
+        ),
     ];
     for (message, _) in &refused {
         log.send(message);

@@ -1,21 +1,21 @@
-//! The encoding of an event: one line of JSON, the same for journals and for output.
+//! The encoding of an event: one line of JSON, the same in journals and in output.
 
 use std::io;
 
 use super::event::Event;
-use super::read::{Fields, Form};
+use super::read::{Fields, ValueField};
 
-/// Values whose JSON is longer than this, in bytes, are kept once by the hash of their content.
+/// Values whose JSON is longer than this, in bytes, are stored once, by the hash of their content.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
 
-/// Where large values go: the hash of the content in hexadecimal digits, and the content.
+/// Stores a large value: takes the hash of the content in hexadecimal digits, and the content.
 pub type Keep<'a> = dyn FnMut(&str, &[u8]) + 'a;
 
 impl Event {
-    /// Writes the event as one JSON object and a line feed, at once.
+    /// Writes the event as one JSON object and a line feed, in one call to the writer.
     ///
     /// # Errors
-    /// Whatever the writer says.
+    /// Returns an error if the writer fails.
     pub fn write_line(&self, writer: &mut impl io::Write) -> io::Result<()> {
         let mut text = Vec::with_capacity(256);
         self.write_object(&mut text);
@@ -23,7 +23,7 @@ impl Event {
         writer.write_all(&text)
     }
 
-    /// Writes the event as a journal has it: one JSON object, from which large values are handed to `keep`.
+    /// Appends the event to `text` as the journal stores it: one JSON object, whose large values are passed to `keep`.
     pub fn write_entry(&self, text: &mut Vec<u8>, keep: &mut Keep<'_>) {
         let begin = text.len();
         self.write_object(text);
@@ -37,18 +37,18 @@ impl Event {
     }
 
     fn write_object(&self, text: &mut Vec<u8>) {
-        // Keys are texts and a `Vec` takes everything, so nothing can fail.
+        // All keys are strings and writing to a `Vec` cannot fail, so neither can this.
         let written = serde_json::to_writer(text, self);
         debug_assert!(written.is_ok(), "{written:?}");
     }
 }
 
-/// The line of these fields, with hashes in the place of values that are too long for it.
+/// Writes the line of these fields, with hashes in place of values that are too large.
 fn without_large_values(Fields(fields): &Fields<'_>, text: &mut Vec<u8>, keep: &mut Keep<'_>) {
     let mut before = '{';
     for (name, value) in fields {
         let content = value.get();
-        let field = if content.len() > MAX_INLINE_BYTES && Form::may_be_kept(name) {
+        let field = if content.len() > MAX_INLINE_BYTES && ValueField::may_be_kept(name) {
             let digest = blake3::hash(content.as_bytes()).to_hex();
             keep(&digest, content.as_bytes());
             format!("{before}\"{name}_kept\":\"{digest}\"")

@@ -96,7 +96,7 @@ impl Recording {
 
     /// Returns the time of the replayed input, since the run began; `None` after the replay.
     pub(super) fn replay_time(&self) -> Option<Microseconds> {
-        self.then
+        self.replay_time
     }
 
     /// Returns the time between the beginning of the run and the beginning of this process.

@@ -18,7 +18,7 @@ const SIGNS: [(&str, &str); 8] = [
         r"\b(new )?system (message|prompt|override)\b\s*(:|#|\])|^\s*system\s*:|[.!]\s+system\s*:|<\s*/?\s*(important|system|instructions?|secret|hidden)\s*>|\bdeveloper mode\b|\byou are now\b",
     ),
     (
-        "asks to hide something from the user",
+        "asks to keep something from the user",
         r"\b(do not|don't|never|without)\b[^.]{0,30}\b(mention|tell|telling|inform|informing|reveal|notify|notifying|asking|show)\b[^.]{0,30}\b(user|human|anyone|them)\b",
     ),
     (

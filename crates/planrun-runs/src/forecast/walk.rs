@@ -309,7 +309,7 @@ impl<'a> Walk<'a> {
     pub(super) fn unknown(&self, frame: usize, code: &Code) -> super::Unknown {
         let own = Arc::ptr_eq(&self.frames[frame].plan, &self.frames[0].plan);
         let text = own.then(|| {
-            self.around
+            self.context
                 .source
                 .slice(code.span)
                 .to_owned()

@@ -159,7 +159,8 @@ async fn s4_25_rules_and_skills_call_what_only_reads_and_a_skill_when_it_is_read
         assert!(system.contains(&block), "{system}");
     }
     for refused in ["desk.close{\"id\": 7}", "run{\"plan\": \"reply 1\"}"] {
-        let message = format!("@[{refused}] failed: rules and skills can call only read-only tools");
+        let message =
+            format!("@[{refused}] failed: rules and skills can call only read-only tools");
         assert!(system.contains(&message), "{system}");
     }
     let (skill, _) = results(&outcome)[0];

@@ -161,7 +161,7 @@ pub(super) fn dollar(context: &Context<'_>) -> Option<Hint> {
     if context.found_text() != "$" {
         return None;
     }
-    let help = "write the value as `x`, or as `${x}` in a double-quoted string";
+    let help = "write `x`, or `${x}` in a string in double quotes";
     let hint = Hint::new(context.found_span(), "`$` is only allowed in strings", help);
     let next = context.after(1)?;
     if next.kind == TokenKind::Word {
@@ -180,7 +180,7 @@ pub(super) fn dollar(context: &Context<'_>) -> Option<Hint> {
 /// `{{ x }}`
 pub(super) fn double_braces(context: &Context<'_>) -> Option<Hint> {
     let (open, close) = context.rewriter().double_braces()?;
-    let help = "write the value as `x`, or as `${x}` in a double-quoted string";
+    let help = "write `x`, or `${x}` in a string in double quotes";
     Some(
         Hint::new(open, "values are not written between `{{` and `}}`", help)
             .certainly(vec![replace(open, ""), replace(close, "")]),

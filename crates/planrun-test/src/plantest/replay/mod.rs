@@ -119,7 +119,7 @@ fn empty_test(plan: &Arc<Plan>) -> Test {
         answers: Vec::new(),
         signals: Vec::new(),
         expects: Vec::new(),
-        asked: Vec::new(),
+        queries: Vec::new(),
         diagnostics: None,
         snapshots: Vec::new(),
     }
