@@ -645,7 +645,7 @@ fn what_cannot_be_had_is_told_with_what_to_do() {
     assert!(
         unknown
             .stderr
-            .contains("there is no revision `v9` here; `git branch --all`"),
+            .contains("there is no revision `v9`; list revisions with `git branch --all`"),
         "{}",
         unknown.stderr
     );

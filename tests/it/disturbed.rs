@@ -94,7 +94,7 @@ async fn a_disk_that_fills_up_at_any_call_stops_the_run_and_loses_nothing() {
         assert!(
             stopped
                 .stderr
-                .contains(&format!("resume the run with `planrun run --resume {run}`")),
+                .contains(&format!("resume it with `planrun run --resume {run}`")),
             "{}",
             stopped.stderr
         );

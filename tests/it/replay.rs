@@ -475,7 +475,7 @@ fn what_cannot_be_replayed_is_said() {
     refused(
         &["test", "--replay", "first", "--format", "junit"],
         2,
-        "`human` or `json`",
+        "only the formats `human` and `json`",
     );
     refused(
         &["test", "--replay", "first", "--seeds", "3"],

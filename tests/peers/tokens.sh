@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares the token estimate (crates/planrun-serve/src/tokens.rs) with a real vocabulary: prints the bytes per token of
-# the texts that models read, and fails if the estimate is far too low or the language card has more than 550 tokens. Includes
-# the tools in the folder PLANRUN_CASES, if it is set. Needs node and npm.
+# the texts that models read, and fails if the estimate is far too low or the language card has more than 550 tokens.
+# Includes the tools in the folder PLANRUN_CASES, if it is set. Needs node and npm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the twelve scenarios of docs/rivals.md with planrun, against a real MCP server. The effect log of the server decides
-# the results. Needs python3, ps and a package registry; takes no arguments. If python3 or ps is missing, reports that and
-# skips everything.
+# Runs the twelve scenarios of docs/rivals.md with planrun, against a real MCP server. The effect log of the server
+# decides the results. Needs python3, ps and a package registry; takes no arguments. If python3 or ps is missing,
+# reports that and skips everything.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD

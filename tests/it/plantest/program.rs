@@ -215,7 +215,7 @@ fn snapshots_are_new_then_taken_then_compared() {
     let taken = run(&["--accept"]);
     assert_eq!(
         (taken.status, counts(&taken)),
-        (0, "3 passed, 5 snapshots taken"),
+        (0, "3 passed, 5 snapshots accepted"),
         "{taken:?}"
     );
     assert_eq!(snapshots(folder.path()).len(), 5);
@@ -249,7 +249,10 @@ fn snapshots_are_new_then_taken_then_compared() {
         (1, "1 passed, 2 failed, 4 snapshots to review"),
         "{differs:?}"
     );
-    assert_eq!(counts(&run(&["--accept"])), "3 passed, 4 snapshots taken");
+    assert_eq!(
+        counts(&run(&["--accept"])),
+        "3 passed, 4 snapshots accepted"
+    );
     assert_eq!(run(&["."]).status, 0);
 }
 
@@ -264,7 +267,7 @@ fn tests_that_fail_keep_nothing_and_what_nobody_names_is_told() {
     let some = run(&["--accept"]);
     assert_eq!(
         (some.status, counts(&some)),
-        (1, "2 passed, 1 failed, 3 snapshots taken"),
+        (1, "2 passed, 1 failed, 3 snapshots accepted"),
         "{some:?}"
     );
     std::fs::write(folder.path().join("it.plan"), KEPT).unwrap();
@@ -326,7 +329,7 @@ fn findings_that_a_test_expects_are_no_hindrance() {
     let some = test(folder.path(), &["--accept"]);
     assert_eq!(
         (some.status, counts(&some)),
-        (0, "2 passed, 1 snapshot taken"),
+        (0, "2 passed, 1 snapshot accepted"),
         "{some:?}"
     );
     std::fs::write(folder.path().join("it.plan"), text.replace("fund", "1")).unwrap();

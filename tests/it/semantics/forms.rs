@@ -127,7 +127,7 @@ async fn r4_3_every_fault_of_an_answer_is_told_at_once() {
     let refusal = &ran.refused[0];
     assert!(
         [
-            "`town` is not asked for",
+            "there is no field `town`; the fields are n: int, city: string",
             "the field `n`",
             "`city` is missing"
         ]
