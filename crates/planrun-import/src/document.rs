@@ -209,7 +209,7 @@ mod tests {
             read("{\"a\": 1, \"a\": 2}")
                 .unwrap_err()
                 .message
-                .contains("twice")
+                .contains("duplicate key `a`")
         );
         assert!(read(&" ".repeat(MAX_BYTES + 1)).is_err());
     }

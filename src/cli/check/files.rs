@@ -93,7 +93,7 @@ pub(super) fn check(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failur
 fn check_one(
     file: &PlanFile,
     workspace: &Workspace,
-    fixes: Option<FixOptions>,
+    options: Option<FixOptions>,
 ) -> Result<One, Problem> {
     let mut source = match plan_files::load(file)? {
         PlanText::Broken(mut report) => {
@@ -112,12 +112,12 @@ fn check_one(
     let mut diagnostics = checked.diagnostics;
     workspace.severities.apply(&mut diagnostics);
     let mut fixed = Fixed::default();
-    if let Some(fixes) = fixes {
+    if let Some(options) = options {
         let check =
             |source: &SourceFile| -> Vec<Diagnostic> { workspace.check(source).diagnostics };
         let host = &*workspace.host;
         (source, diagnostics, fixed) =
-            fix::fix_file(host, file, source, diagnostics, fixes, check)?;
+            fix::fix_file(host, file, source, diagnostics, options, check)?;
     }
     Ok(One {
         report: report_of(source, diagnostics, unknown),

@@ -81,8 +81,8 @@ fn record_file(
         let Some(program) = suite.program(&case.test) else {
             continue;
         };
-        let recorded = suite.recordings.of(&case).map(Result::is_ok);
-        let Some(case) = to_record(case, recorded, arguments.record) else {
+        let is_readable = suite.recordings.of(&case).map(Result::is_ok);
+        let Some(case) = to_record(case, is_readable, arguments.record) else {
             continue;
         };
         let workspace = &tested.workspaces[file.project];

@@ -36,13 +36,13 @@ pub(super) enum Difference {
 }
 
 impl Renewal {
-    /// Asks these servers what they offer, or all servers if `named` is empty.
+    /// Asks these servers what they offer, or all servers if `requested` is empty.
     ///
     /// # Errors
     /// Returns an error if the project has no server with one of the names.
-    pub(super) fn of(workspace: &Workspace, named: &[String]) -> Result<Self, Failure> {
+    pub(super) fn of(workspace: &Workspace, requested: &[String]) -> Result<Self, Failure> {
         let configured = &workspace.project.servers;
-        for name in named {
+        for name in requested {
             if !configured.iter().any(|server| *server.name == **name) {
                 let message = format!("there is no server `{name}` in planrun.yaml");
                 return Err(Failure::Usage(message));
@@ -51,7 +51,7 @@ impl Renewal {
         let names: Vec<Arc<str>> = configured
             .iter()
             .map(|server| server.name.clone())
-            .filter(|name| named.is_empty() || named.contains(&name.to_string()))
+            .filter(|name| requested.is_empty() || requested.contains(&name.to_string()))
             .collect();
         let before = &workspace.project.lock;
         let mut lock = Lock::clone(before);

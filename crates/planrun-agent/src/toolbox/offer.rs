@@ -139,7 +139,7 @@ fn sanitize_descriptions(schema: &mut Json) {
                 for (name, field) in fields.iter_mut() {
                     match field {
                         Json::String(text) if name == "description" => {
-                            *text = safe_description(text)
+                            *text = safe_description(text);
                         }
                         _ => open.push(field),
                     }

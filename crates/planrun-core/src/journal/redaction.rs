@@ -152,7 +152,7 @@ impl Event {
         }
         match &mut self.kind {
             EventKind::StepAsks { question, .. } => {
-                *question = Arc::new(question.redacted(redactor))
+                *question = Arc::new(question.redacted(redactor));
             }
             EventKind::AnswerGiven { note, .. } => {
                 if let Some(note) = note {

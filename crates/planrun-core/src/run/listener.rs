@@ -207,17 +207,17 @@ impl Listeners {
         let own = tree.path(&program, at);
         let path: Arc<str> = format!("{own}[{fired}]").into();
         let frame = prepare(ctx, &program, at, (fired, path.clone()), value);
-        let fires = match &listener.when {
+        let condition = match &listener.when {
             None => Ok(true),
             Some(when) => ctx.tree.decide(frame, when),
         };
-        if let (Some(_), Ok(fires)) = (&listener.when, &fires) {
-            ctx.reached(at, Reached::Decided(*fires));
+        if let (Some(_), Ok(holds)) = (&listener.when, &condition) {
+            ctx.reached(at, Reached::Decided(*holds));
         }
-        if !matches!(fires, Ok(true)) || !may_fire {
+        if !matches!(condition, Ok(true)) || !may_fire {
             ctx.tree.discard_frame(frame);
         }
-        match fires {
+        match condition {
             Ok(false) => {}
             Ok(true) => self.fire(ctx, at, frame, path),
             Err(error) => {

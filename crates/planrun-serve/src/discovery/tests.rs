@@ -178,7 +178,7 @@ fn topics_are_listed_and_those_that_are_not_there_have_a_neighbour() {
     let list = page("language").unwrap();
     assert!(tokens(&list) <= 600, "{list}");
     assert!(
-        list.contains("types-and-absence") && list.contains("what-a-failure-leads-to (…/2 to /"),
+        list.contains("types-and-absence") && list.contains("people-and-time (…/2 to /"),
         "{list}"
     );
     assert!(

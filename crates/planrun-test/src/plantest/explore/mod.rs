@@ -225,12 +225,12 @@ fn trials(
 
 /// Returns the number of edge cases of the generated results of a case: the largest number that one of its tools has.
 fn edges(environment: &TestEnvironment, case: &Case, played: &Played) -> u64 {
-    let generates = |mock: &&Mock| {
+    let has_generator = |mock: &&Mock| {
         mock.reactions
             .iter()
             .any(|reaction| matches!(reaction.reaction, Reaction::Generated))
     };
-    let mocks: Vec<&Mock> = case.test.mocks.iter().filter(generates).collect();
+    let mocks: Vec<&Mock> = case.test.mocks.iter().filter(has_generator).collect();
     let is_generated = |called: &&Called| {
         let same = |known: &Arc<Signature>| {
             known.namespace == called.signature.namespace && known.name == called.signature.name

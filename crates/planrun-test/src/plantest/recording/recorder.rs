@@ -34,12 +34,12 @@ impl Recorder {
         tool: &dyn Transport,
     ) -> Conversation {
         let place = (request.path.clone(), number);
-        let recorded = RecordedCall {
+        let call = RecordedCall {
             signature: request.signature.clone(),
             arguments: request.arguments.clone(),
             outcome: Recorded::Unanswered,
         };
-        self.recorded().insert(place.clone(), recorded);
+        self.recorded().insert(place.clone(), call);
         let (recorder, cancel) = (self.clone(), request.cancel.clone());
         tool.call(request).map_outcome(move |outcome| {
             // After a cancellation nothing waits for the answer any more.
