@@ -55,7 +55,7 @@
 //! | preview a run without executing it | [`Planrun::forecast`] |
 //! | test plans in `#[test]` | [`testing`] |
 //!
-//! Nothing in this crate prints, asks on a terminal, or ends the process. Every failure is an [`Error`] with an
+//! Nothing in this interface prints, asks on a terminal, or ends the process. Every failure is an [`Error`] with an
 //! [`ErrorKind`]. Driving a run requires a tokio runtime with time and IO enabled. The crates behind this one
 //! (`planrun_lang`, `planrun_core`, `planrun_tools`, `planrun_runs`, `planrun_test`) are available for anything that
 //! is not re-exported here, but only this crate promises a stable interface.

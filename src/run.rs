@@ -6,7 +6,8 @@
 //!
 //! ```
 //! use planrun::check::PlanText;
-//! use planrun::run::{Addressee, CancelOptions, EventOptions, Given, ResumeOptions, RunFilter, RunOptions, RunState, Silence};
+//! use planrun::run::{Addressee, CancelOptions, EventOptions, Given, ResumeOptions, RunFilter, RunOptions};
+//! use planrun::run::{RunState, Silence};
 //! use planrun::{ErrorKind, Planrun};
 //! use serde_json::{Map, json};
 //!

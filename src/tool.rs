@@ -59,7 +59,8 @@ pub struct ContractError(String);
 /// the parameters of the contract; `serde_json::Value` accepts any arguments. If the returned value does not match
 /// the result type of the contract, the step fails with `validation.result`.
 ///
-/// The function runs on a thread of the runtime. Use [`from_async`] for code that waits or blocks.
+/// The function runs on a thread of the runtime. Use [`from_async`] for code that waits, and in it
+/// `tokio::task::spawn_blocking` for code that blocks.
 ///
 /// # Errors
 /// Returns an error if `contract` has errors or does not declare exactly one tool.

@@ -45,7 +45,7 @@ pub fn folder() -> PathBuf {
 /// Returns every corpus.
 ///
 /// # Errors
-/// If the plans cannot be read.
+/// Returns an error if the plans cannot be read.
 pub fn all() -> Result<Vec<Corpus>, String> {
     let originals = originals()?;
     Ok(vec![

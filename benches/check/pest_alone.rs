@@ -12,7 +12,7 @@ struct PlanParser;
 /// Parses every item of a file, in parallel on all threads. Returns the number of top-level nodes.
 ///
 /// # Errors
-/// If pest cannot parse an item.
+/// Returns an error if pest cannot parse an item.
 pub fn read(file: &SourceFile, items: &[Span]) -> Result<usize, String> {
     let one = |span: &Span| {
         let tree =

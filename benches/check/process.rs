@@ -60,7 +60,7 @@ fn peak_bytes() -> Result<usize, String> {
 /// Returns the memory of one check, minus that of a check of a minimal file.
 ///
 /// # Errors
-/// If a process cannot be run.
+/// Returns an error if a process cannot be run.
 #[expect(
     clippy::cast_precision_loss,
     reason = "the number of bytes is far below 2^53"

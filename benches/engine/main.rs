@@ -146,7 +146,7 @@ impl Bench {
             .ok_or_else(|| "there is no plan".to_owned())
     }
 
-    /// Orders and runs a plan, and writes its events as lines to a counting sink.
+    /// Builds the graph of a plan, runs it, and writes its events as lines to a counting sink.
     fn run(&self, plan: Arc<Plan>) -> Result<(planrun_core::run::Outcome, Sink), String> {
         let mut sink = BufWriter::new(Sink::default());
         let outcome = self.run_observed(plan, &mut |event: &Event| {

@@ -87,7 +87,7 @@ impl World {
         self.host.clone()
     }
 
-    /// Returns a checked and ordered plan.
+    /// Returns a checked plan with its graph.
     pub fn plan(&self, text: &str) -> Result<Arc<Program>, String> {
         let tools = self.catalog.signatures().cloned().collect();
         let checked =

@@ -22,7 +22,7 @@ impl Double {
     /// Starts a double with a script.
     ///
     /// # Errors
-    /// If the script cannot be written or the process cannot be started.
+    /// Returns an error if the script cannot be written or the process cannot be started.
     pub fn start(script: &str) -> Result<Self, String> {
         let folder = cold_start::folder()?;
         let script = cold_start::write(&folder, "turns.yaml", script)?;

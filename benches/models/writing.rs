@@ -36,10 +36,10 @@ struct Clock {
     called: Option<Instant>,
 }
 
-/// Measures both.
+/// Measures the time until the first call of the plan, and the time until its end.
 ///
 /// # Errors
-/// If something cannot be started, or an answer is not the expected one.
+/// Returns an error if something cannot be started, or an answer is not the expected one.
 pub fn measure(table: &mut Table) -> Result<(), String> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;

@@ -11,7 +11,7 @@ const PAIRS: usize = 40;
 /// Measures `planrun COMMAND one.plan …`, from the start of the process to its exit. `most` is the target ratio.
 ///
 /// # Errors
-/// If a file cannot be written, or a program cannot be built or run.
+/// Returns an error if a file cannot be written, or a program cannot be built or run.
 pub fn measure(
     command: &str,
     arguments: &[&str],
@@ -61,7 +61,7 @@ fn plain_program(folder: &Path) -> Result<Command, String> {
 /// Returns the time of a command from its start to its exit.
 ///
 /// # Errors
-/// If it cannot be run, or fails.
+/// Returns an error if it cannot be run, or fails.
 pub fn time(command: &mut Command) -> Result<Duration, String> {
     let begun = Instant::now();
     let output = command
@@ -82,15 +82,17 @@ pub fn time(command: &mut Command) -> Result<Duration, String> {
 /// Returns the folder for files of measurements.
 ///
 /// # Errors
-/// If it cannot be created.
+/// Returns an error if it cannot be created.
 pub fn folder() -> Result<PathBuf, String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("measured");
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
     Ok(folder)
 }
 
+/// Writes a file into a folder, and returns its path.
+///
 /// # Errors
-/// If it cannot be written.
+/// Returns an error if it cannot be written.
 pub fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, String> {
     let path = folder.join(name);
     std::fs::write(&path, text).map_err(|error| error.to_string())?;

@@ -129,7 +129,7 @@ pub fn millis(duration: Duration) -> String {
 /// Measures A, B, A, B … after a warm-up of each. Returns the medians.
 ///
 /// # Errors
-/// The first error of either.
+/// Returns the first error of either.
 pub fn alternate(
     pairs: usize,
     mut first: impl FnMut() -> Result<Duration, String>,

@@ -42,7 +42,7 @@ const MAX_OF_CONNECT: f64 = 1.5;
 /// Measures calls over pipes, over HTTP, and of tools of apps.
 ///
 /// # Errors
-/// If something cannot be started or called.
+/// Returns an error if something cannot be started or called.
 pub fn measure(table: &mut Table) -> Result<(), String> {
     let runtime = runtime()?;
     let web = runtime.block_on(serve_web())?;
@@ -114,7 +114,7 @@ pub fn measure(table: &mut Table) -> Result<(), String> {
 /// Measures the time until many servers can be called.
 ///
 /// # Errors
-/// If a server cannot be started.
+/// Returns an error if a server cannot be started.
 pub fn connect(table: &mut Table) -> Result<(), String> {
     let runtime = runtime()?;
     let folder = cold_start::folder()?.join("connect");

@@ -22,7 +22,7 @@ const MAX_MORE: Duration = Duration::from_millis(30);
 /// Compares the check with that of a project with one tool, and with that of a project without servers.
 ///
 /// # Errors
-/// If a file cannot be written or a check cannot be run.
+/// Returns an error if a file cannot be written or a check cannot be run.
 pub fn measure(table: &mut Table) -> Result<(), String> {
     let notes = tool(
         &json!({ "tool": "echo", "description": "Gives back a text.", "inputSchema": {
@@ -59,7 +59,7 @@ pub fn measure(table: &mut Table) -> Result<(), String> {
 /// Creates a project that locks the tools of real servers, each once.
 ///
 /// # Errors
-/// If it cannot be written.
+/// Returns an error if it cannot be written.
 pub fn written_tools() -> Result<PathBuf, String> {
     let mut servers: BTreeMap<String, OfferedServer> = BTreeMap::new();
     for (number, written) in written().iter().enumerate() {

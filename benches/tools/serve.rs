@@ -35,7 +35,7 @@ struct Client {
 /// input.
 ///
 /// # Errors
-/// If something cannot be started, or an answer is not the expected one.
+/// Returns an error if something cannot be started, or an answer is not the expected one.
 pub fn measure(tools: &Path, reads: &Path, table: &mut Table) -> Result<(), String> {
     let empty = crate::report::cold_start::folder()?.join("empty");
     std::fs::create_dir_all(&empty).map_err(|error| error.to_string())?;
@@ -106,7 +106,7 @@ fn of_reads(table: &mut Table, name: &str, (ours, other): (Duration, Duration)) 
 /// Creates a project with a server over pipes that has a read-only tool.
 ///
 /// # Errors
-/// If it cannot be written or locked.
+/// Returns an error if it cannot be written or locked.
 pub fn reads() -> Result<PathBuf, String> {
     let folder = crate::report::cold_start::folder()?.join("reads");
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! The arguments of the commands that call tools: `eval`, `mock`, `run`.
+//! The arguments of `eval`, `mock` and `run`, and parsers of arguments that several commands share.
 
 use std::path::PathBuf;
 

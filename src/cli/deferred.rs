@@ -1,7 +1,7 @@
 //! Result files of deferred calls: the file exists before the call is made, and holds its current status.
 //!
 //! The file is named after the run of the call. It is written to a folder that only the user can read, and is
-//! replaced as a whole. Every process that resumes the run updates it.
+//! replaced as a whole. `planrun run` and the commands of `planrun runs` update it when they drive the run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -136,7 +136,8 @@ fn error_json(error: &StepError) -> Json {
     json!({ "code": error.class.to_string(), "message": error.message })
 }
 
-/// Run ids are random and only the user can read the folder, so no one else can guess or read the file.
+/// Returns the path of the result file of a run. Run ids are random and only the user can read the folder, so no one
+/// else can guess the path or read the file.
 fn file(folder: &Path, run: &str) -> PathBuf {
     own_folder(folder)
         .join("results")

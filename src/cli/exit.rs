@@ -17,7 +17,7 @@ pub enum Exit {
     Usage,
     /// The environment or the configuration is unsuitable.
     Environment,
-    /// The run waits for an answer.
+    /// The run is paused: it waits for an answer, an event or a time, or for a decision after a failure.
     Paused,
     /// Interrupted by Ctrl-C.
     Interrupted,
@@ -35,7 +35,7 @@ pub enum Failure {
     /// The plan has errors, so it cannot be run.
     #[error("{0}")]
     Findings(String),
-    /// The run waits for an answer.
+    /// The run is paused.
     #[error("{0}")]
     Paused(String),
     /// The user interrupted the command.

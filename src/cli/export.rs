@@ -1,4 +1,4 @@
-//! `planrun export`: converts a plan between its text and its JSON form.
+//! `planrun export`: converts a plan between its text and its JSON form, and derives plans with fixed inputs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,10 +57,11 @@ pub enum Format {
     Text,
 }
 
-/// Prints a plan in its other form.
+/// Prints a plan in its other form, or with some of its inputs fixed.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, or the output cannot be written.
+/// Returns an error if the file cannot be read, the project or an input cannot be used, or the output cannot be
+/// written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

@@ -57,7 +57,8 @@ enum Done {
 /// Formats the files that the arguments name.
 ///
 /// # Errors
-/// Returns an error if a path does not exist, no plan is found, or the output cannot be written.
+/// Returns an error if a path does not exist or is a plan in the JSON form, no plan is found, or the output cannot be
+/// written.
 pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let mut found = plan_files::find(&arguments.paths)?;
     if let Some(path) = arguments

@@ -12,7 +12,8 @@ use planrun_test::plantest::explore::{literal, word};
 /// removed: they are about the original plan.
 ///
 /// # Errors
-/// Returns an error if an input is unknown, has a value of the wrong type, or is secret.
+/// Returns an error if an input is unknown, has a value of the wrong type, or is secret, or if the plan is nested too
+/// deeply.
 pub fn text(
     checked: &CheckedPlan,
     inputs: &[(String, String)],
@@ -50,7 +51,7 @@ fn fixed(
     Ok(fixed)
 }
 
-/// Returns the text of a file with a new head for this plan, and without tests.
+/// Returns the text of a file with these inputs of the plan fixed and the plan renamed, and without tests.
 fn edited(
     source: &SourceFile,
     plan: &str,

@@ -87,7 +87,8 @@ struct Tried<'a> {
 /// Mutates the plans that the arguments name, and runs their tests.
 ///
 /// # Errors
-/// Returns an error if a path does not exist, a test fails without any change, or the output cannot be written.
+/// Returns an error if a path does not exist, a project cannot be used, a file has errors, a test fails without any
+/// mutation, or the output cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -184,8 +185,8 @@ fn used_by(tested: &Tested, file: &TestedFile) -> Vec<String> {
     used
 }
 
-/// Tests a mutant: the check rejects its plan, or every test file that reads the plan is checked and run again. A
-/// test that no longer fits the plan counts as detection.
+/// Tests a mutant. If the check accepts the mutated plan, every test file that reads it is checked and run again,
+/// until a test fails. A test that no longer fits the plan counts as detection.
 fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutant) -> Fate {
     let name = home.suite.source.name();
     let text = mutant.apply(home.suite.source.text());
@@ -226,7 +227,8 @@ fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutan
     Fate::Survived
 }
 
-/// Returns true if a test reaches the statement around a location of a plan file, or if runs do not report it.
+/// Returns true if a test reaches the innermost statement around a location of a plan file whose execution runs
+/// report. Without such a statement, returns true if a test reaches the plan at all; always true outside of plans.
 fn is_covered(home: &TestedFile, seen: &Seen, place: Span) -> bool {
     let items = &home.suite.checked.tree.items;
     let Some(item) = items.iter().find(|item| item.span.contains(place)) else {

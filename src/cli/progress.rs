@@ -31,7 +31,7 @@ impl Progress {
     #[must_use]
     pub fn new(enabled: bool, style: Appearance) -> Self {
         let target = ProgressDrawTarget::stderr();
-        // indicatif calls a standard error that is not a terminal hidden.
+        // If standard error is not a terminal, indicatif reports the target as hidden.
         Self {
             screen: (enabled && !target.is_hidden()).then(|| Screen::new(target, style)),
         }
@@ -56,7 +56,7 @@ impl Progress {
         }
     }
 
-    /// Records that the step has ended, or waits for an answer.
+    /// Records that the step has ended.
     pub fn finished(
         &mut self,
         path: &str,
@@ -247,8 +247,8 @@ fn spinner_style(style: Appearance) -> ProgressStyle {
     }
 }
 
-/// Returns the line of a step that has ended: a sign, the path, the state unless it completed, the duration, and the
-/// number of attempts if there was more than one.
+/// Returns the line of a step that has ended: a sign, the path, the state unless it completed, the duration unless it
+/// was skipped, and the number of attempts if there was more than one.
 fn settled(
     path: &str,
     state: StepState,

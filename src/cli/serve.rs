@@ -51,7 +51,7 @@ pub struct Arguments {
 /// Serves until the client closes the connection, or a signal stops the server.
 ///
 /// # Errors
-/// Returns an error if the project cannot be used, or the address cannot be bound.
+/// Returns an error if the project or the token file cannot be used, or the address cannot be bound.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

@@ -160,7 +160,7 @@ impl Terminal {
         }
     }
 
-    /// Prints diagnostics or a prompt to standard error as they are, even with `--quiet`.
+    /// Prints diagnostics or a prompt to standard error without adding a line break, even with `--quiet`.
     pub fn eprint(&self, text: &str) {
         let choice = if self.color_messages {
             ColorChoice::AlwaysAnsi

@@ -5,7 +5,9 @@
 //! # fn main() -> Result<(), planrun::testing::TestError> {
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let file = folder.path().join("five.plan");
-//! # std::fs::write(&file, "plan five() -> int {\n    reply 5\n}\n\ntest \"five\" for five {\n    expect reply == 5\n}\n").unwrap();
+//! # let plan = "plan five() -> int {\n    reply 5\n}\n\n";
+//! # let test = "test \"five\" for five {\n    expect reply == 5\n}\n";
+//! # std::fs::write(&file, [plan, test].concat()).unwrap();
 //! for test in planrun::testing::tests(&file)? {
 //!     let outcome = test.run();
 //!     outcome.assert_passed();
@@ -43,7 +45,7 @@ pub enum TestError {
     Findings(String),
 }
 
-/// One case of a plan file: a test, or one row of its `given` tables.
+/// One case of a plan file: a test, or one combination of the rows of its `given` tables.
 pub struct PlanTest {
     tested: Arc<Tested>,
     file: usize,
@@ -118,7 +120,8 @@ impl PlanTest {
         self.run_in(Order::Source)
     }
 
-    /// Runs the test; ready steps start in this order. The trace and the reply are the same in every order.
+    /// Runs the test; ready steps start in this order. The trace and the reply are the same in every order, unless the
+    /// outcome of the plan depends on it.
     #[must_use]
     pub fn run_in(&self, order: Order) -> TestOutcome {
         let file = &self.tested.files[self.file];

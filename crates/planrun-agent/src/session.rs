@@ -107,7 +107,8 @@ impl Session {
         self.messages.is_empty() && self.pending.is_none()
     }
 
-    /// Returns the calls of the last turn without an answer, which exist if a process died during the turn.
+    /// Returns the calls of the last turn without an answer, which exist if a process died during the turn, or if a
+    /// call waits for an approval.
     #[must_use]
     pub fn unanswered(&self) -> Vec<ToolCall> {
         let (calls, answers) = self.last_turn();

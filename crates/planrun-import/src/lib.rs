@@ -102,10 +102,11 @@ pub struct Imported {
     pub report: Report,
 }
 
-/// Imports a plan of another system. `plan` is the name of the plan, `tools` are the tools of the project.
+/// Imports a plan of another system. `plan` is the name of the plan (workflows of Arazzo have names of their own),
+/// `tools` are the tools of the project.
 ///
 /// # Errors
-/// Returns an error if the document cannot be parsed, or if its format is unknown.
+/// Returns an error if the document cannot be parsed, is invalid or exceeds a limit, or if its format is unknown.
 pub fn import(
     source: &SourceFile,
     format: Option<Format>,

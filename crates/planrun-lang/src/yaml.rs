@@ -1,4 +1,4 @@
-//! Parses YAML and JSON files into trees with the position of each part. No other module reads YAML.
+//! Parses YAML and JSON files into trees with the position of each part. No other module of this crate reads YAML.
 
 use crate::source::Span;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -263,7 +263,7 @@ fn span(location: Location) -> Span {
     )
 }
 
-/// Returns the position of an error, which has a line and a column if its position is known.
+/// Returns the position of an error from its byte offset or, if that is missing, from its line and column.
 fn place(text: &str, location: Location) -> Span {
     if location
         .span()

@@ -2,8 +2,8 @@
 //!
 //! [`discovery`] finds and describes tools briefly, and [`report`] describes diagnostics and outcomes of runs briefly.
 //! [`mode`] is what a model can do, independent of a protocol; [`mcp`] implements the Model Context Protocol.
-//! [`asking`] asks a person through the client, and [`page`] asks on a web page if the client cannot. This crate prints
-//! nothing.
+//! [`asking`] asks a person through the client, and [`page`] asks on a web page if the client cannot. [`tokens`]
+//! estimates the size of texts for a model. This crate prints nothing.
 
 pub mod asking;
 pub mod discovery;

@@ -91,7 +91,7 @@ fn then(changes: &Changes, file: &ChangedFile, found: &Finding) -> Option<String
     ))
 }
 
-/// Renders one workflow command per line; a change without a location in the current version has none.
+/// Renders one workflow command per change, each on one line. The command for a removed plan has no location.
 pub(super) fn commands(changes: &Changes) -> String {
     let mut report = Report::default();
     for file in &changes.files {

@@ -49,7 +49,8 @@ impl Versions {
     /// Opens the revision in the repository around the first path.
     ///
     /// # Errors
-    /// Returns an error if git, the repository or the revision does not exist, or a path is in another repository.
+    /// Returns an error if git, the repository or the revision does not exist, or a path is standard input or in
+    /// another repository.
     pub(super) fn open(
         revision: &str,
         paths: &[PathBuf],
@@ -100,7 +101,7 @@ impl Versions {
     /// Returns every plan file of the working tree and of the revision, in path order.
     ///
     /// # Errors
-    /// Returns an error if a path exists in neither version, or no plan is found.
+    /// Returns an error if a path exists in neither version or cannot be searched, or no plan is found.
     pub(super) fn files(&self, paths: &[PathBuf]) -> Result<BTreeSet<PathBuf>, Failure> {
         let mut files = BTreeSet::new();
         for path in paths {
@@ -253,7 +254,7 @@ pub(super) fn display_name(path: &Path) -> String {
     PlanFile::of(path).name()
 }
 
-/// Reads the current text. `check` reports bytes that are not text.
+/// Reads the current text. Bytes that are not text are an error; `planrun check` reports them in detail.
 fn read_current(path: &Path) -> Result<SourceFile, Failure> {
     match plan_files::load(&PlanFile::of(path))
         .map_err(|problem| Failure::Environment(problem.message))?

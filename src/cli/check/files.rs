@@ -16,7 +16,8 @@ use crate::cli::Failure;
 use crate::cli::plan_files::{self, PlanFile, PlanFiles};
 use planrun_runs::runs::{PlanText, Workspace};
 
-/// Stack size of each thread, in bytes: the nesting limits of the language need a part of it in unoptimised builds.
+/// Stack size of each thread, in bytes: sufficient for plans at the nesting limits of the language, even in
+/// unoptimised builds.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// The options for every file.
@@ -126,7 +127,8 @@ fn check_one(
     })
 }
 
-/// Drops the text of a file without diagnostics: it is not needed, and there may be many files.
+/// Returns the report of a file. The text of a file without diagnostics is dropped: it is not needed, and there may
+/// be many files.
 fn report_of(source: SourceFile, diagnostics: Vec<Diagnostic>, unknown: usize) -> FileReport {
     let source = if diagnostics.is_empty() {
         SourceFile::new(source.name(), "")

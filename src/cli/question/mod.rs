@@ -212,8 +212,8 @@ fn sample(question: &Question) -> String {
     }
 }
 
-/// Replaces spaces after spaces by escapes, which mean the same within the quotes of a path. Spaces cannot be used to
-/// push text to another line.
+/// Replaces spaces after spaces by escapes, which mean the same within the quotes of a path, so that a path cannot
+/// push the text behind it to another line.
 fn unpadded(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     let mut before = None;

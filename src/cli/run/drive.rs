@@ -38,7 +38,8 @@ impl OutputOptions {
 /// Starts or resumes a run and prints its outcome; records the answers of the tools if requested.
 ///
 /// # Errors
-/// Returns an error if the service refuses, or the output cannot be written.
+/// Returns an error if the service refuses, the tools are not available, or the output or the recording cannot be
+/// written.
 pub fn drive(
     planrun: &Planrun,
     (mut options, record): (ResumeOptions, Option<PathBuf>),
@@ -69,7 +70,7 @@ pub fn drive(
 /// Drives a run that has not ended, and prints its outcome.
 ///
 /// # Errors
-/// Returns an error if the tools are not available, or the output cannot be written.
+/// Returns an error if the tools are not available, or the output or the recording cannot be written.
 pub fn drive_run(
     planrun: &Planrun,
     run: Run,

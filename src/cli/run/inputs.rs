@@ -15,7 +15,7 @@ const MAX_INPUT: u64 = 64 * 1024 * 1024;
 /// Returns the inputs given on the command line; those of an earlier run are the defaults.
 ///
 /// # Errors
-/// Returns an error if an input is unknown, missing, or has a value of the wrong type.
+/// Returns an error if a file cannot be read, or an input is unknown, missing, or has a value of the wrong type.
 pub fn inputs(
     plan: &Plan,
     arguments: &RunArguments,

@@ -138,8 +138,8 @@ fn options(arguments: &RunArguments, terminal: Terminal) -> Result<ResumeOptions
     })
 }
 
-/// Returns true if the plan is not started because it could not be completed; prints why. With `--until` this is not
-/// checked, since later steps may run in another process.
+/// Returns true if the plan is not started because it could not be completed; prints why. This is not checked with
+/// `--until`, since later steps may run in another process, nor with `--dry-run`, which executes nothing.
 fn is_refused(
     checked: &CheckedPlan,
     arguments: &RunArguments,

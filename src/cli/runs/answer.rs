@@ -202,7 +202,7 @@ impl Arguments {
     }
 }
 
-/// Describes why an answer is refused. After a second answer, also how to stop the run.
+/// Describes why an answer is refused. If the question already has a different answer, also how to cancel the run.
 fn refused(error: Error, terminal: Terminal) -> Failure {
     match &error {
         Error::Answer {

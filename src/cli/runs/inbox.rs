@@ -47,8 +47,8 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     Ok(Exit::Fine)
 }
 
-/// Prints the questions of every project below the current folder. An unreadable journal does not hide the questions
-/// of other projects.
+/// Prints the questions of every project at or below the current folder. An unreadable journal does not hide the
+/// questions of other projects.
 pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let (mut waiting, mut exit) = (Vec::new(), Exit::Fine);
     for folder in projects_below(Path::new(".")) {

@@ -130,7 +130,7 @@ fn has_tests(suite: &Suite) -> bool {
 pub(super) fn environment(workspace: &Workspace) -> TestEnvironment {
     TestEnvironment {
         limit: workspace.limit.clone(),
-        // The defaults of confirmations do not apply: a test answers the questions that its plan asks itself.
+        // The project's default confirmations do not apply: a test answers only the questions that its plan asks.
         defaults: Defaults {
             confirm: Arc::default(),
             ..workspace.defaults()

@@ -132,7 +132,8 @@ pub(super) struct FileRun<'a> {
 /// Runs the tests that the arguments name, and prints the results.
 ///
 /// # Errors
-/// Returns an error if a path does not exist, no test is found, or the output cannot be written.
+/// Returns an error if a path does not exist, a project or a snapshot cannot be used, no test is found, or the output
+/// cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,

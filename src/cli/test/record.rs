@@ -31,8 +31,8 @@ pub enum Record {
     All,
 }
 
-/// Records the selected tests. A recording that cannot be stored ends the command, so that no call is repeated
-/// without need.
+/// Records the selected tests. A recording that cannot be stored ends the command, so that no further calls are made
+/// whose answers might be lost.
 ///
 /// # Errors
 /// Returns an error if a recording cannot be written, or the mock of the apps cannot start.

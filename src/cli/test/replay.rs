@@ -203,7 +203,8 @@ fn then(recorded: &RecordedRun, run: &str, loaded: &Loaded) -> Result<OriginalRu
     })
 }
 
-/// Returns the inputs of the run that the plan no longer accepts, and the inputs that it requires now.
+/// Returns a difference for each input of the run that the plan no longer accepts, and for each required input that
+/// the run does not have.
 fn inputs(plan: &Plan, given: &BTreeMap<Arc<str>, Value>) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut add = |message: String| {

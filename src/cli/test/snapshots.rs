@@ -78,7 +78,7 @@ fn one_file(
     let suite = &run.file.suite;
     let tests = suite.checked.tests.iter().map(|test| &*test.name);
     let shelf = store.open(Path::new(suite.source.name()), tests)?;
-    // The snapshots of a failed test are not worth storing.
+    // The snapshots of a failed test are neither compared nor stored.
     for ran in run.ran.iter_mut().filter(|ran| ran.faults.is_empty()) {
         for text in &ran.snapshots {
             let position = suite.source.position(text.snapshot.span.start);

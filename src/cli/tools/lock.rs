@@ -106,7 +106,8 @@ fn accept(server: &mut LockedServer, claims: Option<Claims>) {
     }
 }
 
-/// Returns one line for each changed tool, and one for the claims that are not accepted.
+/// Returns the lines about each server, with its changed tools and suspicious descriptions, about servers that are no
+/// longer configured, and about claims that are not accepted.
 fn report(before: &Lock, after: &Lock) -> Vec<String> {
     let mut lines = Vec::new();
     let nothing = LockedServer::default();

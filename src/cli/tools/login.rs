@@ -1,4 +1,4 @@
-//! `planrun tools login`: authorizes planrun to call a server in the user's name.
+//! `planrun tools login`: authorizes planrun to call a server on the user's behalf.
 
 use std::path::Path;
 use std::time::Duration;

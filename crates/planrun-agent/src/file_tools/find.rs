@@ -179,7 +179,7 @@ fn search_root(files: &FileAccess, written: &str) -> Result<PathBuf, CallError> 
     }
 }
 
-/// Denies access to a folder if nothing in it may be read, as if it did not exist.
+/// Denies access to the start of a search that found nothing and may not be read itself, as if it did not exist.
 fn denied_where_empty(files: &FileAccess, written: &str, is_empty: bool) -> Result<(), CallError> {
     if is_empty {
         files.existing(written)?;

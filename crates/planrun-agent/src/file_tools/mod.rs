@@ -131,8 +131,9 @@ fn display_path(files: &FileAccess, path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Visits the files below a path that may be read, in order, and all folders, until `visit` returns false. Links are
-/// followed only to targets that may be read, and no folder is entered twice.
+/// Visits the files below a path that may be read, and all folders, in order, until `visit` returns false or
+/// [`MAX_VISITED`] entries were visited. Links are followed: a file behind one must be readable itself, and no folder
+/// is entered twice.
 fn walk(files: &FileAccess, from: PathBuf, visit: &mut dyn FnMut(&Path, FileKind, usize) -> bool) {
     let mut seen = BTreeSet::new();
     let mut open = vec![(from, 0_usize)];

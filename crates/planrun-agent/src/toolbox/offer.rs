@@ -107,7 +107,8 @@ fn is_reserved(name: &str) -> bool {
     BRIDGE.contains(&name) || OWN_TOOLS.contains(&name)
 }
 
-/// Returns true if a built-in tool can access anything in this project; always true for other tools.
+/// Returns true if the project allows anything that a built-in tool could access; always false for built-in tools that
+/// access nothing, and always true for tools that are not built in.
 fn can_serve(workspace: &Workspace, tool: &Signature) -> bool {
     let allow = workspace.project.settings.allow.as_ref();
     let any = |list: fn(&Grant) -> &Vec<String>| allow.is_some_and(|allow| !list(allow).is_empty());
@@ -120,7 +121,7 @@ fn can_serve(workspace: &Workspace, tool: &Signature) -> bool {
     }
 }
 
-/// Returns a server's description of a tool, or a placeholder if the description gives instructions to its reader.
+/// Returns a server's description of a tool, truncated, or a placeholder if it gives instructions to its reader.
 fn safe_description(text: &str) -> String {
     if suspicions(text).is_empty() {
         let text = visible_text(text);
@@ -130,7 +131,7 @@ fn safe_description(text: &str) -> String {
     "(description withheld: it addresses its reader)".to_owned()
 }
 
-/// Replaces such descriptions inside a schema.
+/// Replaces each description inside a schema as [`safe_description`] does.
 fn sanitize_descriptions(schema: &mut Json) {
     let mut open = vec![schema];
     while let Some(next) = open.pop() {

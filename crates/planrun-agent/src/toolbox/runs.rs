@@ -140,7 +140,7 @@ impl Toolbox {
                 answers: Vec::new(),
                 asker: self.asker.clone(),
             },
-            // Effects in flight are awaited.
+            // After a cancellation, effects in flight are awaited.
             cancel: cancel.clone(),
             ..ResumeOptions::default()
         }

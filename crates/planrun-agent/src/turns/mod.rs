@@ -347,7 +347,8 @@ impl Agent {
         Ok(None)
     }
 
-    /// Returns the result of a call that an earlier process made, resuming its run if necessary.
+    /// Returns the result of a call that an earlier process made: that of its run, which is resumed if it is paused. A
+    /// run that was interrupted is only reported, because its call may have happened.
     async fn recover_call(&self, run: &str) -> Called {
         let Ok(summary) = self.toolbox.planrun().run(run) else {
             return Called::Failed(NOT_CALLED.to_owned());

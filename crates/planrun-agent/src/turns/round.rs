@@ -1,5 +1,5 @@
 //! Makes the calls of one round: concurrently if all of them only read, otherwise one after the other. Each call gets
-//! an answer.
+//! an answer, except one that waits for an approval.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Poll;

@@ -14,7 +14,7 @@ pub enum Status {
     Running,
     /// A sub-agent that has reported to its parent.
     Finished,
-    /// A sub-agent that has ended without a report.
+    /// A sub-agent that has not started, or has ended without a report.
     Pending,
     /// The main agent, waiting for the next request.
     Standby,

@@ -80,8 +80,7 @@ pub struct PeerQuestion {
 pub enum RecordedPhase {
     /// The attempt was sent, or was about to be sent.
     InFlight,
-    /// Between two attempts: waits for `wait`, from `since` on (nanoseconds since the Unix epoch), even if the clock is
-    /// set in between.
+    /// Between two attempts. The wait began at `since`, a wall-clock time in nanoseconds since the Unix epoch.
     Waiting { since: i128, wait: Duration },
     /// The call has an answer, which is among the external inputs.
     Answered,

@@ -121,8 +121,8 @@ pub enum EventKind {
         #[serde(flatten, with = "wire::time")]
         until: i128,
     },
-    /// A person answered. `STEP.confirm` is the path of a gate, `STEP` that of a form, `STEP.asked` that of a question
-    /// that a peer asks during a call.
+    /// A person answered. The path is `STEP.confirm` for a gate, `STEP.asked` for a question that a peer asks during a
+    /// call, `approval` for the approval of the run, and `STEP` for a form and for a call whose answer was lost.
     #[serde(rename = "answer.given")]
     AnswerGiven {
         path: Arc<str>,

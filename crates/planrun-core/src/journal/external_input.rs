@@ -1,4 +1,4 @@
-//! External inputs as recorded: answers, timers, signals and messages from people.
+//! External inputs as recorded: answers of tools and of people, timers, signals, moves of tasks, cancels and retries.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct ExternalInput {
 
 #[derive(Clone, Debug)]
 pub enum ExternalInputKind {
-    /// The last attempt at a call ended, and no further attempt was made.
+    /// A call ended: its last attempt ended, or a cached result was used.
     Answer {
         path: Arc<str>,
         outcome: Result<Value, Arc<StepError>>,

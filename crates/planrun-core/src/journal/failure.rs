@@ -143,8 +143,7 @@ impl StepError {
     }
 }
 
-/// Serialized as in events: the fields that plans see, and `sent`. The causes are a list, outermost first, so that
-/// nothing recurses.
+/// Serialized as in events. The causes are a flat list, outermost first, so that nothing recurses.
 impl Serialize for StepError {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut chain = self.chain().into_iter().map(Link::of);

@@ -15,7 +15,7 @@ use super::wire;
 /// beyond it needs an approval of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Digest of the plan's meaning. A plan with another digest needs another grant.
+    /// Digest of the plan's text and of the plans that it calls. A plan with another digest needs another grant.
     pub plan: Arc<str>,
     pub calls: Vec<GrantedCalls>,
     #[serde(default)]
@@ -40,7 +40,8 @@ pub struct GrantedCalls {
     /// Digest of the tool's contract.
     pub contract: Arc<str>,
     pub effect: Effect,
-    /// Maximum number of executions; the attempts of one execution count once.
+    /// Maximum number of steps that may call the tool. Repeated calls of one step, such as retries and polls, count
+    /// once; a step in an `each` or a `repeat` counts once for each element or round.
     pub max: u64,
     /// Arguments that have these values in every call.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -12,7 +12,8 @@ use super::grant::{APPROVE, GrantScope, SCOPE};
 use super::wire;
 use super::words::Waiting;
 
-/// A question as recorded and displayed: a gate, a form, or whether a call took effect.
+/// A question as recorded and displayed: a gate, the approval of a run, a form, whether a call took effect, or a
+/// question of a peer.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Question {
     /// [`Waiting::Confirm`], [`Waiting::Approval`], [`Waiting::Input`], [`Waiting::Answer`] or [`Waiting::Peer`].
@@ -30,13 +31,13 @@ pub struct Question {
     /// Wall-clock time at which the question expires, in nanoseconds since the Unix epoch.
     #[serde(default, with = "wire::moment")]
     pub expires: Option<i128>,
-    /// Execution of the call that the gate guards, or whose answer was lost.
+    /// Execution of the call that the gate guards, whose answer was lost, or whose peer asks.
     #[serde(default)]
     pub execution: u32,
-    /// Tool that the gate guards, or that was called; empty for steps that hold other steps, and for forms.
+    /// Tool or plan whose call the gate guards, or tool that was called; empty for other steps.
     #[serde(default)]
     pub tool: Arc<str>,
-    /// Effect of that tool; `None` for forms.
+    /// Effect of the step; `None` for forms and for the approval of a run.
     pub effect: Option<Effect>,
     /// Arguments that the gate approves, or that were sent; for a form, the values that are known and the prefilled
     /// ones.
@@ -129,7 +130,8 @@ pub struct FormField {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// `STEP.confirm` for a gate, `STEP.asked` for a question of a peer, `STEP` for a form.
+    /// `STEP.confirm` for a gate, `STEP.asked` for a question of a peer, `approval` for the approval of a run, `STEP`
+    /// for any other question.
     #[serde(rename = "answer")]
     pub path: Arc<str>,
     pub value: Json,
@@ -156,7 +158,7 @@ impl Given {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     pub path: Arc<str>,
-    /// A bool for a gate, all fields for a form.
+    /// A bool for a gate, a map of all fields for any other question; null if a question of a peer was declined.
     pub value: Value,
     pub by: Option<Arc<str>>,
     pub note: Option<Arc<str>>,

@@ -1,5 +1,5 @@
-//! Parses the line of an event. Numbers and values are taken out of the JSON here: with its feature that keeps the text
-//! of numbers, `serde_json` does not pass them to an enum that is distinguished by a field.
+//! Parses the line of an event. Numbers and values are taken out of the JSON here: with its feature
+//! `arbitrary_precision`, `serde_json` does not pass them to an internally tagged enum.
 
 use std::fmt;
 use std::sync::Arc;

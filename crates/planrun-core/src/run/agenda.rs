@@ -97,9 +97,9 @@ pub(super) enum Next {
     OpenBody(NodeRef, BlockId, Role),
     /// Open elements of an `each`, up to its limit of parallel elements.
     OpenElements(NodeRef),
-    /// An element of an `each` has ended, and the elements that it cancelled.
+    /// An element of an `each` has ended, and so have the elements that it cancelled.
     ElementOver(NodeRef),
-    /// A branch of a race has ended, and the branches that it cancelled.
+    /// A branch of a race has ended, and so have the branches that it cancelled.
     BranchOver(NodeRef),
     /// Begin the work of a step that calls no tool.
     BeginBlock(NodeRef),

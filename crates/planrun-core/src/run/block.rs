@@ -18,12 +18,12 @@ use crate::journal::StepError;
 
 /// The state of a running step that holds other steps.
 pub(super) enum BlockState {
-    /// One body at a time.
+    /// One body at a time, or none in a step that only waits.
     Body,
     Each(EachState),
     Repeat(RepeatState),
     Race(RaceState),
-    /// Its timeout has expired; it fails when all frames that work for it have ended.
+    /// Its `within` has expired; it fails when all frames that work for it have ended.
     Ending(Arc<StepError>),
 }
 
@@ -70,12 +70,12 @@ impl Blocks {
         self.blocks.remove(&at);
     }
 
-    /// Lets a step fail with this error, because its timeout has expired, when all frames that work for it have ended.
+    /// Lets a step fail with this error, because its `within` has expired, when all frames that work for it have ended.
     pub(super) fn end_with(&mut self, at: NodeRef, error: Arc<StepError>) {
         self.blocks.insert(at, BlockState::Ending(error));
     }
 
-    /// Called when a frame of a step has ended. Returns true if the timeout of the step has expired, in which case the
+    /// Called when a frame of a step has ended. Returns true if the `within` of the step has expired, in which case the
     /// step fails with its last frame.
     pub(super) fn is_out_of_time(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
         let Some(BlockState::Ending(error)) = self.blocks.get(&at) else {

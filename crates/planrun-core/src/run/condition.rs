@@ -1,4 +1,5 @@
-//! Conditions over steps, tasks, plans and signals: evaluated right after each event, they wake listeners and waiting steps.
+//! Conditions over steps, tasks, plans and signals, which wake listeners and waiting steps. They are evaluated right
+//! after each event.
 
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::sema::expr::StateTest;

@@ -96,8 +96,8 @@ impl Context {
         self.then(Next::StepFailedForGood(at, error));
     }
 
-    /// Fails a step whose timeout has expired, after everything that worked for it has ended. A `recover` arm may catch
-    /// that, unless an arm was already running when the timeout expired.
+    /// Fails a step whose `within` has expired, after everything that worked for it has ended. A `recover` arm may
+    /// catch that, unless an arm was already running when `within` expired.
     pub(super) fn out_of_time(&mut self, at: NodeRef, error: Arc<StepError>) {
         let details = self.tree.record(at).details();
         if details.is_some_and(|details| details.error.is_some()) {

@@ -279,7 +279,7 @@ fn end_of(ctx: &Context, frame: FrameId) -> RunState {
     }
 }
 
-/// Converts the reply to the type that the plan declares.
+/// Converts the reply to the type that the plan declares. If that is impossible, the run fails.
 fn check_reply(ctx: &mut Context) {
     let program = ctx.tree.program(0);
     let root = &mut ctx.tree[0];

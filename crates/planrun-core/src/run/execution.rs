@@ -32,7 +32,7 @@ struct Before {
 }
 
 impl Executions {
-    /// Returns the number of the first execution of a call.
+    /// Returns the number of the first execution of a call since its step began or was last retried.
     pub(super) fn first(&self, path: &str) -> u32 {
         self.before.get(path).map_or(0, |before| {
             let open = before.open.as_ref();

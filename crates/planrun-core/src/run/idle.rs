@@ -94,8 +94,9 @@ impl Idle<'_> {
         }
     }
 
-    /// Returns true if something will happen without input from people: a call answers, or a wait ends. The deadline of
-    /// the run does not count, because its clock is stopped while everything waits for people.
+    /// Returns true if the run need not be woken by an event: a call is open, a step waits for a person or a time, a
+    /// timer will fire, or no step waits for an event. The deadline of the run does not count, because its clock is
+    /// stopped while everything waits for people.
     pub(super) fn moves_by_itself(&self) -> bool {
         if !self.steps.calls.open.is_empty()
             || self.steps.people.holds_any()

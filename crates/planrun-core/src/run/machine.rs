@@ -43,7 +43,7 @@ pub struct Run {
     pub(super) compensation: Compensation,
     pub(super) tasks: Tasks,
     pub(super) listeners: Listeners,
-    /// Whether the run ends, or this process suspends it.
+    /// Whether the run was cancelled, or this process suspends it.
     pub(super) stopped: bool,
     pub(super) finished: bool,
     /// Whether what an earlier process left has not been taken up completely.
@@ -51,8 +51,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Creates a run that begins, or that resumes from [`Setup::replay`]. The inputs have been checked against the plan's
-    /// parameters.
+    /// Creates a run that begins, or that resumes from [`Setup::replay`]. The inputs have been checked against the
+    /// plan's parameters.
     #[must_use]
     pub fn new(
         program: &Arc<Program>,
@@ -316,7 +316,7 @@ impl Run {
                 self.frame_ended(frame);
             } else {
                 let (tree, in_order) = (&self.ctx.tree, self.ctx.in_order);
-                // With listeners, only calls are drawn, and none before a ready node above it that is not a call.
+                // In order, only calls are drawn, and none before a ready node above it that is not a call.
                 let is_free = |at: NodeRef| !in_order || tree.is_call(&tree.program(at.0), at);
                 let Some(at) = self.ctx.schedule.next_ready(is_free) else {
                     return;
@@ -367,7 +367,7 @@ impl Run {
         self.ctx.end_block(frame, Ending::Failed(Arc::new(error)));
     }
 
-    /// Stops the process: a durable run is suspended, any other is cancelled.
+    /// Stops the process: a durable run is suspended, any other is cancelled and keeps its effects.
     fn interrupt(&mut self) {
         if self.ctx.outbox.recording.is_durable() {
             return self.suspend(Interruption::Asked);
@@ -396,7 +396,8 @@ impl Run {
         self.stop_if_quiet();
     }
 
-    /// Finishes a suspended run when no such attempt is in flight any more.
+    /// Finishes a suspended run when no attempt is in flight any more that the process has to wait for. A run that is
+    /// only replayed finishes at once.
     fn stop_if_quiet(&mut self) {
         let mut calls = self.steps.calls.open.iter();
         let is_kept = calls.any(|(_, call)| call.requires_process());
@@ -449,7 +450,7 @@ impl Run {
         }
     }
 
-    /// Returns true if the run ends, or this process suspends it.
+    /// Returns true if the run was cancelled, or this process suspends it.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped

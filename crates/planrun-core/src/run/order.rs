@@ -12,10 +12,11 @@
 //!
 //! - A node that waits for something is not ready, so the edges of the graph hold by themselves: data, `after`, effects
 //!   on the same state, decisions, the two `set`s of one task.
-//! - The order in which an event notifies: listeners, then steps that wait for it, both in source order. In a plan with
-//!   listeners, each external input is taken after everything that followed from the previous one. There a listener
-//!   must also have begun to listen before the `set` below it, although nothing else orders the two, so that of its
-//!   ready nodes only calls are drawn, and none before a ready node above it that is not a call.
+//! - The order in which an event notifies: listeners, then steps that wait for it, both in source order.
+//! - In a run with a journal, and in a plan with listeners or steps that wait for events, each external input is taken
+//!   after everything that followed from the previous one. There a listener must also have begun to listen before the
+//!   `set` below it, although nothing else orders the two, so that of the ready nodes only calls are drawn, and none
+//!   before a ready node above it that is not a call.
 //! - Bounds. The end of `within` and the deadline keep their place in time, so that a bound that expires together with
 //!   what it bounds has the same result each time.
 //! - An answer that has arrived precedes a wait that has expired, and the end of a block is reported before anything

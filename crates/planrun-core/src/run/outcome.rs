@@ -48,7 +48,7 @@ pub struct Outcome {
     pub unused_answers: Vec<Arc<str>>,
     /// Whether `recover` arms that only replace a result by a placeholder were disabled.
     pub strict: bool,
-    /// Results of verification; `None` if the run has not completed.
+    /// Results of verification; `None` if the run was suspended, or ended before its statements had ended.
     pub(super) found: Option<BTreeMap<NodeRef, CheckReport>>,
     trace: Trace,
 }
@@ -56,9 +56,9 @@ pub struct Outcome {
 /// Usage of a run.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Usage {
-    /// Number of attempts.
+    /// Number of attempts, without `exempt_calls`.
     pub calls: u64,
-    /// As reported by the answers of tools.
+    /// As reported by the tools, like `cost`.
     pub tokens: u64,
     pub cost: f64,
     /// Attempts in `verify` and `undo` blocks, which no budget counts.
@@ -135,11 +135,11 @@ struct Document<'a> {
     error: Option<Value>,
 }
 
-/// Results of verifying the effects of a completed run.
+/// Results of verifying the effects of a run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Verification {
     pub verified: usize,
-    /// Number of calls with effects that have no `verify`.
+    /// Number of calls with effects that were not verified.
     pub unverified: usize,
     /// Number of verifications that did not find the effect.
     pub failed: usize,
@@ -253,7 +253,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the results of verification; empty if the run has not completed.
+    /// Returns the results of verification; empty if the run was suspended, or ended before its statements had ended.
     #[must_use]
     pub fn verification(&self) -> Verification {
         let Some(found) = &self.found else {

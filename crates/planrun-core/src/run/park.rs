@@ -1,5 +1,5 @@
-//! Parking: with `on_failure: pause`, or after a changed contract, a failed step stays where it is and nothing new
-//! begins, until the run is resumed and the step is retried.
+//! Parking: under `on_failure: pause` or `on_exhausted: pause`, or after a changed contract, a failed step stays where
+//! it is and nothing new begins, until the run is resumed and the step is retried.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -86,8 +86,8 @@ impl Parking {
         (!busy).then(|| Interruption::Failed(error.clone()))
     }
 
-    /// Retries the parked steps, because the run was resumed. Nothing is retried if a step was refused or its outcome
-    /// is unknown.
+    /// Retries the parked steps, because the run was resumed. None is retried if one of them was refused or has an
+    /// unknown outcome.
     pub(super) fn retry_failed(
         &mut self,
         ctx: &mut Context,

@@ -132,8 +132,8 @@ impl Recording {
         self.durable = self.durable.max(number);
     }
 
-    /// Takes the next recorded call of a step: if the call was made again after it had ended, each of these in order,
-    /// and of the last one its latest execution.
+    /// Takes the next recorded call of a step. If the call was made again after it had ended, its calls are returned in
+    /// order, each with its latest execution.
     pub(super) fn begun(&mut self, path: &str) -> Option<RecordedCall> {
         let replay = self.replay.as_mut()?;
         let generation = replay.generations.current(path);

@@ -116,7 +116,7 @@ impl Run {
         self.perform();
     }
 
-    /// Ends the waits whose timeouts had already expired when a message was sent, however late a process reads it.
+    /// Ends the waits whose `within` had already expired when a message was sent, however late a process reads it.
     fn end_waits_before(&mut self, at: i128) {
         let ctx = &self.ctx;
         let ago = u64::try_from((ctx.outbox.now.wall - at) / 1000).unwrap_or(0);

@@ -18,7 +18,7 @@ pub(super) struct Scope {
     pub called: BTreeMap<usize, Arc<str>>,
     /// Number of the plan instance that called it.
     pub outer: Option<usize>,
-    /// Number of attempts in flight.
+    /// Number of slots in use, including those of called plans.
     pub in_use: u32,
     pub spent: Spent,
     /// Number of steps that have begun, including those of called plans.

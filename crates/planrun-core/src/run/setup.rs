@@ -33,8 +33,8 @@ pub struct Setup {
     /// Seed of idempotency keys and jitter.
     pub run_id: Arc<str>,
     pub defaults: Defaults,
-    /// The definition of each statement of the plan, by its name, to which approvals are bound. If it is empty, they
-    /// are bound to the text of the whole plan.
+    /// The definitions of the plan's own named statements, to which approvals are bound. Approvals in a statement
+    /// without one are bound to the text of the whole plan.
     pub definitions: BTreeMap<String, String>,
     /// The replay state of the run, if earlier processes have driven it.
     pub replay: Option<ReplayState>,

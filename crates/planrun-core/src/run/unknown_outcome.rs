@@ -215,7 +215,8 @@ impl UnknownOutcomes {
 }
 
 /// Returns true if people are asked whether a call took effect: always after a crash, otherwise if the policy pauses
-/// the run; but not if a `recover` arm of the step, or of one around it, handles the unknown outcome.
+/// the run; but not if the run has no journal, or if a `recover` arm of the step, or of one around it, handles the
+/// unknown outcome.
 fn asks_people(ctx: &Context, at: NodeRef, execution: u32, outcome: &UnknownOutcome) -> bool {
     let unknown = ErrorClass::UnknownOutcome;
     let program = ctx.tree.program(at.0);

@@ -21,7 +21,8 @@ pub struct Condition {
 }
 
 impl Importer<'_, '_> {
-    /// Translates a condition over the tasks that trigger a listener; `None` if it is invalid, which is reported.
+    /// Translates a condition over the tasks that trigger a listener; `None` if it is invalid, which is reported, or
+    /// if no known task triggers the listener.
     pub fn condition(
         &mut self,
         written: &str,

@@ -314,7 +314,7 @@ impl Importer<'_, '_> {
         )
     }
 
-    /// There, an agent chooses a tool of its app in every run; here, the tool is chosen once, at the import.
+    /// In AIntegration, an agent chooses a tool of its app in every run; in a plan, the import chooses it once.
     fn agent(&mut self, listener: &Listener<'_>, what: &str) -> Action {
         let node = listener.node;
         let Some((agent, span)) = node
@@ -363,7 +363,8 @@ impl Importer<'_, '_> {
         )
     }
 
-    /// Takes each argument from the prompt, else from a task field of that name, else from an input of the plan.
+    /// Takes each argument from a context field of that name (see [`Self::known`]). Without one, a required argument
+    /// becomes an input of the plan, and an optional one is omitted.
     fn arguments(
         &mut self,
         tool: &Signature,
@@ -393,8 +394,8 @@ impl Importer<'_, '_> {
         arguments
     }
 
-    /// Returns a field of a context that is set by then: one that the prompt names, else one of a preceding task;
-    /// `None` if there is none.
+    /// Returns the context field with this name of a task that triggers the listener or precedes it; a field that the
+    /// prompt names is preferred. `None` if no such task has the field.
     fn known(&self, name: &str, prompt: &str, triggers: &[String]) -> Option<Expr> {
         let before = triggers
             .iter()
@@ -468,7 +469,7 @@ fn select_tool<'s>(tools: &[&'s Signature], prompt: &str) -> Option<&'s Signatur
         .or_else(changing)
 }
 
-/// The agent of the format tries a tool three times.
+/// An agent of AIntegration makes up to three attempts at a call.
 fn retry() -> ClauseKind {
     let classes = ["transient", "tool"].map(tree::variable);
     ClauseKind::Retry(tree::object(vec![

@@ -52,7 +52,7 @@ struct Task {
     /// Whether a listener sets its status, and whether a listener waits for it.
     is_set: bool,
     is_awaited: bool,
-    /// The tasks that precede it, nearest first.
+    /// The tasks that precede it, directly or indirectly.
     before: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Res
     Ok(draft.file(plan, made))
 }
 
-/// A failure pauses the run, as it does there.
+/// A failure pauses the run, as it does in AIntegration.
 fn policy() -> Statement {
     let pause = tree::object(vec![("on_failure".to_owned(), tree::variable("pause"))]);
     tree::statement(StatementKind::Policy(pause))

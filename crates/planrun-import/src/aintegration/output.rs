@@ -20,7 +20,7 @@ pub enum Given {
 }
 
 impl Importer<'_, '_> {
-    /// Returns the `set` statement of an output; `None` if its task or its status does not exist, which is reported.
+    /// Returns the `set` statement of an output; `None` if it has no valid [target](Self::target).
     pub fn output(&mut self, node: &Node, given: &Given) -> Option<Statement> {
         let (id, status) = self.target(node)?;
         let name = self.tasks.get(&id)?.name.clone();
@@ -32,7 +32,8 @@ impl Importer<'_, '_> {
         Some(set(&name, status, context))
     }
 
-    /// Returns the task and the status of an output.
+    /// Returns the task and the status of an output; `None` if it names none, or if one of them does not exist, which
+    /// is reported.
     pub fn target(&mut self, node: &Node) -> Option<(String, &'static str)> {
         let id = node.get("task_id")?;
         let written = id.scalar()?;
@@ -120,7 +121,8 @@ impl Importer<'_, '_> {
         }
     }
 
-    /// Translates the text between the braces; `None` if it is not a placeholder, so that it stays unchanged.
+    /// Translates the text between the braces; `None` if it is not a placeholder or names an unknown task (which is
+    /// reported), so that it stays unchanged.
     fn placeholder(&mut self, inside: &str, span: Span, given: &Given) -> Option<Expr> {
         let mut parts = inside.split('.');
         let first = parts.next()?;

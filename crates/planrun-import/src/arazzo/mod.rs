@@ -39,7 +39,7 @@ pub struct Workflow<'x, 'd, 't> {
     pub heads: &'x BTreeMap<String, Head>,
     /// The names of its inputs in the plan.
     inputs: &'x BTreeMap<String, String>,
-    /// The steps that call the workflows on which this one depends, by their ids.
+    /// The steps that call the workflows on which this one depends, by the id of the workflow.
     before: BTreeMap<&'d str, String>,
     /// The name of an error in the arms that catch it.
     error: String,
@@ -51,7 +51,7 @@ pub struct Workflow<'x, 'd, 't> {
 /// The parts of a plan that are known before its workflow is translated.
 pub struct Head {
     pub plan: String,
-    /// Each with whether it is optional.
+    /// The parameters, each with whether it is optional.
     parameters: Vec<(String, bool)>,
     /// The names of its inputs in the plan.
     pub inputs: BTreeMap<String, String>,
@@ -67,8 +67,8 @@ impl Head {
 /// Returns the plans for the workflows of a document.
 ///
 /// # Errors
-/// Returns an error if there are no workflows, or if there are more than [`MAX_PARTS`] workflows or steps of a
-/// workflow.
+/// Returns an error if there are no workflows, if there are more than [`MAX_PARTS`] workflows or steps of a workflow,
+/// or if a workflow is invalid.
 pub fn import(root: &Node, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let workflows = items(root, "workflows");
     let steps = workflows

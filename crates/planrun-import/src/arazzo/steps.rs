@@ -156,8 +156,8 @@ impl<'d> Workflow<'_, 'd, '_> {
         }
     }
 
-    /// Returns the actions of a step, and those of its workflow that it does not override. Retry actions go into
-    /// `retries` where they are allowed.
+    /// Returns the actions of a step, and those of its workflow that it does not override. Retry actions that run
+    /// nothing before the next attempt go into `retries`, if it is given.
     fn actions(
         &self,
         step: &'d Node,

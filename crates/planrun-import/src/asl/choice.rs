@@ -144,7 +144,7 @@ fn kind_test(kind: &str, value: Expr) -> Result<Expr, String> {
     })
 }
 
-/// Translates a pattern into a regular expression: `*` matches any text, `\*` matches itself.
+/// Translates a pattern into a regular expression: `*` matches any text, `\*` an asterisk.
 fn wildcards(pattern: &str) -> String {
     let mut regex = "^".to_owned();
     let mut characters = pattern.chars();

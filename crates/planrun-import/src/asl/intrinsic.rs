@@ -192,7 +192,7 @@ fn format(pattern: &Expr, values: Vec<Expr>) -> Result<Expr, String> {
     Ok(tree::template(parts))
 }
 
-/// Splits a list into lists of `length` elements each.
+/// Splits a list into lists of `length` elements each; the last one may be shorter.
 fn partition(list: &Expr, length: Expr) -> Expr {
     let size = || tree::function("size", vec![list.clone()]);
     let one = || tree::variable(ONE);
@@ -239,7 +239,7 @@ fn parsed(text: &Expr) -> Result<Expr, String> {
     Ok(tree::constant(&node))
 }
 
-/// Each character of the separator separates, so only separators of one character have a counterpart.
+/// In ASL, every character of the separator splits the text, so only separators of one character have a counterpart.
 fn split_by(text: Expr, separator: Expr) -> Result<Expr, String> {
     match &separator.kind {
         ExprKind::Literal(Literal::String(one)) if one.chars().count() == 1 => {

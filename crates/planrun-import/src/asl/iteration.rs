@@ -138,7 +138,7 @@ impl Translator<'_, '_> {
         tree::int(PARALLEL)
     }
 
-    /// Returns the most elements that may fail and whether that is a percentage; `None` if none may fail.
+    /// Returns how many elements may fail, preceded by whether this is a percentage; `None` if none may fail.
     fn tolerance(
         &mut self,
         state: &State<'_>,

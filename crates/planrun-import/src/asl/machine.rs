@@ -62,7 +62,7 @@ impl<'d> State<'d> {
         names.collect()
     }
 
-    /// Returns its successors, in the order of the document.
+    /// Returns its successors: those of its rules, its default, its next state and those of its error handlers.
     fn targets(&self) -> Vec<&'d str> {
         let listed = |field: &str| {
             let items = self.items(field);
@@ -84,9 +84,11 @@ pub struct Machine<'d> {
 }
 
 impl<'d> Machine<'d> {
+    /// Reads a machine and checks its targets.
+    ///
     /// # Errors
-    /// Returns an error if there are no states or more than [`MAX_STATES`], if a state has no type, or if a target
-    /// does not exist.
+    /// Returns an error if there are no states or more than [`MAX_STATES`], if a state has no type, if there is no
+    /// start state, or if a target does not exist.
     pub fn read(node: &'d Node, is_jsonata: bool) -> Result<Self, Refused> {
         let language = |node: &Node| Some(node.get("QueryLanguage")?.text()? == "JSONata");
         let is_jsonata = language(node).unwrap_or(is_jsonata);

@@ -21,6 +21,7 @@ use crate::tree;
 
 /// The namespace of tasks whose resource names no service.
 const TASKS: &str = "tasks";
+
 /// One entry of `Catch`.
 struct Catcher<'d> {
     /// Empty for all errors.
@@ -101,7 +102,8 @@ fn tool_of(state: &State<'_>, draft: &mut Draft<'_>) -> (String, String) {
     (namespace, tool)
 }
 
-/// Returns the arguments of a call: the fields of an object, or a single argument for any other value.
+/// Returns the arguments of a call: the fields of an object if all are known and can be argument names; otherwise, the
+/// value as a single argument.
 fn arguments_of(state: &State<'_>, value: &Value, draft: &mut Draft<'_>) -> Vec<(String, Expr)> {
     if let Value::Object {
         base: None, fields, ..
@@ -153,7 +155,7 @@ fn retry(
 ) -> Option<ClauseKind> {
     let rules = state.items("Retry");
     let Some(rule) = rules.first() else {
-        // A task without `Retry` is tried once, but repeatable calls are tried three times by default here.
+        // A task without `Retry` makes one attempt, but in a plan a repeatable call makes three by default.
         let effect = draft
             .signature(namespace, tool)
             .map(|signature| signature.effect);
@@ -413,7 +415,7 @@ fn catchers<'d>(state: &State<'d>) -> Vec<Catcher<'d>> {
     catchers.collect()
 }
 
-/// Returns the tag of an arm: the name of its target, with its number if several arms have that target.
+/// Returns the tag of an arm: the name of its target, followed by its number if the name alone would be ambiguous.
 fn tag(catchers: &[Catcher<'_>], number: usize) -> String {
     let target = catchers.get(number).map_or("", |catcher| catcher.target);
     let same = |catcher: &&Catcher<'_>| catcher.target == target;

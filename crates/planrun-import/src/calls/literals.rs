@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 40;
 /// An argument, with its name if it is a keyword argument.
 pub type Given = (Option<String>, Value);
 
-/// Parses the arguments of a call. Positions are relative to `offset`.
+/// Parses the arguments of a call. `offset` is the position of the text in the document.
 pub struct Reader<'t> {
     text: &'t str,
     at: usize,

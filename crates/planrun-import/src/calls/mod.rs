@@ -220,7 +220,7 @@ impl Listing {
         }
     }
 
-    /// Reports a cycle, and prevents the call that closes it.
+    /// Reports a cycle, and guards the call that closes it with a hole.
     fn cut(&mut self, cycle: &[usize], draft: &mut Draft<'_>) {
         let ids = cycle
             .iter()
@@ -342,7 +342,7 @@ fn lowered(value: &Value, names: &[String], done: &[bool], draft: &mut Draft<'_>
                     ) => TemplatePart::Text(text.clone()),
                     _ => TemplatePart::Expr(plain.clone()),
                 },
-                // Templates take strings, numbers and booleans; other values become JSON.
+                // A template takes only strings, numbers and booleans, but an output may be any value.
                 other => TemplatePart::Expr(tree::function(
                     "json",
                     vec![lowered(other, names, done, draft)],

@@ -10,7 +10,7 @@ use super::{Answer, Call, Listing, Value, tool};
 use crate::document::Refused;
 use crate::draft::Draft;
 
-/// The call that ends a plan.
+/// The names of the call that ends a plan.
 const JOIN: [&str; 2] = ["join", "finish"];
 
 /// A line such as `1. search("x")`.

@@ -27,7 +27,7 @@ enum State {
     Done,
 }
 
-/// Iterative, since chains in documents may be long.
+/// Visits a call and the calls that it needs. This is iterative, since chains in documents may be long.
 fn visit(start: usize, needs: &[Vec<usize>], state: &mut [State], found: &mut Order) {
     let mut path = vec![(start, 0)];
     while let Some((call, next)) = path.pop() {

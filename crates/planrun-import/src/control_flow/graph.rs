@@ -23,7 +23,7 @@ pub struct GraphNode<'d> {
     pub span: Span,
     /// Its kind in the words of the document.
     pub kind: String,
-    /// Its successors, in the order of the document.
+    /// Its successors.
     pub targets: Vec<&'d str>,
     pub termination: Termination,
     /// The variables that it sets.
@@ -82,10 +82,10 @@ impl<'d> Graph<'d> {
         Some(back.collect())
     }
 
-    /// Returns the only node to which a cycle exits.
+    /// Returns the only node to which a cycle exits. Nodes that only fail do not count.
     ///
     /// # Errors
-    /// Returns a message if there is no such node.
+    /// Returns a message if there is no exit or more than one, or if the document can end inside the cycle.
     pub fn exit(&self, cycle: &BTreeSet<&'d str>) -> Result<&'d str, String> {
         let mut exits = BTreeSet::new();
         for node in cycle.iter().filter_map(|name| self.get(name)) {

@@ -192,7 +192,8 @@ pub trait Walk<'d, 't> {
         self.walk_from(scope, start, flow, region, out)
     }
 
-    /// Does the same if `start` may itself be a stop, which then ends the region only when it is reached again.
+    /// Does the same as [`Self::walk`], but `start` may itself be a stop: it ends the region only when it is reached
+    /// again.
     ///
     /// # Errors
     /// Returns an error if a part of the document is invalid.

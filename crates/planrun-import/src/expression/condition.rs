@@ -12,9 +12,9 @@ const SIGNS: [&str; 11] = ["&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "(
 
 /// The result of a comparison, and how results are combined.
 pub trait Truth: Sized {
-    /// Returns the conjunction of at least one part.
+    /// Returns the conjunction of the parts; `None` if there are none.
     fn every(parts: Vec<Self>) -> Option<Self>;
-    /// Returns the disjunction of at least one part.
+    /// Returns the disjunction of the parts; `None` if there are none.
     fn either(parts: Vec<Self>) -> Option<Self>;
     fn not(self) -> Self;
 }

@@ -9,7 +9,7 @@ use planrun_lang::syntax::ast::{Expr, ExprKind, Literal, TemplatePart};
 
 use crate::tree;
 
-/// The name of the element in a comprehension; no value of a plan has the same name.
+/// The name of the element in a comprehension. Steps and bindings never get this name.
 pub const ONE: &str = "one";
 
 /// The maximum length of an expression, in bytes.

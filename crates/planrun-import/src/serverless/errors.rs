@@ -114,7 +114,8 @@ impl<'d> Writer<'_, 'd, '_> {
         }
     }
 
-    /// Translates a retry policy to clauses of the only call of a `try`; `None` if there are other tasks.
+    /// Translates a retry policy to clauses of the only call of a `try`; `None` if the `try` contains anything else or
+    /// the call has a condition, which is reported.
     pub fn retry(
         &mut self,
         policy: &'d Node,

@@ -40,7 +40,8 @@ impl<'d> Action<'_, '_, 'd, '_> {
         self.calls(call)
     }
 
-    /// Writes a `listen` as one step per event. Returns the list of their payloads.
+    /// Writes a `listen` as one step per event, or as one step that waits for any of them. Returns the list of their
+    /// payloads.
     pub fn listened(&mut self) -> Value {
         let to = self.task.body().get("to").unwrap_or(self.task.body());
         let what = format!("`listen` of task `{}`", excerpt(self.task.name));
@@ -135,7 +136,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
         last_element(tree::variable(name))
     }
 
-    /// Translates a filter of events; `None` if it names no type.
+    /// Translates a filter of events; `None` if it has no constant type.
     fn filter(&mut self, filter: &'d Node) -> Option<Filter<'d>> {
         let with = filter.get("with").unwrap_or(filter);
         let parts = with.entries().unwrap_or_default().iter();

@@ -56,7 +56,7 @@ pub struct Writer<'x, 'd, 't> {
 /// Returns the plan for a workflow.
 ///
 /// # Errors
-/// Returns an error if the workflow is invalid: it has no tasks, or a target does not exist.
+/// Returns an error if the workflow is invalid, such as one without tasks or with an unknown target.
 pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let what = "the input of the workflow";
     inputs_of(

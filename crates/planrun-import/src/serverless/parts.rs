@@ -108,7 +108,8 @@ impl<'d> Writer<'_, 'd, '_> {
         Ok(self.after_block(flow, block_output, tree::variable(&name), out))
     }
 
-    /// Writes a `for`: each round reads the output of the one before. If no round does, it becomes an `each`.
+    /// Writes a `for` as a `repeat`, since a round may read the output of the previous one. If none does, and there is
+    /// neither a condition nor an export, it becomes an `each`.
     pub fn iterated(
         &mut self,
         task: &Task<'d>,
@@ -434,7 +435,7 @@ struct RoundBody {
     clauses: Vec<ClauseKind>,
 }
 
-/// Writes a loop whose rounds are independent. Its output is that of the last round.
+/// Writes a loop whose rounds are independent. Its output is that of the last round, or its input if the list is empty.
 fn each_of(
     name: &str,
     round: &Round,

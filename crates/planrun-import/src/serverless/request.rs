@@ -17,7 +17,7 @@ use crate::tree;
 const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
 
 impl<'d> Action<'_, '_, 'd, '_> {
-    /// Writes a request. Answers without a success status fail, as they do there.
+    /// Writes a request. Answers without a success status fail, as they do in Serverless Workflow.
     pub fn http_request(&mut self) -> Value {
         let Some(endpoint) = self.with("endpoint") else {
             return self.not_called(self.task.span, "it has no `endpoint`");
@@ -46,8 +46,8 @@ impl<'d> Action<'_, '_, 'd, '_> {
                 arguments.push((part.to_owned(), self.template(node).expr()));
             }
         }
-        // A call without `retry` is tried once there, but requests without effects are tried three times by default
-        // here.
+        // A call without `retry` makes one attempt in Serverless Workflow, but in a plan a repeatable request makes
+        // three by default.
         self.workflow.repeats |=
             self.workflow.retry.is_none() && !["POST", "PATCH"].contains(&method.as_str());
         let call = self
@@ -129,7 +129,7 @@ impl<'d> Action<'_, '_, 'd, '_> {
         Some(headers.with(&[key], Value::Opaque(value)).expr())
     }
 
-    /// Allows the host of an address, if it is constant.
+    /// Allows the host of an address if it is constant, else reports it.
     fn allow(&mut self, address: &Expr, span: Span) {
         let beginning = match &address.kind {
             ExprKind::Literal(Literal::String(text)) => Some((&**text, true)),

@@ -142,7 +142,7 @@ impl<'d> Writer<'_, 'd, '_> {
         })
     }
 
-    /// Writes the action of a task that does not change the control flow. Returns its output.
+    /// Writes the action of a task that does not change the control flow. Returns the data after it.
     fn operated(
         &mut self,
         task: &Task<'d>,

@@ -17,8 +17,8 @@ pub const CONTEXT: &str = "context";
 /// The most tasks of a list.
 const MAX_TASKS: usize = 500;
 
-/// The kinds of tasks, by their distinguishing fields, with their further fields. `for` and `try` come before the
-/// fields that they contain.
+/// The kinds of tasks, by their distinguishing fields, with their further fields. `for` comes before `do`, which it
+/// contains.
 const KINDS: [(&str, &[&str]); 12] = [
     ("for", &["while", "do"]),
     ("try", &["catch"]),
@@ -93,9 +93,11 @@ pub struct Tasks<'d> {
 }
 
 impl<'d> Tasks<'d> {
+    /// Reads a list of tasks.
+    ///
     /// # Errors
-    /// Returns an error if it is not a list of tasks, if it is too long, if a task has no kind, or if a target does
-    /// not exist.
+    /// Returns an error if it is not a list of tasks, if it is too long, if a task has no kind, if two tasks have the
+    /// same name, or if a target does not exist.
     pub fn read(list: &'d Node) -> Result<Self, Refused> {
         let Some(items) = list.items() else {
             let help = "write each task as `- name: { … }`";
@@ -115,7 +117,7 @@ impl<'d> Tasks<'d> {
     /// Returns a list of a single task.
     ///
     /// # Errors
-    /// Returns an error if it has no kind.
+    /// Returns an error if the task has no kind or its target does not exist.
     pub fn single(entry: &'d Entry) -> Result<Self, Refused> {
         Self::of(&[entry])
     }

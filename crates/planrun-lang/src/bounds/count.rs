@@ -1,4 +1,5 @@
-//! Counts the calls of a plan, block by block, and once for each plan that it calls.
+//! Counts the calls of a plan, block by block. The calls of each called plan are counted once, however often it is
+//! called.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

@@ -1,9 +1,9 @@
 //! Computes what a run of a plan does at most, as data: which tools it calls how often, with what arguments, and how
 //! much it may use.
 //!
-//! [`bounds`] counts **executions**: calls that share their arguments and their idempotency key. Retries are attempts
-//! of one execution; [`Use::attempts`] is their maximum. The calls in a loop are multiplied by its rounds, of arms that
-//! exclude each other the larger count is taken, each poll counts, and the budget of a plan bounds its calls.
+//! [`bounds`] counts **executions** of calls. The attempts of one execution share its arguments and its idempotency
+//! key; [`Use::attempts`] is their maximum number. The calls in a loop are multiplied by its rounds. Of arms that
+//! exclude each other, the larger count is taken. Each poll counts. The budget of a plan bounds its calls.
 //!
 //! Not included is what people do to a run afterwards: `runs retry`, `runs patch`, retrying a failed step with
 //! `--resume`, and answering that a call whose outcome is unknown did not happen each start one more execution.
@@ -100,7 +100,8 @@ pub enum Undoing {
     AfterEnd,
 }
 
-/// Limits of a run besides its own text: settings of the plan over those of the project, within the project's limits.
+/// Limits of a run that do not follow from its statements: settings of the plan over those of the project, within the
+/// project's limits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Attempts of forward calls and of `recover` arms; `verify` and `undo` do not count. [`Use::max`] of these calls
@@ -127,9 +128,9 @@ pub struct Limits {
 /// Settings of the project and of the run for which the bounds are computed.
 #[derive(Clone, Copy)]
 pub struct BoundsContext<'a> {
-    /// Policy for what plans leave out.
+    /// Defaults for the policies of plans.
     pub policy: &'a Policy,
-    /// Maximum that a run of any plan may use.
+    /// Limits of every run.
     pub limits: &'a Budget,
     /// Retry settings of a tool for steps without their own; `None` for those of the policy.
     pub retry: &'a dyn Fn(&Signature) -> Option<Retry>,

@@ -33,9 +33,9 @@ pub struct Label {
 
 /// Edits that remove the cause of a diagnostic.
 ///
-/// A safe fix does not change the outcome of any run: it removes what never had an effect or, in a plan that cannot run,
-/// writes the only thing that the author can have meant. A fix that drops a bound, guesses a value or extends permissions
-/// is not safe.
+/// A safe fix does not change the outcome of any run: it removes what never had an effect or, in a plan that cannot
+/// run, writes the only thing that the author can have meant. A fix that drops a bound, guesses a value or extends
+/// permissions is not safe.
 #[derive(Clone, Debug)]
 pub struct Fix {
     pub safe: bool,
@@ -169,8 +169,8 @@ impl Diagnostic {
         self
     }
 
-    /// Sets the remedy for an unknown name that resembles a known one, whose spelling at the span is `written`. The fix is safe
-    /// if no other name can be meant and the plan does not run as it is.
+    /// Sets the remedy for an unknown name that resembles a known one, whose spelling at the span is `written`. The fix
+    /// is safe if no other name can be meant and the plan does not run as it is.
     #[must_use]
     pub fn did_you_mean(self, near: Near<'_>, span: Span, written: impl Into<String>) -> Self {
         let safe = near.certain && self.is_error();

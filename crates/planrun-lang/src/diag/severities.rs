@@ -8,7 +8,8 @@ const WARNINGS: &str = "warnings";
 /// Changes to the default severities of codes.
 ///
 /// A code that is denied by name is an error, a warning or note that is allowed by name is not reported, and all other
-/// warnings are errors if warnings are denied. Allowing takes precedence over denying. An error cannot be allowed: a plan
+/// warnings are errors if warnings are denied. Within one source, allowing takes precedence over denying; between
+/// sources, the one with the higher precedence decides on the codes that it names. An error cannot be allowed: a plan
 /// with one does not run.
 #[derive(Clone, Debug, Default)]
 pub struct Severities {
@@ -61,7 +62,7 @@ impl Severities {
         })
     }
 
-    /// Returns true if an optional code is enabled.
+    /// Returns true if an optional code is enabled, or denied by name.
     #[must_use]
     pub fn enables(&self, code: &Code) -> bool {
         self.layers.iter().any(|layer| {

@@ -16,14 +16,16 @@ const LONG_LETTERS: usize = 8;
 /// Returns the candidate nearest to `word`, if it is near enough to be meant.
 ///
 /// The distance is Damerau–Levenshtein (optimal string alignment) over lowercase text. It may be up to a third of the
-/// word's letters, and at least one; words of one letter match nothing. A candidate that only adds or drops a whole word
-/// (`emp` for `emp_id`) is near too, and so is one that is a word of `word`, however short (`hr` for `hr_agent_v1`).
+/// word's letters, and at least one; words of one letter match nothing. If both have at least three bytes, a candidate
+/// that contains `word` or is contained in it is near too (`emp` for `emp_id`). So is one that is a word of `word` with
+/// at least two bytes (`hr` for `hr_agent_v1`).
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<Near<'a>> {
     choose(word, candidates, true)
 }
 
-/// Like [`nearest`], without candidates that add or drop a word: `get` is not a misspelling of `getDate`.
+/// Like [`nearest`], without candidates that only contain the word, or are contained in it: `get` is not a misspelling
+/// of `getDate`.
 #[must_use]
 pub fn misspelt<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<Near<'a>> {
     choose(word, candidates, false)
@@ -83,8 +85,8 @@ fn same_words(one: &str, other: &str) -> bool {
     plain(one) == plain(other)
 }
 
-/// Returns true if one name is a misspelling of the other: one word, which is long enough, differs by one or two edits, and
-/// no digit differs.
+/// Returns true if one name is a misspelling of the other: one word, which is long enough, differs by one or two edits,
+/// and no digit differs.
 fn is_slip(one: &str, other: &str) -> bool {
     fn words(name: &str) -> Vec<String> {
         name.split(|c: char| !c.is_alphanumeric())

@@ -156,7 +156,7 @@ impl Machine<'_> {
         Ok(None)
     }
 
-    /// Sorts the elements by their keys. Charges one unit per key for each doubling of the length, as comparisons.
+    /// Sorts the elements by their keys. Charges one unit per key for each doubling of the length, for the comparisons.
     fn sorted(&mut self, keys: Vec<Value>, elements: Vec<Value>, span: Span) -> Outcome {
         let doublings = u64::from(keys.len().max(1).ilog2()) + 1;
         self.charge((keys.len() as u64).saturating_mul(doublings), span)?;

@@ -313,7 +313,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reports a loop whose `max` is 0, or that only ends by reaching its `max`, whether it has one or not.
+    /// Reports a loop whose `max` is 0, or that can end only by reaching its `max`. The latter is also reported if
+    /// `max` is missing.
     fn repeat(&mut self, repeat: &'a Repeat) {
         let mut report = |message: String, span| {
             self.found.failures.push(ConstantFailure {

@@ -57,7 +57,7 @@ struct RecordingEnvironment<'a> {
     knowledge: &'a dyn Knowledge,
     /// A value that is not known was read, so an error may be caused by that alone.
     missing: Cell<bool>,
-    /// A state was read, so the result is meaningless.
+    /// A state or the winner of a race was read, so the result is meaningless.
     guessed: Cell<bool>,
     read: RefCell<Vec<Place>>,
 }

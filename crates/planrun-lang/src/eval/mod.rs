@@ -44,19 +44,19 @@ pub struct EvalError {
     pub span: Span,
 }
 
-/// Cost limit of one evaluation: operations plus elements of produced data.
+/// Cost limit of one evaluation: one unit for each operation, and more for the data that it reads and produces.
 pub const DEFAULT_COST_LIMIT: u64 = 1_000_000;
 
 /// Evaluates an expression.
 ///
 /// # Errors
-/// Returns an error on overflow, division by zero, a missing key, an index out of range, values that no overload takes,
-/// or if the cost limit is exceeded.
+/// If an operation fails (overflow, division by zero, a missing key, an index out of range, values that no overload
+/// accepts), the value does not fit the type of its place, or the cost limit is exceeded.
 pub fn evaluate(code: &Code, environment: &dyn Environment) -> Result<Value, EvalError> {
     evaluate_within(code, environment, DEFAULT_COST_LIMIT)
 }
 
-/// Evaluates an expression with its own cost limit.
+/// Evaluates an expression with this cost limit.
 ///
 /// # Errors
 /// As for [`evaluate`].

@@ -14,9 +14,9 @@ use super::{number, text};
 
 /// Maximum depth; deeper values are null.
 const MAX_DEPTH: usize = 48;
-/// Depth from which the simplest alternative is chosen.
+/// Depth beyond which optional parts of a value are left out, and alternatives without references are preferred.
 const PLAIN_DEPTH: usize = 6;
-/// Number of parts from which optional parts of a value are left out.
+/// Number of parts beyond which optional parts of a value are left out.
 const MAX_PARTS: usize = 3_000;
 
 /// Generates one value.

@@ -490,7 +490,7 @@ fn error() -> Json {
         "retryable": {"type": "boolean"}}})
 }
 
-/// Compares two JSON values; `1` and `1.0` are equal.
+/// Compares two JSON values; the numbers `1` and `1.0` are equal, but not lists or objects that contain them.
 pub(super) fn same(left: &Json, right: &Json) -> bool {
     match (left, right) {
         (Json::Number(one), Json::Number(other)) => one == other || one.as_f64() == other.as_f64(),
@@ -507,7 +507,7 @@ impl Demand {
             .copied()
             .filter(|kind| self.kinds.has(*kind))
             .collect();
-        // If only bounds are given, a number with a fraction is more likely than an integer.
+        // If the stated type allows fractions, a number with a fraction is more likely than an integer.
         let integer = self.kinds.has(Kinds::INTEGER) && !self.kinds.has(Kinds::FRACTION);
         let rest = if self.typed {
             Kinds::EACH

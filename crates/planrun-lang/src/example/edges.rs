@@ -11,7 +11,7 @@ use super::{Examples, MAX_EDGES};
 
 /// Number of attempts to generate the rest of a value around an edge case.
 pub(super) const TRIES: u64 = 12;
-/// Maximum number of candidates; less if a value has many parts.
+/// Maximum number of candidates; fewer if a value has many parts.
 const MAX_CANDIDATES: usize = 240;
 /// Number of parts of a value that count as one more candidate.
 const PARTS_OF_ONE: usize = 20;
@@ -50,7 +50,7 @@ pub(super) enum Edge {
     Alternative(usize, usize),
 }
 
-/// Returns all edge cases, those near the root first.
+/// Returns the edge cases, those near the root first.
 pub(super) fn find(examples: &Examples) -> Vec<super::Edge> {
     let none = Map::new();
     let mut found: Vec<super::Edge> = Vec::new();

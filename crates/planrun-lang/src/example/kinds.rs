@@ -53,7 +53,8 @@ impl Kinds {
         }
     }
 
-    /// Returns the kinds of a type name; all kinds if the name is unknown.
+    /// Returns the kinds of a type name, which may also be the `fraction` of negated schemas; all kinds if the name is
+    /// unknown.
     pub fn named(name: &str) -> Self {
         match name {
             "null" => Self::NULL,

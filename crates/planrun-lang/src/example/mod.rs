@@ -102,7 +102,7 @@ impl Examples {
     /// Prepares the schema of a type.
     ///
     /// # Errors
-    /// If the type has values that no schema can describe.
+    /// If the schema of the type cannot be used; see [`Validator::new`].
     pub fn of_type(ty: &Type) -> Result<Self, SchemaError> {
         Self::new(&to_schema(ty))
     }

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value as Json, json};
 
-/// Returns schemas for the ways to violate a schema. Empty if everything conforms or no way is known.
+/// Returns schemas for the ways to violate a schema. Empty if everything conforms or no way is known. Some of them also
+/// allow values that conform, which the validator then rejects.
 pub(super) fn negate(schema: &Json) -> Vec<Json> {
     match schema {
         Json::Bool(false) => vec![json!({})],
@@ -103,7 +104,7 @@ fn others(value: &Json) -> Vec<&'static str> {
     let kept: Vec<_> = kept
         .filter(|name| *name != "integer" || !excluded.contains(&"number"))
         .collect();
-    // A value that is not an integer may still be a number, which `integer` alone cannot express.
+    // A value that is not an integer may still be a number with a fraction, for which JSON Schema has no type.
     if excluded.contains(&"integer") && !excluded.contains(&"number") {
         return [kept, vec!["fraction"]].concat();
     }

@@ -102,7 +102,7 @@ impl Writer {
                 .collect();
             found.get(below(chance, found.len())).copied()
         };
-        // Sometimes prefers other characters than lowercase letters, which a later part of the pattern may require.
+        // Sometimes prefers characters other than lowercase letters, which a later part of the pattern may require.
         let first = if chance.rotate_left(20).is_multiple_of(3) {
             below(chance.rotate_left(40), PREFERRED.len())
         } else {

@@ -73,8 +73,8 @@ impl<'a> Comments<'a> {
             .collect()
     }
 
-    /// Takes the comments between the end of one element and the beginning of the next. Between `statements`, a `///` always
-    /// belongs to the second one.
+    /// Takes the comments between the end of one element and the beginning of the next. Between `statements`, a `///`
+    /// always belongs to the second one.
     pub fn gap(&mut self, behind: Option<u32>, next: u32, statements: bool) -> Gap<'a> {
         let mut gap = Gap::default();
         let start = behind.unwrap_or(0);

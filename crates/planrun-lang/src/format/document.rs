@@ -1,7 +1,8 @@
-//! The document model of the formatter, a flat list of operations, and the layout that decides which groups fit on a line.
+//! The document model of the formatter, a flat list of operations, and the layout that decides which groups fit on a
+//! line.
 //!
-//! This is Wadler's pretty printer over a list instead of a tree: a backward pass measures and a forward pass prints, so
-//! the time is linear in the document and nesting cannot exhaust the stack.
+//! This is Wadler's pretty printer over a list instead of a tree: a backward pass measures and a forward pass prints,
+//! so the time is linear in the document and nesting cannot exhaust the stack.
 
 use std::borrow::Cow;
 

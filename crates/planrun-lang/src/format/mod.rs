@@ -21,8 +21,8 @@ use printer::Printer;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Returns the canonical text of a plan file. It has the same meaning, contains each comment once, and formatting it again
-/// changes nothing. A file in JSON form is returned unchanged.
+/// Returns the canonical text of a plan file. It has the same meaning, contains each comment once, and formatting it
+/// again changes nothing. A file in JSON form is returned unchanged.
 ///
 /// # Errors
 /// Returns the diagnostics of the file if it cannot be parsed.
@@ -62,8 +62,8 @@ fn hides_text(finding: &Diagnostic) -> bool {
     finding.is_error() && !whole.iter().any(|code| code.name == finding.code.name)
 }
 
-/// Returns the maximum nesting depth of brackets in a text. Those in text literals and comments count too, which costs no
-/// more than an unnecessary thread.
+/// Returns the maximum nesting depth of brackets in a text. Those in text literals and comments count too, which costs
+/// no more than an unnecessary thread.
 fn deepest(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in text.bytes() {

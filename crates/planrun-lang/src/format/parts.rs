@@ -1,4 +1,5 @@
-//! Prints the parts of a statement or clause after its first value, each with its keyword: conditions, bounds, names, types.
+//! Prints the parts of a statement or clause after its first value, each with its keyword: conditions, bounds, names,
+//! types.
 
 use super::document::Break;
 use super::expressions::closes_itself;

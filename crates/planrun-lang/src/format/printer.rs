@@ -227,8 +227,8 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints the comments of a gap above the next element; returns the slot, to which comments found inside the element are
-    /// added later.
+    /// Prints the comments of a gap above the next element; returns the slot, to which comments found inside the
+    /// element are added later.
     pub fn above(&mut self, mut gap: Gap<'a>) -> usize {
         gap.above
             .splice(0..0, gap.trailing.map(|comment| (comment, false)));
@@ -253,8 +253,8 @@ impl<'a> Printer<'a> {
         self.put_above(slot, found.into_iter().map(|(_, text)| text), false);
     }
 
-    /// Like `hoist`, for statements. Comments are put before the documentation, and a `///` stays inside the statement, which
-    /// it would otherwise document.
+    /// Like `hoist`, for statements. Comments are put before the documentation, and a `///` stays inside the statement,
+    /// which it would otherwise document.
     fn hoist_statement(&mut self, slot: usize, inside: usize, start: u32, end: u32) {
         let found = self.comments.take(start, end);
         let (docs, others): (Vec<_>, Vec<_>) = found
@@ -319,7 +319,8 @@ impl<'a> Printer<'a> {
         slot.comments.splice(at..at, comments);
     }
 
-    /// Prints the items between the brackets of a list, from `behind` to `end` in the text; returns the end of the last one.
+    /// Prints the items between the brackets of a list, from `behind` to `end` in the text; returns the end of the last
+    /// one.
     pub fn items<T>(
         &mut self,
         brackets: Brackets,

@@ -150,7 +150,8 @@ fn print_listener<'a>(out: &mut Printer<'a>, name: &'a Name, on: &'a Expr, parts
     );
 }
 
-/// Prints the head of a block: on one line or, if that does not fit, with its parts and the brace on lines of their own.
+/// Prints the head of a block: on one line or, if that does not fit, with its parts and the brace on lines of their
+/// own.
 pub(super) fn print_head<'a>(
     out: &mut Printer<'a>,
     print: impl FnOnce(&mut Printer<'a>),

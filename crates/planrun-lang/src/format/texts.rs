@@ -1,4 +1,5 @@
-//! Prints literals in the author's spelling, with double quotes where possible and text blocks at the current indentation.
+//! Prints literals in the author's spelling, with double quotes where possible and text blocks at the current
+//! indentation.
 
 use super::document::Break;
 use super::printer::Printer;
@@ -301,7 +302,8 @@ fn slice<'a>(out: &Printer<'a>, start: u32, end: u32) -> &'a str {
         .unwrap_or("")
 }
 
-/// Returns the indentation that all lines of a block share. Blank lines and the line of the closing quotes do not count.
+/// Returns the indentation that all lines of a block share. Blank lines and the line of the closing quotes do not
+/// count.
 fn margin(pieces: &[Piece<'_>]) -> usize {
     let mut margin = usize::MAX;
     for (index, piece) in pieces.iter().enumerate() {

@@ -7,8 +7,8 @@ use crate::sema::{BlockId, NodeKind, StepKind};
 /// Maximum number of `let`s to follow from a condition to an answer.
 const MAX_LETS: usize = 8;
 
-/// Returns true if a person decides about a step: it has a `confirm`, on itself or around it, or a condition that reads a
-/// person's answer.
+/// Returns true if a person decides about a step: it has a `confirm`, on itself or around it, or a condition that reads
+/// a person's answer.
 pub(super) fn is_gated<'a>(subject: &Subject<'a>, site: &StepSite<'a>) -> bool {
     subject.outwards(site).any(|(block, node)| {
         let confirmed = node

@@ -1,7 +1,7 @@
 //! Lint rules for checked plans, which find well-typed code that fails, does harm or wastes resources when it runs.
 //!
-//! All commands check plans with [`check_file`]. A rule inspects one plan of the file and reports only what it can prove:
-//! an error holds under every assumption about what is unknown.
+//! All commands check plans with [`check_file`]. A rule inspects one plan of the file and reports only what it can
+//! prove: an error holds under every assumption about what is unknown.
 
 mod allow;
 mod flow;
@@ -102,8 +102,8 @@ pub fn obstacles(
 const WORK: u64 = 8_000_000;
 const MIN_WORK: u64 = 2_000;
 
-/// Applies the rules to the plans of this file; imported plans are checked with their own file. `errors` are the spans of
-/// the errors found so far.
+/// Applies the rules to the plans of this file; imported plans are checked with their own file. `errors` are the spans
+/// of the errors found so far.
 fn apply_rules(
     source: &SourceFile,
     checked: &CheckedFile,
@@ -172,7 +172,7 @@ fn inspect_plan(subject: &Subject<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// Keeps only the first diagnostic about a tool itself.
+/// Keeps only the first `effect-unknown` of each tool.
 fn once_a_tool(found: &mut Vec<Diagnostic>) {
     let mut reported = HashSet::default();
     found.retain(|finding| {

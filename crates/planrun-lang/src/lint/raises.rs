@@ -72,8 +72,8 @@ impl Classes {
 }
 
 impl Raising {
-    /// Returns the errors that a block can end with. The recursion is bounded by the nesting of the text, and plans do not
-    /// call each other in cycles.
+    /// Returns the errors that a block can end with. The recursion is bounded by the nesting of the text, and plans do
+    /// not call each other in cycles.
     fn block(&mut self, plan: &Plan, id: BlockId) -> Rc<Classes> {
         let key = (std::ptr::from_ref(plan), id);
         if let Some(known) = self.blocks.get(&key) {

@@ -203,8 +203,8 @@ impl Need {
 }
 
 impl Reach {
-    /// Computes what a plan and the plans it calls access. The tools and agents they call are included only if restricted by
-    /// `lists`.
+    /// Computes what a plan and the plans it calls access. The tools and agents they call are included only if
+    /// restricted by `lists`.
     pub(super) fn of(plan: &Plan, lists: Lists) -> Self {
         let mut reach = Self {
             lists,

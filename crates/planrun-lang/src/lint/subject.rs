@@ -141,7 +141,8 @@ impl<'a> Subject<'a> {
         self.graph.get_or_init(|| Rc::new(graph::build(self.plan)))
     }
 
-    /// Returns all steps of the plan, block by block, except those inside `verify` and `undo`, which belong to their step.
+    /// Returns all steps of the plan, block by block, except those inside `verify` and `undo`, which belong to their
+    /// step.
     pub(super) fn steps(&self) -> impl Iterator<Item = &StepSite<'a>> {
         self.steps.iter()
     }
@@ -198,7 +199,7 @@ pub(super) fn tool_call(step: &Step) -> Option<(&Call, &Signature)> {
     Some((call, signature))
 }
 
-/// `policy { … }`
+/// Returns the settings of `policy { … }`.
 pub(super) fn policy(statement: &ast::StatementKind) -> Option<&ast::Expr> {
     if let ast::StatementKind::Policy(settings) = statement {
         Some(settings)
@@ -207,7 +208,7 @@ pub(super) fn policy(statement: &ast::StatementKind) -> Option<&ast::Expr> {
     }
 }
 
-/// `allow { … }`
+/// Returns the settings of `allow { … }`.
 pub(super) fn allow(statement: &ast::StatementKind) -> Option<&ast::Expr> {
     if let ast::StatementKind::Allow(settings) = statement {
         Some(settings)

@@ -116,7 +116,7 @@ impl ReachedProgram {
 }
 
 /// Returns the path at which a missing file would be: its nearest existing ancestor, resolved, and the remaining
-/// components.
+/// components. `/` if no ancestor can be resolved.
 fn expected(resolver: &dyn PathResolver, path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     let mut ancestor = path;

@@ -23,7 +23,7 @@ pub(super) struct HostPattern {
 enum PortPattern {
     Any,
     One(u16),
-    /// The default port of the scheme: 80 for http, 443 for https.
+    /// The ports 80 and 443, and the default port of the URL's scheme.
     Default,
 }
 

@@ -1,4 +1,4 @@
-//! Types shared by clients and servers: the states of steps and runs, and how far an attempt got.
+//! Types that runs, tools and clients share: the states of steps and runs, run ids, and how far an attempt got.
 
 mod run_id;
 mod sent;

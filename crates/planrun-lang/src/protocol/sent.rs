@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sent {
-    /// It was not sent: refused, not resolved, queued, or rejected before the body.
+    /// It was not sent, or it was rejected without being processed.
     No,
     /// It was sent, but no answer was received.
     Maybe,

@@ -25,7 +25,7 @@ pub enum StepState {
 }
 
 impl StepState {
-    /// All states, in the order in which a step passes through them.
+    /// All states: first those that a step passes through, then those in which it ends.
     pub const ALL: [Self; 9] = [
         Self::Pending,
         Self::Queued,

@@ -1,23 +1,23 @@
 //! Generates the forms in which a secret may be sent: plain, in hexadecimal digits, and in base64 at each offset within
-//! a group of three bytes. Also decodes percent-encoding, JSON escapes and line breaks.
+//! a group of three bytes. Also decodes percent-encoding and JSON escapes, and joins lines.
 
 use std::ops::Range;
 
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 
-/// Maximum length in bytes of a secret that is searched for in base64 and hexadecimal digits. A longer one is searched
-/// for in plain and decoded text only.
+/// Maximum length in bytes of a secret that is searched for as base64 and as hexadecimal digits. A longer one is
+/// searched for only in plain and decoded text.
 const MAX_ENCODED: usize = 16 * 1024;
-/// Minimum number of base64 letters that identify a secret.
+/// Minimum number of base64 characters that identify a secret.
 const MIN_CORE: usize = 4;
 
 /// A text that identifies a secret.
 pub(super) struct Form {
     pub text: Vec<u8>,
-    /// Whether the letter before it contains bits of the secret, too.
+    /// Whether the base64 character before it also contains bits of the secret.
     pub before: bool,
-    /// Whether the letter after it contains bits of the secret, too.
+    /// Whether the base64 character after it also contains bits of the secret.
     pub behind: bool,
 }
 
@@ -47,8 +47,8 @@ pub(super) fn forms(secret: &[u8]) -> Vec<Form> {
         forms.push(whole(digits.collect()));
     }
     for place in 0..3 {
-        // The bytes before the secret in its group of three are unknown, so only letters that depend on the secret
-        // alone count.
+        // The bytes before the secret in its group of three are unknown, so only the characters that depend on the
+        // secret alone are used.
         let bytes: Vec<u8> = std::iter::repeat_n(0, place)
             .chain(secret.iter().copied())
             .collect();
@@ -118,7 +118,7 @@ pub(super) enum Encoding {
     Percent,
     /// As in HTML forms: percent-encoding, and `+` for a space.
     Form,
-    /// `\n` and `\u006e`.
+    /// JSON escapes, such as `\n` and `\u006e`.
     Json,
     /// Percent-encoding and JSON escapes mixed.
     Any,
@@ -137,7 +137,7 @@ fn plus(text: &[u8]) -> Option<usize> {
     text.starts_with(b"+").then_some(1)
 }
 
-/// Returns the length of a line break including the indentation of the next line.
+/// Returns the length of the line break at the start of the text, including the indentation of the next line.
 fn line_break(text: &[u8]) -> Option<usize> {
     let length = if text.starts_with(b"\r\n") { 2 } else { 1 };
     let breaks = matches!(text, [b'\n' | b'\r', ..]);

@@ -21,7 +21,7 @@ pub fn at_path(value: &Value, path: &str, visit: &mut dyn FnMut(&Value)) {
     }
 }
 
-/// Returns the value with everything at these paths redacted.
+/// Returns the value with everything at these paths redacted, except null.
 #[must_use]
 pub fn redact_paths(value: &Value, paths: &[Arc<str>]) -> Value {
     paths
@@ -51,7 +51,7 @@ fn redact_path(value: &Value, path: &str) -> Value {
     }
 }
 
-/// Redacts everything at a path in JSON.
+/// Redacts everything at a path in JSON, except null.
 pub fn redact_json_path(json: &mut Json, path: &str) {
     match (json, path.split_once('.').unwrap_or((path, ""))) {
         (Json::Null, _) => {}

@@ -15,8 +15,8 @@ use crate::value::{Key, Map, Value};
 pub const MARK: &str = "[redacted]";
 /// Minimum length of a secret, in characters. A shorter one cannot be distinguished from the surrounding text.
 pub const MIN_LENGTH: usize = 4;
-/// Number of bytes of a form that are searched for. Text that begins with this many bytes of a longer form is redacted
-/// as far as it matches the form, so that neither the time to add a secret nor its memory depends on its length.
+/// Maximum number of bytes of a form that the automaton searches for, so that its size does not depend on the lengths
+/// of secrets. Text that begins with this many bytes of a longer form is redacted as far as it matches the form.
 const MAX_PATTERN: usize = 64;
 /// Maximum number of nested encodings that are decoded.
 const MAX_LAYERS: usize = 8;
@@ -80,7 +80,7 @@ impl Redactor {
         }
     }
 
-    /// Adds every string and number within a value.
+    /// Adds every string and number within a value, and bytes that are UTF-8. Keys are not added.
     pub fn add_value(&mut self, value: &Value) {
         match value {
             Value::String(text) => {
@@ -111,7 +111,7 @@ impl Redactor {
         if found.is_empty() {
             return Cow::Borrowed(text);
         }
-        // A match ends at a character boundary, or inside a character that belongs to another form of the secret.
+        // A match ends at a character boundary, or inside a character whose first bytes still agree with a long secret.
         Cow::Owned(String::from_utf8_lossy(&marked(text.as_bytes(), &found)).into_owned())
     }
 
@@ -287,8 +287,7 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Search {
-    /// Returns `None` if there are too many patterns for an automaton; their number is bounded, so this does not
-    /// happen.
+    /// Returns `None` if there are too many patterns for an automaton, which takes far more secrets than a run has.
     fn new(secrets: Vec<Arc<str>>) -> Option<Self> {
         let mut by_pattern: BTreeMap<Vec<u8>, Vec<Form>> = BTreeMap::new();
         for form in secrets.iter().flat_map(|secret| forms(secret.as_bytes())) {
@@ -328,7 +327,8 @@ impl Search {
 }
 
 impl Form {
-    /// Returns the range of the form in the text, as far as it agrees with `rest`, which begins at `start`.
+    /// Returns the range of the form in the text, as far as it agrees with `rest`, which begins at `start`. The range
+    /// includes the base64 characters on either side that contain bits of the secret.
     fn place(&self, text: &[u8], start: usize, rest: &[u8]) -> Range<usize> {
         let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
         let agree = self

@@ -34,8 +34,8 @@ impl Default for Backoff {
 impl Backoff {
     /// Returns the retry settings of a call of this effect class, and the errors on which it is retried.
     ///
-    /// By default a repeatable call has three attempts on `transient`; an effect is only retried if its own step says
-    /// `retry`.
+    /// `step` is the `retry` of the step or, without one, that of the project for the tool. By default a repeatable
+    /// call has three attempts on `transient`; an effect is only retried if `step` is given.
     #[must_use]
     pub fn of(step: Option<&Retry>, policy: &Retry, effect: Effect) -> (Self, Vec<ErrorPattern>) {
         let settings = step.map_or_else(|| policy.clone(), |step| step.over(policy));

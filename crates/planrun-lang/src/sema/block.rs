@@ -357,7 +357,7 @@ fn check_next(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded)
     end_guarded(checker, guarded.when.as_deref(), mark);
 }
 
-/// Returns the type of the state of the innermost `repeat`, which is slot 0.
+/// Returns the type of the state of the innermost `repeat`, which is in slot 0.
 fn repeat_state(checker: &PlanChecker<'_>) -> Type {
     checker.names.first_type().unwrap_or(Type::Any)
 }

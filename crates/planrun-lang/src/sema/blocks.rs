@@ -13,7 +13,7 @@ use crate::types::{Type, fit};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BlockKind {
     Plan,
-    /// `do`, and arms that hold statements.
+    /// A `do`, an arm, or a block outside the flow of the plan, such as an `undo`.
     Do,
     Each,
     Repeat,
@@ -27,7 +27,7 @@ pub(super) struct OpenBlock {
     pub nodes: Vec<Node>,
     /// The conditions around the current statement, within this block.
     pub guard: Vec<GuardAtom>,
-    /// Steps by name, for `after`; several if branches of one `if` define the name.
+    /// Steps by name, for `after`; there may be one in each branch of an `if`.
     pub steps: BTreeMap<Arc<str>, Vec<NodeId>>,
     pub label: Option<Arc<str>>,
     pub yields: Vec<Type>,

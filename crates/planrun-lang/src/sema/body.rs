@@ -1,4 +1,4 @@
-//! The bodies of steps: what they are checked to, which statements end them, and the type of their value.
+//! The bodies of steps: the result of checking them, which statements end them, and the type of their value.
 
 use super::blocks::{BlockKind, OpenBlock};
 use super::checker::PlanChecker;

@@ -124,7 +124,7 @@ where
     }
 }
 
-/// Returns the namespace of tools of an agent. An unknown one is reported.
+/// Returns the namespace of an agent in the catalog. An unknown agent is reported.
 pub(super) fn find_agent<'s>(checker: &mut PlanChecker<'s>, agent: &ast::Name) -> Option<&'s str> {
     let name = if checker.names.is_namespace(&agent.text) {
         &*agent.text

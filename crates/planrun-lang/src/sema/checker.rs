@@ -253,7 +253,7 @@ impl<'a> PlanChecker<'a> {
         self.guard_by(node, condition, false)
     }
 
-    /// Adds a condition that has a node already to the guard.
+    /// Adds a condition that already has a node to the guard.
     pub(super) fn guard_by(
         &mut self,
         node: NodeId,
@@ -285,7 +285,7 @@ impl<'a> PlanChecker<'a> {
         GuardMark { atoms, facts }
     }
 
-    /// Adds what holds below an end that is taken if `condition` is `truth`: the opposite.
+    /// Adds what holds below a statement that ends the block if `condition` is `truth`: the opposite.
     pub(super) fn assume_not_taken(&mut self, condition: &ast::Expr, node: NodeId, truth: bool) {
         if self.may_change(node) {
             return;

@@ -21,7 +21,7 @@ pub(super) fn after_steps(checker: &mut PlanChecker<'_>, clauses: &[ast::Clause]
     after
 }
 
-/// Returns the steps of this block above with this name; several if branches of one `if` define it.
+/// Returns the steps with this name above in this block; there may be one in each branch of an `if`.
 pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Vec<After> {
     checker.note_read(&name.text);
     if let Some(nodes) = checker
@@ -37,7 +37,7 @@ pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Ve
             })
             .collect();
     }
-    // The step that holds this block has already waited for steps of outer blocks.
+    // The step that contains this block has already waited for steps of outer blocks.
     if checker
         .blocks
         .outwards()
@@ -105,7 +105,7 @@ pub(super) fn check_applicable(
     reason.is_none()
 }
 
-/// Checks one clause, except `undo`, whose body may hold statements.
+/// Checks one clause, except `undo`, whose body may contain statements.
 pub(super) fn check_clause(
     checker: &mut PlanChecker<'_>,
     step: &ast::Step,
@@ -266,9 +266,13 @@ pub(super) fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, outc
 pub(super) enum Subject {
     Tool(Effect),
     SubPlan,
+    /// `ask` or `infer`
     Model,
+    /// `do`, `each` or `repeat`
     Block,
+    /// `race` or `match`
     Poll,
+    /// `wait` for a duration, or until a time
     Wait,
     /// `wait for`
     Event,

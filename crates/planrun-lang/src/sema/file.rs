@@ -22,6 +22,7 @@ use crate::value::Value;
 /// Maximum number of conditions around the statements and names of a file, counted for each of them; the plans of a
 /// file share it.
 const MAX_CONDITIONS: usize = 32_000_000;
+/// The same for one plan.
 const MAX_PLAN_CONDITIONS: usize = 4_000_000;
 
 /// The result of checking a file: the plans, and every diagnostic in source order.
@@ -29,7 +30,7 @@ const MAX_PLAN_CONDITIONS: usize = 4_000_000;
 pub struct CheckedFile {
     /// In source order.
     pub plans: Vec<Arc<Plan>>,
-    /// In source order, except tests whose plan is not known.
+    /// In source order, without tests whose plan is not known.
     pub tests: Vec<Arc<Test>>,
     pub diagnostics: Vec<Diagnostic>,
     /// The syntax tree of the file.
@@ -339,7 +340,7 @@ impl Tools {
     }
 }
 
-/// Returns the signature of a `tool` item: its result and effect class override those of the catalog.
+/// Returns the signature of a `tool` item: what it declares overrides the catalog, and its errors are added.
 fn declared(
     tool: &ast::Tool,
     doc: Option<Arc<str>>,
@@ -393,8 +394,8 @@ fn declared(
     signature
 }
 
-/// Sets the idempotency key. It makes repeated calls harmless, so the effect class becomes `idempotent` unless it is
-/// declared.
+/// Sets the argument that receives the idempotency key. The key makes repeated calls harmless, so the effect class
+/// becomes `idempotent` unless it is declared.
 fn take_key(signature: &mut Signature, key: &ast::Name) {
     signature.key_argument = Some(key.text.clone());
     signature.key_ttl = signature.key_ttl.or(Some(KEY_TTL));

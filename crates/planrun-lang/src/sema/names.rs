@@ -1,4 +1,6 @@
 //! The names of a plan during the check: frames, names introduced later, and the facts that hold.
+//!
+//! An end is a statement that ends its block or the plan, such as a guarded `reply`: below it, its condition is false.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

@@ -247,7 +247,7 @@ impl ReadFinder<'_> {
         if let StepKind::Call(call) = &step.kind {
             self.call(call, up, always);
         }
-        // Other blocks may run never, or more than once.
+        // Other blocks may not run at all, or run more than once.
         let once = always && matches!(step.kind, StepKind::Do(_));
         let mut inner = Vec::new();
         step.inner(&mut |block| inner.push(block));

@@ -46,7 +46,7 @@ pub struct Binding {
     pub place: Place,
     /// Where the name was introduced first.
     pub span: Span,
-    /// The statements that define it, at least one; several if branches of one `if` do.
+    /// The statements that define it, at least one; there may be one in each branch of an `if`.
     pub definitions: Arc<[Definition]>,
 }
 
@@ -90,7 +90,7 @@ pub enum Lookup {
     Missing,
 }
 
-/// The names around an expression. Implemented by the checker of plans, and by `eval` for bindings.
+/// The names around an expression. Implemented for plans and tests, and by `eval` for bindings.
 pub trait Scope {
     fn lookup(&self, name: &str) -> Lookup;
     /// Returns every name that could be intended here, for suggestions.

@@ -346,7 +346,8 @@ fn check_repeat(
             body: id,
         }))
     });
-    // A round whose guarded `yield` was not taken adds no element, so the list never contains its absence.
+    // A round whose guarded `yield` was not taken adds no element. The element type nevertheless includes null, which
+    // `close_body` has added for it.
     let element = if outcome.ty == Type::Null {
         Type::Null
     } else {

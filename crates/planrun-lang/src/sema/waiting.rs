@@ -75,7 +75,7 @@ pub(super) fn check_infer(
     check_prompted(checker, span, called, arguments, returns)
 }
 
-/// Returns the highest effect class of an agent's tools that the plan permits; `effect` if none are known.
+/// Returns the highest effect class of an agent's tools that the plan permits; `effect` if there are none.
 fn effect_of(checker: &PlanChecker<'_>, agent: &str) -> Effect {
     let tools = checker.shared.tools;
     let classes = tools.names(agent).filter_map(|name| {

@@ -1,9 +1,9 @@
-//! The type of a value that also holds later values, such as the state of a `repeat`.
+//! Widens the type of a value, for a place whose later values may differ, such as the state of a `repeat`.
 
 use crate::types::{Field, Type};
 
-/// Returns the type of a loop state: that of its first value, with literals widened at every depth since later values
-/// differ.
+/// Returns the type of a value with literals widened at every depth, since later values may differ. Null alone becomes
+/// `any`.
 pub(super) fn widened(initial: &Type) -> Type {
     match initial {
         Type::Literal(literal) => literal.base(),

@@ -128,7 +128,7 @@ impl SourceFile {
         &self.text
     }
 
-    /// Returns the text of a range; empty if the range is not on character boundaries.
+    /// Returns the text of a range; empty if the range is not on character boundaries or exceeds the text.
     #[must_use]
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or("")

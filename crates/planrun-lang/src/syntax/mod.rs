@@ -1,4 +1,4 @@
-//! Parses plan text to a syntax tree: grammar, tree, lowering, comments and error recovery.
+//! Parses plans, in text or JSON form, into syntax trees, and explains text that cannot be parsed.
 
 pub mod ast;
 mod decode;
@@ -80,7 +80,7 @@ fn read_file(scan: &Scan<'_>) -> (ast::File, Vec<Diagnostic>) {
     let mut file = lowering.file();
     match Tree::read(Rule::file, &scan.text, 0..scan.text.len()) {
         Ok(tree) => file.items = lowering.items(&tree),
-        // Happens only if the native stack runs out: the grammar accepts every text as a file.
+        // Does not happen: the grammar accepts every text as a file.
         Err(at) => lowering.damage.push(Damage {
             span: Span::at(at),
             kind: DamageKind::Item,

@@ -16,8 +16,8 @@ use crate::diag::Diagnostic;
 /// Minimum size of a piece, in bytes.
 const PIECE: usize = 32 * 1024;
 
-/// Parses a file in pieces. Returns `None` if the file is small or any part of it cannot be parsed, since damaged text is
-/// explained best with the whole file around it.
+/// Parses a file in pieces. Returns `None` if the file is small or any part of it cannot be parsed, since damaged text
+/// is explained best with the whole file around it.
 pub(super) fn read(scan: &Scan<'_>) -> Option<(ast::File, Vec<Diagnostic>)> {
     if scan.text.len() < LARGE || !scan.is_clean() {
         return None;

@@ -61,7 +61,7 @@ pub fn level(expr: &Expr) -> Level {
     }
 }
 
-/// Returns true if the literal is written with a minus.
+/// Returns true if the literal is written with a minus sign.
 #[must_use]
 pub fn is_negative(literal: &Literal) -> bool {
     match literal {
@@ -76,7 +76,7 @@ pub fn is_negative(literal: &Literal) -> bool {
     }
 }
 
-/// Returns the precedence of a chain of the operator.
+/// Returns the precedence of a chain with this operator.
 #[must_use]
 pub fn operator_level(operator: BinaryOp) -> Level {
     match operator {

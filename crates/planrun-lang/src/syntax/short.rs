@@ -1,4 +1,4 @@
-//! The short form of a plan: statements without a head and without `use`, for a plan passed on standard input.
+//! The short form of a plan, for standard input: statements without a head, whose namespaces need no `use`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) fn read(scan: &Scan<'_>, is_inline: bool) -> (File, Vec<Diagnostic>) 
             file.items = items;
             complete(&mut file, statements);
         }
-        // Happens only if the native stack runs out: the grammar accepts every text in short form.
+        // Does not happen: the grammar accepts every text in short form.
         Err(at) => lowering.damage.push(Damage {
             span: Span::at(at),
             kind: DamageKind::Item,
@@ -183,8 +183,8 @@ fn unheaded(file: &File) -> Option<&Plan> {
     plans.next().filter(|_| file.is_short)
 }
 
-/// Returns the edits that convert a text in short form to the full form: its `use`, and the head and braces of its plan.
-/// Items between statements move above the head.
+/// Returns the edits that convert a text in short form to the full form: its `use`, and the head and braces of its
+/// plan. Items between statements move above the head.
 fn head(text: &str, file: &File) -> Option<Vec<Edit>> {
     let plan = unheaded(file)?;
     let start = documented_from(text, file, plan.body.span.start);

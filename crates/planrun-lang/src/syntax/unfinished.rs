@@ -4,9 +4,9 @@ use super::ast::{File, ItemKind, Plan};
 use super::parse;
 use crate::source::SourceFile;
 
-/// Returns a text with the complete statements of a plan that may break off anywhere. The last statement is omitted, since
-/// clauses may follow it, and so is the type of the reply, which may not have been written yet. Errors in the statements
-/// are kept. Returns `None` if no statement is complete, or if the text does not end in a plan.
+/// Returns a text with the complete statements of a plan that may break off anywhere. The last statement is omitted,
+/// since clauses may follow it, and so is the type of the reply, which may not have been written yet. Errors in the
+/// statements are kept. Returns `None` if no statement is complete, or if the text does not end in a plan.
 #[must_use]
 pub fn complete_prefix(source: &SourceFile) -> Option<SourceFile> {
     // An incomplete line may still become anything.

@@ -1,4 +1,5 @@
-//! Checks values against types at run time without converting them. A successful check does not allocate.
+//! Checks values against types at run time without converting them. A successful check allocates only for unions,
+//! `Result` and `Error`.
 
 use super::{
     Literal, MapType, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, error_object,

@@ -269,8 +269,8 @@ fn object_as(value: &Value, entries: &Arc<Map>, object: &ObjectType, ty: &Type) 
     Ok(made.map(|made| Value::Map(Arc::new(made))))
 }
 
-/// Prefers the alternative that leaves the value unchanged, then the one that keeps the most fields, then the first.
-/// Fields are removed only if no alternative declares them.
+/// Prefers the alternative that leaves the value unchanged, then the one that keeps the most fields, then the first. So
+/// fields are removed only if every alternative that fits removes some.
 fn union_as(value: &Value, members: &[Type], ty: &Type) -> Change {
     let (mut mismatches, mut found) = (Vec::new(), None);
     for member in members {

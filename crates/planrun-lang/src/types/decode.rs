@@ -214,7 +214,7 @@ fn decode_union(json: &Json, members: &[Type], ty: &Type) -> Result<Value, Misma
         return Ok(value);
     }
     let mut mismatches = Vec::new();
-    // A string that could be a timestamp, a duration or bytes is read as such only if `string` is not an alternative.
+    // A string is read as a timestamp, a duration, bytes or a type only if no other alternative accepts it.
     let special = |member: &&Type| {
         matches!(
             member,

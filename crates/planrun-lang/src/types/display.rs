@@ -173,7 +173,7 @@ fn needs_group(element: &Type) -> bool {
     matches!(element, Type::Union(members) if single_optional(members).is_none())
 }
 
-/// Writes the name of a field, in backquotes if it is not an identifier.
+/// Writes the name of a field, in back quotes if it is not an identifier.
 fn write_name(f: &mut Formatter<'_>, name: &str) -> fmt::Result {
     let mut letters = name.chars();
     let starts = letters

@@ -1,4 +1,4 @@
-//! Error classes: the closed list of reasons why a step can fail.
+//! Error classes: the reasons why a step can fail. The list is closed, except for the names of tool errors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub enum ErrorClass {
     Validation(Validation),
     Auth(Auth),
     Denied(Denied),
-    /// A person or an external event that the step waited for did not respond in time.
+    /// A person did not answer in time, or an external event did not arrive in time.
     Expired,
     Cancelled,
     Budget(Budget),

@@ -1,4 +1,4 @@
-//! Decides whether every value of one type is a value of another: yes, no, or known only at run time.
+//! Decides whether the values of one type are values of another: yes, no, or known only at run time.
 
 use std::sync::Arc;
 

@@ -21,9 +21,9 @@ pub enum PathPart {
 pub enum Misfit {
     /// The value is of another type.
     Type,
-    /// The value may be null or missing where it is required.
+    /// The value is null, or may be null or missing, where one is required.
     Absent,
-    /// A required field is never present.
+    /// A required field is missing.
     MissingField(Arc<str>),
     /// A field is present that is not allowed.
     ExtraField(Arc<str>),

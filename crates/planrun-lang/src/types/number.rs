@@ -28,7 +28,7 @@ pub(super) fn double(number: &Number) -> Value {
     double_of(&number.to_string())
 }
 
-/// Returns the digits of an integral number: `-12.50e1` is `-125`. `None` if it has a fraction or more than 20 digits.
+/// Returns the digits of an integral number: `-12.50e1` is `-125`. `None` if it has a fraction or more than 40 digits.
 fn integral(text: &str) -> Option<String> {
     let (sign, text) = text
         .strip_prefix('-')

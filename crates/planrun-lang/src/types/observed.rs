@@ -28,7 +28,7 @@ pub struct Observed {
 pub struct Shape {
     /// Number of values.
     pub seen: u64,
-    /// Types of the values without parts.
+    /// Types of the scalar values.
     kinds: Vec<Type>,
     elements: Option<Box<Shape>>,
     fields: Option<Fields>,

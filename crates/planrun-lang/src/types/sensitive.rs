@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Signature;
 use crate::value::Value;
 
-/// Words in the name of a variable that indicate a secret value.
+/// Words in the name of a variable or header that indicate a secret value.
 const WORDS: [&str; 19] = [
     "APIKEY",
     "AUTH",

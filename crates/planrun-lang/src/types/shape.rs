@@ -13,7 +13,7 @@ pub enum FieldLookup {
     Any,
     /// The type is known and has no such field that a plan can read.
     Missing,
-    /// The type is known and has no fields.
+    /// The type is known, and it or one of its alternatives has no fields.
     NotAnObject,
 }
 

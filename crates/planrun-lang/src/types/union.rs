@@ -13,7 +13,7 @@ impl Type {
     /// Returns the type of a value that has one of these types.
     ///
     /// The result is flat and without repetition, in the order in which the members first occur. Literals are absorbed
-    /// by their base type, `true | false` is `bool`, `never` disappears, and `any` and an already reported type absorb
+    /// by their base type, `true | false` is `bool`, `never` disappears, and `any` and [`Type::Invalid`] absorb
     /// everything.
     #[must_use]
     pub fn union(types: impl IntoIterator<Item = Self>) -> Self {
@@ -108,7 +108,7 @@ impl Literal {
     }
 }
 
-/// Absorbs literals and returns the form for zero, one or more members.
+/// Absorbs literals and the type of the empty list, and returns the form for zero, one or more members.
 fn settle(mut members: Members) -> Type {
     if members
         .iter()

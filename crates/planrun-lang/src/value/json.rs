@@ -13,7 +13,7 @@ use super::{Exact, Key, Value, duration_text, timestamp_text};
 const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
 
 impl Value {
-    /// Converts JSON to a value. Integers without fraction or exponent become `int` if they are in range.
+    /// Converts JSON to a value. Numbers without a fraction or an exponent become `int` if they are in range.
     #[must_use]
     pub fn from_json(json: &Json) -> Self {
         match json {
@@ -105,7 +105,7 @@ pub(crate) fn double_text(number: f64) -> String {
     )
 }
 
-/// Returns true if the text of the double has an exponent, which is read back as [`Value::Exact`].
+/// Returns true if the text of the double may have an exponent; such a text may be read back as [`Value::Exact`].
 fn is_exponential(number: f64) -> bool {
     !(1e-4..1e15).contains(&number.abs())
 }

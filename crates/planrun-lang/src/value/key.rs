@@ -61,7 +61,7 @@ impl From<u64> for Key {
 }
 
 impl Key {
-    /// Returns the key that a map can be written with; `None` for doubles, lists, null and other values.
+    /// Returns the value as the key of a new entry; `None` for doubles, lists, null and other values that are not keys.
     #[must_use]
     pub fn written(value: &Value) -> Option<Self> {
         match value {

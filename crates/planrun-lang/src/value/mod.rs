@@ -42,8 +42,8 @@ pub enum Value {
     Uint(u64),
     /// An IEEE 754 double.
     Double(f64),
-    /// A double received as JSON text that the double would not print back; it keeps the text as long as it is only
-    /// passed on.
+    /// A double received as JSON text that differs from the text of the double. It keeps the received text as long as
+    /// it is only passed on.
     Exact(Arc<Exact>),
     /// Unicode text.
     String(Arc<str>),

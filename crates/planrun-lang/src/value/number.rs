@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::Value;
 
-/// A JSON number whose text is more precise than its double, such as `1.10` or `1e+400`.
+/// A JSON number whose text differs from the text of its double, such as `1.10` or `1e+400`.
 #[derive(Debug)]
 pub struct Exact {
     /// The value used in arithmetic.

@@ -13,10 +13,11 @@ const EPOCH: DateTime = datetime(1970, 1, 1, 0, 0, 0, 0);
 pub const MIN_TIMESTAMP: i128 = -62_135_596_800 * SECOND;
 /// 9999-12-31T23:59:59.999999999Z, in nanoseconds since the Unix epoch.
 pub const MAX_TIMESTAMP: i128 = 253_402_300_800 * SECOND - 1;
-/// Maximum absolute value of a duration in nanoseconds: about 10,000 years, the distance between any two timestamps.
+/// Maximum absolute value of a duration in nanoseconds: 10,000 years of 365.25 days, more than the distance between any
+/// two timestamps.
 pub const MAX_DURATION: i128 = 315_576_000_000 * SECOND;
 
-/// Units of durations and their lengths in nanoseconds. A longer name comes before its prefixes.
+/// Units of durations and their lengths in nanoseconds.
 const UNITS: &[(&str, i128)] = &[
     ("ns", 1),
     ("us", 1_000),
@@ -36,14 +37,14 @@ pub fn timestamp_text(nanoseconds: i128) -> String {
 }
 
 /// Returns the calendar date and clock time this many nanoseconds after 1970-01-01T00:00:00 in the same time zone.
-/// Later times than the year 9999 saturate to its last nanosecond.
+/// Times after the year 9999 saturate to its last nanosecond.
 #[must_use]
 pub fn civil(nanoseconds: i128) -> DateTime {
     let since = SignedDuration::try_from_nanos_i128(nanoseconds);
     EPOCH.saturating_add(since.unwrap_or(SignedDuration::MAX))
 }
 
-/// Parses an RFC 3339 timestamp with an offset, in nanoseconds since the Unix epoch. `None` outside the years 1 to
+/// Parses an RFC 3339 timestamp with an offset to nanoseconds since the Unix epoch. `None` outside the years 1 to
 /// 9999.
 #[must_use]
 pub fn parse_timestamp(text: &str) -> Option<i128> {
@@ -83,7 +84,7 @@ fn digits<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok().filter(|_| all)
 }
 
-/// Parses a UTC offset in seconds east of Greenwich: `Z`, `+02:00`, `-11:30`.
+/// Parses a UTC offset such as `Z`, `+02:00` or `-11:30` to seconds east of Greenwich.
 #[must_use]
 pub fn parse_offset(text: &str) -> Option<i32> {
     if matches!(text, "Z" | "z") {
@@ -165,7 +166,7 @@ fn scaled(number: &str, length: i128) -> Option<i128> {
     } else {
         whole.parse().ok()?
     };
-    // Eighteen digits of the longest unit are far below a nanosecond, and their product does not overflow.
+    // Even for the longest unit, the eighteenth digit is far below a nanosecond, and the product does not overflow.
     let part = part.get(..18).unwrap_or(part);
     let fraction: i128 = if part.is_empty() {
         0

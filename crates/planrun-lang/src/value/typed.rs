@@ -98,7 +98,7 @@ fn parts_to_json(seconds: i128, nanos: i128) -> Json {
     json!({"seconds": seconds.to_string(), "nanos": i64::try_from(nanos).unwrap_or(0)})
 }
 
-/// Decodes a number whose literal is more precise than its double.
+/// Decodes a number whose literal differs from the text of its double.
 fn literal(json: &Json) -> Option<Value> {
     let number: serde_json::Number = json.get("text")?.as_str()?.parse().ok()?;
     Some(double_of(&number.to_string()))

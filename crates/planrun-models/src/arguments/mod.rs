@@ -57,9 +57,10 @@ pub struct ReadCall {
     pub arguments: Result<Map<String, Json>, Fault>,
 }
 
-/// Parses the arguments in a text. Valid JSON is taken as it is, whether or not it matches the schema. An empty text
-/// is an object without fields. Consecutive objects are the arguments of one call each, duplicates of one. Any other
-/// text is repaired if the result matches the schema; without a schema, nothing is repaired.
+/// Parses the arguments in a text. Valid JSON is taken as it is, whether or not it matches the schema, except that a
+/// JSON string is replaced by its content if that can be read. An empty text is an object without fields. Consecutive
+/// objects are the arguments of one call each; duplicates are dropped. Any other text is repaired if the result matches
+/// the schema; without a schema, nothing is repaired.
 ///
 /// # Errors
 /// Returns the reason why no tool can be called with them.
@@ -91,7 +92,7 @@ pub fn read(text: &str, schema: Option<&Contract>) -> Result<Arguments, Fault> {
     }
 }
 
-/// Parses the value of an answer, either the whole text or the part between other words. A value that can only be
+/// Parses the value of an answer: the whole text, or the part in a code fence or in brackets. A value that can only be
 /// guessed is rejected.
 ///
 /// # Errors

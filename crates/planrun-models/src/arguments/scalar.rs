@@ -157,7 +157,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a `\u` escape, or a surrogate pair of two. A truncated one is dropped.
+    /// Reads a `\u` escape, or a surrogate pair of two. A truncated one is dropped, and an invalid one stays as it is.
     fn unicode(&mut self, text: &mut String) {
         let unit = |from: usize| {
             let digits = self.rest().get(from..from + 4)?;

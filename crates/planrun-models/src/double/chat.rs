@@ -1,4 +1,4 @@
-//! Chat completions for the test double.
+//! The chat completions API of the test double.
 
 use serde_json::{Value as Json, json};
 

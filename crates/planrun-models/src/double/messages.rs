@@ -1,4 +1,4 @@
-//! Messages for the test double.
+//! The messages API of the test double.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -1,4 +1,4 @@
-//! Responses for the test double.
+//! The responses API of the test double.
 
 use serde_json::{Value as Json, json};
 

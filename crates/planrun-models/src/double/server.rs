@@ -122,7 +122,7 @@ impl Shared {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the turn for a request and generates missing call ids. Returns a message if no turn matches.
+    /// Records a request, takes its turn and generates missing call ids. Returns a message if no turn matches.
     fn take(
         &self,
         summary: &RequestSummary,

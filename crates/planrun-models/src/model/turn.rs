@@ -36,8 +36,8 @@ impl Turn {
         Ok(turn)
     }
 
-    /// Adds a part: texts and arguments are appended, a name replaces the previous one. Calls beyond [`MAX_CALLS`]
-    /// are dropped; the readers of answers reject them.
+    /// Adds a part: texts and arguments are appended, an id or a name replaces the previous one. Calls beyond
+    /// [`MAX_CALLS`] are dropped; the readers of answers reject them.
     pub fn add(&mut self, part: Part) {
         match part {
             Part::Reasoning(delta) => self.reasoning.push_str(&delta),

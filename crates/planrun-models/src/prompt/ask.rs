@@ -20,7 +20,7 @@ use super::{MAX_REPAIRS, OpenModels};
 use crate::arguments::{Fault, ReadCall, calls};
 use crate::model::{Message, OfferedTool, ToolCall, offered_name};
 
-/// Maximum number of rounds in which a model may call tools before it has to answer.
+/// Maximum number of turns of the model for one `ask`, including its rejected answers.
 pub const MAX_ROUNDS: usize = 16;
 /// Maximum number of tool calls of one `ask`.
 pub const MAX_CALLS_OF_ASK: usize = 64;
@@ -145,7 +145,8 @@ impl Agent<'_> {
         Err(self.exchange.gives_up(&why))
     }
 
-    /// Returns an error if a read-only agent answers without having called a tool: such an answer has no basis.
+    /// Returns an error if a read-only agent answers although none of its tools has returned a result: such an answer
+    /// has no basis.
     fn check_tool_answered(&self) -> Result<(), CallError> {
         if self.tool_answered || self.request.signature.kind != CallKind::ReadOnlyAgent {
             return Ok(());

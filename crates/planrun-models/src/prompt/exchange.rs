@@ -86,7 +86,7 @@ impl Exchange {
         self.request.messages.push(Message::User { text });
     }
 
-    /// Returns the error of a call whose answers do not match the expected type.
+    /// Returns the error of a call without a usable answer.
     pub(super) fn gives_up(&self, why: &str) -> CallError {
         let message = format!("the model's answer does not fit: {why}");
         let class = ErrorClass::Validation(Validation::Result);

@@ -21,7 +21,7 @@ pub use reader::{MAX_ANSWER_BYTES, MAX_EVENT_BYTES, Reader};
 pub struct Addressee<'a> {
     /// The name of the model at the server.
     pub model: &'a str,
-    /// The URL of the requests; some servers use different field names.
+    /// The URL that requests are sent to. The names of some fields depend on its host.
     pub endpoint: &'a Url,
 }
 

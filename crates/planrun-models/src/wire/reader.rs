@@ -20,7 +20,7 @@ pub struct Reader {
     bytes: usize,
 }
 
-/// The form of an answer, which is determined by its first byte.
+/// The form of an answer, which is determined by its first byte that is not white space.
 enum Form {
     Unknown,
     Events(EventLines),

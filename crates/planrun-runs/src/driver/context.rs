@@ -36,8 +36,8 @@ pub struct Context<'a> {
     pub log: Option<Box<dyn Log>>,
     /// Where results are cached; without a cache every call is made.
     pub cache: Option<Arc<dyn ResultCache>>,
-    /// The definition of each statement of the plan, by its name, to which approvals are bound. If it is empty, they
-    /// are bound to the text of the whole plan.
+    /// The definitions of the plan's own named statements, to which approvals are bound. Approvals in a statement
+    /// without one are bound to the text of the whole plan.
     pub definitions: BTreeMap<String, String>,
     /// What a person has to approve before the run does anything.
     pub approval: Option<Approval>,

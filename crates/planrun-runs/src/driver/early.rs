@@ -59,7 +59,7 @@ struct Arrived {
 /// The role of a run with respect to early reads.
 #[derive(Clone)]
 pub enum Early {
-    /// It begins early reads and makes no other calls, which never return. All of them end when the token is cancelled.
+    /// It begins early reads; other calls are not made and never return. All calls end when the token is cancelled.
     Begins(Arc<EarlyReads>, CancellationToken),
     /// It takes over the reads that its steps would make.
     TakesOver(Arc<EarlyReads>),

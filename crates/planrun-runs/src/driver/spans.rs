@@ -1,5 +1,5 @@
-//! Spans of a run for `tracing`: the run, its steps, and their attempts. Fields are names, paths and numbers; what
-//! could be secret is redacted before it gets here.
+//! Spans of a run for `tracing`: the run, its steps, and their attempts. Fields are names, paths and numbers; paths are
+//! redacted, because they can contain keys of elements.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -33,7 +33,7 @@ const TURNS: u32 = 64;
 /// A run with at least this many events takes milliseconds to free, so it is freed in the background.
 const MANY_EVENTS: u64 = 10_000;
 
-/// Runs a plan to its end. The inputs have been checked against its parameters.
+/// Runs a plan until it ends or this process suspends it. The inputs have been checked against its parameters.
 pub async fn run(
     program: &Arc<Program>,
     inputs: &BTreeMap<Arc<str>, Value>,
@@ -91,7 +91,7 @@ impl<'a> Driver<'a> {
             wall: context.host.now(),
             monotonic: Duration::ZERO,
         };
-        // The number of messages is bounded by that of attempts in flight and open questions, which is bounded.
+        // Attempts in flight and open questions are bounded; how many messages each sends between two turns is not.
         let (sender, receiver) = mpsc::unbounded_channel();
         let cache = RunCache::new(context.cache.take(), &context.run_id);
         let setup = context.take_setup();

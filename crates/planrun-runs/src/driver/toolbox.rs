@@ -58,7 +58,8 @@ impl Toolbox {
         }
     }
 
-    /// Closes the connections to all servers that were called, unless another run uses them.
+    /// Stops early reads that were not taken over, and closes the connections to all servers that were called. A run
+    /// that begins early reads leaves both to the run of the whole plan.
     pub(super) async fn close(&self) {
         match &self.early {
             Some(Early::Begins(..)) => {}

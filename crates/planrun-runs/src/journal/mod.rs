@@ -1,4 +1,4 @@
-//! Storage of events: a log for each run that is driven, and one file per store.
+//! Storage of events: the log of a run that is driven, the result cache, and the stores of runs.
 
 mod cache;
 mod log;

@@ -28,8 +28,9 @@ pub struct Answered {
 }
 
 impl Planrun {
-    /// Answers questions. `[*]` in the path of an answer stands for every element of an `each`. Either all answers are
-    /// accepted or none.
+    /// Answers questions. `[*]` in the path of an answer stands for every element of an `each`. All answers are checked
+    /// before any is sent. If a run refuses its answers after that, because it has progressed in the meantime, answers
+    /// to the runs before it have already been sent.
     ///
     /// # Errors
     /// Returns an error if there is no such run; [`Error::Answer`], [`Error::NothingAsked`], [`Error::Ended`].

@@ -114,7 +114,7 @@ impl Draft {
                     driver::run(&program, &Inputs::default().0, context).await;
                 }
             };
-            // A run that has ended begins nothing more.
+            // After the end was requested, the run begins nothing more.
             tokio::select! {
                 biased;
                 () = end.cancelled() => {}

@@ -57,7 +57,7 @@ pub enum Error {
     RepeatsEffects { run: String, steps: Vec<String> },
     #[error("the run `{run}` has ended: {state}")]
     Ended { run: String, state: String },
-    /// Processes died repeatedly at the same event; the run is now paused.
+    /// Processes died repeatedly without progress; the run is now paused.
     #[error(
         "the run {run} is paused: its process died {deaths} times at event {event} without making progress"
     )]
@@ -77,7 +77,7 @@ pub enum Error {
 /// The kind of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
-    /// There is no such run, plan or step, or more than one.
+    /// There is no such run, plan, step or question, or more than one.
     NotFound,
     /// The request does not fit.
     Invalid,

@@ -31,8 +31,8 @@ pub struct RunEvent {
     pub line: String,
 }
 
-/// The recorded events of a run, in order. The iterator ends with the last one, and may return more when it is polled
-/// again.
+/// The recorded events of a run, in order. The iterator ends with the last one, and may return more when `next` is
+/// called again.
 pub struct RunEvents {
     journal: Journal,
     run: String,

@@ -37,8 +37,8 @@ impl Planrun {
 }
 
 impl CheckedPlan {
-    /// Returns upper bounds for a run, whatever its inputs are. `statements` are the numbers of the plan's own statements
-    /// that run; `None` for all.
+    /// Returns upper bounds for a run, whatever its inputs are. `statements` are the numbers of the plan's own
+    /// statements that run; `None` for all.
     #[must_use]
     pub fn bounds(&self, statements: Option<&BTreeSet<u32>>) -> Bounds {
         let defaults = self.workspace.defaults();

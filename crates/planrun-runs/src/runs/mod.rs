@@ -188,10 +188,10 @@ impl Planrun {
         self
     }
 
-    /// Restricts the project for plans that a model writes: they reach no files, hosts or programs but those of the
-    /// project's `allow` and of each of these grants and those of earlier calls. If the project sets no `limits`, a run
-    /// makes at most 200 calls and takes at most ten minutes. Runs that are started with these restrictions keep them
-    /// when they are resumed.
+    /// Restricts the project for plans that a model writes: they only reach files, hosts and programs that the
+    /// project's `allow`, each of these grants and each grant of earlier calls of this method permit. If the project
+    /// sets no `limits`, a run makes at most 200 calls and takes at most ten minutes. Runs that are started with these
+    /// restrictions keep them when they are resumed.
     #[must_use]
     pub fn confined(mut self, within: impl IntoIterator<Item = Grant>) -> Self {
         let known = self.confined.iter().flat_map(|known| known.iter().cloned());

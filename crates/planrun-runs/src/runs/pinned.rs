@@ -140,7 +140,7 @@ impl Pinned {
         }
     }
 
-    /// Returns the definition of each statement of the plan, by its name.
+    /// Returns the definition of each named statement of the plan that is not inside a `parallel`, by its name.
     pub(super) fn definitions(&self) -> BTreeMap<String, String> {
         let source = SourceFile::new(&*self.file, &*self.text);
         definitions(&parse(&source).file, &self.plan)
@@ -151,7 +151,8 @@ impl Pinned {
     }
 
     /// Returns the digest that two starts with the same id must share to be the same run. It covers the meaning of
-    /// their plans, independent of the layout of the text, and everything else byte by byte.
+    /// their plans, independent of the layout of the text, the other pinned files byte by byte, the inputs and the
+    /// options. It does not cover `confined`, `within` and `approval`.
     pub(super) fn digest(&self) -> Digest {
         let meaning = |name: &str, text: &str| {
             let source = SourceFile::new(name, text);

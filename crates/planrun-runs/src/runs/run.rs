@@ -82,7 +82,8 @@ impl Default for ResumeOptions {
     }
 }
 
-/// A run that this process has not driven yet, but whose lease it holds.
+/// A run that this process can drive and has not driven yet. It holds the lease of the run, unless the run has ended or
+/// is not recorded.
 pub struct Run {
     id: String,
     work: Work,
@@ -152,7 +153,7 @@ impl Planrun {
     ///
     /// # Errors
     /// Returns an error if there is no such run, if another process drives it, or if its record cannot be used;
-    /// [`Error::Stuck`] if processes died while driving it, unless `again` is set.
+    /// [`Error::Stuck`] if processes died repeatedly while driving it, unless `again` is set.
     pub fn resume(&self, run: &str, options: ResumeOptions) -> Result<Run, Error> {
         let journal = self.shared.journal()?;
         let row = journal.run(run)?;
@@ -392,7 +393,7 @@ pub(super) struct Job {
     pub(super) program: Arc<Program>,
     /// Why its plan cannot be run here, although it could be run when it began.
     broken: Option<String>,
-    /// The definition of each statement of its plan, by its name.
+    /// The definition of each named statement of its plan that is not inside a `parallel`, by its name.
     definitions: BTreeMap<String, String>,
     pub(super) inputs: Inputs,
     run: String,

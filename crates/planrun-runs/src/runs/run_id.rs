@@ -2,7 +2,7 @@
 
 use planrun_tools::host::Host;
 
-/// A time-ordered identifier (UUID version 7, RFC 9562).
+/// Returns a time-ordered identifier (UUID version 7, RFC 9562).
 pub fn new_run_id(host: &dyn Host) -> String {
     let millis = u64::try_from(host.now() / 1_000_000).unwrap_or(0);
     let (high, low) = (host.random(), host.random());

@@ -111,7 +111,7 @@ impl Receiver {
     /// run.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there is no such task, or if it cannot be moved so from outside.
+    /// [`Error::Invalid`] if there is no such task, or if it cannot be moved like this from outside.
     pub fn move_task(&self, name: &str, status: &str, context: Json) -> Result<bool, Error> {
         let task = self
             .program

@@ -56,8 +56,8 @@ impl PendingQuestion {
         }
     }
 
-    /// Returns the shell command that answers the question. The path is part of it only if a shell does not interpret
-    /// it.
+    /// Returns a shell command with which a person answers the question: one that agrees, if the question is for
+    /// anyone, can be agreed to, and has a path that needs no quoting; otherwise one that asks interactively.
     #[must_use]
     pub fn command(&self) -> String {
         let Self { run, path, .. } = self;

@@ -110,7 +110,8 @@ impl LeftOut {
     }
 }
 
-/// Returns the objects and unions that occur more than once in a contract, each with a name, in order of appearance.
+/// Returns the objects and unions that occur more than once in a contract and are not too short to be named, each with
+/// a name, in order of appearance.
 pub(super) fn shared(tool: &Signature) -> Vec<(Type, String)> {
     let mut known = Known::default();
     for parameter in &tool.parameters {

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::elicitation::{can_be_elicited, elicitation_id, outcome_of, request};
 use crate::asking::{AskChannel, AskMode, AskOutcome, Client, PendingQuestion};
 
-/// The name of the notification, for which rmcp has no type.
+/// The name of the notification that a question was answered on its page, for which rmcp has no type.
 const PAGE_DONE: &str = "notifications/elicitation/complete";
 
 /// The client of one request.

@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// How long open calls may still answer after the client has closed its end. Some clients write all their requests at
-/// once, and others kill the process if it takes longer than two seconds.
+/// How long open calls may still answer after the client has closed its end. Some clients write all their requests and
+/// close their end at once; others kill the process if it does not exit within two seconds.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// A stream that signals when it has ended.

@@ -14,7 +14,7 @@ const MAX_FOLLOWED: usize = 50;
 pub(super) struct Followed(BTreeMap<String, u64>);
 
 impl Followed {
-    /// Starts to follow the resource at an address. Pages of the language never change.
+    /// Starts to follow the run at an address. Other resources cannot be followed: they never change.
     ///
     /// # Errors
     /// Returns the reason why it cannot be followed.

@@ -23,7 +23,7 @@ use crate::mode::PlanMode;
 const PATH: &str = "/mcp";
 /// Maximum size of a request, in bytes.
 const MAX_REQUEST: usize = 4 * 1024 * 1024;
-/// Timeout for ending connections.
+/// How long open requests may still be answered after the server was cancelled.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// A listening server.
@@ -86,7 +86,7 @@ impl HttpServer {
         })
     }
 
-    /// The URL for clients.
+    /// Returns the URL for clients.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}{PATH}", self.address)
@@ -98,8 +98,7 @@ impl HttpServer {
         self.cancel.clone()
     }
 
-    /// Serves until it is cancelled. Calls that wait for their runs then get no answer any more, and the runs are
-    /// suspended.
+    /// Serves until it is cancelled. Calls then stop waiting for their runs, and the runs are suspended.
     ///
     /// # Errors
     /// Returns an error if the listener fails.

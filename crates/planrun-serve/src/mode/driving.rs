@@ -46,7 +46,7 @@ impl DrivenRuns {
         }
     }
 
-    /// Returns the status of a run while it is driven here.
+    /// Returns the status of a run; `None` if it is not driven here.
     pub(super) fn status(&self, run: &str) -> Option<watch::Receiver<RunStatus>> {
         let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.get(run).cloned()

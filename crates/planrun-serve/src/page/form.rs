@@ -58,7 +58,8 @@ pub(super) fn read(question: &PendingQuestion, body: &[u8]) -> Result<Json, Stri
     }
 }
 
-/// Parses a field: a text as it is, any other type as JSON. Returns `None` if the field is empty and not a text.
+/// Parses a field: one of its options, a text as it is, or any other type as JSON. Returns `None` if the text is none
+/// of the options, or if the field is empty and not a text.
 fn read_field(field: &FormField, text: &str) -> Result<Option<Json>, String> {
     let option = |options: &Vec<Json>| options.iter().find(|one| field_text(one) == text).cloned();
     if let Some(options) = &field.options {

@@ -229,7 +229,7 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    // A form that no page has submitted has no origin; a browser always sends one.
+    // A browser always sends an origin with a form, so a request without one is not from a page.
     if !pages.is_own(&headers) {
         return page(
             StatusCode::FORBIDDEN,

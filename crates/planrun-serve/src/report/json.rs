@@ -1,4 +1,4 @@
-//! Writes JSON without spaces and invisible characters, and computes its length.
+//! Writes JSON without spaces between tokens and with invisible characters escaped, and computes its length.
 
 use std::io::{self, Write};
 

@@ -337,7 +337,8 @@ impl Share {
     }
 }
 
-/// Returns the number of values that fit, counted from the first, and the level up to which values stay whole.
+/// Returns the number of values that fit, counted from the first, and the size in bytes up to which values stay whole;
+/// larger ones are shortened to it.
 fn level(shares: &[Share], room: usize) -> (usize, usize) {
     let mut left = room;
     let fits = |share: &&Share| match left.checked_sub(share.around + share.least) {

@@ -63,7 +63,7 @@ impl Finding {
         ))
     }
 
-    /// Returns the sort key: class, then subject. Findings with equal keys are duplicates.
+    /// Returns the sort key: class, subject, kind, message. Findings with equal keys are duplicates.
     pub(super) fn order(&self) -> impl Ord + '_ {
         (
             self.kind.class,

@@ -14,7 +14,7 @@ pub struct Kind {
     pub concern: Concern,
 }
 
-/// The subject of a change.
+/// The part of a plan that a change is about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {

@@ -9,7 +9,7 @@ use planrun_lang::value::Value;
 use super::recording::Recording;
 use super::slots::Slots;
 
-/// The most rows that the tables of a test may have when crossed.
+/// Maximum number of combined rows of the tables of a test.
 pub const MAX_ROWS: usize = 10_000;
 
 /// One run of a test.

@@ -14,7 +14,7 @@ use super::world::Call;
 /// Generates results; the generator of each tool is prepared once.
 #[derive(Default)]
 pub struct ResultGenerator {
-    /// By the address of the signature, which the plan keeps alive while it is tested.
+    /// By the address of the signature.
     prepared: Mutex<BTreeMap<usize, Prepared>>,
 }
 

@@ -19,5 +19,5 @@ pub mod trace;
 pub mod verdict;
 pub mod world;
 
-/// The most characters of a value that a message quotes.
+/// Maximum number of characters that a message quotes of a value.
 const MAX_QUOTED: usize = 400;

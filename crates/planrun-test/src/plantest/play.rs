@@ -23,9 +23,9 @@ use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program};
 use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
 use planrun_runs::journal::{Log, MemoryCache, MemoryLog};
 
-/// The most processes of a run.
+/// Maximum number of processes of a run.
 const MAX_PROCESSES: usize = 100;
-/// The longest duration of a run, on the clock of the test.
+/// Maximum duration of a run, on the clock of the test.
 const MAX_DURATION: Duration = Duration::from_hours(24 * 365 * 20);
 /// The id of runs in tests; jitter and idempotency keys are derived from it.
 const RUN: &str = "test";

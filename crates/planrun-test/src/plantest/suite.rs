@@ -167,7 +167,7 @@ impl Suite {
         self.run_played(environment, prepared, options, observer).0
     }
 
-    /// Does the same and also returns the run that was checked; `None` if there was none.
+    /// Like [`Self::run`], and also returns the run that was checked; `None` if there was none.
     #[must_use]
     pub fn run_played(
         &self,
@@ -271,7 +271,7 @@ impl Suite {
         };
         let misfits = recording_faults(false);
         if !misfits.is_empty() {
-            // Other faults may be consequences of a misfit.
+            // Other faults may be consequences of a mismatch.
             return misfits;
         }
         let mut faults = faults(&self.source, case, played);

@@ -1,4 +1,4 @@
-//! The trace of a run as text that is the same on every machine and in every order.
+//! The trace of a run as text that is the same on every machine, and in every order that has the same outcome.
 //!
 //! Steps are in source order, since their order in time differs between machines. Times, durations, run ids,
 //! idempotency keys, and the progress of steps that a failure cut short are left out.

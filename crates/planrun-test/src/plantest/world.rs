@@ -65,7 +65,7 @@ pub struct Called {
     pub effect: Effect,
     /// The class of its error; `None` if it succeeded or its end is unknown.
     pub failed: Option<ErrorClass>,
-    /// Whether it had an effect: it was answered, or its answer was lost.
+    /// Whether it may have had an effect: it succeeded, or its answer was lost or violates the contract.
     pub happened: bool,
     /// Whether the process died during the call.
     pub crashed: bool,

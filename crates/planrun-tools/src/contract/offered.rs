@@ -94,8 +94,8 @@ impl Annotations {
         harmless.then_some(Effect::Idempotent)
     }
 
-    /// Returns the effect class of the tool: the claimed one if it was accepted, otherwise the least trusting one that
-    /// the annotations allow.
+    /// Returns the effect class of the tool: the claimed one if it was accepted; otherwise [`Effect::Irreversible`] for
+    /// a tool that claims none and is destructive, else [`Effect::Effect`].
     #[must_use]
     pub fn class(&self, accepted: bool) -> Effect {
         match self.claim() {

@@ -339,7 +339,7 @@ impl Responder {
         // The log is written under the lock, so that its lines are in the order of the calls.
         let mut calls = self.calls();
         if let (Some(path), Ok(line)) = (&self.log, line) {
-            // The log was opened when the server started; a disk that fills up later does not fail calls.
+            // The log was writable when the server started; a disk that fills up later does not fail calls.
             let _ = self.host.append_file(path, line.as_bytes());
         }
         calls.record(logged);

@@ -13,7 +13,8 @@ use crate::tools::app::section::Section;
 
 /// The namespace of the file tools that every agent has in addition to the tools of its project.
 pub const AGENT_FILES: &str = "files";
-/// The type that always exists. It may do everything that its project allows, and may dispatch itself.
+/// The type that always exists. Unless the project redefines it, it may do everything that the project allows and may
+/// dispatch itself.
 const GENERAL: &str = "general";
 /// The key that names the type of the first agent if no other type is requested.
 const DEFAULT: &str = "default";
@@ -195,7 +196,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// `look: [desk.find, "files.*"]`
+    /// Reads the tool sets, such as `look: [desk.find, "files.*"]`.
     fn tool_sets(&mut self, node: &Node) {
         let Some(section) = Section::new("`tool_sets`", node, &CONFIG_KEY, self.found) else {
             return;

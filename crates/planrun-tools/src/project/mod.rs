@@ -74,7 +74,8 @@ impl Project {
     /// and belongs to the current folder.
     ///
     /// # Errors
-    /// Returns an error if `planrun.yaml` is invalid or names files that do not exist.
+    /// Returns an error if `planrun.yaml` or the lock file cannot be read or is invalid, or if `planrun.yaml` names
+    /// files that do not exist.
     pub fn load(
         host: &dyn Host,
         plan: Option<&Path>,
@@ -173,7 +174,7 @@ impl Project {
     }
 
     /// Returns every tool that plans of this project can call. For mocks, `endpoint` returns the address that replaces
-    /// those in the app of the given name.
+    /// those in the app or document of the given name.
     #[must_use]
     pub fn catalog(
         &self,

@@ -131,7 +131,7 @@ pub(super) fn models(
     list
 }
 
-/// `default: fast`
+/// Reads `default: fast`; reports a name that is not in `models`.
 fn default(node: &Node, entries: &[Entry], found: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
     let names = || {
         let names = entries.iter().map(|entry| &*entry.name);
@@ -212,7 +212,7 @@ fn base_url(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Url> {
     None
 }
 
-/// `price: { input: 2.5, output: 10, cached: 1.25 }`
+/// Reads `price: { input: 2.5, output: 10, cached: 1.25 }`.
 fn price(node: &Node, found: &mut Vec<Diagnostic>) -> Option<Price> {
     let section = Section::new("`price`", node, &CONFIG_KEY, found)?;
     let keys = ["input", "output", "cached"];

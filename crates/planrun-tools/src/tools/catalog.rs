@@ -81,6 +81,7 @@ pub struct Compared {
 impl Catalog {
     /// Maximum time, before a run starts, for connecting to a server and getting its contracts.
     pub const CONTRACT_TIMEOUT: Duration = Duration::from_secs(10);
+
     /// Creates a catalog of the built-in tools, which may reach what `permissions` allow. Relative paths start from
     /// `root`.
     #[must_use]

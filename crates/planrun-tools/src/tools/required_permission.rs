@@ -19,7 +19,7 @@ pub enum Origin {
     Project,
     /// Only the plan declares it, so it cannot be called; a test double answers.
     Plan,
-    /// Nobody.
+    /// No one.
     Unknown,
 }
 

@@ -17,7 +17,7 @@ pub struct ServerPool {
 }
 
 struct Pooled {
-    /// All settings that determine the connection.
+    /// The settings as `Debug` prints them. Values of headers and variables are included only if they are secret.
     settings: String,
     server: Arc<dyn Server>,
 }

@@ -23,7 +23,7 @@ use crate::journal::questions::{Accepted, Questions};
 use crate::journal::read::EventError;
 use crate::journal::words::{Bound, EventName};
 
-/// How often processes of a run may crash at the same event before the run is paused; then a person has to resume it.
+/// Number of crashes without progress in between after which a run is paused; then a person has to resume it.
 pub const MAX_CRASHES: u32 = 3;
 
 /// The state of a run after all recorded events.
@@ -45,7 +45,7 @@ pub struct ReplayState {
     pub patched: Option<Arc<str>>,
     /// The steps by path, in the order of their first events.
     pub steps: IndexMap<Arc<str>, RecordedStep, FixedState>,
-    /// The status of each task that was ever moved, by path.
+    /// The latest status of each task that was set or moved, by path.
     pub tasks: BTreeMap<Arc<str>, Arc<str>>,
     /// What the run could not have computed itself, in the order in which it arrived.
     pub external_inputs: VecDeque<ExternalInput>,
@@ -81,13 +81,14 @@ pub struct RecordedStep {
     pub process: u32,
     pub error: Option<Arc<StepError>>,
     pub output: Option<Value>,
-    /// The latest execution of its call; `None` if no attempt was made.
+    /// The latest execution of its call; `None` if there is none, or if it was moved to `earlier`.
     pub call: Option<Box<RecordedCall>>,
     /// Earlier executions, which ended before the call was made again, oldest first.
     pub earlier: VecDeque<Box<RecordedCall>>,
     /// The result that was copied from another run.
     pub copied: Option<Value>,
-    /// Questions that people were asked about it, one per execution.
+    /// Questions that people were asked about it, oldest first. A gate or a form that asks again replaces its earlier
+    /// question.
     pub asked: Vec<RecordedQuestion>,
     /// The wall-clock time that it waits for, in nanoseconds since the Unix epoch.
     pub until: Option<i128>,

@@ -56,7 +56,8 @@ pub(in crate::run) struct Approvals {
 }
 
 impl Approvals {
-    /// Returns true if a step must wait for an approval before it begins, and asks for it.
+    /// Returns true if a step cannot begin now: it needs an approval, which this asks for, or it fails because its
+    /// arguments are invalid.
     pub(in crate::run) fn must_be_asked(
         &self,
         ctx: &mut Context,
@@ -418,7 +419,7 @@ fn binding(
             target: Target::Tool(signature),
             ..
         }) => signature.digest(),
-        // The digest of a plan includes those of the plans that it calls.
+        // Without a definition, the digest of the plan is hashed, which includes those of the plans that it calls.
         _ => String::new(),
     };
     let key = blake3::derive_key("planrun 2026 arguments of an approval", run);

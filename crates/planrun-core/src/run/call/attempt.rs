@@ -74,7 +74,7 @@ impl Calls {
         self.dispatch(ctx, program, at, step, signature, state);
     }
 
-    /// Sends held attempts whose events are durable.
+    /// Sends held attempts whose events are durable, and begins lookups of cached results that were held back.
     pub(in crate::run) fn send_held(&mut self, ctx: &mut Context) {
         if ctx.outbox.recording.is_replaying() || ctx.is_suspended() {
             return;

@@ -1,4 +1,4 @@
-//! Budgets: how many calls, tokens, money, time and memory a run has used, and when a limit is reached.
+//! Budgets: the calls, tokens, cost, time and memory that a run has used, and what follows when a limit is reached.
 
 use std::fmt;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(in crate::run) struct Budgets {
 }
 
 impl Budgets {
-    /// Counts attempts and their usage, except those in `verify` and `undo` blocks.
+    /// Counts attempts and their usage. In `verify` and `undo` blocks, it only counts attempts, outside of any budget.
     pub(in crate::run) fn spend(
         &mut self,
         ctx: &mut Context,
@@ -176,7 +176,7 @@ fn shares(ctx: &Context, scope: usize) -> impl Iterator<Item = Share> + use<> {
             limit,
         })
     };
-    // Attempts ask for these, so they take no memory of their own.
+    // Computed for every attempt, so nothing is allocated.
     let shares = [
         share(Part::Calls, "calls", count(made, calls)),
         share(Part::Tokens, "tokens", count(used.tokens, tokens)),

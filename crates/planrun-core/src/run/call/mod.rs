@@ -123,7 +123,7 @@ impl Calls {
         }
     }
 
-    /// Returns the call if it is approved as it is; otherwise asks again, or fails, and returns `None`.
+    /// Returns the call if it is approved as it is; otherwise asks again, or fails the step, and returns `None`.
     pub(in crate::run) fn with_approval(
         &mut self,
         ctx: &mut Context,
@@ -146,7 +146,7 @@ impl Calls {
         None
     }
 
-    /// Returns true if the next attempt belongs to an execution that has not been approved.
+    /// Returns true if a call was approved, and its next attempt belongs to another execution.
     pub(in crate::run) fn must_ask_again(&self, ctx: &Context, at: NodeRef) -> bool {
         let program = ctx.tree.program(at.0);
         let (Some(state), Some(step)) = (self.open.calls.get(&at), ctx.tree.step(&program, at))

@@ -17,7 +17,8 @@ use crate::run::frame::NodeRef;
 #[derive(Default)]
 pub(in crate::run) struct OpenCalls {
     pub calls: HashMap<NodeRef, Box<CallState>, FixedState>,
-    /// Calls that are ready and wait until their event is durable, in the order in which they became ready.
+    /// Calls that are ready and wait until their event is durable, or until the replay has ended, in the order in which
+    /// they became ready.
     pub held: VecDeque<NodeRef>,
     pub slots: Slots,
     /// Calls whose answers an earlier process lost, which are taken up one after the other.

@@ -17,7 +17,7 @@ use crate::run::program::Program;
 
 impl Calls {
     /// Polls again, after a result that does not satisfy `until`, or after a poll without an answer. Polling ends with
-    /// the timeout of the step. Each poll is an execution of its own.
+    /// the `within` of the step. Each poll is an execution of its own.
     pub(in crate::run) fn poll_again(
         &mut self,
         ctx: &mut Context,

@@ -30,7 +30,8 @@ impl Slots {
         is_free
     }
 
-    /// Takes a slot even if none is free. A recorded call is not held up, because its answer is replayed at its place.
+    /// Takes a slot even if none is free. A recorded call is not held up, because its answer is replayed at its place;
+    /// neither is a call whose peer has got its reply.
     #[expect(clippy::unused_self, reason = "part of the interface of slots")]
     pub(in crate::run) fn hold(&mut self, ctx: &mut Context, frame: FrameId) {
         let mut inner = Some(ctx.tree[frame].scope);
@@ -75,8 +76,8 @@ impl Slots {
         self.queued.is_empty() && self.woken.is_empty()
     }
 
-    /// Empties the queue when the process ends. A call that has not begun becomes pending again, as its journal
-    /// records.
+    /// Empties the queue when the process ends. A call that has not begun becomes pending again, as it is in the replay
+    /// state.
     pub(in crate::run) fn close(&mut self, tree: &mut Tree) {
         for (at, attempt) in std::mem::take(&mut self.queued) {
             if attempt.is_none() {

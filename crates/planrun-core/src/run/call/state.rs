@@ -89,7 +89,7 @@ impl CallState {
         }
     }
 
-    /// Returns true if an attempt is in flight.
+    /// Returns true if an attempt is in flight, or was in flight when an earlier process recorded it.
     pub(in crate::run) fn in_flight(&self) -> bool {
         match self.phase {
             Phase::InFlight | Phase::Answered | Phase::Lost | Phase::CutOff => true,

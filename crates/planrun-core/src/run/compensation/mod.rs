@@ -264,7 +264,7 @@ impl Compensation {
         self.checks.iter().filter_map(fails).collect()
     }
 
-    /// Verifies those steps again.
+    /// Verifies the steps again whose verification has failed.
     pub(in crate::run) fn verify_again(&mut self, ctx: &mut Context) {
         if matches!(self.phases.get(&0), Some(Phase::Verifying(0))) {
             for at in self.not_verified() {

@@ -41,7 +41,7 @@ impl Compensation {
         }
     }
 
-    /// Records that a step has settled. If it has something to undo, it is in the log from then on.
+    /// Records that a step has settled. If it has something to undo, it is among the steps to undo from then on.
     pub(in crate::run) fn note_settled(&mut self, at: NodeRef) {
         if self.touched.remove(&at) {
             self.happened.push(at);
@@ -184,7 +184,7 @@ impl Compensation {
         self.asked.contains_key(&at)
     }
 
-    /// Ends that question and restores the state of the step.
+    /// Ends the question for the value of a step, and restores the state of the step.
     pub(in crate::run) fn stop_asking(&mut self, ctx: &mut Context, at: NodeRef) {
         if let Some(state) = self.asked.remove(&at) {
             ctx.tree.set_state(at, state);

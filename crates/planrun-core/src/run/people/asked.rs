@@ -11,7 +11,7 @@ use crate::journal::{APPROVE, Answer, FormField, Question, Waiting, instant};
 use crate::run::context::Context;
 use crate::run::frame::{Microseconds, NodeRef};
 
-/// The report of one question: a gate, a form, or whether a call took effect.
+/// The report of one question.
 #[derive(Clone, Debug, Serialize)]
 pub struct QuestionReport {
     /// The path under which the question is answered.
@@ -23,7 +23,7 @@ pub struct QuestionReport {
     /// Why it is asked, if it is not part of the normal flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Arc<str>>,
-    /// Tool that the gate guards, or that was called; absent for steps that hold other steps, and for forms.
+    /// Tool or plan whose call the gate guards, or tool that was called; absent for other steps.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub tool: Arc<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,11 +49,11 @@ pub struct QuestionReport {
 #[serde(rename_all = "lowercase")]
 pub enum QuestionStatus {
     Pending,
-    /// A yes to a gate.
+    /// A yes to a gate, or to the approval of the run.
     Approved,
-    /// A no to a gate, or a declined question of a peer.
+    /// A no to a gate, or to the approval of the run, or a declined question of a peer.
     Rejected,
-    /// An answer to a form, or to the question whether a call took effect.
+    /// An answer to a form, to a question of a peer, or to the question whether a call took effect.
     Answered,
     /// Nobody answered in time.
     Expired,

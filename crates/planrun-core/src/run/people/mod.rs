@@ -166,7 +166,7 @@ impl People {
         else {
             return;
         };
-        // What it waited for was executed again, so the place of its answer has been passed.
+        // The step was executed again after the replay, so the place of its answer has been passed.
         ctx.outbox.recording.forget_answer(&answer.path);
         self.apply(ctx, &answer);
     }

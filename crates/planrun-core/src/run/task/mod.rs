@@ -222,7 +222,7 @@ fn fields(context: &Type) -> impl Iterator<Item = &Arc<str>> {
         .map(|field| &field.name)
 }
 
-/// Checks a context against its declaration. Null is always accepted.
+/// Checks a context against its declaration. A field may always be null.
 pub(in crate::run) fn fit(task: &Task, given: &Value) -> Result<(), String> {
     let (Type::Object(object), Value::Map(given)) = (&task.context, given) else {
         return Err(format!(

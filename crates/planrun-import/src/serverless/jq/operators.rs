@@ -70,7 +70,7 @@ pub fn operated(left: Value, operator: BinaryOp, right: Value) -> Value {
         BinaryOp::Equal | BinaryOp::NotEqual => {
             tree::binary(lenient(left), operator, lenient(right))
         }
-        // jq divides integers with a fraction.
+        // In jq, dividing integers may give a fraction.
         BinaryOp::Divide => tree::binary(tree::function("double", vec![left]), operator, right),
         _ => tree::binary(left, operator, right),
     })

@@ -9,7 +9,7 @@ use crate::value::{Order, Value};
 /// Maximum length of a list from `lists.range`, equal to the cost limit of an evaluation.
 const MAX_RANGE: i64 = 1_000_000;
 
-/// The minimum or maximum of a list.
+/// The overloads of `min` and `max`.
 const EXTREMES: &[Overload] = overloads![
     ([Int]) -> (Int?), ([Uint]) -> (Uint?), ([Double]) -> (Double?), ([Number]) -> (Number?),
     ([String]) -> (String?), ([Bool]) -> (Bool?), ([Bytes]) -> (Bytes?),
@@ -143,7 +143,7 @@ fn distinct(arguments: &[Value]) -> Result<Value, Failure> {
     let mut kept: Vec<Value> = Vec::new();
     let mut keys = std::collections::HashSet::new();
     for element in elements.iter() {
-        // Scalars are looked up in a set, so that long lists of them do not take quadratic time.
+        // Values that can be keys are looked up in a set, so that long lists of them do not take quadratic time.
         let new = match crate::value::Key::lookup(element) {
             Some(key) => keys.insert(key),
             None => !kept.contains(element),

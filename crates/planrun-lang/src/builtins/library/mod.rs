@@ -1,7 +1,7 @@
 //! The functions of the language, with one module per subject.
 
-/// A type in a signature: `[T]` is a list, `{K: V}` a map, `(T?)` the type or null, `T` the same type throughout an
-/// overload.
+/// A type in a signature: `[T]` is a list, `{K: V}` a map, `(V?)` the type or null, `(Entry V)` an object with a key
+/// and a value. `T` is the same type throughout an overload.
 macro_rules! shape {
     (T) => {
         Shape::Variable(0)

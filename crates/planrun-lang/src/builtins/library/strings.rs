@@ -4,7 +4,7 @@ use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind};
 use crate::value::Value;
 
-/// Maximum length of a text that a function returns, in bytes.
+/// Maximum length of a string that `join` or `replace` returns, in bytes.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 pub(super) static FUNCTIONS: &[Function] = &[

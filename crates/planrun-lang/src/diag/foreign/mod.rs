@@ -1,6 +1,7 @@
 //! Phrases of other languages that authors write out of habit, with their counterparts in plans.
 
-/// Defines a table of phrases. Each row consists of the certainty, the counterpart with an optional note, and the phrases.
+/// Defines a table of phrases. Each row consists of the certainty, the counterpart with an optional note, and the
+/// phrases.
 macro_rules! phrases {
     ($($certainty:ident $meaning:tt: $($wrong:literal),+;)*) => {
         &[$($(phrases!(@ $wrong, $certainty $meaning),)+)*]
@@ -32,13 +33,14 @@ pub enum Certainty {
 
 /// A phrase of another language with its counterpart in plans.
 ///
-/// In expressions, names are placeholders for what the author wrote: `s` is a text, `xs` and `ys` are lists, `m` is a map,
-/// `c` is a text, a list or a map, `n` is a number, `x` is any value before a dot or the variable of a macro, `e` is an
-/// expression with that variable, and other names are any argument.
+/// In expressions, names are placeholders for what the author wrote: `s` is a text, `xs` and `ys` are lists, `m` is a
+/// map, `c` is a text, a list or a map, `n` is a number, `x` is any value before a dot or the variable of a macro, `e`
+/// is an expression with that variable, and other names are any argument.
 #[derive(Debug)]
 pub struct Phrase {
     pub wrong: &'static str,
-    /// The counterpart, in which `…` is for the author to fill in. Empty if there is none; then the note describes the remedy.
+    /// The counterpart, in which `…` is for the author to fill in. Empty if there is none; then the note describes the
+    /// remedy.
     pub right: &'static str,
     pub certainty: Certainty,
     /// Additional help; may be empty.
@@ -114,7 +116,8 @@ impl Phrase {
 /// The placeholders that receivers of methods have in phrases.
 pub const RECEIVERS: [&str; 6] = ["s", "xs", "m", "c", "n", "x"];
 
-/// Returns the phrases of a shape with this name whose `root` is a receiver or the name of an object of another language.
+/// Returns the phrases with this shape, root and name. A root is the placeholder of a receiver, an object of another
+/// language, or empty.
 pub fn phrases(
     shape: Shape,
     root: &str,

@@ -45,8 +45,8 @@ pub fn coloured_diff(diff: &str) -> String {
     coloured
 }
 
-/// Returns a diff for people: each line has its numbers in the old and the new text, and control characters are escaped.
-/// Empty if no line differs.
+/// Returns a diff for people: each line has its numbers in the old and the new text, and control characters are
+/// escaped. Empty if no line differs.
 #[must_use]
 pub fn numbered_diff(old: &str, new: &str, appearance: Appearance) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());

@@ -51,8 +51,8 @@ struct Target<'a> {
 }
 
 impl Excerpt {
-    /// Creates the excerpt with the lines of a diagnostic, each at most `columns` wide. A span of several lines is marked on
-    /// its first.
+    /// Creates the excerpt with the lines of a diagnostic, each at most `columns` wide. A span of several lines is
+    /// marked on its first.
     pub(super) fn new(source: &SourceFile, diagnostic: &Diagnostic, columns: usize) -> Self {
         let mut targets = vec![place(source, diagnostic.span, &diagnostic.note, true)];
         targets.extend(
@@ -146,7 +146,7 @@ fn place<'a>(source: &SourceFile, span: Span, message: &'a str, primary: bool) -
     }
 }
 
-/// Returns the marked lines with one line around each, as runs; the run with the primary mark first.
+/// Returns the marked lines and their neighbors that are not blank, as runs; the run with the primary mark comes first.
 fn blocks(source: &SourceFile, targets: &[Target<'_>]) -> Vec<Range<u32>> {
     let mut numbers = BTreeSet::new();
     for place in targets {

@@ -11,8 +11,8 @@ use crate::diag::Diagnostic;
 /// The name of the report.
 const NAME: &str = "planrun check";
 
-/// Returns the report. An error is a failed case; a warning or note, which does not fail the check, is a passed case with
-/// output; a file without diagnostics is a passed case; a file that could not be checked is a case with an error.
+/// Returns the report. An error is a failed case; a warning or note, which does not fail the check, is a passed case
+/// with output; a file without diagnostics is a passed case; a file that could not be checked is a case with an error.
 #[must_use]
 pub fn junit(report: &Report) -> String {
     xml_document(|writer| document(writer, report))

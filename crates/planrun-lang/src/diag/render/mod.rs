@@ -35,7 +35,8 @@ pub use xml::{Xml, xml_document};
 pub struct FileReport {
     pub source: Arc<SourceFile>,
     pub diagnostics: Vec<Diagnostic>,
-    /// Number of tools whose result is read although its type is unknown before the run, whether or not that is reported.
+    /// Number of tools whose result is read although its type is unknown before the run, whether or not that is
+    /// reported.
     pub unknown: usize,
 }
 

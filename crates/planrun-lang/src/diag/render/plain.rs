@@ -8,8 +8,8 @@ use crate::diag::Diagnostic;
 /// Maximum number of names listed after `available`; the JSON format has all of them.
 const LISTED_NAMES: usize = 16;
 
-/// Returns the message, followed by a line for each fact: what was expected, what was found, the available names and the
-/// remedy.
+/// Returns the message, followed by a line for each fact: what was expected, what was found, the available names and
+/// the remedy.
 #[must_use]
 pub(super) fn sentences(diagnostic: &Diagnostic) -> String {
     with_facts(&diagnostic.message, facts(diagnostic))

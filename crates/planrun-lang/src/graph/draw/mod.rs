@@ -211,7 +211,7 @@ impl Drawing {
         std::iter::successors(parent(node), move |node| parent(*node))
     }
 
-    /// Returns the two siblings in the innermost common frame that contain these nodes, or are them. `None` if one node
+    /// Returns the two siblings in the innermost common frame that are these nodes or contain them. `None` if one node
     /// contains the other.
     pub(super) fn siblings(&self, one: usize, other: usize) -> Option<(usize, usize)> {
         let depths = (self.depth(one), self.depth(other));

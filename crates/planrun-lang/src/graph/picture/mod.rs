@@ -66,7 +66,7 @@ impl Open<'_> {
     }
 }
 
-/// The events of one call of a plan: the same task in two calls counts as two.
+/// The events of the drawn plans.
 #[derive(Default)]
 struct Calls<'a> {
     events: Events<'a>,
@@ -96,8 +96,8 @@ struct Picture {
     ids: HashSet<String>,
     /// Number of times that each id was requested.
     id_counts: BTreeMap<String, usize>,
-    /// The frames whose statements follow each other, unlike those of arms or of a `parallel`. `None` is the plan
-    /// itself.
+    /// The frames whose contents follow each other in source order, unlike arms and the statements of a `parallel`.
+    /// `None` is the plan itself.
     sequences: HashSet<Option<usize>>,
     file: String,
     /// The plans of the file that have been drawn.

@@ -28,8 +28,8 @@ pub(super) fn all<'a>(source: &'a SourceFile, tree: &File) -> Vec<Allow<'a>> {
         .collect()
 }
 
-/// Parses an `allow` comment. Returns `None` for prose that happens to begin with `allow (`: the parentheses must contain
-/// codes only, and be followed by nothing or a colon.
+/// Parses an `allow` comment. Returns `None` for prose that happens to begin with `allow (`: the parentheses must
+/// contain codes only, and be followed by nothing or a colon.
 fn read<'a>(source: &'a SourceFile, comment: &Comment) -> Option<Allow<'a>> {
     let text = source.slice(comment.span);
     let inner = text

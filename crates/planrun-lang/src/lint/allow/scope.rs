@@ -1,5 +1,5 @@
-//! The scope of an `allow` comment: its own line if it follows code, otherwise the next statement or item, otherwise the
-//! next line.
+//! The scope of an `allow` comment: its own line if it follows code, otherwise the next statement or item, otherwise
+//! the next line.
 
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast::{Block, File, Inner, ItemKind, Statement};

@@ -33,7 +33,7 @@ pub(in crate::lint) enum Root {
     NoState(At),
     /// The parts of the condition exclude each other.
     Excluded,
-    /// The plan ends only after its flow has.
+    /// It waits for the end of the plan, which comes only after the flow of the plan has ended.
     PlanEnds,
     /// The condition can be true, but no event makes it true.
     NoEvent,
@@ -194,8 +194,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns the step that waits forever: this one, which begins and never ends, or one inside it. The error is a statement
-    /// inside it to continue from, if there is one.
+    /// Returns the step that waits forever: this one, which begins and never ends, or one inside it. The error is a
+    /// statement inside it to continue from, if there is one.
     fn stuck_in(&self, at: At) -> Result<At, Option<At>> {
         let Some(step) = self.at(at).step() else {
             return Err(None);

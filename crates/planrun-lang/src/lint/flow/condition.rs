@@ -41,7 +41,8 @@ pub(super) struct Condition {
     ways: Option<Vec<Way>>,
     /// The entities that the condition mentions.
     entities: BTreeSet<Entity>,
-    /// Set once the condition is found to be satisfiable, which remains so because the set of possible states only grows.
+    /// Set once the condition is found to be satisfiable, which remains so because the set of possible states only
+    /// grows.
     possible: Cell<bool>,
 }
 
@@ -129,7 +130,7 @@ fn alternatives(flow: &Flow<'_>, at: At, event: &Event, expected: bool) -> Optio
 }
 
 /// Returns the entity that one part of a condition mentions, and the states in which the part evaluates to `expected`;
-/// `None` if it does in any state.
+/// `None` if it does so in every state.
 fn leaf(flow: &Flow<'_>, at: At, event: &Event, expected: bool) -> (Entity, Option<BTreeSet<u32>>) {
     let entity = entity(flow, at, event);
     let states = match &event.kind {

@@ -1,5 +1,5 @@
-//! Computes what is possible in a plan: which statements can begin and end, which statuses tasks can have, which listeners
-//! can fire. Conditions over data may be true or false, and external events may or may not occur.
+//! Computes what is possible in a plan: which statements can begin and end, which statuses tasks can have, which
+//! listeners can fire. Conditions over data may be true or false, and external events may or may not occur.
 
 mod cause;
 mod condition;
@@ -147,7 +147,8 @@ impl<'a> Flow<'a> {
         None
     }
 
-    /// Returns the statements whose value is in `place`, as seen from a block; several if they are in branches of one `if`.
+    /// Returns the statements whose value is in `place`, as seen from a block; several if they are in branches of one
+    /// `if`.
     pub(super) fn places(&self, mut block: BlockId, place: Place) -> Vec<At> {
         for _ in 0..place.up {
             let Some(owner) = self.owner(block) else {
@@ -215,7 +216,8 @@ impl<'a> Flow<'a> {
         let mut changed = false;
         let mut marks = Marks::default();
         let count = self.plan.block(block).nodes.len();
-        // Joins follow the statements and are ordered like the statements that need them, so they can be computed on the way.
+        // Joins follow the statements and are ordered like the statements that need them, so they can be computed on
+        // the way.
         let mut join = count;
         for node in 0..count {
             let at = At { block, node };

@@ -16,8 +16,8 @@ struct Writer<'a> {
     index: usize,
     node: &'a Node,
     span: Span,
-    /// For a listener, the steps whose events trigger it; empty if something else does. Its firings run concurrently with
-    /// everything that does not come before these steps.
+    /// For a listener, the steps whose events trigger it; empty if something else does. Its firings run concurrently
+    /// with everything that does not come before these steps.
     fired_by: Option<Vec<usize>>,
 }
 
@@ -132,8 +132,8 @@ fn writers<'a>(
     writers
 }
 
-/// Returns the steps of a block whose events trigger a listener; empty if something else may, `None` if only the end of the
-/// plan does, which comes after everything.
+/// Returns the steps of a block whose events trigger a listener; empty if something else may, `None` if only the end of
+/// the plan does, which comes after everything.
 fn triggers(block: &Block, on: &Event) -> Option<Vec<usize>> {
     let (mut steps, mut ends, mut others) = (Vec::new(), false, false);
     on.leaves(&mut |leaf| match &leaf.kind {

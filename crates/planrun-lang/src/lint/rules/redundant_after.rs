@@ -39,7 +39,8 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                     .iter()
                     .take(place)
                     .any(|earlier| earlier.node == after.node);
-                // The last name cancels the statement's default order, so it matters even if data dependencies imply it.
+                // The last name cancels the statement's default order, so it matters even if data dependencies imply
+                // it.
                 if left > 1 && (twice || waits_anyway(subject, block, graph, index, after)) {
                     left -= 1;
                     found.push(one_name(subject, after, twice));
@@ -117,8 +118,8 @@ fn ordered_anyway(subject: &Subject<'_>, block: &Block, graph: &BlockGraph, inde
     all_awaited && awaited.into_iter().all(covered)
 }
 
-/// Returns true if the values that a step reads already make it wait for the named statement, and keep it from running if
-/// that fails.
+/// Returns true if the values that a step reads already make it wait for the named statement, and keep it from running
+/// if that fails.
 fn waits_anyway(
     subject: &Subject<'_>,
     block: &Block,

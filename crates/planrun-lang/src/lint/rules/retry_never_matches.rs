@@ -1,5 +1,5 @@
-//! `retry-never-matches`: `on` names an error that the call never fails with; `unknown-error-class` if the name resembles one
-//! that it can.
+//! `retry-never-matches`: `on` names an error that the call never fails with; `unknown-error-class` if the name
+//! resembles one that it can fail with.
 
 use super::subject::tool_call;
 use super::{Subject, misspelt_class};

@@ -34,8 +34,8 @@ pub(super) fn check<'a>(subject: &Subject<'a>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Visits the expressions of a node whose values others can read, with a description of where they go and, for an argument,
-/// the namespace of the tool that receives it.
+/// Visits the expressions of a node whose values others can read, with a description of where they go and, for an
+/// argument, the namespace of the tool that receives it.
 fn places<'a>(node: &'a Node, block: BlockId, leaks: &mut dyn FnMut(&'a Code, &str, Option<&str>)) {
     match &node.kind {
         NodeKind::Reply(code) if block == BlockId(0) => leaks(code, "the reply", None),

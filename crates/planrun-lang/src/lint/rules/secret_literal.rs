@@ -29,8 +29,8 @@ static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
     .ok()
 });
-/// A text without any of these contains no such key, so most plans do not need the regular expression, which takes longer
-/// to compile than a small plan takes to check.
+/// A text without any of these contains no such key, so most plans do not need the regular expression, which takes
+/// longer to compile than a small plan takes to check.
 const SIGNS: [&str; 17] = [
     "PRIVATE KEY",
     "AKIA",
@@ -115,7 +115,7 @@ fn shapes(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// `headers: { authorization: "Bearer …" }`
+/// Reports credentials in headers, as in `headers: { authorization: "Bearer …" }`.
 fn headers(node: &Node, first: usize, found: &mut Vec<Diagnostic>) {
     let is_credential = |name: &str| {
         HEADERS

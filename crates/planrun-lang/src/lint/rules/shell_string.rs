@@ -46,7 +46,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// `["sh", "-c", "… ${value} …"]`
+/// Reports a command that runs a string as code, such as `["sh", "-c", "… ${value} …"]`.
 fn program(subject: &Subject<'_>, site: &StepSite<'_>, argv: &Code, found: &mut Vec<Diagnostic>) {
     let Op::List(words) = &argv.root.op else {
         return;

@@ -13,7 +13,8 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let Some(description) = &signature.description else {
             continue;
         };
-        // The descriptions of built-in tools are trusted, and compiling the patterns takes longer than checking a small plan.
+        // The descriptions of built-in tools are trusted, and compiling the patterns takes longer than checking a small
+        // plan.
         if BUILT_IN.contains(&&*signature.namespace) {
             continue;
         }

@@ -1,5 +1,5 @@
-//! `unreachable-recover`: an arm names an error that its step never fails with; `unknown-error-class` if the name resembles
-//! one that it can.
+//! `unreachable-recover`: an arm names an error that its step never fails with; `unknown-error-class` if the name
+//! resembles one that it can fail with.
 
 use super::subject::{StepSite, tool_call};
 use super::{Subject, misspelt_class};

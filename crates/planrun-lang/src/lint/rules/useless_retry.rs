@@ -34,7 +34,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Returns true if the tool cannot fail: the built-in tools that only read from the local machine, or nothing.
+/// Returns true if the tool cannot fail, like the tools of `sys` that read only from the local machine or read nothing.
 fn never_fails(signature: &Signature) -> bool {
     &*signature.namespace == "sys"
         && &*signature.name != "fail"

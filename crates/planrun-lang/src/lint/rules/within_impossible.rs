@@ -31,7 +31,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Reports retries whose waits, without jitter, exceed the deadline.
+/// Reports retries whose backoff, without jitter, exceeds the deadline.
 fn retries(
     subject: &Subject<'_>,
     site: &StepSite<'_>,

@@ -286,7 +286,7 @@ fn conversion(function: &'static Function, result: &Type) -> Option<&'static Fun
     }
 }
 
-/// Compiles a constant pattern once.
+/// Returns the compiled pattern of `matches`; `None` for other functions, and if it is not constant or is invalid.
 pub(super) fn constant_pattern(
     function: &'static Function,
     pattern: Option<&Node>,

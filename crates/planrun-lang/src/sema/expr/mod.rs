@@ -81,9 +81,9 @@ pub struct Expectation<'a> {
     pub code: &'static diag::Code,
     /// What requires the whole value, such as ``the argument `to` of `email.send_email` ``.
     whole: &'a dyn fmt::Display,
-    /// The innermost field for which the value is; the fields between are not described.
+    /// The innermost field that the value is for; the fields around it are not described.
     field: Option<&'a str>,
-    /// Whether the value is for an element of that.
+    /// Whether the value is an element of that.
     element: bool,
 }
 

@@ -23,8 +23,8 @@ const MAX_CASES: usize = 256;
 impl Checker<'_> {
     /// Checks the arms of a `match` over `subject`, and reports unreachable arms and missing cases.
     ///
-    /// Each arm has the span of the whole arm; missing cases are reported at `head`. `of_step` is set if the arms are
-    /// steps, which can also fail.
+    /// Each arm has the span of the whole arm; missing cases are reported at `head`. `of_step` is set if the `match`
+    /// is a step, whose arms can also fail.
     pub fn check_patterns(
         &mut self,
         (subject, ty): (&ast::Expr, &Type),

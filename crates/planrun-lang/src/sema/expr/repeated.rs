@@ -1,4 +1,4 @@
-//! Reports operators with the same operand on both sides.
+//! Reports operators with the same operand on both sides, and conditions that are repeated in an `&&` or `||`.
 
 use std::collections::BTreeMap;
 

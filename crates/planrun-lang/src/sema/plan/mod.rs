@@ -39,7 +39,7 @@ pub struct Plan {
     /// Hash of its text and of the plans that it calls.
     pub digest: Arc<str>,
     pub parameters: Vec<PlanParameter>,
-    /// Declared type, or the union of all replies; null if there is no reply.
+    /// Declared type, or the union of all replies, with null if a path does not reply.
     pub returns: Type,
     pub policy: Policy,
     /// What its calls may reach; `None` if it declares nothing.
@@ -63,11 +63,11 @@ pub struct PlanParameter {
     pub default: Option<Code>,
     /// Paths in it that must be redacted; the empty path is the whole value.
     pub sensitive: Vec<Arc<str>>,
-    /// Arguments of tools as which it is passed unchanged.
+    /// Arguments of tools to which it is passed unchanged.
     pub passed_on: Vec<PassedOn>,
 }
 
-/// An argument of a tool as which a value is passed unchanged.
+/// An argument of a tool to which a value is passed unchanged.
 #[derive(Clone, Debug)]
 pub struct PassedOn {
     pub signature: Arc<Signature>,
@@ -190,7 +190,7 @@ impl Plan {
         &self.blocks[id.0 as usize]
     }
 
-    /// Returns true if an arm only replaces a result by a value: it calls nothing.
+    /// Returns true if an arm only replaces a result with a value: it calls nothing.
     #[must_use]
     pub fn is_placeholder(&self, arm: &Recover) -> bool {
         let nodes = &self.block(arm.body).nodes;

@@ -10,7 +10,7 @@ use crate::types::{Contract, Denied, Effect, ErrorClass, ErrorPattern, Signature
 /// A step with its clauses.
 #[derive(Debug)]
 pub struct Step {
-    /// Span of its name.
+    /// Span of its name, or of its call or block if it has none.
     pub span: Span,
     pub kind: StepKind,
     /// Type of its value, recovered or not, ignoring its absence under a guard.
@@ -59,7 +59,8 @@ pub struct Clauses {
     pub undo: Option<Undo>,
 }
 
-/// `undo`: a separate block, whose slot 0 holds the value that the step's call gave, under the step's name.
+/// The compensation of a step, `undo`: a separate block, whose slot 0 contains the value that the step's call gave,
+/// under the step's name.
 #[derive(Debug)]
 pub struct Undo {
     pub body: BlockId,
@@ -95,7 +96,7 @@ pub struct Each {
     pub max: Option<Code>,
     /// Maximum number of elements that run at once.
     pub parallel: Option<Code>,
-    /// Whether its body holds a barrier, so that elements run one after the other without `parallel`.
+    /// Whether its body contains a barrier, so that elements run one after the other without `parallel`.
     pub in_turn: bool,
     /// Evaluated in a frame of the body.
     pub by: Option<Code>,
@@ -195,7 +196,7 @@ pub struct InputField {
     /// Known value; the field is only asked for if it is null.
     pub known: Option<Code>,
     pub options: Option<Code>,
-    /// Contracts of the arguments as which it is passed.
+    /// Contracts of the arguments to which it is passed.
     pub contracts: Vec<Arc<Contract>>,
     /// Paths in it that must be redacted; the empty path is the whole value.
     pub sensitive: Vec<Arc<str>>,

@@ -143,7 +143,7 @@ const STATUSES: [&str; 4] = ["pending", "running", "done", "failed"];
 /// The status of a task whose work has failed, if it declares this status.
 pub const FAILED: &str = "failed";
 
-/// The statuses that always are end statuses.
+/// The statuses that are end statuses wherever they are declared.
 const ENDS: [&str; 3] = ["done", "failed", "cancelled"];
 
 impl Plan {

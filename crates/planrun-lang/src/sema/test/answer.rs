@@ -20,7 +20,7 @@ const GATE: &str = "confirm";
 enum Question<'p> {
     Gate(&'p Step),
     Form(&'p Step, &'p Input),
-    /// A call whose outcome is unknown.
+    /// A call whose outcome may be unknown.
     UnknownOutcome(&'p Step),
 }
 
@@ -399,7 +399,7 @@ fn has_gate(step: &Step) -> bool {
         .is_some_and(|clauses| clauses.confirm.is_some())
 }
 
-/// Returns every path at which a plan asks people, without element indices.
+/// Returns the paths of the approvals and forms of a plan, without element indices, for suggestions.
 fn questions(plan: &Plan) -> Vec<String> {
     let mut known = Vec::new();
     each_step((plan, true), BlockId(0), "", &mut |path, step, _| {
@@ -415,7 +415,7 @@ fn questions(plan: &Plan) -> Vec<String> {
 }
 
 /// Returns the steps at a path without indices, each with whether it belongs to the plan itself and not to a called
-/// plan. There are several if branches of one `if` define the name.
+/// plan. There may be one in each branch of an `if`.
 #[must_use]
 pub fn steps_at<'p>(plan: &'p Plan, place: &str) -> Vec<(&'p Step, bool)> {
     let mut found = Vec::new();

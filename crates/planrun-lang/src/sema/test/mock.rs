@@ -84,7 +84,7 @@ impl TestChecker<'_> {
             .unwrap_or_default()
     }
 
-    /// Returns the tool with a name of the file; `None` if it has been reported.
+    /// Returns the tools that a `mock` replaces; `None` if the name is unknown, which has been reported.
     fn named(&mut self, target: &ast::MockTarget) -> Option<Named> {
         let ast::MockTarget::Tool { namespace, tool } = target else {
             return Some(Named::Every);

@@ -49,7 +49,7 @@ pub enum StatementKind {
         context: Option<Box<TypeExpr>>,
         external: bool,
     },
-    /// `set t status { … } [when e] [after a]`
+    /// `set t status [{ … }] [when e] [after a, b]`
     Set {
         task: Name,
         status: Name,
@@ -72,7 +72,7 @@ pub enum StatementKind {
         condition: Expr,
         message: Box<Expr>,
     },
-    /// `fail class "…" [when e]`
+    /// `fail class ["…"] [when e]`
     Fail {
         class: Name,
         message: Option<Box<Expr>>,
@@ -210,7 +210,7 @@ pub enum ArmBody {
         arguments: Vec<Argument>,
         returns: TypeExpr,
     },
-    /// `fail class "…"`
+    /// `fail class ["…"]`
     Fail {
         class: Name,
         message: Option<Box<Expr>>,
@@ -288,8 +288,8 @@ pub enum Undo {
 #[derive(Debug, Clone, Copy)]
 pub enum Inner<'a> {
     Block(&'a Block),
-    /// The call of a step, an arm or a clause. The value of an arm is included: whether it is a call is not known before
-    /// its names are resolved.
+    /// The call of a step, an arm or a clause. The value of an arm is included: whether it is a call is not known
+    /// before its names are resolved.
     Call(&'a Expr),
 }
 

@@ -85,7 +85,7 @@ fn of_rule(rule: Rule) -> Option<Expected> {
     })
 }
 
-/// Words that only continue a complete value would not help the author.
+/// Returns what a keyword stands for; `None` for words that could only continue what is already complete.
 fn keyword(word: &str) -> Option<Expected> {
     match word {
         "is" | "max" | "parallel" | "by" | "times" | "delay" | "details" | "statuses"

@@ -1,4 +1,5 @@
-//! Better messages than a list of what was expected: for misplaced and misspelled words and the syntax of other languages.
+//! Better messages than a list of what was expected: for misplaced and misspelled words and the syntax of other
+//! languages.
 
 use super::context::Context;
 use super::hint::Hint;

@@ -123,7 +123,7 @@ fn failure(rule: Rule, text: &str) -> Option<(usize, Vec<Expected>)> {
     Some((offset, expected))
 }
 
-/// If parsing failed at a use of a reported reserved name, returns the index of that report.
+/// If parsing failed at a use of a reserved name that has been reported, returns the index of that diagnostic.
 fn reserved_reader(context: &Context<'_>, reserved: &[ReservedName]) -> Option<usize> {
     let word = context.found_text();
     reserved

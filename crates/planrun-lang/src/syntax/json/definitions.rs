@@ -1,5 +1,5 @@
-//! Canonical texts of statements and files for comparing what they mean: without documentation, layout, and the order of
-//! clauses and arguments.
+//! Canonical texts of statements and files, to compare what they mean: documentation, layout, and the order of clauses
+//! and arguments do not affect them.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 use super::print::meaning;
 use crate::syntax::ast::File;
 
-/// Returns a text for each named statement of a plan, by name; statements with the same text do the same. The text covers
-/// nested statements and the conditions around the statement. Empty if the file could not be parsed.
+/// Returns a text for each named statement of a plan, by name; statements with the same text do the same. The text
+/// covers nested statements and the conditions of the `if`s around the statement. Statements inside a `parallel` are
+/// omitted. Empty if the file could not be parsed or has no such plan.
 #[must_use]
 pub fn definitions(file: &File, plan: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();

@@ -63,7 +63,8 @@ fn on_one_line(value: &Value, room: usize) -> Option<String> {
     fits(&mut line, value, room).then_some(line)
 }
 
-/// Appends the value to the line and returns true if the line has at most `room` characters; stops as soon as it has more.
+/// Appends the value to the line and returns true if the line has at most `room` characters; stops as soon as it has
+/// more.
 fn fits(line: &mut String, value: &Value, room: usize) -> bool {
     match value {
         Value::Object(map) if !map.is_empty() => {

@@ -38,8 +38,8 @@ pub use schema::schema;
 /// File name extension of plans in JSON form.
 pub const ENDING: &str = ".plan.json";
 
-/// Returns true if the file is a plan in JSON form: by its name or, if the name does not decide, by a first character of
-/// `{`, with which no plan text begins.
+/// Returns true if the file is a plan in JSON form: by its name or, if the name does not decide, by a first character
+/// of `{`, with which no plan text begins.
 #[must_use]
 pub fn is_json(source: &SourceFile) -> bool {
     let name = source.name();

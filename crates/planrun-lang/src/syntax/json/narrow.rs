@@ -1,8 +1,8 @@
 //! Generates the JSON Schema of plans that call given tools, in the subset that structured output of models supports.
 //!
-//! The published restrictions of providers: every object is closed, every key is required, `anyOf` occurs below the root
-//! only, and there is no `oneOf`, `allOf`, `if`, pattern, range, key next to a `$ref`, or recursion. `docs/json-form.md`
-//! names the sources.
+//! The published restrictions of providers: every object is closed, every key is required, `anyOf` occurs below the
+//! root only, and there is no `oneOf`, `allOf`, `if`, pattern, range, key next to a `$ref`, or recursion.
+//! `docs/json-form.md` names the sources.
 
 use serde_json::{Map, Value, json};
 
@@ -176,8 +176,8 @@ impl Writer {
         Some(json!({ "$ref": format!("#/$defs/{name}") }))
     }
 
-    /// Returns true if the schema offers a shape at this level: the level has to allow its bodies, and a lean schema leaves
-    /// out shapes with settings.
+    /// Returns true if the schema offers a shape at this level: the level has to allow its bodies, and a lean schema
+    /// leaves out shapes with settings.
     fn offers(&self, choice: Choice, shape: &Shape, level: usize) -> bool {
         let deep = shape
             .all_keys()
@@ -240,7 +240,7 @@ fn dotted(tool: &Signature) -> String {
     )
 }
 
-/// Adds the kinds to the object: a single one as its own keys, several as `anyOf`.
+/// Adds alternatives to a schema: a single one as keys of the schema, several as `anyOf`.
 fn merged(mut object: Value, mut kinds: Vec<Value>) -> Value {
     if let Value::Object(map) = &mut object {
         match kinds.pop() {

@@ -1,4 +1,5 @@
-//! Writes a syntax tree in JSON form. `decode` reads it back as the same tree, except for spans and the order of clauses.
+//! Writes a syntax tree in JSON form. `decode` reads it back as the same tree, except for spans, the order of clauses,
+//! and an `expires` clause, which becomes `within`.
 
 use std::sync::Arc;
 

@@ -72,7 +72,8 @@ impl<'t> Reader<'t> {
         Some(self.checked(object, shape, false))
     }
 
-    /// Reads the value as an object of one of several shapes. Returns `None`, after reporting it, if it is none of them.
+    /// Reads the value as an object of one of several shapes. Returns `None`, after reporting it, if it is none of
+    /// them.
     pub fn choice<'v>(&mut self, value: &'v Value<'v>, choice: Choice) -> Option<Fields<'v>> {
         let kinds = || choice.shapes().iter().map(|shape| shape.kind);
         let Value::Object(object) = value else {

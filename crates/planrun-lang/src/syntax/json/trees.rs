@@ -1,4 +1,4 @@
-//! Maps the fields of syntax trees to keys; both reading and writing are generated from it.
+//! Maps the fields of syntax trees to keys; reading and writing are both generated from this mapping.
 
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ macro_rules! put {
     };
 }
 
-/// Maps the keys of one object: in brackets the tree, both as a pattern and as an expression, then its fields with their
-/// keys.
+/// Maps the keys of one object: in brackets the tree, both as a pattern and as an expression, then its fields with
+/// their keys.
 macro_rules! keys {
     ($tree:ty: [$($form:tt)*] $($field:ident $key:tt),*) => {
         impl Keyed for $tree {

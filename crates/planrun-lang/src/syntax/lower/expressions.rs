@@ -373,7 +373,7 @@ impl SeenNames {
     }
 }
 
-/// Returns the literal for `true`, `false` and `null`, which are names in back quotes.
+/// Returns the literal for `true`, `false` or `null`. In back quotes, these words are names.
 pub(super) fn word_literal(word: &str) -> Option<Literal> {
     match word {
         "true" => Some(Literal::Bool(true)),

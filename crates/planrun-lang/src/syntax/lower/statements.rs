@@ -226,8 +226,8 @@ fn lower_listener(cx: &mut Lowering<'_>, mut parts: Children<'_>, whole: Span) -
     }
 }
 
-/// Lowers text that is not a statement. The name it seems to declare stays declared, so that uses of it are not reported
-/// as well.
+/// Lowers text that is not a statement. The name it seems to declare stays declared, so that uses of it are not
+/// reported as well.
 fn lower_junk_statement(
     cx: &mut Lowering<'_>,
     mut parts: Children<'_>,

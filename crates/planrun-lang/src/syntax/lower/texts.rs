@@ -129,8 +129,8 @@ fn joined_segments(cx: &mut Lowering<'_>, segments: Vec<Segment>, shape: &Shape)
     }
 }
 
-/// Resolves the escapes of one segment. Invalid ones are reported at their positions in the text as written (`raw`); the
-/// text without its margin (`cut`) is what is resolved.
+/// Resolves the escapes of one segment. Invalid ones are reported at their positions in the text as written (`raw`);
+/// the text without its margin (`cut`) is what is resolved.
 fn resolved<'t>(
     cx: &mut Lowering<'_>,
     raw: &str,

@@ -12,7 +12,8 @@ use crate::syntax::spelling::{
     write_escaped, write_literal, write_text, write_variable, write_word,
 };
 
-/// Formats the expression on one line, without comments and redundant parentheses. Parsing it yields the same expression.
+/// Formats the expression on one line, without comments or redundant parentheses. Parsing it yields the same
+/// expression.
 #[must_use]
 pub fn canonical(expr: &Expr) -> String {
     Line::of(expr, write_variable)

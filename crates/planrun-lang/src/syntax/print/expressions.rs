@@ -69,7 +69,7 @@ fn print_operators<'a, S: Style<'a>>(out: &mut S, first: &'a Expr, rest: &'a [Ch
     let level = rest
         .first()
         .map_or(Level::Postfix, |link| operator_level(link.operator));
-    // For readability, parentheses around chains of the same operators are kept, and `??` gets some in comparisons.
+    // For readability, parentheses around a chain of the same level are kept, and `??` is parenthesized in comparisons.
     let (left, right) = match level {
         _ if S::CANONICAL => (level, level.tighter()),
         Level::Comparison => (Level::Add, Level::Add),

@@ -26,8 +26,8 @@ pub trait Style<'a>: Sized {
     const LIST: Self::Brackets;
     const OBJECT: Self::Brackets;
 
-    /// True if equal expressions get equal texts, however they were written; otherwise parentheses that only group operators
-    /// are kept.
+    /// True if equal expressions get equal texts, however they were written; otherwise parentheses that only group
+    /// operators are kept.
     const CANONICAL: bool;
 
     fn word(&mut self, text: impl Into<Cow<'a, str>>);
@@ -75,7 +75,7 @@ pub trait Style<'a>: Sized {
         false
     }
 
-    /// Returns the offset of the first such byte after `from` that is not in a comment.
+    /// Returns the offset of the first occurrence of the byte from `from` on that is not in a comment.
     fn seek(&self, from: u32, _byte: u8) -> u32 {
         from
     }

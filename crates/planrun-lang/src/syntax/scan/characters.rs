@@ -10,7 +10,7 @@ use crate::source::Span;
 pub(super) enum Likeness {
     /// A character of the language.
     Character(char),
-    /// Visible or invisible space.
+    /// White space, or a character without width.
     Space,
     /// A control character that changes the direction of displayed text.
     Direction,

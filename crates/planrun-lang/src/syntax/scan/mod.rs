@@ -1,8 +1,8 @@
 //! Scans the raw text before pest parses it: comments, delimiters, depth, unterminated texts, confusable characters.
 //!
-//! Errors are reported here and repaired in a copy of the same length, so that pest parses as if there were no error,
-//! offsets stay valid, and one error yields one diagnostic. Text that cannot be repaired becomes a run of U+007F, which
-//! the grammar accepts as a damaged value.
+//! Errors are reported here and repaired in a copy in which every offset stays valid, so that pest parses as if there
+//! were no error, and one error yields one diagnostic. Text that cannot be repaired becomes a run of U+007F, which the
+//! grammar accepts as a damaged value.
 
 mod characters;
 mod delimiters;
@@ -26,7 +26,8 @@ use words::{begins_item, begins_statement};
 pub const MAX_BLOCKS: usize = 128;
 /// Maximum nesting depth of expressions and types, over all kinds of brackets.
 pub const MAX_EXPRESSION_DEPTH: usize = 256;
-/// Maximum number of syntax diagnostics for one file; further ones seldom add information.
+/// Maximum number of errors that the scan of one file reports, and maximum number of damaged texts that are explained
+/// after it; further ones seldom add information.
 pub(super) const MAX_FINDINGS: usize = 200;
 
 /// The result of a scan.
@@ -79,7 +80,8 @@ impl Scan<'_> {
         statement
     }
 
-    /// Yields the offsets of lines that begin an item outside all brackets. Valid only for a clean scan, whose brackets match.
+    /// Yields the offsets at which items begin, each at the start of a line and outside all brackets. Valid only for a
+    /// clean scan, whose brackets match.
     pub fn items(&self) -> impl Iterator<Item = usize> {
         let mut depth = 0_usize;
         self.tokens

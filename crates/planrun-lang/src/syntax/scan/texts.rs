@@ -168,7 +168,8 @@ impl Lexer<'_> {
             || ITEM_WORDS.contains(&word)
     }
 
-    /// Reports the unterminated text that begins at `start`; `interpolation` is the offset of a `${` that is open in it.
+    /// Reports the unterminated text that begins at `start`; `interpolation` is the offset of a `${` that is open in
+    /// it.
     pub(super) fn unfinished(
         &mut self,
         start: usize,
@@ -238,8 +239,8 @@ impl Lexer<'_> {
         self.text_part(at);
     }
 
-    /// Looks for the mistake behind a text block without end, two quotes instead of three at the end of an earlier line, and
-    /// returns the index of that token.
+    /// Looks for the mistake behind a text block without end, two quotes instead of three at the end of an earlier
+    /// line, and returns the index of that token.
     fn two_quotes(&self, start: usize, origin: Origin) -> Option<usize> {
         if !origin.fresh || self.bytes.get(start..start + 3) != Some(b"\"\"\"") {
             return None;
@@ -357,8 +358,8 @@ impl Lexer<'_> {
         self.push(TokenKind::Text, start, last.end as usize);
     }
 
-    /// Guesses where an unterminated text was meant to end: before the delimiters at the end of its line that close those
-    /// opened on the same line or, if only a `${` is open, after the last quote.
+    /// Guesses where an unterminated text was meant to end: after the last quote that follows its open `${`; otherwise
+    /// before a `{` at the end of the line, or before the delimiters there that close those opened on the same line.
     fn probable_end(
         &self,
         start: usize,

@@ -68,8 +68,8 @@ pub(super) struct Lexed {
     pub repairs: Vec<Repair>,
 }
 
-/// Splits a text into tokens. If a text block has no end, the text is lexed again, this time ending text blocks before a
-/// line that looks like a statement.
+/// Splits a text into tokens. If a text block has no end, the text is lexed again, this time ending text blocks before
+/// a line that looks like a statement.
 pub(super) fn lex(text: &str) -> Lexed {
     let mut lexer = Lexer::new(text, false);
     lexer.run();

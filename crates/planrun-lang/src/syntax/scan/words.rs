@@ -17,7 +17,8 @@ pub fn begins_plan(word: &str) -> bool {
     STATEMENT_WORDS.contains(&word) || ITEM_WORDS.contains(&word)
 }
 
-/// Returns the keywords of clauses that any step may have, without `by`, which is an attribute in the head of an `each`.
+/// Returns the keywords of clauses that any step may have, without `by`, which is an attribute in the head of an
+/// `each`.
 pub(in crate::syntax) fn clause_words() -> impl Iterator<Item = &'static str> + Clone {
     CLAUSE_WORDS.into_iter().filter(|word| *word != "by")
 }

@@ -1,4 +1,4 @@
-//! Normalizes schemas: `OpenAPI`'s `nullable`, and keywords for one kind of value without a `type`.
+//! Normalizes schemas: replaces OpenAPI's `nullable`, and adds the `type` that other keywords imply.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,8 @@ use serde_json::{Map, Value as Json, json};
 
 /// Maximum nesting depth; deeper schemas are left unchanged.
 const MAX_DEPTH: usize = 64;
-/// Keywords that name or hold other schemas. They stay outside when a schema is moved into an alternative.
+/// Keywords that identify or describe a schema, or hold definitions. They stay outside when a schema is moved into an
+/// alternative.
 const AROUND: [&str; 6] = [
     "$schema",
     "$id",

@@ -13,12 +13,12 @@ const MAX_DEPTH: usize = 48;
 /// Maximum number of parts of a type. A larger type becomes `any`; references can produce such types from short
 /// documents.
 const MAX_PARTS: usize = 20_000;
-/// Maximum number of schemas that are read, counting a schema once for every cycle that leads to it. The rest become
-/// `any`.
+/// Maximum number of schemas that are read; the rest become `any`. A schema in a reference cycle counts each time it is
+/// read.
 const MAX_WORK: usize = 500_000;
 
 /// Returns the type of the values that a schema allows, or a slightly wider type. References within the document are
-/// followed; a recursive schema and a reference to another document become `any`.
+/// followed; a recursive reference and a reference to another document become `any`.
 #[must_use]
 pub fn from_schema(schema: &Json) -> Type {
     let (open, done) = (Vec::new(), HashMap::default());

@@ -28,7 +28,7 @@ const ENFORCED: [&str; 11] = [
     "uuid",
     "regex",
 ];
-/// Formats that the library validates too, but that are treated as descriptions only.
+/// Formats that the library can validate, but that are treated as annotations.
 const NOT_ENFORCED: [&str; 8] = [
     "idn-email",
     "idn-hostname",

@@ -14,7 +14,7 @@ const MAX_BATCHES: usize = 4;
 
 type Batch = Vec<Result<Recorded, JournalError>>;
 
-/// Returns the same events in the same order.
+/// Returns the same events in the same order, read ahead by a thread if there are many.
 #[must_use]
 pub fn read_ahead(mut events: RecordedEvents) -> RecordedEvents {
     let first: Batch = events.by_ref().take(AT_ONCE).collect();
@@ -30,7 +30,7 @@ pub fn read_ahead(mut events: RecordedEvents) -> RecordedEvents {
         let mut events: RecordedEvents = events;
         loop {
             let batch: Batch = events.by_ref().take(AT_ONCE).collect();
-            // The receiver is gone.
+            // Everything was read, or the receiver is gone.
             if batch.is_empty() || send.send(batch).is_err() {
                 return;
             }

@@ -15,5 +15,6 @@ pub struct Message {
 pub struct Seen {
     /// Number of events; `None` if it does not matter.
     pub events: Option<u64>,
+    /// Id of the newest message; 0 if there was none.
     pub message: u64,
 }

@@ -249,7 +249,7 @@ impl Finder<'_> {
         self.clauses(spot, step, name);
     }
 
-    /// Adds the errors with which a call may end.
+    /// Adds a goal for each class of errors with which a call may end.
     fn errors(&mut self, spot: (BlockId, NodeId), step: &Step, name: &str, tool: &Signature) {
         let named = tool.raises.iter().filter(|class| &***class != UNNAMED);
         let mut classes: BTreeSet<String> = named.map(|class| format!("tool.{class}")).collect();

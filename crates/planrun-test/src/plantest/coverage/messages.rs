@@ -3,7 +3,7 @@
 use planrun_lang::sema::expr::Matcher;
 use planrun_lang::types::ErrorPattern;
 
-/// The most characters of a condition that a message quotes.
+/// Maximum number of characters that a message quotes of a condition.
 const EXCERPT: usize = 60;
 
 /// Returns the text of an expression on one line, truncated if it is long.

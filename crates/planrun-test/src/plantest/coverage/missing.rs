@@ -3,7 +3,7 @@
 use super::{Item, PlanCoverage, What, messages};
 
 /// Returns a line number and a message for each goal that was not reached, except for goals whose prerequisite was
-/// not reached.
+/// not reached. A condition that was never evaluated gets one message for both of its goals.
 pub(super) fn missing(plan: &PlanCoverage<'_>) -> Vec<(u32, String)> {
     let counts = plan.by_item();
     let unreached = |item: &Item| counts.get(item) == Some(&0);

@@ -17,8 +17,8 @@ pub enum Fault {
         class: ErrorClass,
         always: bool,
     },
-    /// The process dies at the first attempt of a step; the resolver of the unknown outcome then states whether the
-    /// call happened.
+    /// The process dies at the first attempt of a step, before the call was sent or after it took effect. The question
+    /// about the unknown outcome is answered accordingly.
     Crashes { path: Arc<str>, after: bool },
     /// A confirmation is refused, or expires.
     Gate {

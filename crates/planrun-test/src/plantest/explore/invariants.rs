@@ -1,4 +1,4 @@
-//! Invariants: properties that hold for every run, whatever fault it has.
+//! Invariants: properties that every run must have, whatever fault is injected.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,7 +20,7 @@ use planrun_core::run::{Outcome, StepReport};
 pub enum Breach {
     /// The run neither ends nor waits for an answer.
     StandsStill,
-    /// A bug of the engine.
+    /// A bug in the engine.
     Internal(String),
     /// An expression of the plan cannot be evaluated, or a call violates the contract of its tool.
     PlanFault(String),

@@ -246,7 +246,7 @@ fn edges(environment: &TestEnvironment, case: &Case, played: &Played) -> u64 {
         .unwrap_or(0)
 }
 
-/// Returns the faults that a call can have, each with the answer whether it happened.
+/// Returns the faults that a call can have, each with the answer to the question whether the call happened.
 fn possible_faults(path: &Arc<str>, signature: &Signature) -> Vec<(Fault, Option<bool>)> {
     let path = || path.clone();
     let mut faults = Vec::new();
@@ -329,7 +329,7 @@ fn run_trial(
     }
     let played = play(environment, program, case, doubles, options, &mut Silence);
     let mut found = breaches(&program.plan, &played);
-    // Violations of the test without a fault are intended by its author.
+    // Violations that occur without a fault as well are assumed to be intended by the author of the test.
     let before = breaches(&program.plan, base);
     found.retain(|breach| !before.iter().any(|other| other.name() == breach.name()));
     // A call that no mock covers has no answer; the internal error that follows is not a discovery.

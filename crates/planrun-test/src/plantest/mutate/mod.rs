@@ -7,7 +7,7 @@ use planrun_lang::diag::Edit;
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast;
 
-/// The subject of a change.
+/// What a mutant changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// A condition: of a step, a reply, a failure, an `if`, an `ensure`, a filter.

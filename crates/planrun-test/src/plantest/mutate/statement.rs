@@ -178,7 +178,7 @@ impl Mutants<'_> {
         }
     }
 
-    /// One attempt less, and only the first of the classes.
+    /// Adds mutants with one attempt fewer, and with only the first of the retried classes.
     fn retry(&mut self, settings: &Expr) {
         let ExprKind::Object(entries) = &settings.kind else {
             return;
@@ -230,7 +230,7 @@ impl Mutants<'_> {
         let (Some(first), Some(second)) = (calls(one), calls(other)) else {
             return;
         };
-        // The order of calls to different systems does not follow their position.
+        // Only calls of the same namespace are swapped.
         if first != second {
             return;
         }

@@ -25,7 +25,8 @@ const NEVER: Duration = Duration::from_hours(24 * 365 * 100);
 /// A recording that answers the calls of one run.
 pub struct Replay {
     recording: Arc<Recording>,
-    /// Whether calls that do not match are answered anyway, so that all mismatches are reported at once.
+    /// Whether calls of the recorded tool that do not match are answered anyway, so that all mismatches are reported
+    /// at once.
     answers_misfits: bool,
     state: Mutex<State>,
 }
@@ -60,7 +61,8 @@ pub struct Replayed {
 }
 
 impl Replay {
-    /// Replays a recording. Mismatches are noted, and answered if `answers_misfits`.
+    /// Replays a recording. Mismatches are noted, and answered if `answers_misfits` is true and the tool is the
+    /// recorded one.
     #[must_use]
     pub fn new(recording: &Arc<Recording>, answers_misfits: bool) -> Self {
         Self {
@@ -70,7 +72,7 @@ impl Replay {
         }
     }
 
-    /// Returns the entries used so far and the mismatches.
+    /// Returns the mismatches and the unused entries so far.
     #[must_use]
     pub fn replayed(&self) -> Replayed {
         let state = self.state();

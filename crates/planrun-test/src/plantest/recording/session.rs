@@ -45,7 +45,7 @@ pub fn record(
         secrets.join(outcome.secrets());
     }
     let new = recorder.recording(&secrets);
-    // Answers of built-in tools are no evidence of a system that was reached.
+    // Answers of built-in tools are no evidence that a system was reached.
     let arrived = |entry: &Entry| match &entry.outcome {
         Recorded::Value(_) | Recorded::Unanswered => !entry.tool.starts_with("sys."),
         Recorded::Failure(error) => error.sent != Sent::No,

@@ -120,8 +120,8 @@ impl Crashes {
         log.dies_at(move |line| Event::peek(line).is_ok_and(|event| crash.reached(&event.kind)));
     }
 
-    /// Returns when the next process resumed the recorded run. The current process is then overdue: with a changed
-    /// plan it may never reach the event at which it died.
+    /// Waits until the time at which the next process resumed the recorded run; forever if none did. The current
+    /// process is then overdue: with a changed plan it may never reach the event at which it died.
     pub async fn overdue(&self) {
         match self.next_at() {
             Some(next) => self.sleep_until(next).await,

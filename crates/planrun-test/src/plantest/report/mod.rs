@@ -36,13 +36,13 @@ pub struct FileReport {
 pub struct TestReport {
     /// The name as written in the file.
     pub name: String,
-    /// Row of its table, from 1; `None` if it has no table.
+    /// Number of its row, from 1; `None` if there is only one.
     pub row: Option<usize>,
     /// Line of the test, from 1.
     pub line: u32,
     pub status: Status,
     pub duration: Duration,
-    /// Why the test did not pass; for a flaky test, the failures of the attempt that did not pass; for a skipped one,
+    /// Why the test did not pass; for a flaky test, a failure in the order in which it did not pass; for a skipped one,
     /// the reason.
     pub failures: Vec<Failure>,
 }
@@ -57,7 +57,7 @@ pub enum Status {
     /// The test could not be completed.
     Errored,
     Skipped,
-    /// It passed now, but did not in an earlier run.
+    /// It passed in source order, but not in another order.
     Flaky,
 }
 

@@ -65,7 +65,7 @@ pub struct FileSnapshots<'s> {
 pub struct Place<'a> {
     /// The name of the test as written in the file.
     pub test: &'a str,
-    /// Row of its table, from 1; `None` if `given` is not a table.
+    /// Number of its row, from 1; `None` if there is only one.
     pub row: Option<usize>,
     pub kind: SnapshotOf,
     /// Line of the statement, from 1.

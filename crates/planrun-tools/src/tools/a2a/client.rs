@@ -21,7 +21,7 @@ use crate::tools::http::{
 
 /// The protocol version.
 const VERSION: &str = "1.0";
-/// Maximum length in an error message of a body that is not JSON, in characters.
+/// Maximum length in an error message of a body that describes no known error, in characters.
 const MAX_BODY_PREVIEW: usize = 200;
 
 /// The client of an agent.

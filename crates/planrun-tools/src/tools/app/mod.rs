@@ -35,7 +35,8 @@ pub struct App {
     pub tools: Vec<AppTool>,
     /// The headers that every call of its tools sends.
     pub headers: HeaderMap,
-    /// The credentials in headers and endpoints: values of environment variables, and credentials in endpoint addresses.
+    /// The credentials in headers and endpoints: values of environment variables, and credentials in endpoint
+    /// addresses.
     pub credentials: Redactor,
 }
 

@@ -49,7 +49,8 @@ pub(in crate::tools) fn marks(parameters: Option<&Json>, returns: Option<&Json>)
     paths
 }
 
-/// Collects every path in a schema that is marked as sensitive. Elements of a list have the path of the list.
+/// Collects every path in a schema that is marked as sensitive. Elements of a list have the path of the list. Only
+/// `properties` and `items` are searched, not parts behind `$ref` or in `anyOf`, for example.
 fn marked(schema: &Json, path: &str, depth: usize, add: &mut dyn FnMut(&str)) {
     let flag = |name: &str| schema.get(name) == Some(&Json::Bool(true));
     let password = schema.get("format").and_then(Json::as_str) == Some("password");

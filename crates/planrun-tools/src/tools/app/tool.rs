@@ -73,7 +73,8 @@ pub(crate) const CONTRACT_KEYS: [&str; 14] = [
 ];
 
 /// Reads the contract of a tool with this name and these arguments, and the meanings of its failures, which are
-/// identified by the key `code`. If no effect class is declared, it follows from the method of the request.
+/// identified by the key `code`. If no effect class is declared, it is `idempotent` for a tool with idempotency keys
+/// and otherwise follows from the method of the request.
 pub(crate) fn contract(
     section: &Section,
     (shared, name): (&Shared, Arc<str>),

@@ -1,4 +1,4 @@
-//! `${VAR}` and `${VAR:default}` in the texts of app files.
+//! `${VAR}` and `${VAR:default}` in the texts of configuration files.
 
 use std::collections::BTreeSet;
 

@@ -36,7 +36,7 @@ impl Content {
         }
     }
 
-    /// Returns true if it consists of fields that can be files.
+    /// Returns true if it consists of form fields.
     #[must_use]
     pub const fn is_form(self) -> bool {
         matches!(self, Self::Form | Self::Multipart)

@@ -5,7 +5,8 @@ use serde_json::{Map, Value as Json};
 
 use super::percent;
 
-/// The location of a parameter.
+/// The location of a parameter. If parameters have the same name, the one in the first location keeps it as the name of
+/// its argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     Path,
@@ -43,7 +44,7 @@ pub struct Serialization {
 const RESERVED: &[u8] = b":/?[]@!$'()*,;";
 
 impl Place {
-    /// All locations, in the order in which their parameters get an ambiguous name.
+    /// All locations.
     pub const ALL: [Self; 4] = [Self::Path, Self::Query, Self::Header, Self::Cookie];
 
     /// Returns its name in a document.

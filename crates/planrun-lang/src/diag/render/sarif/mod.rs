@@ -17,8 +17,8 @@ const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 const HOME: &str = concat!("https://docs.rs/planrun/", env!("CARGO_PKG_VERSION"));
 
-/// Returns the document that `check --format sarif` prints. Columns count Unicode code points, as the document declares;
-/// paths are relative to `%SRCROOT%`, the folder in which the check ran.
+/// Returns the document that `check --format sarif` prints. Columns count Unicode code points, as the document
+/// declares; paths are relative to `%SRCROOT%`, the folder in which the check ran.
 #[must_use]
 pub fn sarif(report: &Report) -> String {
     let rules = rule::used(&report.files);

@@ -28,7 +28,7 @@ pub(super) struct Label {
     /// The clauses, wrapped into lines.
     marks: Vec<String>,
     is_frame: bool,
-    /// The label is a condition or a pattern rather than a name.
+    /// Whether it is the label of an arm, which usually is a condition or a pattern rather than a name.
     is_plain: bool,
 }
 

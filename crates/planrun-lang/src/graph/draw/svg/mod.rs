@@ -323,7 +323,7 @@ const fn box_style(kind: NodeKind) -> (&'static str, &'static str, u8) {
     }
 }
 
-/// Replaces characters that XML 1.0 forbids; the library escapes the rest.
+/// Escapes control and invisible characters, some of which XML 1.0 forbids; the library escapes the rest.
 fn xml_text(text: &str) -> String {
     visible_text(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

@@ -133,7 +133,7 @@ pub(in crate::sema::expr) fn atom_text(atom: &Atom) -> String {
     }
 }
 
-/// Returns the text of an empty value of a type.
+/// Returns the default that a fix proposes for a value of this type.
 fn default_of(ty: &Type) -> String {
     match ty {
         Type::String => "\"\"".to_owned(),

@@ -1,6 +1,7 @@
 //! The table of the JSON form's objects and keys, from which reading, suggestions and the JSON Schema are derived.
 
-/// Defines the keys of an object: for each `must` (required) or `may` (optional), its name, its slot and its description.
+/// Defines the keys of an object: for each `must` (required) or `may` (optional), its name, its slot and its
+/// description.
 macro_rules! keys {
     (@ $group:ident) => { $group };
     (@ { $($rows:tt)* }) => { keys! { $($rows)* } };
@@ -105,6 +106,7 @@ pub(in crate::syntax::json) enum Slot {
     /// An object type, written out.
     ObjectType,
     Pattern,
+    /// An expression in a string, a text, or literal JSON.
     Value,
     /// A message for people: a value that begins with a text.
     Message,
@@ -173,8 +175,8 @@ impl Key {
 }
 
 impl Slot {
-    /// Returns the shape of the object in this slot or of the elements of its list; for a probe, that of a request to an
-    /// agent. `None` if there is no single shape.
+    /// Returns the shape of the object in this slot or of the elements of its list; for a probe, that of a request to
+    /// an agent. `None` if there is no single shape.
     pub fn shape(self) -> Option<&'static Shape> {
         match self {
             Self::Object(shape) | Self::Objects(shape) => Some(shape),

@@ -53,7 +53,7 @@ struct Frame {
     /// `None` for `${`.
     delimiter: Option<Delimiter>,
     block: bool,
-    /// Number of constructs that nest without brackets (`map<`, `match`) when the delimiter was opened.
+    /// Number of constructs that nest without brackets (`map<`, `Result<`, `match`) when the delimiter was opened.
     unbracketed: usize,
     /// Nesting depth of the content read so far.
     height: usize,
@@ -283,8 +283,8 @@ impl<'a> Matcher<'a> {
         index + 1
     }
 
-    /// Returns true if a closing delimiter of another kind was meant to close this frame: always for brackets, for braces if
-    /// both are on one line or in one column.
+    /// Returns true if a closing delimiter of another kind was meant to close this frame: always for brackets, for
+    /// braces if both are on one line or in one column.
     fn meant_for(&self, frame: Frame, token: Token) -> bool {
         let Some(open) = self.tokens.get(frame.token) else {
             return false;
@@ -293,8 +293,8 @@ impl<'a> Matcher<'a> {
         frame.delimiter.is_some() && (frame.delimiter != Some(Delimiter::Brace) || aligned)
     }
 
-    /// Returns true if a closing delimiter of the wrong kind is surplus because the rest of its line closes everything that
-    /// was opened on the line.
+    /// Returns true if a closing delimiter of the wrong kind is surplus because the rest of its line closes everything
+    /// that was opened on the line.
     fn closed_later(&self, index: usize, token: Token) -> bool {
         let Some(top) = self.frames.last() else {
             return false;
@@ -369,7 +369,7 @@ impl<'a> Matcher<'a> {
         index + 1
     }
 
-    /// Handles a word; `match` and `map<` nest without brackets and count toward the same limit.
+    /// Handles a word; `match`, `map<` and `Result<` nest without brackets and count toward the same limit.
     fn word(&mut self, index: usize, token: Token) -> usize {
         self.operand(index);
         let word = token.text(self.text);

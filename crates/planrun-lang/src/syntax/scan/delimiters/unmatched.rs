@@ -8,8 +8,8 @@ use crate::syntax::scan::repair::Repair;
 use crate::syntax::scan::tokens::{Delimiter, Token, TokenKind};
 
 impl Matcher<'_> {
-    /// Closes the frames above `keep` before the token at `index`, and reports one of them as never closed: the outermost
-    /// bracket in the innermost block or, without one, that block itself.
+    /// Closes all frames but the `keep` outermost ones before the token at `index`, and reports one of them as never
+    /// closed: the outermost bracket in the innermost block or, without one, that block itself.
     pub(super) fn close_lost(&mut self, keep: usize, index: usize) {
         let lost: Vec<Frame> = self.frames.get(keep..).unwrap_or_default().to_vec();
         let groups = lost.iter().rev().take_while(|frame| !frame.block).count();
@@ -66,8 +66,8 @@ impl Matcher<'_> {
             .push(Span::from(behind.saturating_sub(1)..behind + 1));
     }
 
-    /// Inserts the missing delimiters into the white space before the token or, if there is too little of it, marks the
-    /// brackets as damaged.
+    /// Inserts the missing delimiters into the white space before the token. If there is too little of it, marks the
+    /// brackets as damaged, unless one of them opens a block.
     fn repair_lost(&mut self, lost: &[Frame], behind: usize, index: usize) {
         let closers: Vec<char> = lost
             .iter()
@@ -162,8 +162,8 @@ impl Matcher<'_> {
         );
     }
 
-    /// If a line begins with a closing delimiter that an earlier line in the same column should have opened, reports and
-    /// inserts the opening one. Returns true if it did.
+    /// If a line begins with a closing delimiter that an earlier line in the same column should have opened, reports
+    /// and inserts the opening one. Returns true if it did.
     fn unopened(&mut self, index: usize, token: Token, delimiter: Delimiter) -> bool {
         if !token.line_start {
             return false;

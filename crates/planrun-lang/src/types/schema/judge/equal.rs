@@ -94,7 +94,7 @@ pub(super) fn equals(known: &Known, expected: &Json) -> Option<bool> {
     }
 }
 
-/// Returns true if all parts are equal, provided that `whole` states that there are no other parts.
+/// Returns true if all parts are equal and `whole` states that there are no others, and false if a part differs.
 fn all(parts: impl Iterator<Item = Option<bool>>, whole: bool) -> Option<bool> {
     let mut known = whole;
     for part in parts {

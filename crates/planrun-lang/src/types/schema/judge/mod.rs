@@ -398,7 +398,7 @@ fn list(schema: &Json) -> &[Json] {
     schema.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns a number of elements or fields, in any notation.
+/// Reads the value of a keyword that is a number of elements, fields or characters, in any notation.
 fn count(expected: &Json) -> Option<usize> {
     let number = crate::types::number::unsigned(expected.as_number()?)?;
     usize::try_from(number).ok()

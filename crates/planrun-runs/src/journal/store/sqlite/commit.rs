@@ -7,7 +7,8 @@ use super::super::failure::JournalError;
 use super::nanos;
 use super::queue::{Summary, Target, Work};
 
-/// Maximum length of a segment. Longer texts are split, because readers hold one segment at a time.
+/// Maximum length of a segment in bytes, unless a single event is longer. Longer texts are split, because readers hold
+/// one segment at a time.
 const MAX_SEGMENT_BYTES: usize = 256 * 1024;
 
 /// The state of one run after the transaction, or why the run was left out.

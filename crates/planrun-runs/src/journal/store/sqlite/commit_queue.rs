@@ -170,7 +170,8 @@ impl Writer {
         }
     }
 
-    /// Commits of this connection do not change the data version, so a process that is alone only does this query.
+    /// Reports new messages to the drivers of this process. Commits of this connection do not change the data version,
+    /// so a process that is alone only does the first query.
     pub(super) fn check_messages(&mut self, queue: &Queue) {
         let version = self
             .connection

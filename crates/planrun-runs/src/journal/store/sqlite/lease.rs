@@ -153,8 +153,8 @@ impl Inner {
         }))
     }
 
-    /// Returns true if this holder may still write. On this machine its lock decides; of other machines only the end of
-    /// the lease is known.
+    /// Returns true if this holder may still write. On this machine its lock decides; for a holder on another machine,
+    /// only the end of its lease is known.
     pub(super) fn is_driven(&self, holder: &Holder) -> bool {
         match process::liveness(&self.path, &self.machine, &holder.driver) {
             Liveness::Alive => true,

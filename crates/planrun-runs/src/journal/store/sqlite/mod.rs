@@ -1,4 +1,4 @@
-//! The store in a file of `SQLite`: one thread of each process writes for all its runs, and all processes read.
+//! The store in a file of `SQLite`: each process has one writer for all its runs, and all processes read.
 
 mod as_store;
 mod cache;

@@ -220,8 +220,8 @@ impl Queue {
         }
     }
 
-    /// Takes the batch of a driver and leaves it empty. Waits if too much is pending. The caller has to see that it is
-    /// written.
+    /// Takes the batch of a driver and leaves it empty. Waits if too much is pending. The caller has to write what is
+    /// pending, or wake the writer.
     pub(super) fn hand_over(&self, key: u64, batch: &mut Batch) {
         let full = |state: &mut State| state.bytes > MAX_WAITING && !state.stop;
         let mut state = self

@@ -46,7 +46,7 @@ impl WriterThread {
             why: "its writer has ended".into(),
         };
         let ending = Ending(Arc::clone(&commits.queue), ended);
-        // Not read by the thread, which starts some time later.
+        // Read here and not by the thread, which starts some time later.
         let begun = host.monotonic();
         let thread = thread::Builder::new()
             .name("planrun journal".into())
