@@ -8,7 +8,8 @@ version=1.49.0
 
 insta=$peers/bin/cargo-insta
 if ! [ -e "$peers/ready-$version" ]; then
-    CARGO_TARGET_DIR=$peers/build cargo install --quiet --locked --force --root "$peers" --version "$version" cargo-insta
+    CARGO_TARGET_DIR=$peers/build cargo install --quiet --debug --locked --force --root "$peers" \
+        --version "$version" cargo-insta
     rm -rf "$peers/build"
     touch "$peers/ready-$version"
 fi
