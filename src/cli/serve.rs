@@ -1,5 +1,6 @@
 //! `planrun serve`: serves plans to models over the Model Context Protocol.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -112,16 +113,20 @@ fn token(planrun: &Planrun, file: Option<&Path>) -> Result<(String, PathBuf), Fa
             path.display()
         ))
     };
-    if let Ok(text) = host.read_file(&path) {
-        let token = text.trim().to_owned();
-        let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
-        if token.len() < MIN_TOKEN || !is_plain {
-            return Err(Failure::Usage(format!(
-                "{} does not contain a token of at least {MIN_TOKEN} visible characters",
-                path.display()
-            )));
+    match host.read_file(&path) {
+        Ok(text) => {
+            let token = text.trim().to_owned();
+            let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
+            if token.len() < MIN_TOKEN || !is_plain {
+                return Err(Failure::Usage(format!(
+                    "{} does not contain a token of at least {MIN_TOKEN} visible characters; remove it to get a new one",
+                    path.display()
+                )));
+            }
+            return Ok((token, path));
         }
-        return Ok((token, path));
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
     }
     if file.is_none() {
         check_own_folder(&**host, folder).map_err(failed)?;

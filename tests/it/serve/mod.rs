@@ -642,3 +642,34 @@ async fn characters_that_nobody_sees_are_escapes_in_texts_and_themselves_in_valu
         assert_eq!(value, &given["t"]);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_cannot_be_read_is_not_replaced_by_a_saved_plan() {
+    let desk = TicketProject::new();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let file = desk.folder.path().join("plans/see_open.plan");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, b"// caf\xe9").unwrap();
+    let (text, is_error) = client
+        .call_text("save", json!({ "name": "see_open", "plan": SEE }))
+        .await;
+    assert!(is_error && text.contains("cannot be read"), "{text}");
+    assert_eq!(std::fs::read(&file).unwrap(), b"// caf\xe9");
+}
+
+#[test]
+fn a_token_file_that_cannot_be_read_is_not_replaced() {
+    let place = crate::support::folder([("planrun.yaml", "{}\n")]);
+    let file = place.path().join("token");
+    std::fs::write(&file, b"caf\xe9").unwrap();
+    let arguments = ["serve", "--bind", "127.0.0.1:0", "--token-file", "token"];
+    let output = crate::support::planrun(arguments)
+        .within(place.path())
+        .run();
+    assert_eq!(output.status, 3, "{output:?}");
+    assert!(
+        output.stderr.contains("cannot use the token in"),
+        "{output:?}"
+    );
+    assert_eq!(std::fs::read(&file).unwrap(), b"caf\xe9");
+}

@@ -2,6 +2,7 @@
 //! project can have created it. The journal ensures that it is used only once, because a question can be answered only
 //! once.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use planrun_runs::runs::Planrun;
@@ -99,18 +100,22 @@ fn milliseconds(nanoseconds: i128) -> u64 {
     u64::try_from(nanoseconds / 1_000_000).unwrap_or(0)
 }
 
-/// Returns the key of a project, which is created if it does not exist. If it cannot be stored, the key is valid for
-/// this process only.
+/// Returns the key of a project, which is created if it does not exist. If its file cannot be read or written, the key
+/// is valid for this process only.
 fn key(planrun: &Planrun) -> String {
     let (host, folder) = (planrun.host(), &planrun.location().folder);
     let file = journal_file(folder).with_file_name(KEY_FILE);
-    if let Ok(key) = host.read_file(&file)
-        && key.len() >= RequestStateCodec::MIN_KEY_LENGTH
-    {
-        return key;
-    }
+    let stored = host.read_file(&file);
+    let may_be_written = match &stored {
+        Ok(key) if key.len() >= RequestStateCodec::MIN_KEY_LENGTH => return key.clone(),
+        Ok(_) => true,
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    };
     let key = random_hex(&**host, 4);
-    if check_own_folder(&**host, folder).is_ok() && make_own_folder(&**host, folder).is_ok() {
+    if may_be_written
+        && check_own_folder(&**host, folder).is_ok()
+        && make_own_folder(&**host, folder).is_ok()
+    {
         // If the key cannot be stored, it is used until this process exits.
         let _ = host.write_private_file(&file, key.as_bytes());
     }

@@ -1,5 +1,7 @@
 //! `save`: writes a plan that passes the check to a file of the project.
 
+use std::io::{self, ErrorKind};
+
 use planrun_lang::format::format;
 use planrun_lang::source::SourceFile;
 
@@ -62,7 +64,7 @@ impl PlanMode {
         let folder = self.planrun.location().folder.join(FOLDER);
         let file = folder.join(format!("{name}.{EXTENSION}"));
         let host = self.planrun.host();
-        let failed = |error: std::io::Error| {
+        let failed = |error: io::Error| {
             Reply::Failed(format!("Nothing was saved: {}: {error}", file.display()))
         };
         match host.read_file(&file) {
@@ -73,9 +75,16 @@ impl PlanMode {
                     file.display()
                 )));
             }
-            Err(_) => {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 host.make_folder(&folder).map_err(failed)?;
                 host.write_file(&file, whole.as_bytes()).map_err(failed)?;
+            }
+            Err(error) => {
+                return Err(Reply::Failed(format!(
+                    "Nothing was saved: {} exists and cannot be read: {error}. Choose another name, or let the person change \
+                     it.",
+                    file.display()
+                )));
             }
         }
         self.forget();
