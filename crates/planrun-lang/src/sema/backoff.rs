@@ -63,13 +63,14 @@ impl Backoff {
     /// Returns the backoff after attempt n before jitter: `base(n) = min(max_delay, delay × factor^(n−1))`.
     #[must_use]
     pub fn base(&self, attempt: u32) -> Duration {
+        if self.delay.is_zero() {
+            return Duration::ZERO;
+        }
         let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
         let seconds = self.delay.as_secs_f64() * self.factor.powi(exponent);
-        if seconds >= self.max_delay.as_secs_f64() {
-            self.max_delay
-        } else {
-            Duration::from_secs_f64(seconds)
-        }
+        // The power may exceed every duration, and every double.
+        Duration::try_from_secs_f64(seconds)
+            .map_or(self.max_delay, |backoff| backoff.min(self.max_delay))
     }
 }
 
@@ -85,6 +86,30 @@ impl Retry {
             jitter: self.jitter.or(other.jitter),
             on: self.on.clone().or_else(|| other.on.clone()),
             pause_when_exhausted: self.pause_when_exhausted.or(other.pause_when_exhausted),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_backoff_of_any_attempt_is_a_duration() {
+        let backoff = |delay: Duration, factor: f64| Backoff {
+            delay,
+            factor,
+            ..Backoff::default()
+        };
+        let one = Duration::from_secs(1);
+        let most = Backoff::default().max_delay;
+        assert_eq!(backoff(one, 2.0).base(1), one);
+        assert_eq!(backoff(one, 2.0).base(4), 8 * one);
+        for attempt in [6, 1025, 5000, u32::MAX] {
+            assert_eq!(backoff(one, 2.0).base(attempt), most, "{attempt}");
+            assert_eq!(backoff(one, f64::MAX).base(attempt), most, "{attempt}");
+            assert_eq!(backoff(Duration::ZERO, 2.0).base(attempt), Duration::ZERO);
+            assert_eq!(backoff(one, 1.0).base(attempt), one);
         }
     }
 }
