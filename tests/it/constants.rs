@@ -317,6 +317,56 @@ fn b5_a_deadline_below_a_constant_wait_is_found() {
 }
 
 #[test]
+fn what_may_take_less_time_is_not_called_impossible() {
+    holds(&[
+        "step a = each x in [1] max 1 settle { step v = wait 10m yield x } within 5m",
+        "step a = each x in [1] max 1 { step v = wait 1m yield x } within 5m",
+        "step a = repeat x = 1 max 3 { next null when flag step v = wait 10m next null } within 5m",
+        "step a = do { step b = q() recover _ => null } within 5m\nreply null }\nplan q() { step c = db.read() step v = \
+         wait 10m reply size(c)",
+        "step a = db.read() retry { attempts: 2000000000, delay: 0s, jitter: none } within 5s",
+    ]);
+    fails(
+        "within-impossible",
+        &[
+            (
+                "step a = each x in [1] max 1 { step v = wait 10m yield x } within 5m",
+                "10m",
+            ),
+            (
+                "step a = db.read() retry { attempts: 2000000000, delay: 2s, factor: 1, jitter: none } within 5s",
+                "attempt 4 of 2000000000",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn equal_operands_are_described_by_what_the_operator_does() {
+    fails(
+        "same-operands",
+        &[
+            ("reply n == n", "this compares a value with itself"),
+            ("reply d != d", "this compares a value with itself"),
+            ("reply d - d", "this subtracts a value from itself"),
+            ("reply n / n", "this divides a value by itself"),
+            (
+                "reply flag && n > 1 && flag",
+                "this condition is already part of the `&&`",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_repeat_gives_a_list_of_what_its_rounds_yield() {
+    holds(&[
+        "step r = repeat x = 1 max 3 { if flag { yield x } else { yield n } next null }\nlet all: int[] = r\nreply all",
+        "step r = repeat x = 1 max 3 { yield x when flag next null }\nlet all: int[] = r\nreply all",
+    ]);
+}
+
+#[test]
 fn b6_what_is_never_absent_decides_the_type_of_a_choice() {
     fails(
         "wrong-type",

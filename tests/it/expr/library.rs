@@ -250,6 +250,37 @@ fn what_passes_the_check_has_a_form_whatever_it_is_called_with() {
 }
 
 #[test]
+fn distinct_elements_are_found_in_linear_time_and_compared_exactly() {
+    let world = World::default();
+    for (text, expected) in [
+        ("[1, 1.0, 2u, 2, 1.5, 1.5].distinct()", "[1,2,1.5]"),
+        (
+            "[9007199254740993, 9007199254740992, 9007199254740992.0].distinct()",
+            "[9007199254740993,9007199254740992]",
+        ),
+        (
+            "[{ a: 1, b: [2] }, { b: [2.0], a: 1u }, { a: 1 }].distinct()",
+            r#"[{"a":1,"b":[2]},{"a":1}]"#,
+        ),
+        ("size([double('NaN'), double('NaN')].distinct())", "2"),
+        (
+            "[null, false, 0, '', [], null].distinct()",
+            r#"[null,false,0,"",[]]"#,
+        ),
+        (
+            "size(lists.range(60000).map(x, [x % 30000]).distinct())",
+            "30000",
+        ),
+    ] {
+        assert_eq!(
+            world.value(text).unwrap().to_json_text(),
+            expected,
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn what_goes_through_a_function_stays_what_it_is() {
     let world = World::default().name("levels", texts(&["low", "high"]).list(), Value::list([]));
     for text in [

@@ -19,7 +19,7 @@ use crate::sema::{
     NodeKind, OnFailure, Plan, Step, StepKind, Target,
 };
 use crate::types::{Effect, Signature};
-use crate::value::Value;
+use crate::value::{Value, split_path};
 
 /// Work limit for evaluating the constants of one plan.
 const WORK: u64 = 100_000;
@@ -279,7 +279,7 @@ impl<'a> Counter<'a> {
         entry.sensitive = signature
             .sensitive
             .iter()
-            .filter_map(|path| path.split(['.', '[']).next().map(Arc::from))
+            .map(|path| split_path(path).0.into())
             .collect();
         let key = Key {
             tool: signature.path().into(),

@@ -7,6 +7,7 @@ use super::negate::negate;
 use super::number::Bounds;
 use super::reference::{Documents, Part};
 use crate::types::TYPE_KEYWORD;
+use crate::value::Value;
 
 /// Maximum number of schemas of one place; further ones are left to the validator.
 const MAX_PARTS: usize = 400;
@@ -492,10 +493,10 @@ fn error() -> Json {
 
 /// Compares two JSON values; the numbers `1` and `1.0` are equal, but not lists or objects that contain them.
 pub(super) fn same(left: &Json, right: &Json) -> bool {
-    match (left, right) {
-        (Json::Number(one), Json::Number(other)) => one == other || one.as_f64() == other.as_f64(),
-        _ => left == right,
-    }
+    left == right
+        || left.is_number()
+            && right.is_number()
+            && Value::from_json(left) == Value::from_json(right)
 }
 
 impl Demand {

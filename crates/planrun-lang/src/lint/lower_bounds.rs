@@ -10,7 +10,7 @@ use foldhash::HashMap;
 use super::subject::Subject;
 use crate::eval::Constants;
 use crate::sema::expr::Code;
-use crate::sema::{BlockId, NodeKind, OrderClass, Plan, Step, StepKind, Target, Wait};
+use crate::sema::{BlockId, Node, NodeKind, OrderClass, Plan, Step, StepKind, Target, Wait};
 use crate::value::Value;
 
 /// Memoized lower bounds, by plan, since plans that call each other share most of them.
@@ -80,8 +80,7 @@ impl LowerBounds {
                 if let Some(step) = node.step() {
                     calls = calls.saturating_add(self.step_calls(plan, step));
                 }
-            } else if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_)) {
-                // An early end: the statements below may never run.
+            } else if may_end(node) {
                 return calls;
             }
         }
@@ -92,9 +91,7 @@ impl LowerBounds {
         if step.cache().is_some() {
             return 0;
         }
-        if let StepKind::Call(call) = &step.kind
-            && matches!(call.target, Target::Tool(_))
-        {
+        if is_tool_call(step) {
             return 1;
         }
         // A failure inside may end the step before most of its calls, and the arm takes over.
@@ -150,12 +147,9 @@ impl LowerBounds {
                     .map_or(Duration::ZERO, |plan| self.called_time(plan)),
             },
             StepKind::Do(body) => self.block_time(plan, *body),
-            StepKind::Each(each) => {
-                if self.elements(plan, &each.list) == 0 {
-                    Duration::ZERO
-                } else {
-                    self.block_time(plan, each.body)
-                }
+            // With `settle`, every element may fail before its pauses.
+            StepKind::Each(each) if !each.settle && self.elements(plan, &each.list) > 0 => {
+                self.block_time(plan, each.body)
             }
             StepKind::Repeat(repeat) => self.block_time(plan, repeat.body),
             StepKind::Race(branches) => self.shortest(plan, branches.iter().map(|(_, body)| *body)),
@@ -164,7 +158,7 @@ impl LowerBounds {
                 Wait::For(time) => self.constant_time(plan, Some(time)).unwrap_or_default(),
                 Wait::Until(_) | Wait::Event { .. } => Duration::ZERO,
             },
-            StepKind::Input(_) | StepKind::Damaged => Duration::ZERO,
+            StepKind::Each(_) | StepKind::Input(_) | StepKind::Damaged => Duration::ZERO,
         }
     }
 
@@ -186,9 +180,7 @@ impl LowerBounds {
         let (mut everything, mut barriers) = (vec![Duration::ZERO], vec![Duration::ZERO]);
         let mut slots: HashMap<u32, Duration> = HashMap::default();
         for (index, node) in nodes.iter().enumerate() {
-            if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_))
-                && !node.guard.is_empty()
-            {
+            if may_end(node) && !node.guard.is_empty() {
                 break;
             }
             let parallel = u32::try_from(index)
@@ -239,7 +231,7 @@ impl LowerBounds {
         let bounds = [step.within(), step.timeout()];
         match step.recover.as_slice() {
             [] => takes,
-            _ if matches!(step.kind, StepKind::Call(_)) => {
+            _ if is_tool_call(step) => {
                 let bounds = bounds
                     .into_iter()
                     .filter_map(|bound| self.constant_time(plan, bound));
@@ -255,6 +247,19 @@ impl LowerBounds {
             .min()
             .unwrap_or_default()
     }
+}
+
+fn is_tool_call(step: &Step) -> bool {
+    step.call()
+        .is_some_and(|call| matches!(call.target, Target::Tool(_)))
+}
+
+/// Returns true if the statements below may not run because of this one.
+fn may_end(node: &Node) -> bool {
+    matches!(
+        node.kind,
+        NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_)
+    )
 }
 
 /// Converts a value to a duration, clamped to what a bound can be.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use foldhash::HashSet;
 use url::Url;
 
-use crate::permission::{Grant, PathResolver, Permissions, ReachedProgram, reached_file};
+use crate::permission::{
+    Grant, PathResolver, Permissions, ReachedProgram, is_in_own_folder, reached_file,
+};
 use crate::sema::expr::{Code, Node, Op, Piece};
 use crate::sema::{BlockId, Call, Plan, Step, StepKind, Target};
 use crate::source::Span;
@@ -67,6 +69,9 @@ pub(super) struct Reach {
     pub open: Vec<(Access, Span)>,
     lists: Lists,
 }
+
+/// The called plans that have been walked, each with whether a denial in it is caught.
+type Seen = HashSet<(*const Plan, bool)>;
 
 /// The context of a call.
 #[derive(Clone, Copy)]
@@ -183,6 +188,15 @@ impl Need {
         }
     }
 
+    /// Returns true if this is planrun's own data, to which no permission gives access.
+    pub(super) fn is_in_own_folder(&self, root: &Path, paths: &dyn PathResolver) -> bool {
+        let Resource::File(written) = &self.resource else {
+            return false;
+        };
+        reached_file(paths, root, written, self.access == Access::Write)
+            .is_some_and(|path| is_in_own_folder(&path))
+    }
+
     /// Returns a pattern that allows this and as little else as possible.
     pub(super) fn pattern(&self) -> String {
         match &self.resource {
@@ -222,39 +236,29 @@ impl Reach {
         reach
     }
 
-    fn plan(&mut self, plan: &Plan, around: &Around<'_>, seen: &mut HashSet<*const Plan>) {
+    fn plan(&mut self, plan: &Plan, around: &Around<'_>, seen: &mut Seen) {
         self.block(plan, BlockId(0), around, seen);
     }
 
-    fn block(
-        &mut self,
-        plan: &Plan,
-        block: BlockId,
-        around: &Around<'_>,
-        seen: &mut HashSet<*const Plan>,
-    ) {
+    fn block(&mut self, plan: &Plan, block: BlockId, around: &Around<'_>, seen: &mut Seen) {
         for node in &plan.block(block).nodes {
-            let caught = around.caught || node.step().is_some_and(catches_denial);
-            let around = Around { caught, ..*around };
-            if let Some(StepKind::Call(call)) = node.step().map(|step| &step.kind) {
-                self.target(plan, call, &around, seen);
+            let step = node.step();
+            let caught = around.caught || step.is_some_and(catches_denial);
+            if let Some(StepKind::Call(call)) = step.map(|step| &step.kind) {
+                self.target(plan, call, &Around { caught, ..*around }, seen);
             }
-            let asks_agent = node.step().and_then(|step| step.agent_check()?.body());
             node.inner(&mut |inner| {
-                // The agent check at the end is skipped if it is not allowed, so nothing fails.
-                let caught = caught || asks_agent == Some(inner);
-                self.block(plan, inner, &Around { caught, ..around }, seen);
+                // The arms of the step catch nothing in each other or in its `verify` and `undo`. The
+                // agent check at the end is skipped if it is not allowed, so nothing fails.
+                let is_body = step.is_some_and(|step| step.bodies().any(|body| body == inner));
+                let asks_agent = step.and_then(|step| step.agent_check()?.body()) == Some(inner);
+                let caught = around.caught || caught && is_body || asks_agent;
+                self.block(plan, inner, &Around { caught, ..*around }, seen);
             });
         }
     }
 
-    fn target(
-        &mut self,
-        plan: &Plan,
-        call: &Call,
-        around: &Around<'_>,
-        seen: &mut HashSet<*const Plan>,
-    ) {
+    fn target(&mut self, plan: &Plan, call: &Call, around: &Around<'_>, seen: &mut Seen) {
         match &call.target {
             Target::Tool(signature)
                 if matches!(signature.kind, CallKind::Agent | CallKind::ReadOnlyAgent) =>
@@ -272,8 +276,10 @@ impl Reach {
             }
             Target::Tool(signature) => self.call(call, signature, around),
             Target::Plan(index, name) => {
+                // A walk in which nothing is caught also finds what a walk in which everything is caught would find.
                 if let Some(inner) = plan.plans.get(*index)
-                    && seen.insert(Arc::as_ptr(inner))
+                    && !seen.contains(&(Arc::as_ptr(inner), false))
+                    && seen.insert((Arc::as_ptr(inner), around.caught))
                 {
                     self.plan(
                         inner,
@@ -362,19 +368,20 @@ impl Reach {
         let Some(resource) = resource else {
             return self.open.push((access, span));
         };
-        let mut needs = self.needs.iter_mut();
-        if let Some(known) = needs.find(|need| need.access == access && need.resource == resource) {
-            known.caught &= around.caught;
-            return;
-        }
-        let within = around.outer.map(|(_, name)| name.clone());
-        self.needs.push(Need {
+        let need = Need {
             access,
             resource,
             span,
-            within,
+            within: around.outer.map(|(_, name)| name.clone()),
             caught: around.caught,
-        });
+        };
+        let mut needs = self.needs.iter_mut();
+        match needs.find(|known| known.access == access && known.resource == need.resource) {
+            // The call whose denial is not caught is the one to report.
+            Some(known) if known.caught && !need.caught => *known = need,
+            Some(_) => {}
+            None => self.needs.push(need),
+        }
     }
 }
 

@@ -370,7 +370,7 @@ fn denied(setting: &str, pattern: &str, what: &str) -> Denial {
 
 /// Denies access to planrun's own data: no plan reads or changes the records of its runs, whatever is allowed.
 fn outside_own_folder(path: &Path, written: &str) -> Result<(), Denial> {
-    if path.components().all(|part| part.as_os_str() != OWN_FOLDER) {
+    if !is_in_own_folder(path) {
         return Ok(());
     }
     Err(denied(
@@ -378,6 +378,12 @@ fn outside_own_folder(path: &Path, written: &str) -> Result<(), Denial> {
         "",
         &format!("{written} is in `{OWN_FOLDER}`, planrun's own folder, which no plan may access"),
     ))
+}
+
+/// Returns true if a canonical path is in the folder of planrun's own data, which no permission covers.
+#[must_use]
+pub fn is_in_own_folder(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == OWN_FOLDER)
 }
 
 fn matches_path(globs: &[GlobMatcher], path: &Path) -> bool {

@@ -6,8 +6,8 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 
-/// Maximum length in bytes of a secret that is searched for as base64 and as hexadecimal digits. A longer one is
-/// searched for only in plain and decoded text.
+/// Maximum number of bytes of a secret that are searched for as base64 and as hexadecimal digits. What follows them in
+/// the same encoding is taken for the rest of a longer secret.
 const MAX_ENCODED: usize = 16 * 1024;
 /// Minimum number of base64 characters that identify a secret.
 const MIN_CORE: usize = 4;
@@ -19,19 +19,21 @@ pub(super) struct Form {
     pub before: bool,
     /// Whether the base64 character after it also contains bits of the secret.
     pub behind: bool,
+    /// Whether the form covers only the beginning of the secret; the rest follows it.
+    pub cut: bool,
 }
 
 /// Returns all forms to search for.
 pub(super) fn forms(secret: &[u8]) -> Vec<Form> {
-    let whole = |text: Vec<u8>| Form {
+    let whole = |text: Vec<u8>, cut: bool| Form {
         text,
         before: false,
         behind: false,
+        cut,
     };
-    let mut forms = vec![whole(secret.to_vec())];
-    if secret.len() > MAX_ENCODED {
-        return forms;
-    }
+    let mut forms = vec![whole(secret.to_vec(), false)];
+    let cut = secret.len() > MAX_ENCODED;
+    let secret = &secret[..secret.len().min(MAX_ENCODED)];
     for upper in [false, true] {
         let digits = secret.iter().flat_map(|byte| {
             let digits = if upper {
@@ -44,7 +46,7 @@ pub(super) fn forms(secret: &[u8]) -> Vec<Form> {
                 digits[usize::from(byte & 15)],
             ]
         });
-        forms.push(whole(digits.collect()));
+        forms.push(whole(digits.collect(), cut));
     }
     for place in 0..3 {
         // The bytes before the secret in its group of three are unknown, so only the characters that depend on the
@@ -63,6 +65,7 @@ pub(super) fn forms(secret: &[u8]) -> Vec<Form> {
                     text,
                     before: place > 0,
                     behind: !(8 * bytes.len()).is_multiple_of(6),
+                    cut,
                 });
             }
         }

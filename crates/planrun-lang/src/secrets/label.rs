@@ -1,11 +1,11 @@
-//! Redacts values by position: dotted paths of fields, in which a list stands for each of its elements.
+//! Redacts values by position: paths of fields, in which a list stands for each of its elements.
 
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
 use super::MARK;
-use crate::value::{Key, Value};
+use crate::value::{Key, Value, split_path};
 
 /// Visits every value at a path; the empty path is the value itself.
 pub fn at_path(value: &Value, path: &str, visit: &mut dyn FnMut(&Value)) {
@@ -15,8 +15,8 @@ pub fn at_path(value: &Value, path: &str, visit: &mut dyn FnMut(&Value)) {
     if let Some(items) = value.as_list() {
         return items.iter().for_each(|item| at_path(item, path, visit));
     }
-    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
-    if let Some(inner) = value.get(first) {
+    let (first, rest) = split_path(path);
+    if let Some(inner) = value.get(&first) {
         at_path(inner, rest, visit);
     }
 }
@@ -40,11 +40,11 @@ fn redact_path(value: &Value, path: &str) -> Value {
     if let Some(items) = value.as_list() {
         return Value::list(items.iter().map(|item| redact_path(item, path)));
     }
-    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
-    match (value.as_map(), value.get(first)) {
+    let (first, rest) = split_path(path);
+    match (value.as_map(), value.get(&first)) {
         (Some(map), Some(inner)) => {
             let mut map = map.clone();
-            map.insert(Key::from(first), redact_path(inner, rest));
+            map.insert(Key::from(&*first), redact_path(inner, rest));
             Value::Map(Arc::new(map))
         }
         (None | Some(_), _) => value.clone(),
@@ -53,17 +53,42 @@ fn redact_path(value: &Value, path: &str) -> Value {
 
 /// Redacts everything at a path in JSON, except null.
 pub fn redact_json_path(json: &mut Json, path: &str) {
-    match (json, path.split_once('.').unwrap_or((path, ""))) {
+    match (json, split_path(path)) {
         (Json::Null, _) => {}
         (json, _) if path.is_empty() => *json = MARK.into(),
         (Json::Array(items), _) => items
             .iter_mut()
             .for_each(|item| redact_json_path(item, path)),
         (Json::Object(fields), (first, rest)) => {
-            if let Some(inner) = fields.get_mut(first) {
+            if let Some(inner) = fields.get_mut(&*first) {
                 redact_json_path(inner, rest);
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::value::path_below;
+
+    #[test]
+    fn a_field_with_dots_in_its_name_is_redacted() {
+        let json = json!({ "X.Api.Key": [{ "a\\b": "one", "b": "two" }], "X": { "Api": "three" } });
+        let redacted =
+            json!({ "X.Api.Key": [{ "a\\b": MARK, "b": "two" }], "X": { "Api": "three" } });
+        let path: Arc<str> = path_below("X.Api.Key", &path_below("a\\b", ""));
+        let value = Value::from_json(&json);
+        let mut found = Vec::new();
+        at_path(&value, &path, &mut |value| found.push(value.to_json()));
+        assert_eq!(found, ["one"]);
+        let changed = redact_paths(&value, std::slice::from_ref(&path));
+        assert_eq!(changed.to_json(), redacted);
+        let mut changed = json;
+        redact_json_path(&mut changed, &path);
+        assert_eq!(changed, redacted);
     }
 }

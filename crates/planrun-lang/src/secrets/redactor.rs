@@ -29,6 +29,8 @@ pub struct Redactor {
     searches: Vec<Search>,
     /// Whether a secret contains a space, which HTML forms send as `+`.
     has_space: bool,
+    /// Whether some secrets cannot be searched for. Every text may contain one of them, so all of it is redacted.
+    is_incomplete: bool,
 }
 
 #[derive(Clone)]
@@ -69,7 +71,10 @@ impl Redactor {
                     .flat_map(|search| search.secrets),
             );
         }
-        self.searches.extend(Search::new(secrets));
+        match Search::new(secrets) {
+            Some(search) => self.searches.push(search),
+            None => self.is_incomplete = true,
+        }
         true
     }
 
@@ -78,6 +83,7 @@ impl Redactor {
         for secret in &others.secrets {
             self.add(secret);
         }
+        self.is_incomplete |= others.is_incomplete;
     }
 
     /// Adds every string and number within a value, and bytes that are UTF-8. Keys are not added.
@@ -220,8 +226,11 @@ impl Redactor {
 
     /// Finds the ranges of secrets, sorted and disjoint.
     fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
-        if self.searches.is_empty() {
+        if text.is_empty() || self.is_empty() {
             return Vec::new();
+        }
+        if self.is_incomplete {
+            return std::iter::once(0..text.len()).collect();
         }
         let mut found = self.direct(text);
         self.unwrapped(text, &mut found);
@@ -246,7 +255,8 @@ impl Redactor {
         disjoint
     }
 
-    /// Adds the matches in the decoded text, through at most `layers` nested encodings.
+    /// Adds the matches in the decoded text, through at most `layers` nested encodings. A text with more of them may
+    /// contain anything, so all of it is a match.
     fn decoded(
         &self,
         text: &[u8],
@@ -254,9 +264,12 @@ impl Redactor {
         layers: usize,
         found: &mut Vec<Range<usize>>,
     ) {
-        let Some(read) = ReadBack::of(text, encoding).filter(|_| layers > 0) else {
+        let Some(read) = ReadBack::of(text, encoding) else {
             return;
         };
+        if layers == 0 {
+            return found.push(0..text.len());
+        }
         let mut inside = self.direct(&read.bytes);
         self.unwrapped(&read.bytes, &mut inside);
         self.decoded(&read.bytes, encoding, layers - 1, &mut inside);
@@ -336,9 +349,14 @@ impl Form {
             .iter()
             .zip(rest)
             .take_while(|(one, other)| one == other);
-        let end = start + agree.count();
+        let mut end = start + agree.count();
+        let is_whole = end - start == self.text.len();
+        if self.cut && is_whole {
+            let more = text.get(end..).unwrap_or_default();
+            end += more.iter().take_while(|byte| is_letter(byte)).count();
+        }
         let before = start.checked_sub(1).and_then(|at| text.get(at));
-        let behind = text.get(end).filter(|_| end - start == self.text.len());
+        let behind = text.get(end).filter(|_| is_whole);
         let before = self.before && before.is_some_and(is_letter);
         let behind = self.behind && behind.is_some_and(is_letter);
         start - usize::from(before)..end + usize::from(behind)
@@ -425,6 +443,46 @@ mod tests {
                     "{text}: {redacted}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_searched_is_redacted_as_a_whole() {
+        let mut redactor = knows(&["hunter2"]);
+        let mut text = "hunter2".to_owned();
+        for layer in 0..2 * MAX_LAYERS {
+            let redacted = redactor.text(&text);
+            assert_eq!(redacted, MARK, "{layer} layers");
+            text = text
+                .bytes()
+                .map(|byte| match byte {
+                    b'a'..=b'z' | b'%' => format!("%{byte:02X}"),
+                    _ => char::from(byte).to_string(),
+                })
+                .collect();
+        }
+        redactor.is_incomplete = true;
+        assert_eq!(redactor.text("harmless"), MARK);
+        assert_eq!(redactor.text(""), "");
+        let value = Value::from_json(&serde_json::json!(["harmless", 1, null]));
+        let redacted = redactor.value(&value).unwrap();
+        assert_eq!(redacted.to_json(), serde_json::json!([MARK, 1, null]));
+        let mut other = Redactor::default();
+        other.join(&redactor);
+        assert_eq!(other.text("harmless"), MARK);
+    }
+
+    #[test]
+    fn all_of_a_long_secret_in_base64_is_redacted() {
+        let secret = "long secret ".repeat(4000);
+        let redactor = knows(&[&secret]);
+        for text in [
+            BASE64_STANDARD.encode(&secret),
+            BASE64_STANDARD.encode(format!("u:{secret}")),
+            secret.bytes().map(|byte| format!("{byte:02x}")).collect(),
+        ] {
+            let redacted = redactor.text(&text);
+            assert!(redacted.len() < MARK.len() + 16, "{}", redacted.len());
         }
     }
 

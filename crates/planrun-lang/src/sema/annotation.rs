@@ -8,6 +8,7 @@ use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
+use crate::value::path_below;
 
 /// The type of text that must be redacted.
 const SECRET: &str = "secret";
@@ -114,8 +115,7 @@ impl NamedTypes {
         resolver.resolve(annotation)
     }
 
-    /// Returns the paths of the secret parts of a value of this type: dotted field names; the empty path is the whole
-    /// value.
+    /// Returns the paths of the secret parts of a value of this type; the empty path is the whole value.
     pub(super) fn secrets(&self, annotation: &ast::TypeExpr) -> Vec<Arc<str>> {
         let within = |inner: &ast::TypeExpr| self.secrets(inner);
         // Keys of maps and values of a `Result` have no name that could be part of a path.
@@ -143,7 +143,7 @@ impl NamedTypes {
                     let name = field.name.text.clone();
                     within(&field.ty)
                         .into_iter()
-                        .map(move |path| below(&name, &path))
+                        .map(move |path| path_below(&name, &path))
                         .collect::<Vec<_>>()
                 };
                 fields.iter().flat_map(of_field).collect()
@@ -168,15 +168,6 @@ impl NamedTypes {
             .iter()
             .filter(|(name, _)| !self.used.contains(*name))
             .map(|(name, named)| (&**name, named.span))
-    }
-}
-
-/// Returns a path below a field; the empty path is the field itself.
-pub(super) fn below(field: &Arc<str>, path: &Arc<str>) -> Arc<str> {
-    if path.is_empty() {
-        field.clone()
-    } else {
-        format!("{field}.{path}").into()
     }
 }
 

@@ -186,7 +186,7 @@ pub(super) fn check_verify(
     }
     let time = |checker: &mut PlanChecker<'_>, time: &Option<Box<ast::Expr>>| {
         time.as_ref()
-            .map(|time| checker.duration(time, "a duration of `verify`"))
+            .map(|time| checker.time_limit(time, "a duration of `verify`"))
     };
     let (every, within) = (time(checker, every), time(checker, within));
     let slot = checker.introduce_local(binding, found.ty.clone());

@@ -46,17 +46,18 @@ pub(super) fn close_body(
     CheckedBody::new(step, ty, block.does)
 }
 
-/// Returns the type of a block's value: the union of its yields, and null if a path yields nothing.
+/// Returns the type of a block's value: the union of its yields, and null if a path yields nothing. For a `repeat`, the
+/// type of the values of its rounds: a round that yields nothing adds no value.
 pub(super) fn value_type(
     yields: Vec<Type>,
     statements: &[ast::Statement],
     kind: BlockKind,
 ) -> Type {
-    let always = statements.iter().any(|statement| {
-        ends(statement, kind)
-            || (kind == BlockKind::Repeat
-                && matches!(&statement.kind, ast::StatementKind::Yield(guarded) if guarded.when.is_none()))
-    });
+    let always = if kind == BlockKind::Repeat {
+        !yields.is_empty()
+    } else {
+        statements.iter().any(|statement| ends(statement, kind))
+    };
     let absent = if always { None } else { Some(Type::Null) };
     Type::union(yields.into_iter().chain(absent))
 }

@@ -113,11 +113,6 @@ impl<'a> PlanChecker<'a> {
         self.value_of(expression, &Type::String, Expectation::of(&what))
     }
 
-    /// Checks an expression of type duration.
-    pub(super) fn duration(&mut self, expression: &ast::Expr, what: &str) -> Code {
-        self.value_of(expression, &Type::Duration, Expectation::of(&what))
-    }
-
     /// Creates a reader of settings that reports into the plan's diagnostics.
     pub(super) fn settings(&mut self) -> SettingsReader<'_> {
         SettingsReader {

@@ -51,12 +51,12 @@ pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Ve
             let message = format!("`{}` is defined later", name.text);
             Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, name.span, message)
                 .label(span, "it is defined here")
-                .help("move this step down: a step can only wait for steps above it")
+                .help("move this statement below it: `after` can only name steps above")
         }
         super::Lookup::Found(_) => {
-            let message = format!("`{}` is not a step, so no step can wait for it", name.text);
+            let message = format!("`{}` is not a step, but `after` names steps", name.text);
             Diagnostic::new(&codes::names::UNKNOWN_NAME, name.span, message)
-                .help("name a step in `after`")
+                .help("name the step to wait for")
         }
         super::Lookup::Namespace | super::Lookup::Missing => unknown_step(checker, name),
     };
@@ -122,12 +122,12 @@ pub(super) fn check_clause(
         | ast::ClauseKind::By(_)
         | ast::ClauseKind::Expires(_)
         | ast::ClauseKind::Error => {}
-        ast::ClauseKind::Timeout(duration) => outcome.timeout = Some(checker.duration(duration, "`timeout`")),
-        ast::ClauseKind::Within(duration) => outcome.within = Some(checker.duration(duration, "`within`")),
+        ast::ClauseKind::Timeout(duration) => outcome.timeout = Some(checker.time_limit(duration, "`timeout`")),
+        ast::ClauseKind::Within(duration) => outcome.within = Some(checker.time_limit(duration, "`within`")),
         ast::ClauseKind::Retry(settings) => outcome.retry = Some(checker.settings().retry(settings)),
         ast::ClauseKind::Until { condition, every } => {
             let condition = checker.condition(condition);
-            let every = checker.duration(every, "`every`");
+            let every = checker.time_limit(every, "`every`");
             outcome.until = Some(Until { condition, every });
             if !body.does.effect.is_read_only() {
                 let message = format!("`until` repeats the call, but this call is of class `{}`", body.does.effect);
@@ -138,7 +138,7 @@ pub(super) fn check_clause(
             }
         }
         ast::ClauseKind::Cache(duration) => {
-            outcome.cache = Some(checker.duration(duration, "`cache`"));
+            outcome.cache = Some(checker.time_limit(duration, "`cache`"));
             if !body.does.effect.is_read_only() {
                 let message = format!("a call of class `{}` cannot be cached", body.does.effect);
                 checker.report(
@@ -183,7 +183,7 @@ pub(super) fn role_and_expiry(
     let by = by.map(|by| checker.text(by, "the role in `by`"));
     (
         by,
-        expires.map(|expires| checker.duration(expires, "`expires`")),
+        expires.map(|expires| checker.time_limit(expires, "`expires`")),
     )
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::annotation::{NamedTypes, below, is_optional};
+use super::annotation::{NamedTypes, is_optional};
 use super::expr::{Checker, Expectation};
 use super::finding::{duplicate_name, quoted, unknown};
 use super::plan::Plan;
@@ -17,7 +17,7 @@ use crate::diag::{Diagnostic, closest, codes};
 use crate::source::{SourceFile, Span, SpanIndex};
 use crate::syntax::{self, ast};
 use crate::types::{Effect, KEY_TTL, Parameter, Signature, Type};
-use crate::value::Value;
+use crate::value::{Value, path_below};
 
 /// Maximum number of conditions around the statements and names of a file, counted for each of them; the plans of a
 /// file share it.
@@ -493,7 +493,7 @@ fn sensitive(tool: &ast::Tool, types: &NamedTypes) -> Vec<Arc<str>> {
         types
             .secrets(ty)
             .into_iter()
-            .map(|path| below(name, &path))
+            .map(|path| path_below(name, &path))
             .collect::<Vec<_>>()
     };
     let arguments = tool

@@ -23,6 +23,7 @@ mod event_value;
 pub mod expr;
 mod file;
 mod finding;
+mod least;
 mod names;
 mod own_plans;
 mod passed_on;

@@ -11,9 +11,8 @@ use super::plan::{
 };
 use super::scope::Place;
 use crate::diag::{Diagnostic, codes};
-use crate::types::sensitive_arguments;
-use crate::types::{Contract, Parameter};
-use crate::value::{Key, Value};
+use crate::types::{Contract, Parameter, sensitive_arguments};
+use crate::value::{Key, Value, path_in};
 
 /// Annotates the forms among these statements with what the calls below them say about their fields. `blocks` are the
 /// complete blocks of the plan, `plans` the ones that it calls.
@@ -96,12 +95,9 @@ struct Passed {
 impl PassedOn {
     fn annotate(&self, field: &mut InputField) -> Option<Diagnostic> {
         let labelled = sensitive_arguments(&self.signature, &Value::Null);
-        let secret = labelled.iter().filter_map(|path| {
-            let rest = path.strip_prefix(&*self.argument)?;
-            rest.is_empty()
-                .then_some(rest)
-                .or_else(|| rest.strip_prefix('.'))
-        });
+        let secret = labelled
+            .iter()
+            .filter_map(|path| path_in(&self.argument, path));
         field.sensitive.extend(secret.map(Arc::from));
         let parameter = self.signature.parameter(&self.argument)?;
         field.label = field.label.take().or_else(|| parameter.description.clone());

@@ -200,12 +200,19 @@ impl SettingsReader<'_> {
     }
 
     fn duration(&mut self, value: &ast::Expr, setting: &Setting) -> Option<Duration> {
+        let limit = matches!(setting.takes, Takes::TimeLimit);
         if let ast::ExprKind::Literal(ast::Literal::Duration(nanos)) = value.kind
             && let Ok(nanos) = u64::try_from(nanos)
+            && (nanos > 0 || !limit)
         {
             return Some(Duration::from_nanos(nanos));
         }
-        self.wrong(value.span, setting.name, "a duration such as `30s`");
+        let expected = if limit {
+            "a duration above zero, such as `30s`"
+        } else {
+            "a duration such as `30s`"
+        };
+        self.wrong(value.span, setting.name, expected);
         None
     }
 
@@ -385,7 +392,7 @@ mod tests {
     /// Returns a value that the setting takes, as a project file writes it.
     fn example(setting: &Setting) -> Value {
         match setting.takes {
-            Takes::Duration => "5s".into(),
+            Takes::Duration | Takes::TimeLimit => "5s".into(),
             Takes::Count => 3.into(),
             Takes::Number(least) => json!(least + 1.0),
             Takes::Word(words) => words[words.len() - 1].into(),

@@ -11,7 +11,7 @@ use super::body::{CheckedBody, close_body};
 use super::call::check_call_step;
 use super::checker::PlanChecker;
 use super::clause::{Subject, after_steps, check_applicable, check_bounds, check_clause, places};
-use super::expr::{Code, Expectation};
+use super::expr::Code;
 use super::plan::{Clauses, Each, NodeKind, OrderClass, Repeat, Step, StepKind, Target, Undo};
 use super::scope::NameKind;
 use super::waiting::{check_ask, check_infer, check_input, check_wait};
@@ -20,7 +20,6 @@ use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
-use crate::value::Value;
 
 /// Namespace of built-in tools, whose contracts cannot be declared: `sys.echo` returns its argument.
 const BUILT_IN: &str = "sys";
@@ -202,8 +201,12 @@ fn check_each(checker: &mut PlanChecker<'_>, body: &ast::StepBody) -> CheckedBod
     let list_code = checker.value(list);
     let element_type = element_type(checker, &list_code, list.span);
     report_unbounded(checker, "each", max.as_deref(), list.span);
-    let max = check_bound(checker, max.as_deref(), "`max` of `each`");
-    let parallel = check_bound(checker, parallel.as_deref(), "`parallel` of `each`");
+    let max = max
+        .as_ref()
+        .map(|max| checker.count_from(0, max, "`max` of `each`"));
+    let parallel = parallel
+        .as_ref()
+        .map(|parallel| checker.count_from(1, parallel, "`parallel` of `each`"));
     let id = checker.open_block(BlockKind::Each, None, &block.statements);
     checker.introduce_local(element, element_type);
     match index {
@@ -303,28 +306,6 @@ fn report_unbounded(
     checker.report(diagnostic);
 }
 
-/// Checks an integer bound.
-fn check_bound(
-    checker: &mut PlanChecker<'_>,
-    expression: Option<&ast::Expr>,
-    what: &str,
-) -> Option<Code> {
-    let expression = expression?;
-    let code = checker.value_of(expression, &Type::Int, Expectation::of(&what));
-    if let Some(Value::Int(count)) = code.constant()
-        && *count < 0
-    {
-        let message = format!("{what} is {count}, but a bound cannot be negative");
-        let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, expression.span, message);
-        checker.report(
-            diagnostic
-                .expected("0 or more", count)
-                .help("write the maximum number"),
-        );
-    }
-    Some(code)
-}
-
 fn check_repeat(
     checker: &mut PlanChecker<'_>,
     state: &ast::Name,
@@ -334,7 +315,7 @@ fn check_repeat(
 ) -> CheckedBody {
     let initial_code = checker.value(initial);
     report_unbounded(checker, "repeat", max, initial.span);
-    let max = check_bound(checker, max, "`max` of `repeat`");
+    let max = max.map(|max| checker.count_from(0, max, "`max` of `repeat`"));
     let id = checker.open_block(BlockKind::Repeat, None, &block.statements);
     let state_type = widened(&initial_code.ty);
     checker.introduce_local(state, state_type);
@@ -346,13 +327,6 @@ fn check_repeat(
             body: id,
         }))
     });
-    // A round whose guarded `yield` was not taken adds no element. The element type nevertheless includes null, which
-    // `close_body` has added for it.
-    let element = if outcome.ty == Type::Null {
-        Type::Null
-    } else {
-        outcome.ty.clone()
-    };
-    outcome.ty = Type::List(Arc::new(element));
+    outcome.ty = Type::List(Arc::new(outcome.ty));
     outcome
 }

@@ -376,9 +376,10 @@ fn report_misplaced_choices(
 /// Checks `wait 5m`, `wait until t` and `wait for COND [-> T]`.
 pub(super) fn check_wait(checker: &mut PlanChecker<'_>, wait: &ast::WaitFor) -> CheckedBody {
     let (wait, ty) = match wait {
-        ast::WaitFor::Duration(duration) => {
-            (Wait::For(checker.duration(duration, "`wait`")), Type::Null)
-        }
+        ast::WaitFor::Duration(duration) => (
+            Wait::For(checker.wait_duration(duration, "`wait`")),
+            Type::Null,
+        ),
         ast::WaitFor::Until(time) => {
             let time = checker.value_of(time, &Type::Timestamp, Expectation::of(&"`wait until`"));
             (Wait::Until(time), Type::Null)

@@ -19,8 +19,10 @@ pub struct Setting {
 /// The type of a setting's value, which is always a constant.
 #[derive(Clone, Copy)]
 pub enum Takes {
-    /// A duration such as `30s`.
+    /// A duration such as `30s`, or zero.
     Duration,
+    /// A duration above zero.
+    TimeLimit,
     /// A whole number above zero.
     Count,
     /// A number of at least this.
@@ -65,8 +67,8 @@ settings! {
     /// `policy { … }`
     POLICY = "policy", "Settings of the whole plan." {
         "retry": Takes::Settings(&RETRY), "How often calls are attempted.";
-        "timeout": Takes::Duration, "The longest that one attempt may take, such as 10s.";
-        "deadline": Takes::Duration, "The longest that the run may take, such as 10m.";
+        "timeout": Takes::TimeLimit, "The longest that one attempt may take, such as 10s.";
+        "deadline": Takes::TimeLimit, "The longest that the run may take, such as 10m.";
         "concurrency": Takes::Count, "How many calls run at the same time.";
         "on_failure": Takes::Word(&["undo", "pause", "settle"]), "undo, pause or settle.";
         "budget": Takes::Settings(&BUDGET), "The most that a run may use.";
@@ -92,7 +94,7 @@ settings! {
         "calls": Takes::Count, "Calls.";
         "tokens": Takes::Count, "Tokens of models.";
         "cost": Takes::Number(0.0), "Cost.";
-        "time": Takes::Duration, "Time.";
+        "time": Takes::TimeLimit, "Time.";
         "memory": Takes::Count, "Memory for the results of calls, in bytes.";
     }
 

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::Signature;
-use crate::value::Value;
+use crate::value::{Value, path_below, path_in};
 
+/// The first field of the paths in the result of a tool.
+const RESULT: &str = "result";
 /// Words in the name of a variable or header that indicate a secret value.
 const WORDS: [&str; 19] = [
     "APIKEY",
@@ -44,7 +46,7 @@ pub fn sensitive_arguments(signature: &Signature, arguments: &Value) -> Vec<Arc<
     let labelled = signature
         .sensitive
         .iter()
-        .filter(|path| in_result(path).is_none());
+        .filter(|path| path_in(RESULT, path).is_none());
     let mut paths: Vec<Arc<str>> = labelled.cloned().collect();
     let (argument, is_secret): (&str, fn(&str) -> bool) =
         match (&*signature.namespace, &*signature.name) {
@@ -60,7 +62,7 @@ pub fn sensitive_arguments(signature: &Signature, arguments: &Value) -> Vec<Arc<
     let names = names
         .filter_map(|name| name.as_str())
         .filter(|name| is_secret(name));
-    paths.extend(names.map(|name| Arc::from(format!("{argument}.{name}"))));
+    paths.extend(names.map(|name| path_below(argument, &path_below(name, ""))));
     paths
 }
 
@@ -70,17 +72,9 @@ pub fn sensitive_result(signature: &Signature) -> Vec<Arc<str>> {
     signature
         .sensitive
         .iter()
-        .filter_map(|path| in_result(path))
+        .filter_map(|path| path_in(RESULT, path))
         .map(Arc::from)
         .collect()
-}
-
-/// Returns the rest of the path after `result`; `None` if the path is not in the result.
-fn in_result(path: &str) -> Option<&str> {
-    let rest = path.strip_prefix("result")?;
-    rest.is_empty()
-        .then_some(rest)
-        .or_else(|| rest.strip_prefix('.'))
 }
 
 fn is_credential(header: &str) -> bool {
@@ -100,6 +94,14 @@ pub fn is_secret_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_header_with_dots_in_its_name_is_one_field() {
+        let signature = Signature::unknown("http".into(), "fetch".into());
+        let headers = serde_json::json!({ "headers": { "X.Api.Key": "a", "Accept": "b" } });
+        let paths = sensitive_arguments(&signature, &Value::from_json(&headers));
+        assert_eq!(paths, [r"headers.X\.Api\.Key".into()]);
+    }
 
     #[test]
     fn names_tell_secrets() {

@@ -5,6 +5,7 @@ mod json;
 mod key;
 mod number;
 mod order;
+mod path;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ pub(crate) use json::double_of;
 pub use key::Key;
 pub use number::{Exact, Number};
 pub use order::Order;
+pub use path::{path_below, path_in, split_path};
 pub use show::shortened;
 pub use time::{
     MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, civil, duration_text, parse_duration, parse_offset,

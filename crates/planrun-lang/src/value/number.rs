@@ -1,6 +1,7 @@
 //! Numbers of all three kinds, and doubles that keep their original text.
 
 use std::cmp::Ordering;
+use std::hash::{Hash as _, Hasher};
 
 use super::Value;
 
@@ -68,6 +69,15 @@ impl Number {
             }
             Self::Double(_) => None,
             Self::Int(_) | Self::Uint(_) => self.integer(),
+        }
+    }
+
+    /// Feeds the number to a hasher; numbers that are equal have the same hash, whatever their kinds.
+    pub(super) fn hash<H: Hasher>(self, state: &mut H) {
+        match (self, self.as_integer()) {
+            (_, Some(integer)) => integer.hash(state),
+            (Self::Double(number), None) => number.to_bits().hash(state),
+            (Self::Int(_) | Self::Uint(_), None) => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! Equality and ordering as defined by the Common Expression Language.
 
 use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
 
 use super::{Map, Value};
 
@@ -32,6 +33,31 @@ impl PartialEq for Value {
                 (Some(a), Some(b)) => a.order(b) == Some(Ordering::Equal),
                 _ => false,
             },
+        }
+    }
+}
+
+/// Equal values have equal hashes: numbers of all kinds are hashed by their value, and maps without their order.
+impl Hash for Value {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Null => 0_u8.hash(state),
+            Self::Bool(truth) => truth.hash(state),
+            Self::Int(_) | Self::Uint(_) | Self::Double(_) | Self::Exact(_) => {
+                if let Some(number) = self.as_number() {
+                    number.hash(state);
+                }
+            }
+            Self::String(text) => text.hash(state),
+            Self::Bytes(bytes) => bytes.hash(state),
+            Self::List(items) => items.hash(state),
+            Self::Map(map) => {
+                let mut entries: Vec<_> = map.iter().collect();
+                entries.sort_unstable_by_key(|(key, _)| *key);
+                entries.hash(state);
+            }
+            Self::Timestamp(nanoseconds) | Self::Duration(nanoseconds) => nanoseconds.hash(state),
+            Self::Type(name) => name.hash(state),
         }
     }
 }
@@ -78,6 +104,47 @@ mod tests {
             Value::Double(9_223_372_036_854_775_808.0)
         );
         assert_ne!(Value::Int(0), Value::Bool(false));
+    }
+
+    #[test]
+    fn equal_values_have_equal_hashes() {
+        let hash = |value: &Value| {
+            let mut hasher = std::hash::DefaultHasher::new();
+            value.hash(&mut hasher);
+            hasher.finish()
+        };
+        let large = 9_007_199_254_740_993_i64;
+        let limit = 18_446_744_073_709_551_616.0;
+        let values = [
+            Value::Null,
+            Value::Int(0),
+            Value::Double(-0.0),
+            Value::Int(1),
+            Value::Uint(1),
+            Value::Double(1.0),
+            Value::from_json(&serde_json::from_str("1.0").unwrap()),
+            Value::Double(1.5),
+            Value::from_json(&serde_json::from_str("1.50").unwrap()),
+            Value::Int(large),
+            Value::Int(large - 1),
+            Value::Double(9_007_199_254_740_992.0),
+            Value::Uint(u64::MAX),
+            Value::Double(limit),
+            Value::Double(-limit),
+            Value::Double(f64::INFINITY),
+            Value::from("1"),
+            Value::list([Value::Int(1), Value::Null]),
+            Value::list([Value::Double(1.0), Value::Null]),
+            Value::object([("a", Value::Int(1)), ("b", Value::Null)]),
+            Value::object([("b", Value::Null), ("a", Value::Double(1.0))]),
+        ];
+        for one in &values {
+            for other in &values {
+                assert_eq!(one == other, hash(one) == hash(other), "{one:?} {other:?}");
+            }
+        }
+        assert_ne!(Value::Int(large), Value::Double(9_007_199_254_740_992.0));
+        assert_ne!(Value::Uint(u64::MAX), Value::Double(limit));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use foldhash::{HashSet, HashSetExt as _};
+
 use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind, operators};
 use crate::value::{Order, Value};
@@ -140,20 +142,24 @@ fn distinct(arguments: &[Value]) -> Result<Value, Failure> {
     let [Value::List(elements)] = arguments else {
         return Err(Failure::no_overload("distinct", arguments));
     };
-    let mut kept: Vec<Value> = Vec::new();
-    let mut keys = std::collections::HashSet::new();
-    for element in elements.iter() {
-        // Values that can be keys are looked up in a set, so that long lists of them do not take quadratic time.
-        let new = match crate::value::Key::lookup(element) {
-            Some(key) => keys.insert(key),
-            None => !kept.contains(element),
-        };
-        if new {
-            kept.push(element.clone());
-        }
-    }
-    Ok(Value::from(kept))
+    let mut seen = HashSet::with_capacity(elements.len());
+    let kept = elements
+        .iter()
+        .filter(|element| contains_nan(element) || seen.insert(Element(element)));
+    Ok(Value::list(kept.cloned()))
 }
+
+/// Returns true if a value contains NaN. Such a value equals nothing, not even itself.
+fn contains_nan(value: &Value) -> bool {
+    let same = value;
+    value != same
+}
+
+/// A value that equals itself.
+#[derive(PartialEq, Hash)]
+struct Element<'a>(&'a Value);
+
+impl Eq for Element<'_> {}
 
 fn sort(arguments: &[Value]) -> Result<Value, Failure> {
     let [Value::List(elements)] = arguments else {

@@ -4,7 +4,7 @@ use super::Subject;
 use super::subject::{allow, entry};
 use crate::diag::{Diagnostic, Edit, Severity, codes};
 use crate::lint::reach::{Access, Lists, Need, Reach, leaves_root};
-use crate::permission::Permissions;
+use crate::permission::{OWN_FOLDER, Permissions};
 use crate::source::Span;
 use crate::syntax::ast;
 
@@ -36,10 +36,16 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 ));
         }
     };
+    let (forbidden, needs) = reach
+        .needs
+        .iter()
+        .filter(|need| !need.caught)
+        .partition::<Vec<_>, _>(|need| need.is_in_own_folder(project.root, project.paths));
+    found.extend(forbidden.into_iter().map(never_allowed));
     if own.is_none() && project.allow.is_none() {
-        return nothing_allowed(subject, &reach, found);
+        return nothing_allowed(subject, &reach, &needs, found);
     }
-    for need in reach.needs.iter().filter(|need| !need.caught) {
+    for need in needs {
         let granted = |grant: Option<&Permissions>| {
             grant.is_none_or(|grant| need.granted(grant, project.root, project.paths))
         };
@@ -58,8 +64,13 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 
 /// Reports the needs of a plan without permissions in a project without permissions, which only a caller's `allow` can
 /// satisfy.
-fn nothing_allowed(subject: &Subject<'_>, reach: &Reach, found: &mut Vec<Diagnostic>) {
-    for need in reach.needs.iter().filter(|need| !need.caught) {
+fn nothing_allowed(
+    subject: &Subject<'_>,
+    reach: &Reach,
+    needs: &[&Need],
+    found: &mut Vec<Diagnostic>,
+) {
+    for need in needs {
         found.push(unless_called(denied(subject, need, false, true)));
     }
     let kinds = Access::ALL.into_iter();
@@ -92,6 +103,20 @@ fn nothing_allowed(subject: &Subject<'_>, reach: &Reach, found: &mut Vec<Diagnos
 fn unless_called(mut finding: Diagnostic) -> Diagnostic {
     finding.severity = Severity::Warning;
     finding.note("denied, unless a plan that calls this one allows it")
+}
+
+/// Reports a file of planrun's own, which no permission gives access to.
+fn never_allowed(need: &Need) -> Diagnostic {
+    let file = need.pattern();
+    let file = match &need.within {
+        Some(name) => format!("`{file}`, which `{name}` uses,"),
+        None => format!("`{file}`"),
+    };
+    let message =
+        format!("{file} is in `{OWN_FOLDER}`, planrun's own folder, which no plan may access");
+    Diagnostic::new(&codes::safety::PERMISSION_MISSING, need.span, message)
+        .note("denied.policy")
+        .help("use a file outside of this folder")
 }
 
 fn denied(subject: &Subject<'_>, need: &Need, own: bool, project: bool) -> Diagnostic {

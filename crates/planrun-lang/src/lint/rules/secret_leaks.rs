@@ -7,6 +7,7 @@ use crate::diag::{Diagnostic, codes};
 use crate::origin::{Origin, origins};
 use crate::sema::expr::Code;
 use crate::sema::{BlockId, Node, NodeKind, StepKind, Target};
+use crate::value::{path_in, split_path};
 
 /// The prefix of paths into results.
 const RESULT: &str = "result";
@@ -16,7 +17,7 @@ pub(super) fn check<'a>(subject: &Subject<'a>, found: &mut Vec<Diagnostic>) {
         signature
             .sensitive
             .iter()
-            .any(|path| in_result(path).is_some())
+            .any(|path| path_in(RESULT, path).is_some())
     }) {
         return;
     }
@@ -57,7 +58,7 @@ fn places<'a>(node: &'a Node, block: BlockId, leaks: &mut dyn FnMut(&'a Code, &s
                         } else if !signature
                             .sensitive
                             .iter()
-                            .any(|path| first(path) == &**name)
+                            .any(|path| path_in(name, path).is_some())
                         {
                             let place = format!("the argument `{name}` of `{}`", signature.path());
                             leaks(code, &place, Some(&signature.namespace));
@@ -82,13 +83,15 @@ fn places<'a>(node: &'a Node, block: BlockId, leaks: &mut dyn FnMut(&'a Code, &s
 /// Returns the path of the secret that a part of a result is, contains or belongs to.
 fn secret(origin: &Origin<'_>) -> Option<String> {
     let covers = |path: &&Arc<str>| {
-        let Some(fields) = in_result(path) else {
+        let Some(mut secret) = path_in(RESULT, path) else {
             return false;
         };
-        let fields = fields.split('.').filter(|field| !field.is_empty());
-        fields
-            .zip(&origin.path)
-            .all(|(secret, taken)| *secret == **taken)
+        origin.path.iter().all(|taken| {
+            let (first, rest) = split_path(secret);
+            let agrees = secret.is_empty() || first == **taken;
+            secret = rest;
+            agrees
+        })
     };
     origin
         .signature
@@ -96,18 +99,6 @@ fn secret(origin: &Origin<'_>) -> Option<String> {
         .iter()
         .find(covers)
         .map(ToString::to_string)
-}
-
-/// Returns the fields of a path into the result; `None` for other paths.
-fn in_result(path: &str) -> Option<&str> {
-    let rest = path.strip_prefix(RESULT)?;
-    rest.is_empty()
-        .then_some(rest)
-        .or_else(|| rest.strip_prefix('.'))
-}
-
-fn first(path: &str) -> &str {
-    path.split(['.', '[']).next().unwrap_or(path)
 }
 
 fn finding(code: &Code, place: &str, origin: &Origin<'_>, path: &str) -> Diagnostic {

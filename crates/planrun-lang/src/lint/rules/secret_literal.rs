@@ -9,6 +9,7 @@ use super::Subject;
 use crate::diag::{Diagnostic, codes};
 use crate::sema::expr::{MapKey, Node, Op};
 use crate::source::Span;
+use crate::value::path_in;
 
 /// The formats of the keys of known services.
 static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -76,7 +77,10 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     shapes(subject, found);
     for (_, call, signature) in subject.calls() {
         for (name, code) in &call.arguments {
-            let secret = signature.sensitive.iter().any(|path| **path == **name);
+            let secret = signature
+                .sensitive
+                .iter()
+                .any(|path| path_in(name, path) == Some(""));
             let text = code.constant().and_then(|value| value.as_str());
             if secret && text.is_some_and(is_random) {
                 let what = format!(

@@ -10,6 +10,8 @@ use crate::sema::{Backoff, Jitter};
 
 /// Maximum number of attempts in a displayed schedule.
 const MAX_LISTED: usize = 8;
+/// Maximum number of attempts that are examined.
+const MAX_EXAMINED: u32 = 10_000;
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let mut lower_bounds = LowerBounds::of(subject);
@@ -89,10 +91,14 @@ fn retries(
     found.push(finding);
 }
 
-/// Returns when the first attempts begin, and how many of all attempts begin within the deadline.
+/// Returns when the first attempts begin, and how many of all attempts begin within the deadline. If very many do, all
+/// of them are assumed to.
 fn attempts(backoff: &Backoff, within: Duration) -> (Vec<Duration>, u32) {
     let (mut start, mut starts, mut fits) = (Duration::ZERO, vec![Duration::ZERO], 1_u32);
     for attempt in 1..backoff.attempts {
+        if attempt > MAX_EXAMINED {
+            return (starts, backoff.attempts);
+        }
         start = start.saturating_add(backoff.base(attempt));
         if start < within {
             fits += 1;

@@ -18,16 +18,15 @@ pub(super) fn same_operands(
     link: &ast::ChainLink,
     span: Span,
 ) {
-    let Some(result) = result(link.operator) else {
+    let Some(message) = message(link.operator) else {
         return;
     };
     let other = &link.operand;
     if is_long(first) || is_long(other) || canonical_display(first) != canonical_display(other) {
         return;
     }
-    let message = format!("both sides are the same: this is always {result}");
     let diagnostic = Diagnostic::new(&codes::order::SAME_OPERANDS, span, message)
-        .note("the same on both sides")
+        .note("both sides are the same")
         .help("change one side, or remove the whole expression");
     checker.report(diagnostic);
 }
@@ -42,9 +41,12 @@ pub(super) fn repeated_conditions<'e>(
     for (operand, _) in
         operands.filter(|(operand, node)| node.constant().is_none() && !is_long(operand))
     {
-        if let Some(first) = seen.insert(canonical_display(operand), operand.span) {
+        let first = *seen
+            .entry(canonical_display(operand))
+            .or_insert(operand.span);
+        if first != operand.span {
             let sign = if and { "&&" } else { "||" };
-            let message = format!("this condition occurs twice among those joined by `{sign}`");
+            let message = format!("this condition is already part of the `{sign}`");
             let diagnostic = Diagnostic::new(&codes::order::SAME_OPERANDS, operand.span, message)
                 .note("again here")
                 .label(first, "first here")
@@ -58,13 +60,18 @@ fn is_long(operand: &ast::Expr) -> bool {
     (operand.span.end - operand.span.start) as usize > MAX_TEXT
 }
 
-/// Returns the result of an operator with equal operands; `None` if such an operation may be intended.
-fn result(operator: BinaryOp) -> Option<&'static str> {
+/// Returns the message about an operator with equal operands; `None` if such an operation may be intended. It states no
+/// result, which for NaN and for zero differs from that of all other values.
+fn message(operator: BinaryOp) -> Option<&'static str> {
     match operator {
-        BinaryOp::Equal | BinaryOp::LessEqual | BinaryOp::GreaterEqual => Some("true"),
-        BinaryOp::NotEqual | BinaryOp::Less | BinaryOp::Greater => Some("false"),
-        BinaryOp::Subtract | BinaryOp::Remainder => Some("0"),
-        BinaryOp::Divide => Some("1"),
+        BinaryOp::Equal
+        | BinaryOp::NotEqual
+        | BinaryOp::Less
+        | BinaryOp::LessEqual
+        | BinaryOp::Greater
+        | BinaryOp::GreaterEqual => Some("this compares a value with itself"),
+        BinaryOp::Subtract => Some("this subtracts a value from itself"),
+        BinaryOp::Divide | BinaryOp::Remainder => Some("this divides a value by itself"),
         BinaryOp::Or | BinaryOp::And | BinaryOp::In | BinaryOp::Add | BinaryOp::Multiply => None,
     }
 }

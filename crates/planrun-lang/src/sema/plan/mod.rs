@@ -3,6 +3,7 @@
 //! Blocks are stored in one list and refer to each other by number, so that no pass over a plan, including `Drop`, is
 //! recursive. An `if` has no block: its statements are in the surrounding block under a guard.
 
+mod definitions;
 mod order;
 mod settings;
 mod step;

@@ -8,27 +8,44 @@ use serde_json::{Map, Value};
 use super::print::meaning;
 use crate::syntax::ast::File;
 
-/// Returns a text for each named statement of a plan, by name; statements with the same text do the same. The text
-/// covers nested statements and the conditions of the `if`s around the statement. Statements inside a `parallel` are
-/// omitted. Empty if the file could not be parsed or has no such plan.
-#[must_use]
-pub fn definitions(file: &File, plan: &str) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    let Some(items) = meaning(file).and_then(|mut file| file.get_mut("items").map(Value::take))
-    else {
-        return found;
-    };
-    let is_plan = |item: &&Value| item["kind"] == "plan" && item["name"] == plan;
-    if let Some(body) = items
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(is_plan)
-        .map(|plan| &plan["body"])
-    {
-        statements(body, "", &mut found);
+/// The plans of a file as canonical texts; plans and statements with the same text do the same.
+#[derive(Debug)]
+pub struct PlanTexts {
+    /// The items of the file in JSON form; null if it has none.
+    items: Value,
+}
+
+impl PlanTexts {
+    #[must_use]
+    pub fn of(file: &File) -> Self {
+        let items = meaning(file).and_then(|mut file| file.get_mut("items").map(Value::take));
+        Self {
+            items: items.unwrap_or_default(),
+        }
     }
-    found
+
+    /// Returns the text of a plan; `None` if the file could not be parsed or has no such plan.
+    #[must_use]
+    pub fn plan(&self, name: &str) -> Option<String> {
+        self.item(name).map(|plan| sorted(plan).to_string())
+    }
+
+    /// Returns a text for each named statement of a plan, by name. The text covers nested statements and the conditions
+    /// of the `if`s around the statement; a name that several branches of an `if` define has the texts of all of them.
+    /// Empty if the file could not be parsed or has no such plan.
+    #[must_use]
+    pub fn statements(&self, plan: &str) -> BTreeMap<String, String> {
+        let mut found = BTreeMap::new();
+        if let Some(plan) = self.item(plan) {
+            statements(&plan["body"], "", &mut found);
+        }
+        found
+    }
+
+    fn item(&self, plan: &str) -> Option<&Value> {
+        let mut items = self.items.as_array().into_iter().flatten();
+        items.find(|item| item["kind"] == "plan" && item["name"] == plan)
+    }
 }
 
 /// Returns a text for a whole file; files with the same text mean the same. `None` if the file has no JSON form.
@@ -41,8 +58,12 @@ fn statements(list: &Value, around: &str, found: &mut BTreeMap<String, String>) 
     for statement in list.as_array().into_iter().flatten() {
         if statement["kind"] == "if" {
             branches(statement, around, found);
+        } else if statement["kind"] == "parallel" {
+            statements(&statement["body"], around, found);
         } else if let Some(name) = statement["name"].as_str() {
-            found.insert(name.to_owned(), format!("{around}{}", sorted(statement)));
+            let text = found.entry(name.to_owned()).or_default();
+            text.push_str(around);
+            text.push_str(&sorted(statement).to_string());
         }
     }
 }
@@ -86,7 +107,7 @@ mod tests {
 
     fn of(text: &str) -> BTreeMap<String, String> {
         let source = SourceFile::new("a.plan", text);
-        definitions(&parse(&source).file, "p")
+        PlanTexts::of(&parse(&source).file).statements("p")
     }
 
     #[test]
@@ -116,5 +137,30 @@ mod tests {
             of("plan p() { step a = x.y(doc: 2) }"),
             "an argument of that name is no documentation"
         );
+    }
+
+    #[test]
+    fn statements_of_a_parallel_and_all_branches_of_a_name_are_covered() {
+        let plan = |condition: &str, inner: &str, first: &str| {
+            of(&format!(
+                "plan p() {{ parallel {{ step a = x.y(b: 1)\n if {condition} {{ step c = x.y(b: {inner}) }} }}
+                 if q {{ step d = x.y(b: {first}) }} else {{ step d = x.y(b: 2) }} }}"
+            ))
+        };
+        let all = plan("q", "1", "1");
+        assert_eq!(
+            all.keys().map(String::as_str).collect::<Vec<_>>(),
+            ["a", "c", "d"]
+        );
+        for (other, changed) in [
+            (plan("q", "1", "1"), ""),
+            (plan("r", "1", "1"), "c"),
+            (plan("q", "2", "1"), "c"),
+            (plan("q", "1", "3"), "d"),
+        ] {
+            let differ = all.keys().filter(|name| all[*name] != other[*name]);
+            let differ: Vec<&str> = differ.map(String::as_str).collect();
+            assert_eq!(differ.join(" "), changed);
+        }
     }
 }

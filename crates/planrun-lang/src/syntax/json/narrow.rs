@@ -143,9 +143,12 @@ impl Writer {
         let property = |setting: &Setting| match setting.takes {
             Takes::Settings(inner) => nullable(&self.settings(inner), setting.about),
             Takes::Names => nullable(&names(), setting.about),
-            Takes::Duration | Takes::Count | Takes::Number(_) | Takes::Word(_) | Takes::Texts => {
-                self.value(setting.about, false)
-            }
+            Takes::Duration
+            | Takes::TimeLimit
+            | Takes::Count
+            | Takes::Number(_)
+            | Takes::Word(_)
+            | Takes::Texts => self.value(setting.about, false),
         };
         let properties = settings
             .all

@@ -4,12 +4,14 @@ mod contract;
 mod dialect;
 mod intersect;
 mod judge;
+mod marks;
 mod read;
 mod validator;
 mod write;
 
 pub use contract::Contract;
 pub use judge::{Known, KnownField, Verdict, placed_field};
+pub use marks::{is_sensitive, sensitive_paths};
 pub use read::from_schema;
 pub use validator::{SchemaError, Validator, Violation};
 pub use write::to_schema;

@@ -194,7 +194,7 @@ fn schema_error(error: &ValidationError<'_>) -> SchemaError {
     SchemaError(match error.kind() {
         Kind::Referencing(_) => {
             format!(
-                "the schema{place} refers to something outside of this document: {}",
+                "the schema{place} has a `$ref` that cannot be resolved: {}",
                 shortened(&error.to_string(), QUOTED)
             )
         }
@@ -305,6 +305,18 @@ mod tests {
             messages(&json!({"items": {"type": "string"}}), &json!(vec![1; 100])).len()
                 <= MAX_VIOLATIONS
         );
+    }
+
+    #[test]
+    fn a_reference_that_leads_nowhere_is_called_so() {
+        for reference in ["#/$defs/none", "http://127.0.0.1:1/schema.json"] {
+            let error = Validator::new(&json!({"$ref": reference})).unwrap_err();
+            let message = error.to_string();
+            assert!(
+                message.contains("has a `$ref` that cannot be resolved"),
+                "{message}"
+            );
+        }
     }
 
     #[test]
