@@ -63,13 +63,10 @@ pub fn json(text: &str, part: Range<usize>) -> Result<Node, Refused> {
     within_bounds(text)?;
     let offset = part.start;
     let inner = text.get(part).unwrap_or("");
-    if depth(inner) > MAX_DEPTH {
+    if let Some(at) = too_deep(inner) {
         let message = format!("the document is nested more than {MAX_DEPTH} levels deep");
-        return Err(Refused::new(
-            Span::at(offset),
-            message,
-            "reduce the nesting",
-        ));
+        let span = Span::new(offset + at, offset + at + 1);
+        return Err(Refused::new(span, message, "reduce the nesting"));
     }
     let options = ParseOptions {
         allow_comments: true,
@@ -130,22 +127,42 @@ pub fn within_bounds(text: &str) -> Result<(), Refused> {
     ))
 }
 
-fn depth(text: &str) -> usize {
-    let (mut depth, mut deepest, mut inside, mut escaped) = (0_usize, 0, false, false);
-    for byte in text.bytes() {
+/// Returns the offset of the first bracket that opens more than [`MAX_DEPTH`] levels. Brackets in texts and comments
+/// do not count.
+fn too_deep(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut bytes = text.bytes().enumerate().peekable();
+    while let Some((at, byte)) = bytes.next() {
         match byte {
-            _ if escaped => escaped = false,
-            b'\\' if inside => escaped = true,
-            b'"' => inside = !inside,
-            b'{' | b'[' if !inside => {
-                depth += 1;
-                deepest = deepest.max(depth);
+            b'"' => {
+                while let Some((_, byte)) = bytes.next() {
+                    match byte {
+                        b'\\' => {
+                            bytes.next();
+                        }
+                        b'"' => break,
+                        _ => {}
+                    }
+                }
             }
-            b'}' | b']' if !inside => depth = depth.saturating_sub(1),
+            b'/' => {
+                let rest = text.get(at..).unwrap_or("");
+                let length = if rest.starts_with("//") {
+                    rest.find('\n').unwrap_or(rest.len())
+                } else if let Some(inner) = rest.strip_prefix("/*") {
+                    inner.find("*/").map_or(rest.len(), |end| end + 4)
+                } else {
+                    1
+                };
+                while bytes.next_if(|(next, _)| *next < at + length).is_some() {}
+            }
+            b'{' | b'[' if depth == MAX_DEPTH => return Some(at),
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
-    deepest
+    None
 }
 
 fn node(value: &Value<'_>, offset: usize, left: &mut usize) -> Result<Node, Refused> {
@@ -157,10 +174,18 @@ fn node(value: &Value<'_>, offset: usize, left: &mut usize) -> Result<Node, Refu
     let content = match value {
         Value::NullKeyword(_) => Content::Null,
         Value::BooleanLit(truth) => Content::Bool(truth.value),
-        Value::NumberLit(number) => number
-            .value
-            .parse::<Number>()
-            .map_or_else(|_| Content::Text(number.value.to_owned()), Content::Number),
+        Value::NumberLit(number) => {
+            let parsed = number.value.parse::<Number>().ok();
+            // A number keeps its digits, so one beyond every float is parsed as well.
+            let finite = parsed.filter(|parsed| parsed.as_f64().is_some());
+            Content::Number(finite.ok_or_else(|| {
+                let message = format!(
+                    "`{}` is not a number of JSON, or is too large",
+                    number.value
+                );
+                Refused::new(span, message, "write it as a string, or correct it")
+            })?)
+        }
         Value::StringLit(text) => Content::Text(text.value.to_string()),
         Value::Array(array) => {
             let items = array.elements.iter().map(|item| node(item, offset, left));
@@ -202,7 +227,19 @@ mod tests {
         assert_eq!(&text[list.span.range()], "[1, \"\\ud83d\\ude00\"]");
         assert_eq!(list.items().unwrap()[1].text(), Some("😀"));
         let deep = "[".repeat(200) + &"]".repeat(200);
-        assert!(read(&deep).unwrap_err().message.contains("96 levels"));
+        // A quote in a comment does not begin a text in which brackets would not count.
+        for deep in [
+            deep.clone(),
+            format!("[// \"\n{deep}]"),
+            format!("[/* \" */ {deep}]"),
+        ] {
+            let refused = read(&deep).unwrap_err();
+            assert!(refused.message.contains("96 levels"), "{refused}");
+            assert_eq!(&deep[refused.span.range()], "[");
+        }
+        let flat = format!("[{}1]", r#""[\"[", /* [ */ "#.repeat(200));
+        assert!(read(&flat).is_ok());
+        assert!(read("[1e999]").unwrap_err().message.contains("`1e999`"));
         let wide = format!("[{}1]", "1,".repeat(MAX_VALUES));
         assert!(read(&wide).unwrap_err().message.contains("200000 values"));
         assert!(

@@ -18,10 +18,10 @@ mod tree;
 use planrun_lang::format;
 use planrun_lang::sema::Tools;
 use planrun_lang::source::{SourceFile, Span};
-use planrun_lang::yaml::Node;
+use planrun_lang::yaml::{Content, Node};
 
 pub use document::Refused;
-use draft::Draft;
+use draft::{Draft, excerpt};
 use report::Report;
 
 /// The supported formats.
@@ -126,7 +126,8 @@ pub fn import(
         let (format, root) = tree_of(text, format)?;
         (format, Some(root))
     };
-    let file = match (format, &root) {
+    let tree = root.as_ref().map(|tree| &tree.root);
+    let file = match (format, tree) {
         (Format::Asl, Some(root)) => asl::import(root, plan, &mut draft),
         (Format::Arazzo, Some(root)) => arazzo::import(root, &mut draft),
         (Format::Serverless, Some(root)) => serverless::import(root, plan, &mut draft),
@@ -140,6 +141,13 @@ pub fn import(
     for tool in draft.missing_tools() {
         let why = "is declared in the plan: the project has no such tool, so its result is unknown";
         draft.changed(Span::at(0), format!("the tool `{tool}`"), why);
+    }
+    if let Some(tree) = &root {
+        if tree.is_in_prose {
+            let why = "is omitted: only the document is imported";
+            draft.changed(Span::at(0), "the text around the document", why);
+        }
+        report_rounded(&tree.root, text, &mut draft);
     }
     let mut report = draft.report;
     report.sort();
@@ -157,8 +165,43 @@ pub fn import(
     })
 }
 
+/// Reports whole numbers of a document that do not fit into 64 bits and are therefore rounded.
+fn report_rounded(node: &Node, text: &str, draft: &mut Draft<'_>) {
+    match &node.content {
+        Content::Number(number) if number.as_i64().is_none() => {
+            let written = text.get(node.span.range()).unwrap_or("").trim();
+            let digits = written.strip_prefix('-').unwrap_or(written);
+            let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            // A number with leading zeros may be no JSON number but still fit, such as the id `001`.
+            if is_whole && written.parse::<i64>().is_err() {
+                let what = format!("the number {}", excerpt(written));
+                let why = "is rounded: the whole numbers of a plan have 64 bits";
+                draft.changed(node.span, what, why);
+            }
+        }
+        Content::List(items) => {
+            for item in items {
+                report_rounded(item, text, draft);
+            }
+        }
+        Content::Map(entries) => {
+            for entry in entries {
+                report_rounded(&entry.value, text, draft);
+            }
+        }
+        Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => {}
+    }
+}
+
+/// A document as a tree.
+struct Parsed {
+    root: Node,
+    /// Whether the text contains more than the document.
+    is_in_prose: bool,
+}
+
 /// Parses the document as a tree, and detects its format. Models may put their JSON into fences or prose.
-fn tree_of(text: &str, format: Option<Format>) -> Result<(Format, Node), Refused> {
+fn tree_of(text: &str, format: Option<Format>) -> Result<(Format, Parsed), Refused> {
     let read = document::read(text);
     let recognized = |root: &Node| {
         format.or_else(|| {
@@ -171,12 +214,23 @@ fn tree_of(text: &str, format: Option<Format>) -> Result<(Format, Node), Refused
         && root.entries().is_some() | root.items().is_some()
         && let Some(format) = recognized(root)
     {
-        return Ok((format, root.clone()));
+        let root = root.clone();
+        let is_in_prose = false;
+        return Ok((format, Parsed { root, is_in_prose }));
     }
     if let Ok(root) = calls::json_in_prose(text)
         && let Some(format) = recognized(&root)
     {
-        return Ok((format, root));
+        let span = root.span;
+        let outside = [
+            text.get(..span.start as usize),
+            text.get(span.end as usize..),
+        ];
+        let outside = outside.map(Option::unwrap_or_default).concat();
+        // The name of the language behind a fence is not prose.
+        let outside = outside.replace("```json", "");
+        let is_in_prose = outside.chars().any(char::is_alphanumeric);
+        return Ok((format, Parsed { root, is_in_prose }));
     }
     read?;
     let names: Vec<&str> = Format::ALL.into_iter().map(Format::name).collect();

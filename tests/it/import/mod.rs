@@ -2,6 +2,7 @@
 
 mod arazzo;
 mod command;
+mod dropped;
 mod fixtures;
 mod hostile;
 mod page;

@@ -21,8 +21,9 @@ not carried  machine.json:31:12  state `Id`: `States.UUID()`: an expression cann
 ```
 
 - **Nothing is dropped silently.** If a required part has no counterpart, the plan has a name such as `not_carried_1` in its place. No such name
-  exists, so the check reports it, and the plan does not run until you replace it. The exit code is 1 if something was not carried or the check finds
-  errors, otherwise 0.
+  exists, so the check reports it, and the plan does not run until you replace it. A key that the format does not have is reported as not carried, and
+  one that only describes something, such as a comment of a state that is no step, as changed. The exit code is 1 if something was not carried or the
+  check finds errors, otherwise 0.
 - **Text from outside stays text.** The plan is built as a syntax tree and printed; plan text is never concatenated. Names that are not identifiers
   are renamed, which is reported, or written in back quotes.
 - **Tools are those of the project**: a call becomes a call of the tool with the name from the document. A tool that the project does not have is
@@ -81,6 +82,7 @@ A workflow becomes a plan whose inputs are those of its schema. Branches, joins 
 | --- | --- |
 | a step | a call of the operation, as a tool of the namespace named like its source, or of the plan of another workflow |
 | `outputs` | expressions; the outputs of a step that has not run on this path are null |
+| `inputs` | the inputs of the plan, with their defaults; their schemas are omitted |
 | `dependsOn` | a call of the plan before all others, if it needs no inputs; `$workflows.NAME.outputs` is its reply |
 | `goto` | to a step: `if`, or for a jump back a `repeat` of at most 1,000 rounds, which must have a single exit; to a workflow that needs no inputs: a call of its plan, whose reply is the reply |
 | `end` | `reply` with the outputs, also after a failure |
@@ -117,6 +119,7 @@ loop has one entry state and continues at one state after it. A failure that lea
 | `.sync` `.waitForTaskToken` | a call lasts until its tool has answered; the token is left out |
 | `TimeoutSeconds` `Retry` `Catch` | `timeout`, `retry` (one for each step, so only the first entry is carried), `recover`; names of errors become classes, as in [recorded machines](state-machines.md) |
 | `Choice` `Wait` `Succeed` `Fail` | `if`, `wait`, `reply` or `yield`, `fail` |
+| `Comment` | the documentation of the plan or the step |
 | `Map` `Parallel` | `each` of at most 10,000 elements, with 40 at once if no limit is set, and `parallel` with a `do` for each branch |
 | `ToleratedFailurePercentage` `ToleratedFailureCount` | `settle` and `ensure` |
 | `ItemReader` `ItemBatcher` `ResultWriter` | not carried: lists are read and written by calls |
@@ -168,7 +171,7 @@ fn describe(format: Format) -> (&'static str, &'static str) {
         ),
         Format::ToolCalls => (
             "Tool calls in the format of the OpenAI API: arrays of calls, a message, a complete conversation",
-            "the calls of one message in one `parallel`, several messages in order, and the last text as the reply",
+            "the calls of one round in one `parallel`, several rounds in order, and a text after all calls as the reply; recorded results are omitted, since the plan calls the tools again",
         ),
         Format::Numbered => (
             "Numbered plans of LLMCompiler: `1. search(\"x\")`, `$1`, `join()`",

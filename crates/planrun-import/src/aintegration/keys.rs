@@ -1,31 +1,34 @@
-//! The keys of the format; unknown keys are reported with a suggestion.
+//! The keys of the format: those that the import reads, and those that it omits, each with the reason.
 
-use planrun_lang::diag::closest;
-use planrun_lang::yaml::Node;
+/// Keys that it reads.
+pub type Known = &'static [&'static str];
+/// Keys that it omits, each with the reason.
+pub type Omitted = &'static [(&'static str, &'static str)];
 
-use crate::draft::{Draft, excerpt};
-
-pub const PLAN: [&str; 9] = [
+pub const PLAN: Known = &[
     "plan_id",
     "name",
     "description",
     "prompt",
     "main_task_id",
-    "created_at",
-    "metadata",
     "tasks",
     "listeners",
 ];
-pub const TASK: [&str; 7] = [
-    "task_id",
-    "name",
-    "prompt",
-    "is_main_task",
-    "parent_task_id",
-    "status",
-    "metadata",
+pub const NOT_OF_PLAN: Omitted = &[
+    ("created_at", "a plan has no dates"),
+    ("metadata", "it does not change what runs"),
 ];
-pub const LISTENER: [&str; 16] = [
+pub const TASK: Known = &["task_id", "name", "is_main_task"];
+pub const NOT_OF_TASK: Omitted = &[
+    ("prompt", "only the prompts of listeners say what is called"),
+    (
+        "parent_task_id",
+        "no status depends on the parent of a task",
+    ),
+    ("status", "a task starts in its first status"),
+    ("metadata", "it does not change what runs"),
+];
+pub const LISTENER: Known = &[
     "listener_id",
     "trigger_task_id",
     "trigger_condition",
@@ -43,17 +46,4 @@ pub const LISTENER: [&str; 16] = [
     "name",
     "description",
 ];
-pub const OUTPUT: [&str; 3] = ["task_id", "status", "context"];
-
-/// Reports unknown keys.
-pub fn unknown(node: &Node, known: &[&str], of: &str, draft: &mut Draft<'_>) {
-    for entry in node.entries().unwrap_or_default() {
-        if known.contains(&entry.name.as_str()) {
-            continue;
-        }
-        let near = closest(&entry.name, known.iter().copied());
-        let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        let what = format!("the key `{}` of {of}", excerpt(&entry.name));
-        draft.lost(entry.span, what, format!("unknown key{help}"));
-    }
-}
+pub const OUTPUT: Known = &["task_id", "status", "context"];

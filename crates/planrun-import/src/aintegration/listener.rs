@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::diag::closest;
+use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
     ArmBody, BinaryOp, ClauseKind, Expr, Statement, StatementKind, StepBody,
 };
@@ -11,7 +12,7 @@ use planrun_lang::yaml::Node;
 
 use super::output::Given;
 use super::{Importer, keys};
-use crate::draft::excerpt;
+use crate::draft::{excerpt, one_line};
 use crate::tree;
 
 /// The firing limit of a listener that triggers itself.
@@ -36,7 +37,12 @@ enum Action {
 
 impl Importer<'_, '_> {
     pub fn read_listener<'d>(&mut self, node: &'d Node) -> Option<Listener<'d>> {
-        keys::unknown(node, &keys::LISTENER, "a listener", self.draft);
+        self.draft
+            .report_keys(node, "a listener", keys::LISTENER, &[]);
+        if let Some(config) = node.get("action_config") {
+            let of = "the `action_config` of a listener";
+            self.draft.report_keys(config, of, &["code"], &[]);
+        }
         let Some(id) = node.get("listener_id").and_then(|id| self.id(id)) else {
             self.draft
                 .lost(node.span, "a listener", "listener_id is required");
@@ -113,10 +119,10 @@ impl Importer<'_, '_> {
             self.draft
                 .changed(node.span, format!("the priority of {what}"), why);
         }
-        let prompt = node
-            .get("action_prompt")
-            .and_then(Node::text)
-            .map(crate::draft::one_line);
+        let text = |field: &str| node.get(field).and_then(Node::text).map(one_line);
+        let texts = ["name", "description", "action_prompt"].into_iter();
+        let texts: Vec<String> = texts.filter_map(text).collect();
+        let doc = texts.join(": ");
         let mut statement = tree::statement(StatementKind::Listener {
             name: tree::name(&name),
             on: Box::new(on),
@@ -126,17 +132,14 @@ impl Importer<'_, '_> {
             max: again.then(|| Box::new(tree::int(MAX_FIRINGS))),
             body: tree::block(body),
         });
-        statement.doc = prompt.filter(|prompt| !prompt.is_empty()).map(Into::into);
+        statement.doc = (!doc.is_empty()).then(|| doc.into());
         Some(statement)
     }
 
     /// Returns the condition that triggers a listener, and whether the listener triggers itself.
     fn triggered(&mut self, listener: &Listener<'_>) -> Option<(Expr, bool)> {
         let node = listener.node;
-        let written = node.get("trigger_status").or(node.get("trigger_condition"));
-        let (text, span) = written
-            .and_then(|node| Some((node.scalar()?, node.span)))
-            .unwrap_or_else(|| ("Done".to_owned(), node.span));
+        let (text, span) = self.trigger(listener);
         let mut condition = self.condition(&text, &listener.triggers, span)?;
         let is_any = text.trim().eq_ignore_ascii_case("any");
         let guard = node
@@ -189,6 +192,23 @@ impl Importer<'_, '_> {
                 .any(|(target, set)| target == id && status.is_none_or(|status| status == *set))
         });
         Some((condition.on, again))
+    }
+
+    /// Returns the written condition of a listener.
+    fn trigger(&mut self, listener: &Listener<'_>) -> (String, Span) {
+        let node = listener.node;
+        let (status, condition) = (node.get("trigger_status"), node.get("trigger_condition"));
+        if let (Some(_), Some(other)) = (status, condition) {
+            let what = format!(
+                "`trigger_condition` of listener `{}`",
+                excerpt(&listener.id)
+            );
+            let why = "is omitted: the listener also has a `trigger_status`, which is used";
+            self.draft.changed(other.span, what, why);
+        }
+        let written = status.or(condition);
+        let written = written.and_then(|node| Some((node.scalar()?, node.span)));
+        written.unwrap_or_else(|| ("Done".to_owned(), node.span))
     }
 
     fn done_by(&mut self, listener: &Listener<'_>, action: Action, body: &mut Vec<Statement>) {

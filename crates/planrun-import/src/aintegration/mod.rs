@@ -62,8 +62,8 @@ pub struct Importer<'x, 't> {
     text: &'x str,
     tasks: BTreeMap<String, Task>,
     order: Vec<String>,
-    /// The inputs of the plan: values that an agent took from its prompt.
-    inputs: BTreeSet<String>,
+    /// The inputs of the plan, each with its name there: values that an agent took from its prompt.
+    inputs: BTreeMap<String, String>,
 }
 
 /// Returns the plan for a document of tasks and listeners.
@@ -83,7 +83,7 @@ pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Res
             ));
         }
     }
-    keys::unknown(root, &keys::PLAN, "the plan", draft);
+    draft.report_keys(root, "the plan", keys::PLAN, keys::NOT_OF_PLAN);
     let id = root.get("plan_id").and_then(Node::scalar);
     if id.is_none_or(|id| id.is_empty()) {
         draft.lost(root.span, "the plan", "plan_id is required");
@@ -93,18 +93,18 @@ pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Res
         text,
         tasks: BTreeMap::new(),
         order: Vec::new(),
-        inputs: BTreeSet::new(),
+        inputs: BTreeMap::new(),
     };
     let body = importer.body(root);
     let inputs = std::mem::take(&mut importer.inputs);
     let title = |field: &str| root.get(field).and_then(Node::text).map(one_line);
-    let doc = [
-        title("name"),
-        title("description").or_else(|| title("prompt")),
-    ];
+    let doc = ["name", "description", "prompt"].map(title);
     let made = Made {
         doc: Some(doc.into_iter().flatten().collect::<Vec<_>>().join(": ")),
-        parameters: inputs.iter().map(|input| parameter(input, false)).collect(),
+        parameters: inputs
+            .values()
+            .map(|input| parameter(input, false))
+            .collect(),
         returns: Some(tree::type_named("any")),
         body,
     };
@@ -169,7 +169,8 @@ impl Importer<'_, '_> {
 
     fn read_tasks(&mut self, root: &Node) {
         for node in items(root, "tasks") {
-            keys::unknown(node, &keys::TASK, "a task", self.draft);
+            self.draft
+                .report_keys(node, "a task", keys::TASK, keys::NOT_OF_TASK);
             let Some(id) = node.get("task_id").and_then(|id| self.id(id)) else {
                 self.draft.lost(node.span, "a task", "task_id is required");
                 continue;
@@ -314,6 +315,10 @@ impl Importer<'_, '_> {
             return vec![tree::reply(tree::null())];
         };
         let (name, fields) = (task.name.clone(), task.fields.clone());
+        let days = MAIN_TASK_TIMEOUT / (24 * 60 * 60);
+        let why = format!("is waited for at most {days} days: every wait of a plan has a bound");
+        self.draft
+            .changed(task.span, format!("task `{}`", excerpt(&task.title)), why);
         let finished = self.draft.name("finished");
         let fields = fields.into_iter().map(|field| {
             let value = tree::field(tree::variable(&name), &field);

@@ -6,7 +6,7 @@ use planrun_lang::yaml::{Content, Node};
 
 use super::{Importer, keys, set};
 use crate::document::entries;
-use crate::draft::excerpt;
+use crate::draft::{excerpt, is_writable};
 use crate::tree;
 
 /// The value of `{{result.x}}`.
@@ -25,7 +25,10 @@ impl Importer<'_, '_> {
         let (id, status) = self.target(node)?;
         let name = self.tasks.get(&id)?.name.clone();
         let mut context = Vec::new();
-        for entry in entries(node, "context") {
+        for entry in entries(node, "context")
+            .iter()
+            .filter(|entry| is_writable(&entry.name))
+        {
             let value = self.templated(&entry.value, given);
             context.push((entry.name.clone(), value));
         }
@@ -53,7 +56,7 @@ impl Importer<'_, '_> {
 
     /// Reports the unknown keys of an output, and records the fields that it sets on its task.
     pub fn note_output(&mut self, node: &Node) {
-        keys::unknown(node, &keys::OUTPUT, "an output", self.draft);
+        self.draft.report_keys(node, "an output", keys::OUTPUT, &[]);
         let Some((id, status)) = self.target(node) else {
             return;
         };
@@ -62,9 +65,15 @@ impl Importer<'_, '_> {
         };
         task.is_set = true;
         task.statuses.insert(status);
-        let entries = entries(node, "context");
-        task.fields
-            .extend(entries.iter().map(|entry| entry.name.clone()));
+        for entry in entries(node, "context") {
+            if is_writable(&entry.name) {
+                task.fields.insert(entry.name.clone());
+                continue;
+            }
+            let what = format!("the field `{}` of a context", excerpt(&entry.name));
+            let why = "this is not a valid name of a field";
+            self.draft.lost(entry.span, what, why);
+        }
     }
 
     fn templated(&mut self, node: &Node, given: &Given) -> Expr {
@@ -167,15 +176,18 @@ impl Importer<'_, '_> {
         Some(self.input(field))
     }
 
-    /// Returns an input of the plan, adding it if necessary.
+    /// Returns an input of the plan, adding it if necessary. An input whose name is taken gets another one.
     pub fn input(&mut self, name: &str) -> Expr {
-        let own = if self.draft.can_be_named(name) {
+        if let Some(own) = self.inputs.get(name) {
+            return tree::variable(own);
+        }
+        let own = if self.draft.is_free(name) {
+            self.draft.reserve(name);
             name.to_owned()
         } else {
-            format!("{name}_input")
+            self.draft.name(&format!("{name}_input"))
         };
-        self.draft.reserve(&own);
-        self.inputs.insert(own.clone());
+        self.inputs.insert(name.to_owned(), own.clone());
         tree::variable(&own)
     }
 }

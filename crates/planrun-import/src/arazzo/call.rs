@@ -7,8 +7,11 @@ use super::runtime::View;
 use super::steps::Step;
 use super::{Workflow, near, resolved};
 use crate::document::items;
-use crate::draft::{excerpt, identifier, is_writable};
+use crate::draft::{Draft, excerpt, identifier, is_writable};
 use crate::tree::{self, NOWHERE};
+
+/// The namespace of operations if the document has no sources.
+pub const API: &str = "api";
 
 /// The target of a step's call.
 pub enum Called {
@@ -73,26 +76,8 @@ impl<'d> Workflow<'_, 'd, '_> {
             self.draft.lost(node.span, what, why);
             return None;
         }
-        if let Some(path) = step.get("operationPath").and_then(Node::text) {
-            // The form is `{$sourceDescriptions.shop.url}#/paths/~1orders~1{id}/get`.
-            let source = path
-                .split("$sourceDescriptions.")
-                .nth(1)
-                .and_then(|rest| rest.split(['.', '}']).next());
-            let pointer = path.split("#/paths/").nth(1);
-            let Some((place, method)) = pointer.and_then(|pointer| pointer.rsplit_once('/')) else {
-                let why = "its `operationPath` does not lead to an operation: expected a path and a method below `#/paths/`";
-                self.draft.lost(step.span, what, why);
-                return None;
-            };
-            let words = place.replace("~1", "/").replace("~0", "~");
-            let words: Vec<&str> = words
-                .split(|c: char| !c.is_alphanumeric() && c != '_')
-                .filter(|word| !word.is_empty())
-                .collect();
-            let tool = format!("{}_{}", method.to_lowercase(), words.join("_"));
-            let namespace = namespace(self.root, source);
-            return Some(Called::Tool(namespace, identifier(&tool)));
+        if let Some(node) = step.get("operationPath") {
+            return operation_at(self.root, node, what, self.draft);
         }
         let Some(operation) = step.get("operationId").and_then(Node::text) else {
             let why = "calls neither an operation nor a workflow";
@@ -108,10 +93,13 @@ impl<'d> Workflow<'_, 'd, '_> {
         if let Some(namespace) = self.draft.system_with(operation) {
             return Some(Called::Tool(namespace, operation.to_owned()));
         }
-        Some(Called::Tool(
-            namespace(self.root, None),
-            operation_name(operation),
-        ))
+        let namespace = namespace(self.root, None);
+        if items(self.root, "sourceDescriptions").len() > 1 {
+            let why = format!("is assumed to be an operation of `{namespace}`, the first source");
+            let what = format!("the operation `{}`", excerpt(operation));
+            self.draft.changed(step.span, what, why);
+        }
+        Some(Called::Tool(namespace, operation_name(operation)))
     }
 
     fn arguments(&mut self, step: &Step<'d>, view: &View<'_, 'd>) -> Vec<(String, Expr)> {
@@ -125,8 +113,9 @@ impl<'d> Workflow<'_, 'd, '_> {
     /// Returns the parameters of a step, and those of its workflow that it does not override.
     fn parameters(&mut self, step: &Step<'d>, view: &View<'_, 'd>) -> Vec<(String, Expr)> {
         let mut arguments: Vec<(String, Expr)> = Vec::new();
+        let own = items(step.node, "parameters");
         let shared = items(self.node, "parameters");
-        for node in items(step.node, "parameters").iter().chain(shared) {
+        for (number, node) in own.iter().chain(shared).enumerate() {
             let parameter = resolved(self.root, node);
             let (Some(name), Some(value)) = (
                 parameter.get("name").and_then(Node::text),
@@ -139,9 +128,18 @@ impl<'d> Workflow<'_, 'd, '_> {
                 );
                 continue;
             };
-            if is_writable(name) && arguments.iter().all(|(there, _)| there != name) {
+            if !is_writable(name) {
+                let what = format!("the parameter `{}` of {}", excerpt(name), step.what());
+                let why = "this is not a valid name of an argument";
+                self.draft.lost(node.span, what, why);
+            } else if arguments.iter().all(|(there, _)| there != name) {
                 let value = self.value(value, view);
                 arguments.push((name.to_owned(), value));
+            } else if number < own.len() {
+                // A parameter of the workflow that the step sets itself is replaced.
+                let what = format!("the parameter `{}` of {}", excerpt(name), step.what());
+                let why = "has the same name as another one, and a call takes each argument once";
+                self.draft.lost(node.span, what, why);
             }
         }
         arguments
@@ -164,7 +162,14 @@ impl<'d> Workflow<'_, 'd, '_> {
             .map(|payload| (payload, &payload.content))
         {
             Some((_, Content::Map(entries))) => {
-                for entry in entries.iter().filter(|entry| is_writable(&entry.name)) {
+                for entry in entries {
+                    if !is_writable(&entry.name) {
+                        let name = excerpt(&entry.name);
+                        let what = format!("the field `{name}` of the body of {}", step.what());
+                        let why = "this is not a valid name of an argument";
+                        self.draft.lost(entry.span, what, why);
+                        continue;
+                    }
                     // A body field with the name of a parameter gets a prefix.
                     let mut name = entry.name.clone();
                     while arguments.iter().any(|(there, _)| *there == name) {
@@ -179,6 +184,34 @@ impl<'d> Workflow<'_, 'd, '_> {
     }
 }
 
+/// Resolves an operation by its path: `{$sourceDescriptions.shop.url}#/paths/~1orders~1{id}/get`.
+fn operation_at(root: &Node, node: &Node, what: &str, draft: &mut Draft<'_>) -> Option<Called> {
+    let path = node.text().unwrap_or_default();
+    let (address, pointer) = path.split_once('#').unwrap_or((path, ""));
+    let source = match address.split_once("$sourceDescriptions.") {
+        Some((_, rest)) => rest.split(['.', '}']).next(),
+        None => source_at(root, address),
+    };
+    let Some((place, method)) = pointer
+        .strip_prefix("/paths/")
+        .and_then(|pointer| pointer.rsplit_once('/'))
+    else {
+        let why = "its `operationPath` does not lead to an operation: expected a path and a method below `#/paths/`";
+        draft.lost(node.span, what, why);
+        return None;
+    };
+    let namespace = namespace(root, source);
+    if source.is_none() {
+        let why = format!("its `operationPath` names no source, so `{namespace}` is assumed");
+        draft.lost(node.span, what, why);
+    }
+    let place = decoded(place).replace("~1", "/").replace("~0", "~");
+    let words = place.split(|c: char| !c.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty());
+    let tool = words.fold(method.to_lowercase(), |name, word| format!("{name}_{word}"));
+    Some(Called::Tool(namespace, operation_name(&tool)))
+}
+
 /// Returns the tool name of an operation: its id where that can be written in backquotes, else an identifier.
 fn operation_name(operation: &str) -> String {
     if is_writable(operation) {
@@ -188,11 +221,38 @@ fn operation_name(operation: &str) -> String {
     }
 }
 
+/// Returns the name of the source with an address.
+fn source_at<'d>(root: &'d Node, address: &str) -> Option<&'d str> {
+    let mut sources = items(root, "sourceDescriptions").iter();
+    let found = sources.find(|source| source.get("url").and_then(Node::text) == Some(address));
+    found.and_then(|source| source.get("name")?.text())
+}
+
+/// Resolves the percent signs of an address. Those that encode nothing stay.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('%') {
+        bytes.extend(before.bytes());
+        let code = behind
+            .get(..2)
+            .and_then(|code| u8::from_str_radix(code, 16).ok());
+        bytes.push(code.unwrap_or(b'%'));
+        rest = if code.is_some() {
+            behind.get(2..).unwrap_or("")
+        } else {
+            behind
+        };
+    }
+    bytes.extend(rest.bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Returns the namespace of a source; that of the first one if none is named.
 fn namespace(root: &Node, source: Option<&str>) -> String {
     let sources = items(root, "sourceDescriptions");
     let first = sources
         .first()
         .and_then(|source| source.get("name")?.text());
-    identifier(source.or(first).unwrap_or("api"))
+    identifier(source.or(first).unwrap_or(API))
 }

@@ -3,6 +3,7 @@
 mod attempts;
 mod call;
 mod criterion;
+mod keys;
 mod runtime;
 mod statuses;
 mod steps;
@@ -51,8 +52,7 @@ pub struct Workflow<'x, 'd, 't> {
 /// The parts of a plan that are known before its workflow is translated.
 pub struct Head {
     pub plan: String,
-    /// The parameters, each with whether it is optional.
-    parameters: Vec<(String, bool)>,
+    parameters: Vec<Input>,
     /// The names of its inputs in the plan.
     pub inputs: BTreeMap<String, String>,
 }
@@ -60,7 +60,24 @@ pub struct Head {
 impl Head {
     /// Returns true if it cannot be called without arguments.
     pub fn needs_inputs(&self) -> bool {
-        self.parameters.iter().any(|(_, optional)| !optional)
+        let is_needed = |input: &Input| !input.is_optional && input.default.is_none();
+        self.parameters.iter().any(is_needed)
+    }
+}
+
+/// An input of a workflow, with its name in the plan.
+struct Input {
+    name: String,
+    is_optional: bool,
+    default: Option<Expr>,
+}
+
+impl Input {
+    fn parameter(&self) -> Parameter {
+        Parameter {
+            default: self.default.clone(),
+            ..parameter(&self.name, self.is_optional)
+        }
     }
 }
 
@@ -81,12 +98,15 @@ pub fn import(root: &Node, draft: &mut Draft<'_>) -> Result<File, Refused> {
         );
         return Err(Refused::new(root.span, message, "split it"));
     }
+    keys::report_document(root, draft);
+    // The namespace of operations if there are no sources.
+    draft.reserve(call::API);
     let sources = items(root, "sourceDescriptions").iter();
     for name in sources.filter_map(|source| source.get("name")?.text()) {
         draft.reserve(&identifier(name));
     }
     let heads = heads(root, workflows, draft);
-    let mut made = Vec::new();
+    let (mut made, mut ids) = (Vec::new(), BTreeSet::new());
     for workflow in workflows {
         let id = workflow.get("workflowId").and_then(Node::text);
         let Some((id, head)) = id.and_then(|id| Some((id, heads.get(id)?))) else {
@@ -94,6 +114,10 @@ pub fn import(root: &Node, draft: &mut Draft<'_>) -> Result<File, Refused> {
             draft.lost(workflow.span, "a workflow", why);
             continue;
         };
+        if !ids.insert(id) {
+            // It has no plan of its own, which is already reported.
+            continue;
+        }
         draft.carried(
             workflow.span,
             format!("workflow `{}`", excerpt(id)),
@@ -113,9 +137,7 @@ pub fn import(root: &Node, draft: &mut Draft<'_>) -> Result<File, Refused> {
             holes: BTreeMap::new(),
             written: Written::default(),
         };
-        let parameters = head.parameters.iter();
-        let parameters = parameters.map(|(name, optional)| parameter(name, *optional));
-        let plan = one.plan(parameters.collect())?;
+        let plan = one.plan(head.parameters.iter().map(Input::parameter).collect())?;
         made.push((head.plan.clone(), plan));
         draft.restore(outside);
     }
@@ -129,10 +151,16 @@ fn heads(root: &Node, workflows: &[Node], draft: &mut Draft<'_>) -> BTreeMap<Str
     let mut heads = BTreeMap::new();
     for workflow in workflows {
         if let Some(id) = workflow.get("workflowId").and_then(Node::text) {
+            if heads.contains_key(id) {
+                let what = format!("workflow `{}`", excerpt(id));
+                draft.lost(workflow.span, what, "another workflow has this id");
+                continue;
+            }
             let plan = draft.name(id);
             let plans = draft.names();
             draft.restore(outside.clone());
-            let (parameters, inputs) = parameters(root, workflow, draft);
+            let what = format!("workflow `{}`", excerpt(id));
+            let (parameters, inputs) = parameters(root, workflow, &what, draft);
             draft.restore(plans);
             let head = Head {
                 plan,
@@ -150,9 +178,11 @@ fn heads(root: &Node, workflows: &[Node], draft: &mut Draft<'_>) -> BTreeMap<Str
 fn parameters(
     root: &Node,
     workflow: &Node,
+    what: &str,
     draft: &mut Draft<'_>,
-) -> (Vec<(String, bool)>, BTreeMap<String, String>) {
+) -> (Vec<Input>, BTreeMap<String, String>) {
     let schema = workflow.get("inputs").map(|schema| resolved(root, schema));
+    keys::report_workflow(workflow, schema, what, draft);
     let properties = schema.map_or(&[] as &[Entry], |schema| entries(schema, "properties"));
     let required = schema.map_or(&[] as &[Node], |schema| items(schema, "required"));
     let required: BTreeSet<&str> = required.iter().filter_map(Node::text).collect();
@@ -160,7 +190,12 @@ fn parameters(
     for property in properties {
         let name = draft.name_of(&property.name, property.span, "input");
         inputs.insert(property.name.clone(), name.clone());
-        parameters.push((name, !required.contains(property.name.as_str())));
+        let default = property.value.get("default").map(tree::constant);
+        parameters.push(Input {
+            name,
+            is_optional: default.is_none() && !required.contains(property.name.as_str()),
+            default,
+        });
     }
     (parameters, inputs)
 }
@@ -175,7 +210,10 @@ fn resolved<'d>(root: &'d Node, node: &'d Node) -> &'d Node {
         return node;
     };
     let found = match reference.strip_prefix("#/") {
-        Some(path) => path.split('/').try_fold(root, |node, part| node.get(part)),
+        Some(path) => path
+            .split('/')
+            .map(|part| part.replace("~1", "/").replace("~0", "~"))
+            .try_fold(root, |node, part| node.get(&part)),
         // The name of a component may contain dots.
         None => reference
             .trim_start_matches('$')
@@ -187,6 +225,9 @@ fn resolved<'d>(root: &'d Node, node: &'d Node) -> &'d Node {
 
 impl<'d> Workflow<'_, 'd, '_> {
     fn plan(&mut self, parameters: Vec<Parameter>) -> Result<Made, Refused> {
+        let id = self.node.get("workflowId").and_then(Node::text);
+        let what = format!("workflow `{}`", excerpt(id.unwrap_or_default()));
+        keys::report_parts(self.root, self.node, &what, self.draft);
         let mut body = self.those_before();
         let steps = self.steps();
         let flow = Flow::of(Value::Nothing);
@@ -204,9 +245,11 @@ impl<'d> Workflow<'_, 'd, '_> {
             let why = "is omitted: it is unreachable";
             self.draft.changed(step.node.span, step.what(), why);
         }
-        let text = |field: &str| self.node.get(field).and_then(Node::text).map(str::to_owned);
+        let text = |field: &str| self.node.get(field).and_then(Node::text);
+        let texts = ["summary", "description"].into_iter().filter_map(text);
+        let doc = texts.collect::<Vec<_>>().join(": ");
         Ok(Made {
-            doc: text("summary").or_else(|| text("description")),
+            doc: Some(doc),
             parameters,
             returns: Some(tree::type_named("any")),
             body,
@@ -216,7 +259,9 @@ impl<'d> Workflow<'_, 'd, '_> {
     /// Returns the steps that call the workflows on which this one depends.
     fn those_before(&mut self) -> Vec<Statement> {
         let mut body = Vec::new();
-        for node in items(self.node, "dependsOn") {
+        let list = self.node.get("dependsOn");
+        let single = list.filter(|node| node.items().is_none());
+        for node in items(self.node, "dependsOn").iter().chain(single) {
             let id = node.text().unwrap_or_default();
             let what = format!("`dependsOn` of the workflow `{}`", excerpt(id));
             let why = match self.heads.get(id) {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StatementKind, StepBody};
 
-use super::Workflow;
 use super::call::Called;
 use super::criterion::written;
 use super::runtime::View;
 use super::statuses::Statuses;
 use super::steps::{Action, END, Step, Steps, To};
+use super::{Workflow, keys};
 use crate::control_flow::graph::Graph;
 use crate::control_flow::{
     Branch, Continuation, End, Flow, Region, Target, Walk, Written, outcome,
@@ -61,6 +61,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         region: &Region<'d>,
         out: &mut Vec<Statement>,
     ) -> Vec<Branch<'d>> {
+        keys::report_step(self.root, step, self.draft);
         let before = View::before(steps, step.id, flow);
         let name = self.draft.name_of(step.id, step.node.span, "step");
         let (arms, tags) = self.arms(step, &before);

@@ -1,7 +1,7 @@
 //! Translates the rules of a `Choice` into conditions.
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr};
-use planrun_lang::yaml::{Content, Node};
+use planrun_lang::yaml::{Content, Entry, Node};
 
 use super::data::Scope;
 use crate::expression::path::Path;
@@ -22,8 +22,19 @@ fn nested(rule: &Node, scope: &Scope<'_>, depth: usize) -> Result<Option<Expr>, 
     let depth = depth
         .checked_sub(1)
         .ok_or("the rules are nested too deeply")?;
+    let tests = tests(rule);
+    if let [first, second, ..] = tests.as_slice() {
+        return Err(format!(
+            "the rule has both `{}` and `{}`: combine them with `And`",
+            super::short(&first.name),
+            super::short(&second.name)
+        ));
+    }
     for (word, operator) in [("And", BinaryOp::And), ("Or", BinaryOp::Or)] {
         if let Some(rules) = rule.get(word).and_then(Node::items) {
+            if rules.is_empty() {
+                return Err(format!("`{word}` has no rules"));
+            }
             let parts = rules.iter().map(|rule| nested(rule, scope, depth));
             let parts: Vec<Option<Expr>> = parts.collect::<Result<_, String>>()?;
             if operator == BinaryOp::Or && parts.iter().any(Option::is_none) {
@@ -39,23 +50,32 @@ fn nested(rule: &Node, scope: &Scope<'_>, depth: usize) -> Result<Option<Expr>, 
         let inner = nested(inner, scope, depth)?;
         return Ok(Some(inner.map_or_else(|| tree::boolean(false), tree::not)));
     }
-    comparison(rule, scope)
+    let test = tests.first().copied();
+    comparison(rule, test.ok_or("the rule has no comparison")?, scope)
 }
 
-fn comparison(rule: &Node, scope: &Scope<'_>) -> Result<Option<Expr>, String> {
+/// Returns the entries of a rule that test something.
+fn tests(rule: &Node) -> Vec<&Entry> {
+    let entries = rule.entries().unwrap_or_default().iter();
+    let others = ["Variable", "Next", "Comment", "Assign"];
+    entries
+        .filter(|entry| !others.contains(&entry.name.as_str()))
+        .collect()
+}
+
+fn comparison(rule: &Node, test: &Entry, scope: &Scope<'_>) -> Result<Option<Expr>, String> {
     let variable = rule
         .get("Variable")
         .and_then(Node::text)
         .ok_or("the rule has no `Variable`")?;
-    let entries = rule.entries().unwrap_or_default();
-    let test = entries.iter().find(|entry| {
-        !matches!(
-            entry.name.as_str(),
-            "Variable" | "Next" | "Comment" | "Assign"
-        )
-    });
-    let test = test.ok_or("the rule has no comparison")?;
-    let expected = !matches!(test.value.content, Content::Bool(false));
+    let expected = match test.value.content {
+        Content::Bool(expected) => expected,
+        _ if test.name.starts_with("Is") => {
+            let name = super::short(&test.name);
+            return Err(format!("`{name}` must be `true` or `false`"));
+        }
+        _ => true,
+    };
     if test.name == "IsPresent" {
         return presence(variable, expected, scope);
     }
@@ -69,7 +89,8 @@ fn comparison(rule: &Node, scope: &Scope<'_>) -> Result<Option<Expr>, String> {
         _ => (test.name.as_str(), tree::constant(&test.value)),
     };
     if name == "StringMatches" {
-        let pattern = test.value.text().ok_or("the pattern is not a string")?;
+        let pattern = test.value.text().filter(|_| name == test.name);
+        let pattern = pattern.ok_or("the pattern is not a constant string")?;
         return Ok(Some(tree::method(
             value,
             "matches",

@@ -1,11 +1,13 @@
 //! Writes the states of a machine as nodes of its control-flow graph.
 
+use std::collections::BTreeMap;
+
 use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StepBody, TemplatePart, WaitFor};
 use planrun_lang::yaml::Node;
 
-use super::choice;
 use super::data::{Scope, jsonata_of};
 use super::machine::{Machine, State};
+use super::{choice, fields};
 use crate::control_flow::graph::Graph;
 use crate::control_flow::{Branch, Continuation, Flow, Region, Target, Walk, Written, end};
 use crate::document::Refused;
@@ -19,6 +21,8 @@ pub struct Translator<'x, 't> {
     pub input: Value,
     /// The name of an error in the arms that catch it.
     pub error: String,
+    /// The resource of each tool, as far as it gives the tool its name.
+    pub resources: BTreeMap<String, String>,
     written: Written,
 }
 
@@ -29,6 +33,7 @@ impl<'x, 't> Translator<'x, 't> {
             draft,
             input,
             error,
+            resources: BTreeMap::new(),
             written: Written::default(),
         }
     }
@@ -74,6 +79,7 @@ impl Translator<'_, '_> {
         region: &Region<'d>,
         out: &mut Vec<Statement>,
     ) -> Result<Continuation<'d>, Refused> {
+        fields::report_state(state, self.draft);
         match state.kind {
             "Pass" => {
                 let flow = self.pass(state, flow, out);
@@ -90,7 +96,9 @@ impl Translator<'_, '_> {
                 Ok(Continuation::Finished(None))
             }
             "Wait" => {
-                self.wait(state, flow, out);
+                let mut within = flow.clone();
+                within.value = self.through(state, "InputPath", flow.value.clone(), flow);
+                self.wait(state, &within, out);
                 let flow = self.after(state, None, flow, out);
                 Ok(proceed(state, flow, region, out))
             }
@@ -113,7 +121,12 @@ impl Translator<'_, '_> {
         let found = fields
             .into_iter()
             .find_map(|field| Some((field, state.get(field)?)));
-        let Some((field, node)) = found else { return };
+        let Some((field, node)) = found else {
+            let what = format!("state `{}`", super::short(state.name));
+            let why = "is omitted: it does not say how long to wait";
+            self.draft.lost(state.entry.span, what, why);
+            return;
+        };
         let value = self.computed(state, field, node, flow);
         let wait = if field.starts_with("Seconds") {
             if let Some(seconds) = node.scalar().and_then(|text| text.parse::<i64>().ok()) {
@@ -130,7 +143,8 @@ impl Translator<'_, '_> {
             WaitFor::Until(tree::function("timestamp", vec![value]))
         };
         let name = self.draft.name_of(state.name, state.entry.span, "state");
-        out.push(tree::step(&name, StepBody::Wait(wait), Vec::new()));
+        let step = tree::step(&name, StepBody::Wait(wait), Vec::new());
+        out.push(fields::documented(step, state));
     }
 
     /// Translates a field of a state that may be computed, by a path (if its name ends in `Path`) or by JSONata.

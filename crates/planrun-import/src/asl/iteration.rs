@@ -4,6 +4,7 @@ use planrun_lang::syntax::ast::{
     BinaryOp, Block, Expr, Literal, Statement, StatementKind, StepBody,
 };
 
+use super::fields::report_machine;
 use super::flow::{Translator, demand};
 use super::machine::{Machine, State};
 use super::task::Run;
@@ -37,6 +38,7 @@ impl Translator<'_, '_> {
             ));
         };
         let inner = Machine::read(processor, state.is_jsonata)?;
+        report_machine(processor, &inner, true, self.draft);
         let input = self.through(state, "InputPath", flow.value.clone(), flow);
         let list = self.items(state, &input, flow);
         let (element, index) = (self.draft.name("item"), self.draft.name("number"));
@@ -52,7 +54,7 @@ impl Translator<'_, '_> {
             format!("may have at most {MAX_ELEMENTS} elements: every loop of a plan has a bound");
         self.draft.changed(state.entry.span, what, why);
         report_retry(state, self.draft);
-        let tolerance = self.tolerance(state, flow, out);
+        let tolerances = self.tolerances(state, flow, out);
         let name = self.draft.name_of(state.name, state.entry.span, "state");
         let body = StepBody::Each {
             element: tree::name(&element),
@@ -61,17 +63,18 @@ impl Translator<'_, '_> {
             max: Some(Box::new(tree::int(MAX_ELEMENTS))),
             parallel: Some(Box::new(self.width(state, flow))),
             by: None,
-            settle: tolerance.is_some(),
+            settle: !tolerances.is_empty(),
             body,
         };
         let clauses = Vec::new();
-        let run = match tolerance {
-            None => Run {
+        let run = if tolerances.is_empty() {
+            Run {
                 name,
                 body,
                 clauses,
-            },
-            Some(tolerance) => self.tolerant(state, name, body, tolerance),
+            }
+        } else {
+            self.tolerant(state, name, body, tolerances)
         };
         self.run(machine, state, run, flow, region, out)
     }
@@ -104,15 +107,20 @@ impl Translator<'_, '_> {
 
     /// Returns the list to iterate over.
     fn items(&mut self, state: &State<'_>, input: &Value, flow: &Flow) -> Expr {
+        let mut hole = None;
         for field in ["ItemReader", "ItemBatcher", "ResultWriter"] {
             if let Some(node) = state.get(field) {
                 let what = format!("`{field}` of state `{}`", state.name);
                 let why = "a plan reads and writes lists with tool calls";
-                let hole = self.draft.hole(node.span, what, why);
-                if field == "ItemReader" {
-                    return hole;
+                if hole.is_some() {
+                    self.draft.lost(node.span, what, why);
+                } else {
+                    hole = Some(self.draft.hole(node.span, what, why));
                 }
             }
+        }
+        if let Some(hole) = hole {
+            return hole;
         }
         match (state.get("Items"), state.get("ItemsPath")) {
             (Some(node), _) => self
@@ -138,69 +146,72 @@ impl Translator<'_, '_> {
         tree::int(PARALLEL)
     }
 
-    /// Returns how many elements may fail, preceded by whether this is a percentage; `None` if none may fail.
-    fn tolerance(
+    /// Returns how many elements may fail, each preceded by whether it is a percentage; empty if none may fail.
+    fn tolerances(
         &mut self,
         state: &State<'_>,
         flow: &Flow,
         out: &mut Vec<Statement>,
-    ) -> Option<(bool, Expr)> {
+    ) -> Vec<(bool, Expr)> {
         let fields = [
             ("ToleratedFailurePercentage", true),
             ("ToleratedFailurePercentagePath", true),
             ("ToleratedFailureCount", false),
             ("ToleratedFailureCountPath", false),
         ];
-        let (field, is_share, node) = fields
-            .into_iter()
-            .find_map(|(field, is_share)| Some((field, is_share, state.get(field)?)))?;
-        if node.scalar().as_deref() == Some("0") {
-            return None;
-        }
-        let most = self.computed(state, field, node, flow);
-        if node.text().is_some() {
-            let mut possible = tree::binary(most.clone(), BinaryOp::GreaterEqual, tree::int(0));
-            if is_share {
-                let is_share = tree::binary(most.clone(), BinaryOp::LessEqual, tree::int(100));
-                possible = tree::binary(possible, BinaryOp::And, is_share);
+        let mut tolerances = Vec::new();
+        for (field, is_share) in fields {
+            let Some(node) = state.get(field) else {
+                continue;
+            };
+            if node.scalar().as_deref() == Some("0") {
+                return Vec::new();
             }
-            out.push(demand(state, field, possible));
+            let most = self.computed(state, field, node, flow);
+            if node.text().is_some() {
+                let mut possible = tree::binary(most.clone(), BinaryOp::GreaterEqual, tree::int(0));
+                if is_share {
+                    let is_share = tree::binary(most.clone(), BinaryOp::LessEqual, tree::int(100));
+                    possible = tree::binary(possible, BinaryOp::And, is_share);
+                }
+                out.push(demand(state, field, possible));
+            }
+            tolerances.push((is_share, most));
         }
-        Some((is_share, most))
+        tolerances
     }
 
-    /// Returns a step that succeeds if no more elements fail than are tolerated.
+    /// Returns a step that succeeds if no more elements fail than all tolerances allow.
     fn tolerant(
         &mut self,
         state: &State<'_>,
         name: String,
         each: StepBody,
-        tolerance: (bool, Expr),
+        tolerances: Vec<(bool, Expr)>,
     ) -> Run {
         let results = self.draft.name(&format!("{}_results", state.name));
         let list = || tree::variable(&results);
         let one = || tree::variable(ONE);
         let ok = || tree::field(one(), "ok");
         let failed = tree::method(list(), "filter", vec![one(), tree::not(ok())]);
-        let count = tree::function("double", vec![tree::function("size", vec![failed])]);
-        let all = tree::function("double", vec![tree::function("size", vec![list()])]);
-        let (is_share, most) = tolerance;
-        let most = if is_share {
-            let product = tree::binary(most, BinaryOp::Multiply, all);
-            tree::binary(
-                product,
-                BinaryOp::Divide,
-                tree::literal(Literal::Double(100.0)),
-            )
-        } else {
-            most
-        };
+        let size = |list: Expr| tree::function("double", vec![tree::function("size", vec![list])]);
+        let conditions = tolerances.into_iter().map(|(is_share, most)| {
+            let most = if is_share {
+                let product = tree::binary(most, BinaryOp::Multiply, size(list()));
+                let hundred = tree::literal(Literal::Double(100.0));
+                tree::binary(product, BinaryOp::Divide, hundred)
+            } else {
+                most
+            };
+            tree::binary(size(failed.clone()), BinaryOp::LessEqual, most)
+        });
+        let condition = tree::joined(conditions.collect(), BinaryOp::And);
         let message = format!("too many elements of `{}` failed", super::short(state.name));
         let value = tree::conditional(ok(), tree::field(one(), "value"), tree::null());
         let statements = vec![
             tree::step(&results, each, Vec::new()),
             tree::statement(StatementKind::Ensure {
-                condition: tree::binary(count, BinaryOp::LessEqual, most),
+                condition: condition.unwrap_or_else(|| tree::boolean(true)),
                 message: Box::new(tree::text(&message)),
             }),
             tree::yields(tree::method(list(), "map", vec![one(), value])),
@@ -221,6 +232,14 @@ impl Translator<'_, '_> {
         out: &mut Vec<Statement>,
     ) -> Result<Continuation<'d>, Refused> {
         let branches = state.items("Branches");
+        if branches.is_empty() {
+            let message = format!(
+                "the `Parallel` state `{}` has no `Branches`",
+                super::short(state.name)
+            );
+            let help = "list its machines under `Branches`";
+            return Err(Refused::new(state.entry.span, message, help));
+        }
         let input = self.through(state, "InputPath", flow.value.clone(), flow);
         let template = state.get(if state.is_jsonata {
             "Arguments"
@@ -238,6 +257,7 @@ impl Translator<'_, '_> {
         let (mut steps, mut results) = (Vec::new(), Vec::new());
         for (number, branch) in branches.iter().enumerate() {
             let inner = Machine::read(branch, state.is_jsonata)?;
+            report_machine(branch, &inner, true, self.draft);
             let name = self.draft.name(&format!("{}_{}", state.name, number + 1));
             let mut body = Vec::new();
             let within = Flow {

@@ -2,12 +2,14 @@
 
 mod choice;
 mod data;
+mod fields;
 mod flow;
 mod intrinsic;
 mod iteration;
 mod jsonata;
 mod machine;
 mod output;
+mod retry;
 mod task;
 
 use planrun_lang::syntax::ast::{File, Statement, StatementKind};
@@ -47,6 +49,7 @@ fn attempt(
     draft: &mut Draft<'_>,
 ) -> Result<File, Refused> {
     let machine = Machine::read(root, false)?;
+    fields::report_machine(root, &machine, false, draft);
     task::reserve_namespaces(root, draft);
     let input = inputs.value();
     let flow = Flow::of(input.clone());
@@ -67,11 +70,12 @@ fn attempt(
 
 /// Translates the timeout of the whole machine.
 fn deadline(node: &Node, body: &mut Vec<Statement>, draft: &mut Draft<'_>) {
+    let what = "`TimeoutSeconds` of the machine";
     let Some(seconds) = node.scalar().and_then(|text| text.parse::<i64>().ok()) else {
+        draft.lost(node.span, what, "is not a whole number");
         return;
     };
     let policy = tree::object(vec![("deadline".to_owned(), tree::seconds(seconds))]);
     body.insert(0, tree::statement(StatementKind::Policy(policy)));
-    let what = "`TimeoutSeconds` of the machine";
     draft.carried(node.span, what, "`deadline` of the plan");
 }

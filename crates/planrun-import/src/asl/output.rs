@@ -15,7 +15,7 @@ use crate::tree;
 impl Translator<'_, '_> {
     /// Applies `InputPath` or a similar field to a value: unchanged if the field is missing, `{}` if it is null.
     pub fn through(&mut self, state: &State<'_>, field: &str, value: Value, flow: &Flow) -> Value {
-        let Some(node) = state.get(field) else {
+        let Some(node) = state.get(field).filter(|_| !state.is_jsonata) else {
             return value;
         };
         match node.text() {
@@ -117,7 +117,10 @@ impl Translator<'_, '_> {
             return after;
         }
         let has_result = result.is_some();
-        let result = result.unwrap_or_else(|| input.clone());
+        let result = match result {
+            Some(result) => result,
+            None => self.through(state, "InputPath", input.clone(), flow),
+        };
         let result = match state.get("ResultSelector") {
             Some(node) => {
                 let value = self.templated(state, node, result, None, flow);
@@ -131,7 +134,7 @@ impl Translator<'_, '_> {
         let value = if has_result {
             self.placed(state, &input, result)
         } else {
-            input
+            result
         };
         let value = self.through(state, "OutputPath", value, flow);
         after.value = self.name_if_large(state.name, value, out);

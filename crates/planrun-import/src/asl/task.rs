@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 
 use planrun_lang::syntax::ast::{ArmBody, ClauseKind, Expr, Statement, StepBody};
-use planrun_lang::types::Effect;
 use planrun_lang::yaml::{Content, Node};
 
 use super::data::Scope;
 use super::flow::{Translator, duration, proceed, scope_of};
 use super::machine::{Machine, State};
 use super::output::error_class;
+use super::{fields, retry, short};
 use crate::control_flow::inputs::INPUT;
 use crate::control_flow::outcome;
-use crate::control_flow::retry::Retry;
 use crate::control_flow::{Branch, Continuation, Flow, Region, Target, Walk as _};
 use crate::document::{Refused, items};
 use crate::draft::{Draft, identifier, is_writable};
@@ -39,7 +38,7 @@ impl Translator<'_, '_> {
         region: &Region<'d>,
         out: &mut Vec<Statement>,
     ) -> Result<Continuation<'d>, Refused> {
-        let (namespace, tool) = tool_of(state, self.draft);
+        let (namespace, tool) = self.tool_of(state);
         let input = self.through(state, "InputPath", flow.value.clone(), flow);
         let template = state.get(if state.is_jsonata {
             "Arguments"
@@ -62,7 +61,7 @@ impl Translator<'_, '_> {
         }
         let call = self.draft.call(&namespace, &tool, arguments, &fails);
         let mut clauses: Vec<ClauseKind> = self.timeout(state, flow).into_iter().collect();
-        clauses.extend(retry(state, &namespace, &tool, self.draft));
+        clauses.extend(retry::clause(state, &namespace, &tool, self.draft));
         report_left_out(state, self.draft);
         let name = self.draft.name_of(state.name, state.entry.span, "state");
         let run = Run {
@@ -71,6 +70,38 @@ impl Translator<'_, '_> {
             clauses,
         };
         self.run(machine, state, run, flow, region, out)
+    }
+
+    /// Returns the namespace and the name of the tool for the resource of a task.
+    fn tool_of(&mut self, state: &State<'_>) -> (String, String) {
+        let resource = state.text("Resource").unwrap_or_default();
+        let span = state
+            .get("Resource")
+            .map_or(state.entry.span, |node| node.span);
+        let (namespace, tool) = called(resource, state.name);
+        let pattern = resource.rsplit('.').next().unwrap_or_default();
+        if matches!(pattern, "sync" | "sync:2" | "waitForTaskToken") {
+            let why = "a call lasts until its tool has answered; a tool that answers later gives a deferred answer";
+            let what = format!("`.{pattern}` of state `{}`", state.name);
+            self.draft.changed(state.entry.span, what, why);
+        }
+        let path = format!("{namespace}.{tool}");
+        let what = format!("the resource `{}`", short(resource));
+        let written = written(resource);
+        let first = self.resources.entry(path.clone());
+        let first = first.or_insert_with(|| written.to_owned()).clone();
+        if resource.is_empty() {
+            let why = format!("has no `Resource`, and calls `{path}`");
+            let what = format!("state `{}`", short(state.name));
+            self.draft.lost(state.entry.span, what, why);
+        } else if first != written {
+            let why = format!("is `{path}` in the plan, as is `{}`", short(&first));
+            self.draft.lost(span, what, why);
+        } else if written != tool {
+            self.draft
+                .changed(span, what, format!("is the tool `{path}` in the plan"));
+        }
+        (namespace, tool)
     }
 
     fn timeout(&mut self, state: &State<'_>, flow: &Flow) -> Option<ClauseKind> {
@@ -84,22 +115,6 @@ impl Translator<'_, '_> {
         };
         Some(ClauseKind::Timeout(seconds))
     }
-}
-
-/// Returns the namespace and the name of the tool for the resource of a task.
-fn tool_of(state: &State<'_>, draft: &mut Draft<'_>) -> (String, String) {
-    let resource = state.text("Resource").unwrap_or_default();
-    let (namespace, tool) = called(resource, state.name);
-    let pattern = resource.rsplit('.').next().unwrap_or_default();
-    if matches!(pattern, "sync" | "sync:2" | "waitForTaskToken") {
-        let why = "a call lasts until its tool has answered; a tool that answers later gives a deferred answer";
-        draft.changed(
-            state.entry.span,
-            format!("`.{pattern}` of state `{}`", state.name),
-            why,
-        );
-    }
-    (namespace, tool)
 }
 
 /// Returns the arguments of a call: the fields of an object if all are known and can be argument names; otherwise, the
@@ -147,52 +162,8 @@ fn report_left_out(state: &State<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-fn retry(
-    state: &State<'_>,
-    namespace: &str,
-    tool: &str,
-    draft: &mut Draft<'_>,
-) -> Option<ClauseKind> {
-    let rules = state.items("Retry");
-    let Some(rule) = rules.first() else {
-        // A task without `Retry` makes one attempt, but in a plan a repeatable call makes three by default.
-        let effect = draft
-            .signature(namespace, tool)
-            .map(|signature| signature.effect);
-        let repeats = effect.is_some_and(Effect::repeatable);
-        return repeats
-            .then(|| ClauseKind::Retry(tree::object(vec![("attempts".to_owned(), tree::int(1))])));
-    };
-    for other in rules.iter().skip(1) {
-        let what = format!("a further entry of `Retry` of state `{}`", state.name);
-        let why = "a step has only one `retry`; the first entry is used";
-        draft.lost(other.span, what, why);
-    }
-    let number = |field: &str| rule.get(field).and_then(Node::scalar)?.parse::<f64>().ok();
-    let seconds = |field: &str| number(field).map(|seconds| seconds * 1e9);
-    let retries = number("MaxAttempts").unwrap_or(3.0);
-    let retry = Retry {
-        attempts: whole(retries) + 1,
-        delay: seconds("IntervalSeconds").unwrap_or(1e9),
-        factor: number("BackoffRate").unwrap_or(2.0),
-        max_delay: seconds("MaxDelaySeconds"),
-        jitter: rule.get("JitterStrategy").and_then(Node::text) == Some("FULL"),
-        on: classes(rule).unwrap_or_else(|| vec!["transient".to_owned(), "tool".to_owned()]),
-    };
-    Some(retry.clause())
-}
-
-fn whole(number: f64) -> i64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "clamped to the range of a retry"
-    )]
-    let whole = number.clamp(0.0, 1.0e9).round() as i64;
-    whole
-}
-
 /// Returns the classes that an entry of `Catch` or `Retry` names; `None` for all.
-fn classes(entry: &Node) -> Option<Vec<String>> {
+pub fn classes(entry: &Node) -> Option<Vec<String>> {
     let names = items(entry, "ErrorEquals");
     let mut classes = Vec::new();
     for name in names.iter().filter_map(Node::text) {
@@ -205,6 +176,23 @@ fn classes(entry: &Node) -> Option<Vec<String>> {
         }
     }
     (!classes.is_empty()).then_some(classes)
+}
+
+/// Returns the part of a resource that gives its tool a name: the name of a function with its version, the name of an
+/// activity, or an action without its pattern; else the resource itself.
+fn written(resource: &str) -> &str {
+    let behind = |marker: &str| resource.split_once(marker).map(|(_, name)| name);
+    if let Some(action) = behind(":states:::") {
+        let action = action
+            .rsplit(':')
+            .find(|part| !part.is_empty() && *part != "2");
+        return action.map_or(resource, |action| {
+            action.split('.').next().unwrap_or(action)
+        });
+    }
+    behind(":function:")
+        .or(behind(":activity:"))
+        .unwrap_or(resource)
 }
 
 /// Returns the namespace and the name of the tool for a resource: `arn:aws:states:::lambda:invoke` is
@@ -231,8 +219,9 @@ pub fn reserve_namespaces(node: &Node, draft: &mut Draft<'_>) {
             }
         }
         Content::Map(entries) => {
-            if let Some(resource) = node.get("Resource").and_then(Node::text) {
-                draft.reserve(&called(resource, TASKS).0);
+            if node.get("Type").and_then(Node::text) == Some("Task") {
+                let resource = node.get("Resource").and_then(Node::text);
+                draft.reserve(&called(resource.unwrap_or_default(), TASKS).0);
             }
             for entry in entries {
                 reserve_namespaces(&entry.value, draft);
@@ -277,6 +266,10 @@ impl Translator<'_, '_> {
                 let Some(target) = machine.states.get(catcher.target) else {
                     continue;
                 };
+                if let Some(node) = machine.graph.get(catcher.target) {
+                    self.report_node(node);
+                }
+                fields::report_state(target, self.draft);
                 let (class, message) = self.failure(target, flow);
                 let body = ArmBody::Fail {
                     class: tree::name(&class),
@@ -284,12 +277,14 @@ impl Translator<'_, '_> {
                 };
                 clauses.push(tree::recover(&catcher.classes, None, body));
             }
-            out.push(tree::step(&name, body, clauses));
+            let step = tree::step(&name, body, clauses);
+            out.push(fields::documented(step, state));
             let result = Value::Opaque(tree::variable(&name));
             let flow = self.after(state, Some(result), flow, out);
             return Ok(proceed(state, flow, region, out));
         }
-        out.push(self.tagged_step(state, &name, body, clauses, &catchers));
+        let step = self.tagged_step(state, &name, body, clauses, &catchers);
+        out.push(fields::documented(step, state));
         let given = outcome::value_of(&name);
         let mut branches = self.caught(state, &catchers, &name, flow, out);
         let after = self.after(state, Some(Value::Opaque(given)), flow, out);

@@ -159,9 +159,7 @@ impl<'t> Reader<'t> {
                     return Ok(plain);
                 }
                 '\\' => match characters.next() {
-                    Some((_, 'n')) => plain.push('\n'),
-                    Some((_, 't')) => plain.push('\t'),
-                    Some((_, other)) => plain.push(other),
+                    Some((_, c)) => plain.extend(escaped(c, &mut characters)?),
                     None => break,
                 },
                 _ => plain.push(c),
@@ -179,6 +177,32 @@ impl<'t> Reader<'t> {
         }
         Ok(with_references(&plain, span))
     }
+}
+
+/// Returns the character for an escape; `None` for the end of a line, which is left out.
+///
+/// # Errors
+/// Returns a message if the escape has too few digits or is no character.
+fn escaped(
+    letter: char,
+    characters: &mut impl Iterator<Item = (usize, char)>,
+) -> Result<Option<char>, String> {
+    let digits = match letter {
+        'n' => return Ok(Some('\n')),
+        't' => return Ok(Some('\t')),
+        'r' => return Ok(Some('\r')),
+        '\n' => return Ok(None),
+        'x' => 2,
+        'u' => 4,
+        'U' => 8,
+        other => return Ok(Some(other)),
+    };
+    let code: String = characters.take(digits).map(|(_, c)| c).collect();
+    let number = u32::from_str_radix(&code, 16).ok();
+    let found = number.filter(|_| code.chars().count() == digits);
+    let found = found.and_then(char::from_u32);
+    let found = found.ok_or_else(|| format!("`\\{letter}{code}` is not a character"))?;
+    Ok(Some(found))
 }
 
 /// Parses `$1` or `${1}` as the output of the first step; steps are numbered from 1.
@@ -225,4 +249,19 @@ fn with_references(text: &str, span: Span) -> Value {
     }
     parts.push(Value::Plain(tree::text(rest)));
     Value::Text(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_stand_for_their_characters() {
+        let read = |text: &str| {
+            let arguments = Reader::new(text, 0).arguments();
+            arguments.map(|(arguments, _)| format!("{arguments:?}"))
+        };
+        assert_eq!(read(r#""\xe9\u00e9\U0001f600\r")"#), read("\"éé😀\r\")"));
+        assert!(read(r#""\u00e")"#).is_err());
+    }
 }

@@ -8,7 +8,7 @@ mod order;
 pub mod payload;
 pub mod sage;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
@@ -108,6 +108,8 @@ pub struct Call {
     pub when: Option<Expr>,
     /// Documentation of the step.
     pub doc: Option<String>,
+    /// The round of a conversation in which it was made. Calls of one round do not wait for each other.
+    pub round: Option<usize>,
 }
 
 /// The reply of the plan.
@@ -124,7 +126,7 @@ pub struct Listing {
     pub doc: Option<String>,
     pub calls: Vec<Call>,
     pub answer: Answer,
-    /// Whether calls wait only for what they depend on.
+    /// Whether all calls wait only for what they depend on.
     pub is_parallel: bool,
     /// Whether other steps continue after a step fails.
     pub settles: bool,
@@ -145,6 +147,7 @@ impl Listing {
         }
         let tools: Vec<(String, String)> =
             self.calls.iter().map(|call| tool(call, draft)).collect();
+        self.report(&tools, draft);
         for (namespace, _) in &tools {
             draft.reserve(namespace);
         }
@@ -176,16 +179,13 @@ impl Listing {
             if call.tool.is_empty() {
                 continue;
             }
-            steps.push(self.step(call, name, tool, (&names, &done), draft));
+            let step = self.step(call, name, tool, (&names, &done), draft);
+            steps.push((call.round, step));
             done.get_mut(*number)
                 .into_iter()
                 .for_each(|done| *done = true);
         }
-        if self.is_parallel && steps.len() > 1 {
-            body.push(tree::statement(StatementKind::Parallel(tree::block(steps))));
-        } else {
-            body.append(&mut steps);
-        }
+        body.extend(self.arranged(steps));
         body.push(tree::reply(self.reply(&order, &names, &done, draft)));
         let made = Made {
             doc: self.doc,
@@ -194,6 +194,49 @@ impl Listing {
             body,
         };
         Ok(draft.file(plan, made))
+    }
+
+    /// Reports a document without calls, and tools of the document that are one tool in the plan.
+    fn report(&self, tools: &[(String, String)], draft: &mut Draft<'_>) {
+        if self.calls.is_empty() && !matches!(self.answer, Answer::Value(_)) {
+            draft.lost(Span::at(0), "the document", "contains no calls");
+        }
+        let mut known: BTreeMap<&(String, String), &str> = BTreeMap::new();
+        for (call, tool) in self.calls.iter().zip(tools) {
+            let written = call.tool.as_str();
+            let first = *known.entry(tool).or_insert(written);
+            let is_in_project = draft.signature(&tool.0, &tool.1).is_some();
+            if first != written && !is_in_project {
+                let what = format!("the tool `{}`", excerpt(written));
+                let path = format!("{}.{}", tool.0, tool.1);
+                let first = excerpt(first);
+                let why = format!("is `{path}` in the plan, as is `{first}`: rename one of them");
+                draft.lost(call.tool_span, what, why);
+            }
+        }
+    }
+
+    /// Returns the statements for steps, each given with its round.
+    fn arranged(&self, steps: Vec<(Option<usize>, Statement)>) -> Vec<Statement> {
+        let side_by_side = |mut steps: Vec<Statement>| match steps.len() {
+            0 | 1 => steps.pop(),
+            _ => Some(tree::statement(StatementKind::Parallel(tree::block(steps)))),
+        };
+        if self.is_parallel {
+            let steps = steps.into_iter().map(|(_, step)| step);
+            return side_by_side(steps.collect()).into_iter().collect();
+        }
+        let mut rounds: Vec<(Option<usize>, Vec<Statement>)> = Vec::new();
+        for (round, step) in steps {
+            match rounds.last_mut() {
+                Some((last, steps)) if round.is_some() && *last == round => steps.push(step),
+                _ => rounds.push((round, vec![step])),
+            }
+        }
+        let rounds = rounds.into_iter();
+        rounds
+            .filter_map(|(_, steps)| side_by_side(steps))
+            .collect()
     }
 
     fn reply(
@@ -253,7 +296,7 @@ impl Listing {
             if is_writable(key) {
                 arguments.push((key.clone(), value));
             } else {
-                let what = format!("an argument of step `{}`", call.id);
+                let what = format!("the argument `{}` of step `{}`", excerpt(key), call.id);
                 draft.lost(call.span, what, "this is not a valid name of an argument");
             }
         }

@@ -1,6 +1,7 @@
 //! Numbered plans of LLMCompiler: `1. search("x")`, `$1`, `join()`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::File;
@@ -8,7 +9,7 @@ use planrun_lang::syntax::ast::File;
 use super::literals::Reader;
 use super::{Answer, Call, Listing, Value, tool};
 use crate::document::Refused;
-use crate::draft::Draft;
+use crate::draft::{Draft, excerpt};
 
 /// The names of the call that ends a plan.
 const JOIN: [&str; 2] = ["join", "finish"];
@@ -21,6 +22,24 @@ struct Line<'t> {
     /// Offset of the arguments, after the parenthesis.
     inside: usize,
     start: usize,
+    end: usize,
+}
+
+impl Line<'_> {
+    /// Returns the call of the line, without its arguments; it ends at `behind`.
+    fn call(&self, behind: usize) -> Call {
+        Call {
+            id: format!("step_{}", self.number),
+            span: Span::new(self.start, behind),
+            tool: self.tool.to_owned(),
+            tool_span: Span::new(self.tool_at, self.tool_at + self.tool.len()),
+            arguments: Vec::new(),
+            after: Vec::new(),
+            when: None,
+            doc: None,
+            round: None,
+        }
+    }
 }
 
 /// Returns true if a text looks like a numbered plan.
@@ -59,7 +78,29 @@ fn read(line: &str, start: usize) -> Option<Line<'_>> {
         tool_at,
         inside: start + indent + number.len() + 1 + open + 1,
         start: start + indent,
+        end: start + line.len(),
     })
+}
+
+/// Reports the lines of a range that contain anything: a numbered line that is no call, or prose.
+fn report_prose(text: &str, range: Range<usize>, draft: &mut Draft<'_>) {
+    let mut start = range.start;
+    for line in text.get(range).unwrap_or("").split_inclusive('\n') {
+        let plain = line.trim();
+        let from = start + (line.len() - line.trim_start().len());
+        let span = Span::new(from, from + plain.len());
+        start += line.len();
+        let number = plain.split_once(['.', ')']).map(|(number, _)| number);
+        let is_numbered = number
+            .is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()));
+        if is_numbered {
+            let why = "is not a call such as `1. search(\"x\")`";
+            draft.lost(span, format!("the line `{}`", excerpt(plain)), why);
+        } else if plain.chars().any(char::is_alphanumeric) {
+            let why = "is omitted: only numbered lines are calls";
+            draft.changed(span, format!("the text `{}`", excerpt(plain)), why);
+        }
+    }
 }
 
 /// Returns the plan for a numbered plan.
@@ -68,8 +109,14 @@ fn read(line: &str, start: usize) -> Option<Line<'_>> {
 /// Returns an error if it has too many calls.
 pub fn import(text: &str, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let (mut calls, mut places) = (Vec::new(), BTreeMap::new());
-    let mut end = None;
+    let (mut end, mut behind_last) = (None, 0);
     for line in lines(text) {
+        if line.start < behind_last {
+            // The line is inside an argument of the call before it.
+            continue;
+        }
+        report_prose(text, behind_last..line.start, draft);
+        behind_last = line.end;
         let span = Span::new(line.start, line.inside);
         let what = format!("line {}", line.number);
         if JOIN.contains(&line.tool) {
@@ -84,23 +131,17 @@ pub fn import(text: &str, plan: &str, draft: &mut Draft<'_>) -> Result<File, Ref
                 continue;
             }
         };
-        places.insert(
-            line.number.parse::<usize>().unwrap_or(usize::MAX),
-            calls.len(),
-        );
-        let mut call = Call {
-            id: format!("step_{}", line.number),
-            span: Span::new(line.start, behind),
-            tool: line.tool.to_owned(),
-            tool_span: Span::new(line.tool_at, line.tool_at + line.tool.len()),
-            arguments: Vec::new(),
-            after: Vec::new(),
-            when: None,
-            doc: None,
-        };
+        behind_last = behind;
+        let number = line.number.parse::<usize>().unwrap_or(usize::MAX);
+        if places.insert(number, calls.len()).is_some() {
+            let why = "has the same number as another line; references to it are ambiguous";
+            draft.lost(span, what, why);
+        }
+        let mut call = line.call(behind);
         call.arguments = named(arguments, &call, draft);
         calls.push(call);
     }
+    report_prose(text, behind_last..text.len(), draft);
     for call in &mut calls {
         call.arguments
             .iter_mut()
@@ -156,7 +197,16 @@ fn named(
                 });
             (name, value)
         });
-    let arguments = arguments.collect();
+    let mut arguments: Vec<(String, Value)> = arguments.collect();
+    let mut taken = BTreeSet::new();
+    arguments.retain(|(name, _)| {
+        let is_new = taken.insert(name.clone());
+        if !is_new {
+            let what = format!("a further argument `{}` of `{}`", excerpt(name), call.tool);
+            draft.lost(call.tool_span, what, "a call takes each argument once");
+        }
+        is_new
+    });
     if is_unnamed {
         let why =
             "have no names in the document, and the project has no such tool: they are numbered";

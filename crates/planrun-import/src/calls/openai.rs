@@ -1,12 +1,15 @@
 //! Tool calls in the format of the OpenAI API and similar ones: arrays, messages and whole conversations.
 
+use std::collections::BTreeSet;
+
+use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::File;
 use planrun_lang::yaml::{Content, Node};
 
 use super::{Answer, Call, Listing, Value};
 use crate::document;
 use crate::document::{Refused, items};
-use crate::draft::Draft;
+use crate::draft::{Draft, excerpt};
 use crate::tree;
 
 /// Returns true if a document looks like calls, or messages with calls.
@@ -14,9 +17,11 @@ pub fn recognizes(root: &Node) -> bool {
     let is_call = |node: &Node| {
         function(node).is_some() && node.get("type").and_then(Node::text) != Some("tool")
     };
-    let is_message = |node: &Node| node.get("tool_calls").is_some();
+    let is_message =
+        |node: &Node| node.get("tool_calls").is_some() || node.get("function_call").is_some();
     messages(root)
         .iter()
+        .map(inner)
         .any(|node| is_call(node) || is_message(node))
 }
 
@@ -30,14 +35,19 @@ fn messages(root: &Node) -> &[Node] {
         .unwrap_or(std::slice::from_ref(root))
 }
 
+/// Returns the message of a choice; any other element is returned unchanged.
+fn inner(element: &Node) -> &Node {
+    element.get("message").unwrap_or(element)
+}
+
 /// Returns the name and the arguments of a call; `None` if the node is not a call.
-fn function(node: &Node) -> Option<(&Node, Option<&Node>)> {
+fn function(node: &Node) -> Option<(Option<&Node>, Option<&Node>)> {
     let function = node
         .get("function")
         .filter(|function| function.entries().is_some());
     let is_bare = node.get("type").and_then(Node::text) == Some("function_call");
     let holder = function.or_else(|| is_bare.then_some(node))?;
-    Some((holder.get("name")?, holder.get("arguments")))
+    Some((holder.get("name"), holder.get("arguments")))
 }
 
 /// Returns the plan that makes these calls.
@@ -45,53 +55,205 @@ fn function(node: &Node) -> Option<(&Node, Option<&Node>)> {
 /// # Errors
 /// Returns an error if there are too many calls.
 pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
-    let (mut calls, mut rounds, mut reply) = (Vec::new(), 0, None);
-    let mut bare = false;
-    for message in messages(root) {
-        let message = message.get("message").unwrap_or(message);
-        if let Some((name, arguments)) = function(message) {
-            rounds += usize::from(!bare);
-            bare = true;
-            calls.extend(call(message, name, arguments, draft));
-            continue;
+    let mut elements = messages(root);
+    if let (true, [first, others @ ..]) = (root.get("choices").is_some(), elements) {
+        for other in others {
+            let why = "is omitted: it is an alternative to the first one";
+            draft.lost(other.span, "a further choice", why);
         }
-        let listed = items(message, "tool_calls");
-        rounds += usize::from(!listed.is_empty());
-        for one in listed {
-            match function(one) {
-                Some((name, arguments)) => calls.extend(call(one, name, arguments, draft)),
-                None => draft.lost(one.span, "a call", "has no function name"),
-            }
-        }
-        let is_answer =
-            message.get("role").and_then(Node::text) == Some("assistant") && listed.is_empty();
-        let text = message
-            .get("content")
-            .and_then(Node::text)
-            .filter(|text| is_answer && !text.trim().is_empty());
-        if let Some(text) = text {
-            draft.carried(message.span, "the last message", "the reply");
-            reply = Some(Value::Plain(tree::text(text)));
-        }
+        elements = std::slice::from_ref(first);
     }
-    if rounds > 1 {
-        let why =
-            "were chosen by the model after it saw earlier results; they are constants in the plan";
-        draft.changed(root.span, "the arguments of later rounds", why);
+    let mut conversation = Conversation::default();
+    for element in elements {
+        conversation.read(inner(element), draft);
     }
+    conversation.report(root.span, draft);
+    let Conversation {
+        calls,
+        reply,
+        round,
+        ..
+    } = conversation;
+    let reply = reply.map(|(_, text)| Value::Plain(tree::text(&text)));
     let listing = Listing {
         doc: None,
         calls,
         answer: reply.map_or(Answer::All, Answer::Value),
-        // The calls of one message are independent; those of the next message wait for them.
-        is_parallel: rounds == 1,
+        // The calls of one round are independent; those of the next round wait for them.
+        is_parallel: round == 1,
         settles: false,
     };
     listing.file(plan, draft)
 }
 
-fn call(node: &Node, name: &Node, arguments: Option<&Node>, draft: &mut Draft<'_>) -> Option<Call> {
-    let tool = name.text()?;
+/// A conversation as far as it was read.
+#[derive(Default)]
+struct Conversation {
+    calls: Vec<Call>,
+    /// The id of each call, if it has one.
+    ids: Vec<Option<String>>,
+    /// Number of rounds; calls of one round were made at the same time.
+    round: usize,
+    /// Whether the last round may have further calls.
+    is_open: bool,
+    /// The last text of the model, with its span.
+    reply: Option<(Span, String)>,
+    /// The ids of the calls whose results the document contains.
+    answered: BTreeSet<String>,
+    /// Span of the first result.
+    results: Option<Span>,
+}
+
+impl Conversation {
+    fn read(&mut self, message: &Node, draft: &mut Draft<'_>) {
+        let text = |field: &str| message.get(field).and_then(Node::text);
+        if function(message).is_some() {
+            self.called(message, draft);
+            return;
+        }
+        let listed = items(message, "tool_calls");
+        let legacy = message
+            .get("function_call")
+            .filter(|node| node.entries().is_some());
+        let answers_to = text("call_id").or(text("tool_call_id"));
+        match (text("type"), text("role")) {
+            (Some("function_call_output"), _) | (_, Some("tool" | "function")) => {
+                self.is_open = false;
+                self.results.get_or_insert(message.span);
+                self.answered.extend(answers_to.map(str::to_owned));
+            }
+            (None, None) if listed.is_empty() && legacy.is_none() => {
+                draft.lost(
+                    message.span,
+                    "an element",
+                    "is neither a message nor a call",
+                );
+            }
+            (_, Some("assistant")) | (None, None) => {
+                self.said(message, draft);
+                if !listed.is_empty() || legacy.is_some() {
+                    self.is_open = false;
+                }
+                for call in listed {
+                    self.called(call, draft);
+                }
+                if let Some(call) = legacy {
+                    let named = (call.get("name"), call.get("arguments"));
+                    self.called_as(call, named, draft);
+                }
+            }
+            (_, Some(role)) => {
+                self.is_open = false;
+                let what = format!("a message of the role `{}`", excerpt(role));
+                let why = "is omitted: a plan contains only the calls and the reply";
+                draft.changed(message.span, what, why);
+            }
+            (Some("reasoning"), None) => {
+                let why = "are omitted: a plan contains only the calls and the reply";
+                draft.changed(message.span, "the thoughts of the model", why);
+            }
+            (Some(kind), None) => {
+                let what = format!("an element of the type `{}`", excerpt(kind));
+                draft.lost(
+                    message.span,
+                    what,
+                    "is neither a message nor a call of a function",
+                );
+            }
+        }
+    }
+
+    /// Reads a call of the present round, or begins another round with it.
+    fn called(&mut self, node: &Node, draft: &mut Draft<'_>) {
+        let named = function(node).unwrap_or_default();
+        self.called_as(node, named, draft);
+    }
+
+    fn called_as(
+        &mut self,
+        node: &Node,
+        (name, arguments): (Option<&Node>, Option<&Node>),
+        draft: &mut Draft<'_>,
+    ) {
+        self.round += usize::from(!self.is_open);
+        self.is_open = true;
+        self.report_said(draft);
+        let tool = name.and_then(Node::text).filter(|tool| !tool.is_empty());
+        let (Some(name), Some(tool)) = (name, tool) else {
+            draft.lost(node.span, "a call", "has no function name");
+            return;
+        };
+        let Some(mut call) = call(node, name, tool, arguments, draft) else {
+            return;
+        };
+        call.round = Some(self.round);
+        let id = node.get("call_id").or(node.get("id"));
+        self.ids.push(id.and_then(Node::scalar));
+        self.calls.push(call);
+    }
+
+    /// Reads the text of a message of the model.
+    fn said(&mut self, message: &Node, draft: &mut Draft<'_>) {
+        let content = message.get("content");
+        let text = match content.map(|node| &node.content) {
+            None | Some(Content::Null) => String::new(),
+            Some(Content::Text(text)) => text.clone(),
+            Some(_) => {
+                let parts = items(message, "content").iter().filter_map(|part| {
+                    let text = part.get("text").and_then(Node::text);
+                    if text.is_none() {
+                        draft.lost(part.span, "a part of a message", "is not a text");
+                    }
+                    text
+                });
+                parts.collect::<Vec<_>>().join("\n")
+            }
+        };
+        if !text.trim().is_empty() {
+            self.report_said(draft);
+            self.reply = Some((message.span, text));
+        }
+    }
+
+    /// Reports that the last text is not the reply, since the conversation continues after it.
+    fn report_said(&mut self, draft: &mut Draft<'_>) {
+        if let Some((span, text)) = self.reply.take() {
+            let what = format!("the text `{}`", excerpt(&text));
+            let why = "is omitted: only a text after all calls is the reply";
+            draft.changed(span, what, why);
+        }
+    }
+
+    /// Reports what the conversation as a whole loses.
+    fn report(&self, span: Span, draft: &mut Draft<'_>) {
+        if let Some((span, _)) = &self.reply {
+            draft.carried(*span, "the last message", "the reply");
+        }
+        if self.round > 1 {
+            let why = "were chosen by the model after it saw earlier results; they are constants in the plan";
+            draft.changed(span, "the arguments of later rounds", why);
+        }
+        let Some(results) = self.results else { return };
+        let why = "are omitted: the plan calls the tools again";
+        draft.changed(results, "the results of the calls", why);
+        for (call, id) in self.calls.iter().zip(&self.ids) {
+            if id.as_ref().is_some_and(|id| !self.answered.contains(id)) {
+                let what = format!("the call of `{}`", excerpt(&call.tool));
+                let why = "has no result in the document: it may not have run";
+                draft.changed(call.span, what, why);
+            }
+        }
+    }
+}
+
+/// Returns a call; `None` if its arguments are invalid, which is reported.
+fn call(
+    node: &Node,
+    name: &Node,
+    tool: &str,
+    arguments: Option<&Node>,
+    draft: &mut Draft<'_>,
+) -> Option<Call> {
     let plain = |node: &Node| -> Option<Vec<(String, Value)>> {
         let entries = node.entries()?;
         Some(
@@ -116,7 +278,7 @@ fn call(node: &Node, name: &Node, arguments: Option<&Node>, draft: &mut Draft<'_
     };
     let Some(arguments) = read else {
         let span = arguments.map_or(node.span, |node| node.span);
-        let what = format!("the call of `{}`", crate::draft::excerpt(tool));
+        let what = format!("the call of `{}`", excerpt(tool));
         draft.lost(span, what, "its arguments are not a JSON object");
         return None;
     };
@@ -129,5 +291,6 @@ fn call(node: &Node, name: &Node, arguments: Option<&Node>, draft: &mut Draft<'_
         after: Vec::new(),
         when: None,
         doc: None,
+        round: None,
     })
 }

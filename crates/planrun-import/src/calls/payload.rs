@@ -24,6 +24,29 @@ const STEP_FIELDS: [&str; 7] = [
     "acceptance",
     "tool",
 ];
+/// Fields that only describe a payload or a step.
+const PROSE: [(&str, &str); 5] = [
+    (
+        "assumptions",
+        "it describes the plan, and does not change what runs",
+    ),
+    (
+        "risks",
+        "it describes the plan, and does not change what runs",
+    ),
+    (
+        "description",
+        "it describes the step, and does not change what runs",
+    ),
+    (
+        "deliverable",
+        "it describes the step, and does not change what runs",
+    ),
+    (
+        "acceptance",
+        "it describes the step, and does not change what runs",
+    ),
+];
 /// Former names of tools, each with the current name.
 const ALIASES: [(&str, &str); 6] = [
     ("time_tool", "get_time"),
@@ -62,6 +85,7 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Re
             );
         }
     }
+    draft.report_keys(root, "the payload", &["task_summary", "steps"], &PROSE);
     let steps = items(root, "steps");
     if steps.is_empty() {
         let place = root.get("steps").map_or(root.span, |steps| steps.span);
@@ -99,7 +123,14 @@ fn ids(steps: &[Node], draft: &mut Draft<'_>) -> BTreeMap<String, usize> {
         let Some(node) = step.get("step_id") else {
             continue;
         };
-        let Some(id) = node.text() else { continue };
+        let Some(id) = node.text() else {
+            fault(
+                draft,
+                node.span,
+                format!("steps[{number}].step_id must be a string"),
+            );
+            continue;
+        };
         if ids.insert(id.to_owned(), number).is_some() {
             fault(
                 draft,
@@ -155,7 +186,17 @@ fn shape(step: &Node, number: usize, draft: &mut Draft<'_>) {
             format!("steps[{number}] missing field: {field}"),
         );
     }
+    let of = format!("steps[{number}]");
+    let known = ["step_id", "title", "dependencies", "tool", "args"];
+    draft.report_keys(step, &of, &known, &PROSE);
+    for (holder, place) in [(Some(step), "args"), (step.get("tool"), "tool.args")] {
+        let arguments = holder.and_then(|holder| holder.get("args"));
+        if let Some(node) = arguments.filter(|node| node.entries().is_none()) {
+            fault(draft, node.span, format!("{of}.{place} must be an object"));
+        }
+    }
     let Some(tool) = step.get("tool") else { return };
+    draft.report_keys(tool, &format!("{of}.tool"), &["name", "args"], &[]);
     if tool.entries().is_none() {
         let message =
             format!("steps[{number}].tool must be an object (string form is not allowed)");
@@ -202,6 +243,7 @@ fn call(step: &Node, number: usize, ids: &BTreeMap<String, usize>, draft: &mut D
         after,
         when,
         doc: step.get("title").and_then(Node::text).map(str::to_owned),
+        round: None,
     }
 }
 
@@ -213,8 +255,15 @@ fn dependencies(
     draft: &mut Draft<'_>,
 ) -> (Vec<usize>, Option<Expr>) {
     let (mut after, mut blocked) = (Vec::new(), None);
+    let list = step.get("dependencies");
+    if let Some(node) = list.filter(|node| node.items().is_none()) {
+        let why = format!("steps[{number}].dependencies must be an array");
+        blocked = Some(draft.hole(node.span, "the rules of payloads", why));
+    }
     for node in items(step, "dependencies") {
         let Some(dependency) = node.text() else {
+            let why = format!("steps[{number}] has a dependency that is not a string");
+            blocked = Some(draft.hole(node.span, "the rules of payloads", why));
             continue;
         };
         match ids.get(dependency) {

@@ -18,19 +18,27 @@ const TOOL: [&str; 3] = ["tool_id", "tool", "name"];
 const INPUTS: [&str; 4] = ["inputs", "arguments", "params", "args"];
 const NEEDS: [&str; 2] = ["depends_on", "dependencies"];
 
+/// The keys of a document, one of which holds its steps.
+const LISTS: [&str; 2] = ["steps", "plan"];
+
 /// Returns the steps of a document: a list, or an object with one; `None` if there is none.
 fn steps(root: &Node) -> Option<&[Node]> {
-    let wrapped = ["steps", "plan"]
-        .into_iter()
-        .find_map(|name| root.get(name));
+    let wrapped = LISTS.into_iter().find_map(|name| root.get(name));
     wrapped.unwrap_or(root).items()
 }
 
 fn first<'n>(step: &'n Node, names: &[&str]) -> Option<&'n Node> {
-    let there = names.iter().filter_map(|name| step.get(name));
-    there
-        .into_iter()
-        .find(|node| !matches!(node.content, Content::Null))
+    step.get(first_name(step, names)?)
+}
+
+/// Returns the first of several names under which a step has a value.
+fn first_name<'s>(step: &Node, names: &[&'s str]) -> Option<&'s str> {
+    let mut names = names.iter().copied();
+    names.find(|name| step.get(name).is_some_and(|node| !is_null(node)))
+}
+
+fn is_null(node: &Node) -> bool {
+    matches!(node.content, Content::Null)
 }
 
 /// Returns true if a document looks like an array of tools and a reply.
@@ -58,6 +66,14 @@ pub fn import_array(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
     let (mut calls, mut reply) = (Vec::new(), None);
     let mut elements = root.items().unwrap_or_default().iter().enumerate();
     for (number, step) in elements.by_ref() {
+        let known: Option<&[&str]> = match step.get("type").and_then(Node::text) {
+            Some("reply") => Some(&["type", "text"]),
+            Some("tool") => Some(&["type", "name", "arguments", "description"]),
+            _ => None,
+        };
+        if let Some(known) = known {
+            draft.report_keys(step, &format!("element {}", number + 1), known, &[]);
+        }
         match element(step) {
             Ok(Element::Call(call)) => calls.push(call),
             Ok(Element::Reply(text)) => {
@@ -104,11 +120,13 @@ enum Element<'d> {
 fn element(step: &Node) -> Result<Element<'_>, (Span, String)> {
     match step.get("type").and_then(Node::text) {
         Some("reply") => {
-            let text = step
-                .get("text")
-                .and_then(Node::text)
-                .unwrap_or_default()
-                .trim();
+            let text = match step.get("text").map(|node| (node, &node.content)) {
+                None | Some((_, Content::Null)) => "",
+                Some((_, Content::Text(text))) => text.trim(),
+                Some((node, _)) => {
+                    return Err((node.span, "has a text that is not a string".to_owned()));
+                }
+            };
             Ok(if text.is_empty() {
                 Element::Nothing
             } else {
@@ -117,6 +135,7 @@ fn element(step: &Node) -> Result<Element<'_>, (Span, String)> {
         }
         Some("tool") => {
             let name = step.get("name").and_then(Node::text);
+            let name = name.filter(|name| !name.is_empty());
             let name = name.ok_or_else(|| (step.span, "has no tool name".to_owned()))?;
             let arguments = arguments(step.get("arguments"));
             let no_object = |span| (span, "has arguments that are not an object".to_owned());
@@ -148,6 +167,7 @@ fn call(id: &str, step: &Node, tool: &str, arguments: Vec<(String, Value)>) -> C
             .get("description")
             .and_then(Node::text)
             .map(str::to_owned),
+        round: None,
     }
 }
 
@@ -156,7 +176,7 @@ fn call(id: &str, step: &Node, tool: &str, arguments: Vec<(String, Value)>) -> C
 /// # Errors
 /// Returns the span of a value that is not an object.
 fn arguments(node: Option<&Node>) -> Result<Vec<(String, Value)>, Span> {
-    let Some(node) = node.filter(|node| !matches!(node.content, Content::Null)) else {
+    let Some(node) = node.filter(|node| !is_null(node)) else {
         return Ok(Vec::new());
     };
     let entries = node.entries().ok_or(node.span)?;
@@ -179,14 +199,23 @@ pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
     let steps = steps(root).unwrap_or_default();
     let (mut calls, mut places, mut reply) = (Vec::new(), BTreeMap::new(), None);
     let mut kept = Vec::new();
+    let list = LISTS.into_iter().find(|name| root.get(name).is_some());
+    draft.report_keys(root, "the document", list.as_slice(), &[]);
     for (number, step) in steps.iter().enumerate() {
-        let id = step.get("id").and_then(Node::scalar);
-        let id = id.unwrap_or_else(|| number.to_string());
+        let id = id(step, number, draft);
         let what = format!("step {}", excerpt(&id));
         let action = first(step, &ACTION).and_then(Node::text).unwrap_or("tool");
         let inputs = arguments(first(step, &INPUTS));
-        match (first(step, &TOOL).and_then(Node::text), inputs) {
+        let is_reply = matches!(action, "reply" | "finish" | "respond");
+        let tool = first(step, &TOOL).and_then(Node::text);
+        report_step(step, &what, tool.is_none() && is_reply, draft);
+        match (tool.filter(|tool| !tool.is_empty()), inputs) {
             (Some(tool), Ok(inputs)) => {
+                if action != "tool" {
+                    let why = format!("is a call of `{}`", excerpt(tool));
+                    let what = format!("the action `{}` of {what}", excerpt(action));
+                    draft.changed(step.span, what, why);
+                }
                 if places.insert(id.clone(), calls.len()).is_some() {
                     let why = "has the same id as another step; dependencies on it are ambiguous";
                     draft.lost(step.span, what, why);
@@ -194,14 +223,11 @@ pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
                 kept.push(step);
                 calls.push(call(&format!("step_{id}"), step, tool, inputs));
             }
-            (None, Ok(inputs)) if matches!(action, "reply" | "finish" | "respond") => {
-                let text = step.get("text").and_then(Node::text);
-                let text = text.map(|text| Value::Plain(tree::text(text)));
-                draft.carried(step.span, what, "the reply");
-                reply = reply
-                    .or(text)
-                    .or_else(|| Some(inputs.into_iter().next()?.1));
+            (None, Ok(_)) if is_reply && reply.is_some() => {
+                let why = "is another reply, but a plan has only one: the first is used";
+                draft.lost(step.span, what, why);
             }
+            (None, Ok(inputs)) if is_reply => reply = replied(step, inputs, &what, draft),
             (None, Ok(_)) => {
                 let why = format!(
                     "`{}` names no tool, but a plan has only calls",
@@ -228,6 +254,63 @@ pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
     listing.file(plan, draft)
 }
 
+/// Returns the id of a step: its number if it has none.
+fn id(step: &Node, number: usize, draft: &mut Draft<'_>) -> String {
+    let node = step.get("id");
+    node.and_then(Node::scalar).unwrap_or_else(|| {
+        if let Some(node) = node {
+            let why = format!("is neither a text nor a number: the step is called `{number}`");
+            draft.lost(node.span, "the id of a step", why);
+        }
+        number.to_string()
+    })
+}
+
+/// Reports the keys of a step that are not read, such as a second alias of one that is.
+fn report_step(step: &Node, what: &str, is_reply: bool, draft: &mut Draft<'_>) {
+    let mut known = vec!["id", "description"];
+    known.extend(is_reply.then_some("text"));
+    for aliases in [&ACTION[..], &TOOL, &INPUTS, &NEEDS] {
+        let used = first_name(step, aliases);
+        for alias in aliases {
+            let node = step.get(alias);
+            let is_read = used.is_none_or(|used| used == *alias);
+            match (node, used) {
+                (Some(node), Some(used)) if !is_read && !is_null(node) => {
+                    let why = format!("is omitted: the step also has `{used}`, which is used");
+                    draft.changed(node.span, format!("the key `{alias}` of {what}"), why);
+                }
+                _ => {}
+            }
+            known.push(alias);
+        }
+    }
+    draft.report_keys(step, what, &known, &[]);
+}
+
+/// Returns the reply of a step: its text, or its only input.
+fn replied(
+    step: &Node,
+    inputs: Vec<(String, Value)>,
+    what: &str,
+    draft: &mut Draft<'_>,
+) -> Option<Value> {
+    let text = step.get("text").and_then(Node::text);
+    let text = text.map(|text| Value::Plain(tree::text(text)));
+    let mut inputs = inputs.into_iter();
+    let reply = text.or_else(|| Some(inputs.next()?.1));
+    for (name, _) in inputs {
+        let what = format!("the input `{}` of {what}", excerpt(&name));
+        draft.lost(step.span, what, "a reply has only one value");
+    }
+    if reply.is_some() {
+        draft.carried(step.span, what, "the reply");
+    } else {
+        draft.lost(step.span, what, "is a reply without a text");
+    }
+    reply
+}
+
 /// Returns the steps that a step waits for, and a guard that cannot hold if one of them does not exist.
 fn needs(
     step: &Node,
@@ -239,7 +322,11 @@ fn needs(
     };
     let (mut after, mut blocked) = (Vec::new(), None);
     for need in node.items().unwrap_or(std::slice::from_ref(node)) {
-        let Some(id) = need.scalar() else { continue };
+        let Some(id) = need.scalar() else {
+            let why = "is neither a text nor a number, so it names no step";
+            blocked = Some(draft.hole(need.span, "a dependency", why));
+            continue;
+        };
         if let Some(place) = places.get(&id) {
             after.push(*place);
             continue;

@@ -140,6 +140,15 @@ impl Default for Written {
 }
 
 impl Written {
+    /// Enters nodes that are written in the place of another one, such as those of a function, or leaves them.
+    pub fn nest(&mut self, is_entered: bool) {
+        if is_entered {
+            self.depth += 1;
+        } else {
+            self.depth -= 1;
+        }
+    }
+
     /// Returns true if a node was written.
     pub fn has(&self, span: Span, name: &str) -> bool {
         self.seen.contains(&(span.start, name.to_owned()))
@@ -238,7 +247,13 @@ pub trait Walk<'d, 't> {
             written.left -= 1;
             return false;
         }
-        let why = "its paths branch and join so often that the plan would be too large";
+        let why = if written.left == 0 {
+            "its paths branch and join so often that the plan would be too large".to_owned()
+        } else {
+            format!(
+                "the plan would be too large: its branches, loops and functions are nested more than {MAX_DEPTH} levels deep"
+            )
+        };
         let what = format!("{} `{}`", Self::NODE_WORD, excerpt(node.name));
         let hole = self.draft().hole(node.span, what, why);
         out.push(tree::fail("tool.not_carried", hole));

@@ -54,7 +54,9 @@ pub fn repeat<'d, 't, W: Walk<'d, 't> + ?Sized>(
     region.stops.insert(exit, Stop::Break(variables.clone()));
     let mut body = Vec::new();
     let within = unpack_state(flow, &variables, &tree::variable(&round));
+    walk.written().depth += 1;
     let reached = walk.walk_from(scope, head.name, within, &region, &mut body)?;
+    walk.written().depth -= 1;
     if let Some((at, after)) = reached {
         finish(region.stops.get(at), &after, &mut body);
     }

@@ -16,14 +16,16 @@ use unicode_ident::{is_xid_continue, is_xid_start};
 use crate::report::{Fate, Report};
 use crate::tree::{self, NOWHERE};
 
+mod keys;
 mod unused;
 
 pub use unused::expressions;
 
 /// The maximum length of a name, in characters; longer names are truncated.
 const MAX_NAME: usize = 60;
-/// Words that cannot be names of values, or that have another meaning in expressions.
-const WORDS: [&str; 24] = [
+/// Names with another meaning in expressions: types, functions, the namespaces of functions, and the element of a
+/// comprehension.
+const TAKEN: [&str; 20] = [
     "match",
     "signal",
     "any",
@@ -39,16 +41,14 @@ const WORDS: [&str; 24] = [
     "map",
     "Result",
     "Error",
-    "plan",
-    "input",
-    "wait",
-    "each",
-    "repeat",
-    "race",
-    "max",
-    "one",
     "type",
+    "one",
+    "math",
+    "base64",
+    "lists",
 ];
+/// Words with a meaning in statements.
+const WORDS: [&str; 7] = ["plan", "input", "wait", "each", "repeat", "race", "max"];
 
 /// How the document calls a tool.
 #[derive(Default)]
@@ -98,7 +98,13 @@ impl<'t> Draft<'t> {
 
     /// Returns true if an input of a plan may have this name.
     pub fn can_be_named(&self, name: &str) -> bool {
-        !is_reserved(name) && !self.catalog.has_namespace(name) && !self.is_namespace(name)
+        let is_taken = is_reserved(name) || TAKEN.contains(&name);
+        !is_taken && !self.catalog.has_namespace(name) && !self.is_namespace(name)
+    }
+
+    /// Returns true if an input may have this name and nothing else has it.
+    pub fn is_free(&self, name: &str) -> bool {
+        self.can_be_named(name) && is_writable(name) && !self.names.contains(name)
     }
 
     fn is_namespace(&self, name: &str) -> bool {
@@ -125,7 +131,9 @@ impl<'t> Draft<'t> {
         let plain = identifier(requested);
         let mut name = plain.clone();
         let mut number = 1;
-        while is_reserved(&name) || WORDS.contains(&name.as_str()) || self.names.contains(&name) {
+        let is_word =
+            |name: &str| is_reserved(name) || TAKEN.contains(&name) || WORDS.contains(&name);
+        while is_word(&name) || self.names.contains(&name) {
             number += 1;
             name = format!("{plain}_{number}");
         }

@@ -116,6 +116,9 @@ fn quoted(characters: &mut Peekable<Chars<'_>>, texts: Texts) -> Result<Token, S
                 Some('n') => text.push('\n'),
                 Some('t') => text.push('\t'),
                 Some('r') => text.push('\r'),
+                Some('b') => text.push('\u{8}'),
+                Some('f') => text.push('\u{c}'),
+                Some('u') => text.push(escaped(characters)?),
                 Some('(') if texts == Texts::Templates => {
                     pieces.push(Piece::Text(std::mem::take(&mut text)));
                     pieces.push(Piece::Code(code(characters)?));
@@ -127,6 +130,28 @@ fn quoted(characters: &mut Peekable<Chars<'_>>, texts: Texts) -> Result<Token, S
         }
     }
     Err("unterminated string".into())
+}
+
+/// Reads the rest of an escape such as `\u00e9`, which is two escapes for a character beyond four digits.
+fn escaped(characters: &mut Peekable<Chars<'_>>) -> Result<char, String> {
+    let mut units = Vec::new();
+    units.extend(unit(characters));
+    if units.iter().any(|unit| (0xd800..0xdc00).contains(unit)) {
+        let is_escape = [characters.next(), characters.next()] == [Some('\\'), Some('u')];
+        units.extend(unit(characters).filter(|_| is_escape));
+    }
+    let mut decoded = char::decode_utf16(units);
+    match (decoded.next(), decoded.next()) {
+        (Some(Ok(c)), None) => Ok(c),
+        _ => Err("a string contains an invalid escape".into()),
+    }
+}
+
+/// Reads four hexadecimal digits.
+fn unit(characters: &mut Peekable<Chars<'_>>) -> Option<u16> {
+    let digits: String = characters.by_ref().take(4).collect();
+    let number = u16::from_str_radix(&digits, 16).ok();
+    number.filter(|_| digits.len() == 4)
 }
 
 /// Reads the code up to its closing parenthesis; texts inside may contain parentheses.
@@ -157,4 +182,24 @@ fn code(characters: &mut Peekable<Chars<'_>>) -> Result<String, String> {
         code.push(c);
     }
     Err("unclosed expression in a string".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_stand_for_their_characters() {
+        let read = |text: &str| tokens(text, Texts::Templates);
+        let text = |text: &str| Ok(vec![Token::Text(text.to_owned())]);
+        assert_eq!(read(r#""caf\u00e9 \ud83d\ude00\n""#), text("café 😀\n"));
+        for wrong in [
+            r#""\u00e""#,
+            r#""\ud83d""#,
+            r#""\ud83d\u0041""#,
+            r#""\uxyzw""#,
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
 }

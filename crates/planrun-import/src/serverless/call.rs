@@ -143,6 +143,7 @@ impl<'d> Writer<'_, 'd, '_> {
             self.draft.lost(node.span, what, why);
         }
         self.functions.push(&function.name);
+        self.called.insert(&function.name);
         let after = self.tasks(&Tasks::single(function)?, within.clone(), out)?;
         self.functions.pop();
         Ok(after.unwrap_or(within))

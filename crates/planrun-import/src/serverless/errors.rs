@@ -5,13 +5,11 @@ use std::collections::BTreeSet;
 use planrun_lang::syntax::ast::{ClauseKind, Statement};
 use planrun_lang::yaml::Node;
 
-use super::Writer;
 use super::data::Data;
-use super::duration;
 use super::tasks::{Task, Tasks};
+use super::{Writer, duration, keys};
 use crate::control_flow::retry::Retry;
 use crate::control_flow::status::{of_status, reason};
-use crate::document::entries;
 use crate::draft::{Draft, error_name, excerpt};
 use crate::tree;
 
@@ -62,6 +60,11 @@ impl<'d> Writer<'_, 'd, '_> {
         let error = self.used("errors", error);
         let kind = error.get("type").and_then(Node::text);
         let what = format!("the error of task `{}`", excerpt(task.name));
+        if let Some(name) = error.text() {
+            let why = format!("there is no error `{}` in `use.errors`", excerpt(name));
+            self.draft.lost(error.span, &*what, why);
+        }
+        self.report_error(error, &what);
         let class = match kind {
             Some(kind) if !kind.contains("${") => raised_class(kind, status_of(error)),
             _ => {
@@ -84,26 +87,55 @@ impl<'d> Writer<'_, 'd, '_> {
         tree::fail(&class, message)
     }
 
+    /// Reports the parts of an error that a failure does not have.
+    fn report_error(&mut self, error: &Node, what: &str) {
+        let title = match error.get("detail") {
+            Some(_) => ("title", "the detail of the error is its message"),
+            None => ("", ""),
+        };
+        let omitted = [
+            title,
+            ("instance", "an error has only a class and a message"),
+        ];
+        let mut known = vec!["type", "status", "detail"];
+        known.extend(error.get("detail").is_none().then_some("title"));
+        self.draft.report_keys(error, what, &known, &omitted);
+    }
+
     /// Translates the errors that a `catch` catches.
     pub fn caught(&mut self, catch: &Node) -> Caught {
         let filter = catch.get("errors").and_then(|node| node.get("with"));
         let Some(filter) = filter else {
+            if let Some(node) = catch.get("errors") {
+                let why = "have no `with`, so all errors are caught";
+                self.draft
+                    .lost(node.span, "the errors that are caught", why);
+            }
             return Caught {
                 classes: Vec::new(),
                 statuses: BTreeSet::new(),
             };
         };
-        for entry in entries(catch, "errors")
-            .iter()
-            .flat_map(|entry| entry.value.entries().unwrap_or_default())
-            .filter(|entry| !["type", "status"].contains(&entry.name.as_str()))
-        {
+        for entry in filter.entries().unwrap_or_default() {
+            let is_constant = match entry.name.as_str() {
+                "type" => entry.value.text().is_some_and(|kind| !kind.contains("${")),
+                "status" => whole(&entry.value).is_some(),
+                _ => false,
+            };
+            if is_constant {
+                continue;
+            }
             let what = format!("`{}` of the errors that are caught", excerpt(&entry.name));
-            let why = "in a plan, an error can be matched only by its class";
+            let why = "in a plan, an error can be matched only by its class, which is constant";
             self.draft.lost(entry.span, what, why);
         }
-        let classes = classes(filter.get("type").and_then(Node::text), status_of(filter));
-        let why = format!("are `{}` in the plan", classes.join("`, `"));
+        let kind = filter.get("type").and_then(Node::text);
+        let kind = kind.filter(|kind| !kind.contains("${"));
+        let classes = classes(kind, status_of(filter));
+        let why = match classes.as_slice() {
+            [] => "are all errors in the plan".to_owned(),
+            classes => format!("are `{}` in the plan", classes.join("`, `")),
+        };
         self.draft
             .changed(filter.span, "the errors that are caught", why);
         let statuses = status_of(filter).into_iter();
@@ -130,6 +162,15 @@ impl<'d> Writer<'_, 'd, '_> {
             return no_retry(policy, self.draft);
         }
         let policy = self.used("retries", policy);
+        if let Some(name) = policy.text() {
+            let why = format!(
+                "there is no retry policy `{}` in `use.retries`",
+                excerpt(name)
+            );
+            self.draft.lost(policy.span, "`retry`", why);
+            return None;
+        }
+        keys::report_retry(policy, self.draft);
         for part in ["when", "exceptWhen"] {
             if let Some(node) = policy.get(part) {
                 let why = "retries are selected only by error class";
@@ -153,7 +194,13 @@ impl<'d> Writer<'_, 'd, '_> {
     }
 
     fn attempts(&mut self, policy: &Node, attempt: Option<&Node>, classes: &[String]) -> Retry {
-        let count = attempt.and_then(|node| node.get("count")).and_then(whole);
+        let count = attempt.and_then(|node| node.get("count"));
+        if let Some(node) = count.filter(|node| whole(node).is_none()) {
+            let why = "is not a constant number";
+            self.draft
+                .lost(node.span, "the number of attempts of a `retry`", why);
+        }
+        let count = count.and_then(whole);
         if count.is_none() {
             let why =
                 format!("has at most {MAX_ATTEMPTS} attempts: every loop of a plan has a bound");
@@ -163,7 +210,13 @@ impl<'d> Writer<'_, 'd, '_> {
         let attempts = count.map_or(MAX_ATTEMPTS, |count| count.clamp(0, 1_000_000) + 1);
         #[expect(clippy::cast_precision_loss, reason = "a delay needs no precision")]
         let (delay, waits) = {
-            let delay = policy.get("delay").and_then(duration::nanoseconds);
+            let delay = policy.get("delay");
+            let invalid = delay.filter(|node| duration::nanoseconds(node).is_none());
+            if let Some(node) = invalid {
+                self.draft
+                    .lost(node.span, "the wait of a `retry`", duration::EXPECTED);
+            }
+            let delay = delay.and_then(duration::nanoseconds);
             (delay.unwrap_or(0) as f64, (attempts - 1) as f64)
         };
         let backoff = policy.get("backoff");

@@ -31,6 +31,10 @@ impl<'d> Action<'_, '_, 'd, '_> {
             if is_writable(&entry.name) {
                 let value = self.template(&entry.value).expr();
                 arguments.push((entry.name.clone(), value));
+            } else {
+                let what = format!("the attribute `{}` of an event", excerpt(&entry.name));
+                let why = "this is not a valid name of an argument";
+                self.workflow.draft.lost(entry.span, what, why);
             }
         }
         let call = self

@@ -6,6 +6,7 @@ mod duration;
 mod errors;
 mod events;
 mod jq;
+mod keys;
 mod parts;
 mod request;
 mod task;
@@ -47,6 +48,8 @@ pub struct Writer<'x, 'd, 't> {
     retry: Option<Vec<ClauseKind>>,
     /// The functions that are being written, for detecting recursion.
     functions: Vec<&'d str>,
+    /// The functions that were written.
+    called: BTreeSet<&'d str>,
     /// The hosts that are called.
     hosts: BTreeSet<String>,
     /// Whether a call would be retried by default.
@@ -90,14 +93,15 @@ fn attempt(
         statuses: BTreeSet::new(),
         retry: None,
         functions: Vec::new(),
+        called: BTreeSet::new(),
         hosts: BTreeSet::new(),
         repeats: false,
     };
     let body = workflow.body(inputs.value())?;
     let text = |field: &str| root.get("document")?.get(field)?.text();
-    let doc = text("summary").or_else(|| text("title")).map(str::to_owned);
+    let texts = ["title", "summary"].into_iter().filter_map(text);
     let made = Made {
-        doc,
+        doc: Some(texts.collect::<Vec<_>>().join(": ")),
         parameters: inputs.parameters(),
         returns: Some(tree::type_named("any")),
         body,
@@ -107,6 +111,7 @@ fn attempt(
 
 impl<'d> Writer<'_, 'd, '_> {
     fn body(&mut self, input: Value) -> Result<Vec<Statement>, Refused> {
+        keys::report_workflow(self.root, self.draft);
         self.report_left_out();
         let mut flow = Flow::of(input.clone());
         let document = self.root.get("document").map(Value::constant);
@@ -136,6 +141,7 @@ impl<'d> Writer<'_, 'd, '_> {
         if let Some(flow) = self.tasks(&Tasks::read(list)?, flow, &mut body)? {
             self.reply(&flow, &mut body);
         }
+        keys::report_functions(self.root, &self.called, self.draft);
         let settings = self.settings();
         body.splice(0..0, settings);
         Ok(body)

@@ -2,12 +2,10 @@
 
 use planrun_lang::syntax::ast::{Expr, Statement, StepBody, WaitFor};
 
-use super::Writer;
 use super::call::Action;
 use super::data::Data;
-use super::duration;
-use super::jq;
 use super::tasks::{CONTEXT, EXIT, Next, Task, Tasks};
+use super::{Writer, duration, jq, keys};
 use crate::control_flow::graph::Graph;
 use crate::control_flow::repetition::bind_any;
 use crate::document::Refused;
@@ -89,7 +87,16 @@ impl<'d> Writer<'_, 'd, '_> {
     ) -> Result<Option<Flow>, Refused> {
         let mut region = Region::plan();
         region.stops.insert(EXIT, Stop::Join);
+        for task in tasks.by_name.values() {
+            if task.name != tasks.start && !tasks.graph.reaches(tasks.start, task.name) {
+                let what = format!("task `{}`", excerpt(task.name));
+                self.draft
+                    .changed(task.span, what, "is omitted: it is unreachable");
+            }
+        }
+        self.written.nest(true);
         let reached = self.walk(tasks, tasks.start, flow, &region, out)?;
+        self.written.nest(false);
         Ok(reached.map(|(_, flow)| flow))
     }
 
@@ -262,6 +269,7 @@ impl<'d> Writer<'_, 'd, '_> {
 
     /// Reports fields of a task that have no counterpart.
     fn report_fields(&mut self, task: &Task<'d>) {
+        keys::report_parts(task, self.draft);
         for part in ["input", "output", "export"] {
             self.report_schema(task.node, part);
         }
