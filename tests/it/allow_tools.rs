@@ -84,6 +84,31 @@ fn the_list_bounds_plans_that_are_called_and_what_recovers_sees_it() {
 }
 
 #[test]
+fn a_call_that_is_not_caught_is_found_beside_one_that_is() {
+    let plan = |statements: &str| {
+        format!(
+            "use desk\n\nplan end() -> string {{\n    step done = desk.close()\n    reply done\n}}\n\nplan a() {{\n    \
+             allow {{ tools: [\"desk.find\"] }}\n{statements}}}\n"
+        )
+    };
+    let caught = "    step one = end() recover denied.policy as e => e.message\n";
+    let open = "    step two = end()\n";
+    for (statements, line) in [
+        (format!("{caught}{open}"), 11),
+        (format!("{open}{caught}"), 10),
+        // An arm does not catch what fails in the arm itself.
+        (
+            "    step one = desk.find() recover _ => desk.close()\n".to_owned(),
+            10,
+        ),
+    ] {
+        let found = found(&project("", &plan(&statements)));
+        let missing = expected("permission-missing", "error", line);
+        assert!(found.contains(&missing[0]), "{statements}: {found:?}");
+    }
+}
+
+#[test]
 fn the_list_of_a_project_bounds_every_plan_and_one_that_nobody_needs_is_told() {
     let plan = "use desk\n\nplan a() -> string {\n    allow { tools: [\"*\"] }\n    step two = desk.close()\n    reply two\n}\n";
     let place = project("allow: { tools: [\"desk.find\"] }\n", plan);

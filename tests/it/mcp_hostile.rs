@@ -192,7 +192,14 @@ fn names_and_texts_of_a_server_draw_nothing() {
 
 #[test]
 fn a_list_that_does_not_end_or_goes_too_deep_is_refused() {
-    for (mode, part) in [("pages", "more than 1000 pages"), ("schemas", "notes")] {
+    for (mode, part) in [
+        ("pages", "more than 1000 pages"),
+        (
+            "circle",
+            "the list does not end: the server refers to the same page twice",
+        ),
+        ("schemas", "notes"),
+    ] {
         for server in Hostile::both(mode, "notes.call()") {
             let locked = server.tools(&["lock"]);
             assert_eq!(locked.status, 3, "{}: {locked:?}", server.over);

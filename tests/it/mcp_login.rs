@@ -302,3 +302,37 @@ fn only_a_server_that_wants_it_is_logged_in_to() {
         "{checked:?}"
     );
 }
+
+/// The hosts that a server names are limited by `allow` like any other.
+#[test]
+fn a_login_reaches_only_hosts_that_the_project_permits() {
+    for mode in ["away", "away-token"] {
+        let Some(server) = Guarded::new() else { return };
+        let file = server.place.path().join("planrun.yaml");
+        let settings = std::fs::read_to_string(&file).unwrap();
+        let port = settings.split("127.0.0.1:").nth(1).unwrap();
+        let port = port.split('/').next().unwrap();
+        let allow = |hosts: &str| {
+            std::fs::write(&file, format!("allow: {{ net: [{hosts}] }}\n{settings}")).unwrap();
+        };
+        let own = format!("\"127.0.0.1:{port}\"");
+        allow(&own);
+        server.touch(mode);
+        let refused = server.run(&["tools", "login", "notes", "--wait", "0"]);
+        assert_eq!(refused.status, 3, "{refused:?}");
+        let remedy = format!("add \"localhost:{port}\" to `allow.net`");
+        assert!(refused.stderr.contains(&remedy), "{mode}: {refused:?}");
+        assert_eq!(server.asked(), "", "{mode}");
+        allow(&format!("{own}, \"localhost:{port}\""));
+        let done = server.login(&[]);
+        assert_eq!(done.status, 0, "{mode}: {done:?}");
+        assert_eq!(server.run(&["tools", "lock", "--accept", "all"]).status, 0);
+        // Renewing a token, or using a login, reaches the same hosts.
+        allow(&own);
+        let refused = server.run(&["run", "a.plan"]);
+        assert!(
+            refused.stderr.contains("denied.policy") && refused.stderr.contains(&remedy),
+            "{mode}: {refused:?}"
+        );
+    }
+}

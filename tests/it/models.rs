@@ -412,6 +412,17 @@ async fn no_error_tells_the_key() {
     assert_eq!(model.secrets().text(KEY), "[redacted]");
 }
 
+#[test]
+fn what_models_are_sent_is_secret() {
+    let file = "env: [KEY]\nmodels: { m: { base_url: 'http://a/v1', model: tiny, key: KEY } }\n";
+    assert_eq!(models(file, &[("KEY", KEY)]).secrets(), [KEY]);
+    let url = ("OPENAI_BASE_URL", "http://ann:hunter2@a/v1");
+    let variables = [url, ("OPENAI_API_KEY", KEY)];
+    assert_eq!(models("", &variables).secrets(), ["hunter2", KEY]);
+    let placeholder = [("OPENAI_API_KEY", "none")];
+    assert_eq!(models("", &placeholder).secrets(), [""; 0]);
+}
+
 #[tokio::test]
 async fn a_double_says_which_turns_are_left() {
     let turns = "

@@ -365,6 +365,36 @@ fn sensitive_values_are_journaled_and_never_shown() {
 }
 
 #[test]
+fn a_field_with_dots_in_its_name_is_hidden() {
+    let server = EchoServer::new(&[]);
+    let app = VAULT.replace("ADDRESS", &server.address);
+    let app = format!("name: vault{}", app.replace("pin:", "X.Api.Pin:"));
+    let plan = "use vault plan p(login: { `a.b`: secret }) {
+        step o = vault.open(password: \"ab\", `X.Api.Pin`: 7, note: login.`a.b`)
+        reply o
+    }";
+    let input = json!({"login": {"a.b": "hidden-words"}}).to_string();
+    let place = folder([
+        ("p.plan", plan),
+        ("apps/vault.yaml", &*app),
+        ("in.json", &*input),
+    ]);
+    let run = |arguments: &[&str]| planrun(arguments).within(place.path()).run();
+    let output = run(&[
+        "run", "p.plan", "--input", "in.json", "--run-id", "r", "--format", "json",
+    ]);
+    assert_eq!(
+        output.json()["steps"][0]["arguments"],
+        json!({"password": "[redacted]", "X.Api.Pin": "[redacted]", "note": "[redacted]"})
+    );
+    let export = run(&["runs", "export", "r"]).stdout;
+    assert!(
+        export.contains("\"X.Api.Pin\":\"[redacted]\"") && !export.contains("hidden-words"),
+        "{export}"
+    );
+}
+
+#[test]
 fn what_is_short_is_hidden_where_it_is_labelled() {
     let server = EchoServer::new(&[]);
     let app = format!("name: vault{}", VAULT.replace("ADDRESS", &server.address));
@@ -398,5 +428,47 @@ fn what_is_short_is_hidden_where_it_is_labelled() {
         run(&["runs", "export", "r"])
             .stdout
             .contains("\"pin\":\"[redacted]\"")
+    );
+}
+
+#[test]
+fn the_options_of_a_question_are_not_shown_if_they_are_secret_and_can_be_chosen() {
+    const SECRETS: [&str; 2] = ["battery+st4ple", "horse-c0rrect"];
+    let plan = "plan p(first: secret, second: secret) -> string {
+        step form = input \"Which of ${first}?\" -> { choice: string in [first, second, \"other\"] }
+        reply form.choice == second ? \"the second\" : \"none\"
+    }";
+    let place = folder([("p.plan", plan)]);
+    let run = |arguments: &[&str]| planrun(arguments).within(place.path()).run();
+    let [first, second] = SECRETS;
+    let (one, two) = (format!("first={first}"), format!("second={second}"));
+    let output = run(&[
+        "run", "p.plan", "-i", &one, "-i", &two, "--run-id", "r", "--format", "ndjson",
+    ]);
+    assert_eq!(output.status, 4, "{}", output.stderr);
+    clean_output("asked", &output, &SECRETS);
+    for view in [
+        &["runs", "show", "r"][..],
+        &["runs", "show", "r", "--format", "json"],
+        &["runs", "events", "r"],
+        &["runs", "events", "r", "--format", "ndjson"],
+        &["runs", "inbox"],
+        &["runs", "inbox", "--format", "json"],
+        &["runs", "export", "r"],
+    ] {
+        let output = run(view);
+        assert_eq!(output.status, 0, "{view:?}: {}", output.stderr);
+        clean_output(&format!("{view:?}"), &output, &SECRETS);
+    }
+    let wrong = run(&["runs", "answer", "r", "form={\"choice\": \"no\"}"]);
+    assert_eq!(wrong.status, 2, "{}", wrong.stderr);
+    clean_output("refused", &wrong, &SECRETS);
+    let answer = format!("form={}", json!({"choice": second}));
+    let output = run(&["runs", "answer", "r", &answer, "--resume"]);
+    assert_eq!(
+        (output.status, &*output.stdout),
+        (0, "the second\n"),
+        "{}",
+        output.stderr
     );
 }

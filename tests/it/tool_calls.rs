@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use planrun_runs::driver::Silence;
+use planrun_runs::runs::{Planrun, ResumeOptions};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
@@ -190,4 +192,32 @@ fn a_deferred_call_that_wants_a_yes_waits_for_it() {
         assert_eq!(ended["status"], status, "{ended}");
         assert_eq!(calls(&place).len(), usize::from(status == "done"));
     }
+}
+
+#[tokio::test]
+async fn the_file_of_a_deferred_call_tells_the_rest_whoever_drives_the_run() {
+    let Some(place) = project(&calling("notes.echo(text: \"x\")")) else {
+        return;
+    };
+    let file = place.path().join("planrun.yaml");
+    let settings = std::fs::read_to_string(&file).unwrap() + "confirm: [notes.wipe]\n";
+    std::fs::write(&file, settings).unwrap();
+    let deferred = run(&place, &["tools", "run", "notes.wipe", "--defer"]).json();
+    let path = place.path().join(deferred["result"].as_str().unwrap());
+    let waiting = result(path.to_str().unwrap());
+    let id = deferred["run"].as_str().unwrap();
+    let asked = waiting["questions"][0]["path"].as_str().unwrap();
+    run(&place, &["runs", "answer", id, &format!("{asked}=true")]);
+    // Neither the program nor a server, but a program that uses the library.
+    let planrun = Planrun::open(place.path()).unwrap();
+    let resumed = planrun.resume(id, ResumeOptions::default()).unwrap();
+    let driven = resumed.drive(&mut Silence).await.unwrap();
+    assert!(driven.unwritten.is_none(), "{:?}", driven.unwritten);
+    let read = || serde_json::from_slice::<Json>(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(read()["status"], "done", "{}", read());
+    // A driver that died after the end of the run and before it wrote the file has left this behind.
+    std::fs::write(&path, r#"{"status": "pending"}"#).unwrap();
+    let ended = planrun.resume(id, ResumeOptions::default()).unwrap();
+    ended.drive(&mut Silence).await.unwrap();
+    assert_eq!(read()["status"], "done", "{}", read());
 }

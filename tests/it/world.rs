@@ -457,6 +457,10 @@ impl Prompts for Prompted {
         self.0.clone()
     }
 
+    fn secrets(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     fn refusal(&self, _: Option<&str>) -> Option<String> {
         None
     }

@@ -110,7 +110,7 @@ async fn card(State(agent): State<Agent>) -> Response {
     let inner = agent.inner.lock().unwrap();
     let skills = [
         "answer", "ask", "break", "draft", "endless", "fail", "file", "flood", "garbage", "login",
-        "other", "redirect", "reject", "slow",
+        "other", "quiz", "redirect", "reject", "slow",
     ];
     let skills =
         skills.map(|id| json!({ "id": id, "name": id, "description": format!("Does {id}.") }));
@@ -243,6 +243,20 @@ fn send(agent: Agent, params: &Json, at_once: bool) -> Response {
             task["status"]["message"]["messageId"] = "again".into();
         }
         ("ask", true) => complete(&mut task, &json!([{ "text": text }])),
+        // Asks the number of questions in the first message.
+        ("quiz", _) => {
+            let left = if continues {
+                agent.task(&id)["metadata"]["left"].as_u64().unwrap() - 1
+            } else {
+                text.parse().unwrap()
+            };
+            task["metadata"] = json!({ "left": left });
+            if left == 0 {
+                complete(&mut task, &json!([{ "text": "it is over" }]));
+            } else {
+                task["status"] = asks("TASK_STATE_INPUT_REQUIRED", &left.to_string());
+            }
+        }
         ("login", false) => task["status"] = asks("TASK_STATE_AUTH_REQUIRED", "Let me in."),
         ("login", true) => complete(&mut task, &json!([{ "text": "in" }])),
         ("fail", _) => {

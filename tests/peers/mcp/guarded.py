@@ -1,6 +1,7 @@
 """An MCP server of HTTP that wants a login, with its authorization server. Takes its folder, and writes its port to its standard
 output. Files there change what it does: `other-metadata` and `other-answer` make the authorization server call itself another
-one, `refusing` has it refuse the person, `moved` names another authorization server, `revoked` refuses every token so far,
+one, `refusing` has it refuse the person, `moved` names another authorization server, `away` one at the name `localhost`,
+`away-token` only its token endpoint there, `revoked` refuses every token so far,
 `wider` wants a further scope for calls. What it was asked for is in `asked`."""
 
 import http.server
@@ -45,18 +46,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         name = "as2" if on("moved") else "as"
         if path == "/.well-known/oauth-protected-resource/mcp":
-            self.give(200, {"resource": f"{BASE}/mcp", "authorization_servers": [f"{BASE}/{name}"]})
+            self.give(200, {"resource": f"{BASE}/mcp", "authorization_servers": [f"{AWAY if on('away') else BASE}/{name}"]})
         elif path.startswith("/.well-known/oauth-authorization-server/"):
-            issuer = f"{BASE}/{path.rsplit('/', 1)[1]}"
+            issuer = f"{AWAY if on('away') else BASE}/{path.rsplit('/', 1)[1]}"
+            token = f"{AWAY}/as/token" if on("away-token") else f"{issuer}/token"
             self.give(200, {"issuer": EVIL if on("other-metadata") else issuer, "authorization_endpoint": f"{issuer}/authorize",
-                            "token_endpoint": f"{issuer}/token", "registration_endpoint": f"{issuer}/register",
+                            "token_endpoint": token, "registration_endpoint": f"{issuer}/register",
                             "code_challenge_methods_supported": ["S256"], "response_types_supported": ["code"]})
         elif path.endswith("/authorize"):
             asked = dict(urllib.parse.parse_qsl(query))
             self.note(f"authorize {asked.get('scope')} {asked['code_challenge_method']}")
             code = f"code-{len(challenges)}"
             challenges[code] = asked["code_challenge"]
-            issuer = EVIL if on("other-answer") else f"{BASE}{path.removesuffix('/authorize')}"
+            own = AWAY if on("away") else BASE
+            issuer = EVIL if on("other-answer") else f"{own}{path.removesuffix('/authorize')}"
             answer = {"error": "access_denied"} if on("refusing") else {"code": code}
             back = urllib.parse.urlencode({**answer, "state": asked["state"], "iss": issuer})
             self.give(302, location=f"{asked['redirect_uri']}?{back}")
@@ -100,5 +103,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 BASE = f"http://127.0.0.1:{server.server_address[1]}"
+AWAY = f"http://localhost:{server.server_address[1]}"
 print(server.server_address[1], flush=True)
 server.serve_forever()

@@ -20,6 +20,8 @@ NAMES = ["../../x", "a\x1b[2Jb", "call", "\u202e", "", "x" * 5000]
 def tools(cursor):
     if mode == "pages":
         return {"tools": [{**PLAIN, "name": f"tool-{cursor}"}], "nextCursor": str(int(cursor or 0) + 1)}
+    if mode == "circle":
+        return {"tools": [{**PLAIN, "name": f"tool-{cursor}"}], "nextCursor": "again"}
     if mode == "names":
         return {"tools": [{**PLAIN, "name": name, "title": ESCAPES, "description": ESCAPES} for name in NAMES]}
     if mode == "schemas":

@@ -14,6 +14,7 @@ TOOLS = [
     {"name": "failing", "description": "Fails after a while.", "inputSchema": OBJECT},
     {"name": "grow", "description": "Has one more tool from now on.", "inputSchema": OBJECT},
     {"name": "link", "description": "Links to a resource.", "inputSchema": OBJECT},
+    {"name": "quiz", "description": "Asks this number of questions.", "inputSchema": OBJECT},
 ]
 GROWN = {"name": "grown", "description": "Was not there before.", "inputSchema": OBJECT}
 RESOURCES = {
@@ -55,6 +56,15 @@ def state(name):
     return task(name, "completed", result={"content": [{"type": "text", "text": said}], "resultType": "complete"})
 
 
+def quiz(request):
+    asked = int(request["params"].get("requestState") or 0)
+    if asked == request["params"]["arguments"]["questions"]:
+        answer(request, {"content": [{"type": "text", "text": f"after {asked}"}]})
+    else:
+        asks = {"method": "elicitation/create", "params": {"mode": "form", "message": "Which colour?", "requestedSchema": SCHEMA}}
+        answer(request, {"inputRequests": {"colour": asks}, "requestState": str(asked + 1)}, "input_required")
+
+
 def call(request):
     name = request["params"]["name"]
     if name == "grow":
@@ -63,6 +73,8 @@ def call(request):
             send({"method": "notifications/tools/list_changed",
                   "params": {"_meta": {"io.modelcontextprotocol/subscriptionId": subscription}}})
         answer(request, {"content": [{"type": "text", "text": "grown"}]})
+    elif name == "quiz":
+        quiz(request)
     elif name == "link":
         answer(request, {"content": [{"type": "resource_link", "uri": "note://one", "name": "one"}]})
     else:

@@ -7,8 +7,8 @@ use std::time::Duration;
 use planrun_lang::secrets::Redactor;
 use planrun_tools::host::Host;
 use planrun_tools::project::{ModelSettings, Price};
-use planrun_tools::tools::ProjectLimit;
 use planrun_tools::tools::http::{HttpClient, HttpRequest};
+use planrun_tools::tools::{ProjectLimit, credentials_in_address};
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use url::Url;
@@ -26,7 +26,8 @@ pub const DEFAULT_FIRST_TOKEN: Duration = Duration::from_mins(2);
 pub const DEFAULT_BETWEEN_TOKENS: Duration = Duration::from_mins(1);
 /// Default number of retries of a request.
 pub const DEFAULT_RETRIES: u32 = 2;
-/// Maximum wait before a retry. If the server asks for a longer one, the request fails without a retry.
+/// Maximum wait that a server can request before a retry. If it requests a longer one, the request fails without a
+/// retry.
 pub const MAX_WAIT: Duration = Duration::from_mins(1);
 
 /// Backoff before the first retry; it doubles with each further retry.
@@ -69,7 +70,10 @@ impl HttpModel {
     ) -> Result<Self, ModelError> {
         let endpoint = wire::endpoint(settings.api, &settings.base_url);
         let mut secrets = Redactor::default();
-        key.map(|key| secrets.add(key));
+        let in_url = credentials_in_address(settings.base_url.as_str());
+        for secret in in_url.iter().map(String::as_str).chain(key) {
+            secrets.add(secret);
+        }
         let headers = wire::headers(settings.api, key).map_err(|_| {
             let message = "its key contains characters that are not valid in a header";
             of(
@@ -164,28 +168,32 @@ impl Shared {
             let Err(error) = attempt.run(request, &mut sender).await else {
                 return Ok(());
             };
-            let wait = wait(retry, error.retry_after, &*self.host);
-            if retry >= retries || sender.has_sent() || !is_retried(&error) || wait > MAX_WAIT {
+            if retry >= retries || sender.has_sent() || !is_retried(&error) {
                 return Err(error);
             }
+            let Some(wait) = wait(retry, error.retry_after, &*self.host) else {
+                return Err(error);
+            };
             tokio::time::sleep(wait).await;
         }
         Ok(())
     }
 }
 
-/// Returns the wait before a retry: the one that the server asks for, or a backoff that doubles; both with jitter.
-fn wait(retry: u32, requested: Option<Duration>, host: &dyn Host) -> Duration {
+/// Returns the wait before a retry: the one that the server requests, or a backoff that doubles; both with jitter.
+/// `None` if the server requests more than [`MAX_WAIT`].
+fn wait(retry: u32, requested: Option<Duration>, host: &dyn Host) -> Option<Duration> {
     let jitter = |most: Duration| {
         let most = u64::try_from(most.as_millis()).unwrap_or(u64::MAX - 1);
         Duration::from_millis(host.random() % (most + 1))
     };
     if let Some(requested) = requested {
-        return requested.saturating_add(jitter(INITIAL_BACKOFF));
+        let wait = requested.saturating_add(jitter(INITIAL_BACKOFF));
+        return (requested <= MAX_WAIT).then_some(wait);
     }
     let backoff = INITIAL_BACKOFF.saturating_mul(2_u32.saturating_pow(retry));
     let half = backoff.min(MAX_BACKOFF) / 2;
-    half + jitter(half)
+    Some(half + jitter(half))
 }
 
 /// Returns true if the error is retried. A request that timed out may still be processed, so the caller decides about
@@ -235,16 +243,19 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for retry in 0..40 {
             let full = INITIAL_BACKOFF * 2_u32.pow(retry.min(4));
-            let waited = wait(retry, None, &host);
+            let waited = wait(retry, None, &host).unwrap();
             assert!(waited >= full / 2 && waited <= full, "{retry}: {waited:?}");
             seen.insert(waited);
         }
         assert!(seen.len() > 30, "{seen:?}");
-        let requested = Duration::from_secs(7);
-        let waited = wait(0, Some(requested), &host);
-        assert!(
-            waited >= requested && waited <= requested + INITIAL_BACKOFF,
-            "{waited:?}"
-        );
+        for requested in [Duration::ZERO, Duration::from_secs(7), MAX_WAIT] {
+            let waited = wait(0, Some(requested), &host).unwrap();
+            assert!(
+                waited >= requested && waited <= requested + INITIAL_BACKOFF,
+                "{waited:?}"
+            );
+        }
+        let longer = MAX_WAIT + Duration::from_nanos(1);
+        assert_eq!(wait(0, Some(longer), &host), None);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use planrun_lang::diag::nearest;
 use planrun_tools::host::Host;
 use planrun_tools::project::{ModelApi, ModelList, ModelSettings, Project};
-use planrun_tools::tools::{Identity, ProjectLimit};
+use planrun_tools::tools::{Identity, ProjectLimit, credentials_in_address};
 use url::Url;
 
 use super::HttpModel;
@@ -15,6 +15,9 @@ use crate::model::{ErrorKind, ModelError};
 const BASE_URL: &str = "OPENAI_BASE_URL";
 const KEY: &str = "OPENAI_API_KEY";
 const MODEL: &str = "OPENAI_MODEL";
+/// Minimum length of `OPENAI_API_KEY` to be treated as a secret, in bytes. Local servers accept placeholders such as
+/// `none`, which would be redacted in every answer that contains the word.
+const MIN_KEY_LENGTH: usize = 16;
 /// Default of `OPENAI_BASE_URL`.
 const OPENAI: &str = "https://api.openai.com/v1";
 
@@ -66,6 +69,23 @@ impl Models {
         };
         let host = Arc::clone(&self.host);
         HttpModel::new(settings.clone(), key.as_deref(), host, &self.limit)
+    }
+
+    /// Returns the credentials that requests send: the keys, and those in the base URL of the environment.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<String> {
+        if self.list.models.is_empty() {
+            let url = self.variable(BASE_URL).unwrap_or_default();
+            let key = self.variable(KEY);
+            let key = key.filter(|key| key.len() >= MIN_KEY_LENGTH);
+            return credentials_in_address(&url)
+                .into_iter()
+                .chain(key)
+                .collect();
+        }
+        let keys = self.list.models.iter();
+        let keys = keys.filter_map(|model| model.key.as_deref());
+        keys.filter_map(|name| self.variable(name)).collect()
     }
 
     /// Adds what determines the answers: the servers, the models and the keys.

@@ -1,9 +1,10 @@
 //! The requests that a test double receives, and the turns that answer them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use planrun_lang::secrets::MARK;
+use planrun_tools::mock::Recent;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -15,7 +16,7 @@ const MAX_REQUESTS: usize = 1_000;
 const MAX_QUOTED: usize = 80;
 
 /// A received request.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, PartialEq, Serialize)]
 pub struct ReceivedRequest {
     /// The turn that answered it, from 1; `None` if no turn did.
     pub turn: Option<usize>,
@@ -26,6 +27,18 @@ pub struct ReceivedRequest {
     /// The key that was sent; it is not logged.
     #[serde(skip)]
     pub key: Option<String>,
+}
+
+impl std::fmt::Debug for ReceivedRequest {
+    /// Leaves out the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReceivedRequest")
+            .field("turn", &self.turn)
+            .field("path", &self.path)
+            .field("headers", &self.headers)
+            .field("body", &self.body)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The parts of a request that scripts match against.
@@ -41,7 +54,7 @@ pub(super) struct RequestSummary {
 #[derive(Debug)]
 pub(super) struct Requests {
     turns: Vec<(ScriptTurn, Option<u64>)>,
-    received: VecDeque<ReceivedRequest>,
+    received: Recent<ReceivedRequest>,
     calls: u64,
 }
 
@@ -53,7 +66,7 @@ impl Requests {
         });
         Self {
             turns: turns.collect(),
-            received: VecDeque::new(),
+            received: Recent::new(MAX_REQUESTS),
             calls: 0,
         }
     }
@@ -112,11 +125,9 @@ impl Requests {
         format!("{text}: {left}")
     }
 
-    pub(super) fn record(&mut self, request: ReceivedRequest) {
-        if self.received.len() == MAX_REQUESTS {
-            self.received.pop_front();
-        }
-        self.received.push_back(request);
+    /// Keeps a request, whose body has this number of bytes.
+    pub(super) fn record(&mut self, request: ReceivedRequest, bytes: usize) {
+        self.received.add(request, bytes);
     }
 
     pub(super) fn received(&self) -> Vec<ReceivedRequest> {

@@ -7,7 +7,7 @@ use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::source::SourceFile;
 use planrun_lang::yaml::{self, Node};
 use planrun_tools::tools::app::section::Section;
-use serde_json::Value as Json;
+use serde_json::{Number, Value as Json};
 
 use crate::model::{ToolCall, Usage};
 
@@ -222,7 +222,13 @@ fn repeat(section: &Section, found: &mut Vec<Diagnostic>) -> Option<u64> {
     if node.and_then(Node::text) == Some("forever") {
         return None;
     }
-    Some(section.count("repeat", (1, u64::MAX), found).unwrap_or(1))
+    let count = node.and_then(Node::number).and_then(Number::as_u64);
+    let count = count.filter(|count| *count > 0);
+    if let (Some(node), None) = (node, count) {
+        let message = "`repeat` must be a whole number from 1, or `forever`".to_owned();
+        section.report(node.span, message, found);
+    }
+    Some(count.unwrap_or(1))
 }
 
 fn reply(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Reply> {
@@ -430,7 +436,11 @@ mod tests {
             ),
             (
                 "turns: [{ text: a, repeat: often }]",
-                "1:28 `repeat` must be a whole number from 1 to 18446744073709551615",
+                "1:28 `repeat` must be a whole number from 1, or `forever`",
+            ),
+            (
+                "turns: [{ text: a, repeat: 0 }]",
+                "1:28 `repeat` must be a whole number from 1, or `forever`",
             ),
             (
                 "turns: [{ text: a, delay: 5 }]",

@@ -104,7 +104,7 @@ impl ModelDouble {
         format!("http://{}/v1", self.address())
     }
 
-    /// Returns the last thousand requests, oldest first.
+    /// Returns the last thousand requests, or fewer if they are large, oldest first.
     #[must_use]
     pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.shared.requests().received()
@@ -122,11 +122,12 @@ impl Shared {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a request, takes its turn and generates missing call ids. Returns a message if no turn matches.
+    /// Records a request with a body of this size, takes its turn and generates missing call ids. Returns a message if
+    /// no turn matches.
     fn take(
         &self,
         summary: &RequestSummary,
-        mut request: ReceivedRequest,
+        (mut request, bytes): (ReceivedRequest, usize),
     ) -> Result<ScriptTurn, String> {
         let mut requests = self.requests();
         let taken = requests.take(summary).map(|(number, mut turn)| {
@@ -145,7 +146,7 @@ impl Shared {
             // The file was writable at the start; a full disk must not prevent an answer.
             let _ = self.host.append_file(log, format!("{line}\n").as_bytes());
         }
-        requests.record(request);
+        requests.record(request, bytes);
         taken
     }
 }
@@ -173,7 +174,7 @@ async fn answer(
         body: body.clone(),
         key,
     };
-    let turn = match shared.take(&summary, request) {
+    let turn = match shared.take(&summary, (request, received.len())) {
         Ok(turn) => turn,
         Err(why) => return failed(api, 400, &refused(why)),
     };

@@ -63,6 +63,10 @@ impl Prompts for PromptModels {
         })
     }
 
+    fn secrets(&self) -> Vec<String> {
+        self.models.models.secrets()
+    }
+
     fn refusal(&self, model: Option<&str>) -> Option<String> {
         self.models.open(model).err().map(|error| error.message)
     }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planrun_lang::types::{Contract, Effect, Signature, Type, Validator, from_schema};
+use planrun_lang::types::{
+    Contract, Effect, Signature, Type, Validator, from_schema, sensitive_paths,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
@@ -182,6 +184,7 @@ impl OfferedTool {
             effect,
             effect_declared: self.annotations.declares_effect() || effect != Effect::Effect,
             raises: vec!["failed".into()],
+            sensitive: sensitive_paths(Some(&self.input), self.output.as_ref()),
             open_world: self.annotations.open_world != Some(false),
             input_schema: arguments
                 .schema
@@ -229,6 +232,20 @@ mod tests {
         ] {
             assert!(!sounds_like_a_read(name), "{name}");
         }
+    }
+
+    #[test]
+    fn marks_in_schemas_make_arguments_and_results_sensitive() {
+        let tool = OfferedTool {
+            input: json!({
+                "properties": { "user": {}, "login": { "$ref": "#/$defs/login" } },
+                "$defs": { "login": { "properties": { "pin": { "format": "password" } } } },
+            }),
+            output: Some(json!({ "anyOf": [{ "properties": { "key": { "writeOnly": true } } }] })),
+            ..OfferedTool::default()
+        };
+        let signature = tool.signature(&"door".into(), "open", Effect::Effect);
+        assert_eq!(signature.sensitive.join(" "), "login.pin result.key");
     }
 
     #[test]

@@ -1,18 +1,25 @@
 //! A host that serves the files of a git revision. They are read from the object store and never written to disk.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use planrun_lang::permission::PathResolver;
+use planrun_lang::source::MAX_FILE_BYTES;
 
 use super::{FileKind, Host};
 
 /// Maximum number of symbolic links that are followed for one path.
 const MAX_LINKS: usize = 16;
+/// Maximum size of the target of a symbolic link, in bytes.
+const MAX_TARGET_BYTES: u64 = 4096;
+/// Maximum size of the list of files of a revision, in bytes: about a million files.
+const MAX_LIST_BYTES: u64 = 128 * 1024 * 1024;
+/// Maximum size of an error message of git, in bytes.
+const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
 /// The files of a revision. Paths outside of the repository have no history and are read from the inner host.
 pub struct Revision {
@@ -178,7 +185,7 @@ impl Revision {
             let Some(entry) = self.files.get(&path).filter(|entry| entry.is_link) else {
                 return Ok(path);
             };
-            let target = String::from_utf8(self.content(&entry.id, u64::MAX)?)
+            let target = String::from_utf8(self.content(&entry.id, MAX_TARGET_BYTES)?)
                 .map_err(|_| io::ErrorKind::NotFound)?;
             path = plain(&path.parent().unwrap_or(Path::new("")).join(target));
         }
@@ -225,7 +232,7 @@ impl Host for Revision {
     }
 
     fn read_file(&self, path: &Path) -> io::Result<String> {
-        self.read_bounded(path, u64::MAX)
+        self.read_bounded(path, MAX_FILE_BYTES as u64)
     }
 
     fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String> {
@@ -354,20 +361,43 @@ impl Drop for Store {
 
 /// Runs git and returns its output, or the first line of its error message if it fails.
 fn git(folder: &Path, arguments: &[&str]) -> Result<Result<Vec<u8>, String>, RevisionError> {
-    let output = command(folder, arguments)
+    let mut process = command(folder, arguments)
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
-        .output();
-    let output = output.map_err(cannot_start)?;
-    if output.status.success() {
-        return Ok(Ok(output.stdout));
+        .spawn()
+        .map_err(cannot_start)?;
+    let errors = process.stderr.take();
+    let errors = std::thread::spawn(move || read_part(errors, MAX_MESSAGE_BYTES));
+    let output = read_part(process.stdout.take(), MAX_LIST_BYTES);
+    let failed = |problem: io::Error| RevisionError::Failed(problem.to_string());
+    let status = process.wait().map_err(failed)?;
+    let (output, is_whole) = output.map_err(failed)?;
+    if status.success() {
+        if !is_whole {
+            let message = format!("its output has more than {MAX_LIST_BYTES} bytes");
+            return Err(RevisionError::Failed(message));
+        }
+        return Ok(Ok(output));
     }
-    let message = text(&output.stderr);
+    let message = errors.join().ok().and_then(Result::ok);
+    let message = text(&message.unwrap_or_default().0);
     let sentence = message
         .lines()
         .find(|line| !line.trim().is_empty())
         .unwrap_or("nothing");
     Ok(Err(sentence.trim_start_matches("fatal: ").to_owned()))
+}
+
+/// Reads at most `most` bytes of a stream and skips the rest, so that its writer does not wait. Returns whether that is
+/// all of it.
+fn read_part(stream: Option<impl Read>, most: u64) -> io::Result<(Vec<u8>, bool)> {
+    let mut part = Vec::new();
+    let Some(mut stream) = stream else {
+        return Ok((part, true));
+    };
+    stream.by_ref().take(most).read_to_end(&mut part)?;
+    let skipped = io::copy(&mut stream, &mut io::sink())?;
+    Ok((part, skipped == 0))
 }
 
 /// A git command in a folder. It never prompts and never fetches, and its messages are in English so that they can be
@@ -439,4 +469,46 @@ fn plain(path: &Path) -> PathBuf {
         }
     }
     plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::RealHost;
+
+    #[test]
+    fn a_part_of_a_stream_is_kept_and_the_rest_is_skipped() {
+        let read = |most| read_part(Some(&b"abcd"[..]), most).unwrap();
+        assert_eq!(read(3), (b"abc".to_vec(), false));
+        assert_eq!(read(4), (b"abcd".to_vec(), true));
+        assert_eq!(read(5), (b"abcd".to_vec(), true));
+        let nothing = None::<&[u8]>;
+        assert_eq!(read_part(nothing, 1).unwrap(), (Vec::new(), true));
+    }
+
+    #[test]
+    fn files_of_a_revision_have_the_limit_of_other_files() {
+        let place = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| {
+            let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+            let status = Command::new("git")
+                .current_dir(place.path())
+                .args(identity)
+                .args(arguments)
+                .stdout(Stdio::null())
+                .status();
+            assert!(status.unwrap().success(), "{arguments:?}");
+        };
+        for (name, bytes) in [("fits", MAX_FILE_BYTES), ("too-large", MAX_FILE_BYTES + 1)] {
+            std::fs::write(place.path().join(name), "x".repeat(bytes)).unwrap();
+        }
+        git(&["init", "--quiet"]);
+        git(&["add", "."]);
+        git(&["commit", "--quiet", "--message", "a"]);
+        let revision = Revision::open(Arc::new(RealHost), place.path(), "HEAD").unwrap();
+        let read = |name: &str| revision.read_file(&place.path().join(name));
+        assert_eq!(read("fits").unwrap().len(), MAX_FILE_BYTES);
+        let error = read("too-large").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+    }
 }

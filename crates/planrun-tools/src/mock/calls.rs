@@ -1,8 +1,10 @@
 //! The state of the mock: logged calls, configured failures, and answers by idempotency key.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value as Json};
+
+use super::recent::Recent;
 
 /// Maximum number of calls kept in memory for reading back. The log file keeps all calls.
 const MAX_CALLS: usize = 10_000;
@@ -36,16 +38,17 @@ pub(super) struct Answer {
 }
 
 /// The mutable state of the server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Calls {
     /// By tool: the number of first calls that fail, and the number of calls since that was configured.
     failures: BTreeMap<String, u64>,
     counts: BTreeMap<String, u64>,
     /// How often each case with `times` has answered, by tool and index of the case.
     used: HashMap<(String, usize), u64>,
-    log: VecDeque<LoggedCall>,
+    log: Recent<LoggedCall>,
     answers: HashMap<String, Remembered>,
-    order: VecDeque<String>,
+    /// The keys of the answers.
+    order: Recent<String>,
 }
 
 #[derive(Debug)]
@@ -64,6 +67,19 @@ pub(super) enum Known {
     Misused,
 }
 
+impl Default for Calls {
+    fn default() -> Self {
+        Self {
+            failures: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            used: HashMap::new(),
+            log: Recent::new(MAX_CALLS),
+            answers: HashMap::new(),
+            order: Recent::new(MAX_ANSWERS),
+        }
+    }
+}
+
 impl Calls {
     /// Makes the first calls of these tools fail. Replaces the previous configuration and resets all counts.
     pub fn configure(&mut self, failures: BTreeMap<String, u64>) {
@@ -76,8 +92,12 @@ impl Calls {
         &self.failures
     }
 
-    /// Counts a call and returns its number, from 1.
+    /// Counts a call and returns its number, from 1. Requests choose the names of tools, so calls of further tools are
+    /// not counted once there are [`MAX_CALLS`] names.
     pub fn count(&mut self, tool: &str) -> u64 {
+        if self.counts.len() == MAX_CALLS && !self.counts.contains_key(tool) {
+            return 1;
+        }
         let count = self.counts.entry(tool.to_owned()).or_default();
         *count += 1;
         *count
@@ -99,11 +119,9 @@ impl Calls {
         left
     }
 
-    pub fn record(&mut self, call: LoggedCall) {
-        if self.log.len() == MAX_CALLS {
-            self.log.pop_front();
-        }
-        self.log.push_back(call);
+    /// Keeps a call, whose line in the log has this number of bytes.
+    pub fn record(&mut self, call: LoggedCall, bytes: usize) {
+        self.log.add(call, bytes);
     }
 
     /// Returns the kept calls, oldest first.
@@ -122,12 +140,10 @@ impl Calls {
 
     /// Keeps an answer for repetitions of its call.
     pub fn remember(&mut self, key: String, request: String, answer: Answer) {
-        if self.order.len() == MAX_ANSWERS
-            && let Some(oldest) = self.order.pop_front()
-        {
+        let bytes = request.len() + answer.body.to_string().len();
+        for oldest in self.order.add(key.clone(), bytes) {
             self.answers.remove(&oldest);
         }
-        self.order.push_back(key.clone());
         self.answers.insert(key, Remembered { request, answer });
     }
 }

@@ -5,6 +5,7 @@ mod api;
 mod calls;
 mod listening;
 mod multipart;
+mod recent;
 mod respond;
 mod script;
 mod server;
@@ -12,4 +13,5 @@ mod template;
 
 pub use calls::LoggedCall;
 pub use listening::Listening;
+pub use recent::Recent;
 pub use server::{MockOptions, MockServer};

@@ -102,7 +102,8 @@ impl Case {
         }
         let delay = match item.get("delay") {
             None => Duration::ZERO,
-            Some(written) => delay(written).ok_or("`delay` must be a duration such as `50ms`")?,
+            Some(written) => delay(written)
+                .ok_or("`delay` must be a duration such as `50ms`, at most an hour")?,
         };
         let times = match item.get("times") {
             None => None,
@@ -112,10 +113,11 @@ impl Case {
                     .ok_or("`times` must be a number of calls")?,
             ),
         };
-        let message = item
-            .get("message")
-            .and_then(Json::as_str)
-            .map(str::to_owned);
+        let message = match item.get("message") {
+            None | Some(Json::Null) => None,
+            Some(Json::String(message)) => Some(message.clone()),
+            Some(_) => return Err("`message` must be a text".into()),
+        };
         Ok(Self {
             when,
             reaction: Reaction::read(item)?,
@@ -153,7 +155,13 @@ impl Reaction {
                 .and_then(|status| u16::try_from(status).ok());
             let status = status.filter(|status| (200..=599).contains(status));
             let status = status.ok_or("`status` must be an HTTP status from 200 to 599")?;
-            let retry_after = item.get("retry_after").and_then(Json::as_u64);
+            let retry_after = match item.get("retry_after") {
+                None | Some(Json::Null) => None,
+                Some(wait) => Some(
+                    wait.as_u64()
+                        .ok_or("`retry_after` must be a number of seconds")?,
+                ),
+            };
             return Ok(Self::Status {
                 status,
                 retry_after,
@@ -165,7 +173,8 @@ impl Reaction {
 
 fn delay(written: &Json) -> Option<Duration> {
     let nanoseconds = parse_duration(written.as_str()?)?;
-    Some(Duration::from_nanos(u64::try_from(nanoseconds).ok()?).min(LONGEST_DELAY))
+    let delay = Duration::from_nanos(u64::try_from(nanoseconds).ok()?);
+    (delay <= LONGEST_DELAY).then_some(delay)
 }
 
 #[cfg(test)]
@@ -205,7 +214,20 @@ mod tests {
         );
         assert_eq!(
             problem(&json!([{"data": 1, "delay": 50}])),
-            "case 1: `delay` must be a duration such as `50ms`"
+            "case 1: `delay` must be a duration such as `50ms`, at most an hour"
+        );
+        assert_eq!(
+            problem(&json!([{"data": 1, "delay": "61m"}])),
+            "case 1: `delay` must be a duration such as `50ms`, at most an hour"
+        );
+        assert_eq!(problem(&json!([{"data": 1, "delay": "60m"}])), "");
+        assert_eq!(
+            problem(&json!([{"status": 503, "retry_after": "soon"}])),
+            "case 1: `retry_after` must be a number of seconds"
+        );
+        assert_eq!(
+            problem(&json!([{"data": 1, "message": 1}])),
+            "case 1: `message` must be a text"
         );
         assert!(problem(&json!([{"data": 1}, {"status": 20}])).starts_with("case 2: `status`"));
         assert!(problem(&json!([{"fail": {}}])).contains("`reason` or `error`"));

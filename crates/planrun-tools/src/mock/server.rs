@@ -111,7 +111,7 @@ impl MockServer {
         format!("http://{}/{app}/tool", self.address())
     }
 
-    /// Returns the last ten thousand calls, oldest first.
+    /// Returns the last ten thousand calls, or fewer if they are large, oldest first.
     #[must_use]
     pub fn calls(&self) -> Vec<LoggedCall> {
         self.responder.calls().log()

@@ -13,11 +13,13 @@ use super::servers::{ServerReader, address};
 use crate::tools::app::Findings;
 use crate::tools::app::section::Section;
 use crate::tools::app::variables::{Filled, variable_name};
+use crate::tools::credential::credentials_in_address;
+use crate::tools::http::displayed;
 use crate::tools::openapi::{Access, Api, KeyScheme, MAX_DOCUMENT_BYTES, Operation, read_api};
 use planrun_lang::yaml::Node;
 
 /// The operations of a document with their address and credentials.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ApiSettings {
     pub api: Api,
     /// The address in `planrun.yaml`. It takes precedence over those of the document.
@@ -25,6 +27,17 @@ pub struct ApiSettings {
     pub access: Arc<Access>,
     /// Values that are sent to the server and must be redacted in its answers.
     pub secrets: Vec<String>,
+}
+
+impl std::fmt::Debug for ApiSettings {
+    /// Leaves out the secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiSettings")
+            .field("api", &self.api)
+            .field("server", &self.server.as_deref().map(displayed))
+            .field("access", &self.access)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ApiSettings {
@@ -52,7 +65,7 @@ impl ServerReader<'_> {
         classes: &BTreeMap<String, Effect>,
         (found, documents): (&mut Vec<Diagnostic>, &mut Vec<Findings>),
     ) -> Option<ApiSettings> {
-        let secrets = self.secrets(node, filled, found);
+        let mut secrets = self.secrets(node, filled, found);
         let place = section.get("openapi")?;
         let path = section.required("openapi", found)?;
         let source = self.document(&path, place, found)?;
@@ -65,7 +78,7 @@ impl ServerReader<'_> {
         }
         let api = api?;
         unknown_classes(section, &api, found);
-        let server = match section.get("server") {
+        let server: Option<Arc<str>> = match section.get("server") {
             Some(_) => Some(address(section, "server", found)?.into()),
             None => None,
         };
@@ -79,6 +92,9 @@ impl ServerReader<'_> {
             let help = "add `server: \"https://…\"` next to `openapi`";
             found.push(Diagnostic::new(&CONFIG_KEY, place.span, message).help(help));
         }
+        let servers = api.operations.iter().filter_map(|one| one.server.as_ref());
+        let servers = servers.chain(&api.server).chain(&server);
+        secrets.extend(servers.flat_map(|server| credentials_in_address(server)));
         let mut access = Secrets {
             reader: self,
             secrets,

@@ -9,6 +9,7 @@ mod own_folder;
 mod programs;
 mod servers;
 mod settings;
+mod source;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,15 +36,15 @@ pub use app_paths::load_app_paths;
 pub use locate::Location;
 pub use models::{ModelApi, ModelList, ModelSettings, Price};
 pub use own_folder::{check_own_folder, journal_file, make_own_folder, own_folder};
-use servers::Reach;
-pub use servers::{ServerSettings, ToolSource};
 pub use settings::{CheckSettings, Settings};
+use source::Reach;
+pub use source::{ServerSettings, ToolSource};
 
 /// Maximum size of a lock file, in bytes: about 10,000 tools.
 const MAX_LOCK_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The project that a plan belongs to.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Project {
     /// The folder that relative paths start from.
     pub root: PathBuf,
@@ -61,6 +62,20 @@ pub struct Project {
     pub lock: Arc<Lock>,
     /// Keeps servers connected between runs; with `None`, each run opens its own connections.
     pub pool: Option<Arc<ServerPool>>,
+}
+
+impl std::fmt::Debug for Project {
+    /// Leaves out the text of the file, which may contain credentials.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Project")
+            .field("root", &self.root)
+            .field("settings", &self.settings)
+            .field("apps", &self.apps)
+            .field("servers", &self.servers)
+            .field("programs", &self.programs)
+            .field("apis", &self.apis)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why a project cannot be used, as one sentence for the user.
@@ -219,7 +234,7 @@ impl Project {
             });
             let open = || self.server(server, &limit, host);
             let opened = match &self.pool {
-                Some(pool) => pool.server(&server.name, format!("{server:?} {limit:?}"), open),
+                Some(pool) => pool.server(&server.name, server.fingerprint(&limit), open),
                 None => open(),
             };
             catalog.add_server(&opened, tools, &self.lock, &server.secrets);

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tools::app::section::Section;
 use crate::tools::app::variables::{Filled, not_listed, variable_name};
+use crate::tools::http::displayed;
 use planrun_lang::yaml::{Entry, Node};
 
 /// The key that names the model to use if no other model is requested.
@@ -48,7 +49,7 @@ pub struct ModelList {
 }
 
 /// One model, by the name that the project gives it. The client chooses values that are `None`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct ModelSettings {
     pub name: Arc<str>,
     pub api: ModelApi,
@@ -70,6 +71,19 @@ pub struct ModelSettings {
     /// Maximum number of retries of a request.
     pub retries: Option<u32>,
     pub price: Option<Price>,
+}
+
+impl std::fmt::Debug for ModelSettings {
+    /// Leaves out credentials in the URL.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ModelSettings")
+            .field("name", &self.name)
+            .field("api", &self.api)
+            .field("base_url", &displayed(self.base_url.as_str()))
+            .field("model", &self.model)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The API that a server implements.

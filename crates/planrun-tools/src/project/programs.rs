@@ -40,15 +40,17 @@ impl ServerReader<'_> {
         };
         let command = command_of(command, &section, found)?;
         let environment = self.environment(&section, &mut secrets, found);
+        let context = ProgramContext {
+            root: self.root.to_owned(),
+            folder: self.folder(&section, found),
+            environment,
+        };
+        secrets.extend(context.credentials());
         let name: Arc<str> = name.into();
         let tools = tools(&section, &name, found);
         Some(Program {
             command,
-            context: ProgramContext {
-                root: self.root.to_owned(),
-                folder: self.folder(&section, found),
-                environment,
-            },
+            context,
             bounds: bounds(&section, found),
             tools,
             secrets,

@@ -11,6 +11,7 @@ use planrun_lang::types::Effect;
 
 use super::apis::ApiSettings;
 use super::settings::Read;
+use super::source::{ServerSettings, ToolSource};
 use super::{Location, display_path};
 use crate::host::Host;
 use crate::tools::BUILT_IN;
@@ -28,45 +29,6 @@ const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];
 const OPENAPI: [&str; 2] = ["server", "auth"];
 const A2A: [&str; 2] = ["url", "headers"];
 const MCP: [&str; 7] = ["command", "url", "auth", "env", "headers", "cwd", "type"];
-
-/// The source of an entry's tools.
-#[derive(Clone, Debug)]
-pub enum ToolSource {
-    Mcp(McpAddress),
-    A2a(AgentAddress),
-}
-
-/// What has to be permitted before tools can be called.
-#[derive(Clone, Copy)]
-pub(super) enum Reach<'a> {
-    /// A program, by the first word of its command.
-    Program(&'a str),
-    Url(&'a str),
-}
-
-impl ToolSource {
-    pub(super) fn reach(&self) -> Reach<'_> {
-        match self {
-            Self::Mcp(McpAddress::Program { command, .. }) => {
-                Reach::Program(command.first().map_or("", String::as_str))
-            }
-            Self::Mcp(McpAddress::Url { url, .. }) | Self::A2a(AgentAddress { url, .. }) => {
-                Reach::Url(url)
-            }
-        }
-    }
-}
-
-/// A server, by the name that the project gives it.
-#[derive(Clone, Debug)]
-pub struct ServerSettings {
-    pub name: Arc<str>,
-    pub source: ToolSource,
-    /// The effect classes that the project assigns to tools.
-    pub classes: BTreeMap<String, Effect>,
-    /// Values that are sent to the server and must be redacted in its answers.
-    pub secrets: Vec<String>,
-}
 
 /// Returns every server of a project, first those of `planrun.yaml`, then those of the files that it lists, and its
 /// programs. Entries whose name is already taken are left out.
@@ -358,12 +320,7 @@ impl ServerReader<'_> {
                 return None;
             }
         };
-        Some(ServerSettings {
-            name: name.into(),
-            source: ToolSource::Mcp(address),
-            classes: BTreeMap::new(),
-            secrets,
-        })
+        Some(ServerSettings::new(name, ToolSource::Mcp(address), secrets))
     }
 
     /// Reads an agent: an address, or a mapping with an address and headers.
@@ -383,12 +340,9 @@ impl ServerReader<'_> {
             let url = address(&section, "url", found)?;
             (url, pairs(&section, "headers", found))
         };
-        Some(ServerSettings {
-            name: name.into(),
-            source: ToolSource::A2a(AgentAddress { url, headers }),
-            classes: BTreeMap::new(),
-            secrets: self.secrets(node, filled, found),
-        })
+        let source = ToolSource::A2a(AgentAddress { url, headers });
+        let secrets = self.secrets(node, filled, found);
+        Some(ServerSettings::new(name, source, secrets))
     }
 
     /// Returns the values of the variables that have been filled into a part of the file. Each is a credential, and is

@@ -61,6 +61,9 @@ pub trait Prompts: Send + Sync {
     /// Returns the transport for `infer`.
     fn model(&self) -> Arc<dyn Transport>;
 
+    /// Returns the credentials that prompts send to the servers of models.
+    fn secrets(&self) -> Vec<String>;
+
     /// Returns why a prompt for this model, or for the project's default model, cannot be answered, as far as the
     /// project's configuration shows; `None` if no reason is known.
     fn refusal(&self, model: Option<&str>) -> Option<String>;
@@ -317,15 +320,16 @@ impl Catalog {
             .map(|tool| &***tool)
     }
 
-    /// Sets what answers prompts.
+    /// Sets what answers prompts. The credentials that they send are redacted in the answers of all tools.
     pub fn set_prompts(&mut self, prompts: Arc<dyn Prompts>) {
+        self.join_secrets(&prompts.secrets());
         self.prompts = Some(prompts);
     }
 
-    /// Returns the transport for `infer`, if there are models.
+    /// Returns the transport for `infer`, if there are models. Credentials are redacted in its answers.
     #[must_use]
     pub fn model(&self) -> Option<Arc<dyn Transport>> {
-        Some(self.prompts.as_ref()?.model())
+        Some(self.credentials.guard(self.prompts.as_ref()?.model()))
     }
 
     /// Returns why a prompt cannot be answered, as far as the project's configuration shows; `None` if no reason is
@@ -349,7 +353,7 @@ impl Catalog {
     }
 
     /// Returns the transport for `ask` in this namespace: the agent itself if the namespace is an agent, otherwise a
-    /// model with the tools that `held` returns.
+    /// model with the tools that `held` returns. Credentials are redacted in its answers.
     pub fn agent(
         &self,
         namespace: &str,
@@ -361,11 +365,9 @@ impl Catalog {
         }
         let tools = self.namespaces.get(namespace)?.values();
         let tools = tools.map(|tool| &***tool).filter_map(held).collect();
-        Some(
-            self.prompts
-                .as_ref()?
-                .agent(self.contexts.get(namespace), tools),
-        )
+        let prompts = self.prompts.as_ref()?;
+        let agent = prompts.agent(self.contexts.get(namespace), tools);
+        Some(self.credentials.guard(agent))
     }
 
     /// Returns the contracts that plans are checked against.
@@ -462,10 +464,16 @@ impl std::fmt::Debug for Catalog {
 
 #[cfg(test)]
 mod tests {
+    use planrun_lang::call::Answer;
+    use planrun_lang::value::Value;
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
     use crate::contract::{LockedServer, OfferedServer, OfferedTool};
     use crate::host::MemoryHost;
-    use crate::tools::{BUILT_IN, BoxFuture, ServerError};
+    use crate::tools::{
+        BUILT_IN, BoxFuture, Conversation, Described, Request, ServerError, described,
+    };
 
     #[test]
     fn the_built_in_tools_are_sorted() {
@@ -535,5 +543,60 @@ mod tests {
         assert_eq!(compared.late, BTreeSet::from(["asleep".into()]));
         assert_eq!(compared.broken, []);
         assert_eq!(begun.elapsed(), Catalog::CONTRACT_TIMEOUT);
+    }
+
+    /// A model that repeats the key that it received and the credential of a tool.
+    struct Repeating;
+
+    impl Transport for Repeating {
+        fn call(&self, _: Request) -> Conversation {
+            Conversation::Now(Ok(Answer::Json("sk-model-key and hunter2-token".into())))
+        }
+
+        fn describe(&self) -> BoxFuture<'_, Described> {
+            described([])
+        }
+    }
+
+    impl Prompts for Repeating {
+        fn model(&self) -> Arc<dyn Transport> {
+            Arc::new(Self)
+        }
+
+        fn secrets(&self) -> Vec<String> {
+            vec!["sk-model-key".to_owned()]
+        }
+
+        fn refusal(&self, _: Option<&str>) -> Option<String> {
+            None
+        }
+
+        fn agent(&self, _: Option<&Arc<str>>, _: Vec<Tool>) -> Arc<dyn Transport> {
+            Arc::new(Self)
+        }
+    }
+
+    #[tokio::test]
+    async fn no_credential_comes_back_in_an_answer_to_a_prompt() {
+        let mut catalog = Catalog::new(Arc::new(MemoryHost::new(1)), "/".into(), &Arc::default());
+        catalog.join_secrets(&["hunter2-token".to_owned()]);
+        catalog.set_prompts(Arc::new(Repeating));
+        let model = catalog.model().unwrap();
+        let agent = catalog.agent("sys", |tool| Some(tool.clone())).unwrap();
+        for transport in [model, agent] {
+            let request = Request {
+                path: "a".into(),
+                signature: Arc::new(Signature::unknown("model".into(), "infer".into())),
+                arguments: Value::Null,
+                idempotency_key: "key".into(),
+                handle: None,
+                cancel: CancellationToken::new(),
+            };
+            let Ok(Answer::Json(answer)) = transport.call(request).outcome().await else {
+                panic!("it answers")
+            };
+            assert_eq!(answer, "[redacted] and [redacted]");
+        }
+        assert_eq!(catalog.secrets().text("sk-model-key"), "[redacted]");
     }
 }

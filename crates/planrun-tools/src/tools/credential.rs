@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::is_secret_name;
@@ -10,6 +12,9 @@ use reqwest::Url;
 
 use super::http::percent;
 use super::{BoxFuture, Conversation, Described, Identity, Request, Transport};
+
+/// The words before the credential in a header.
+const SCHEMES: [&str; 5] = ["apikey", "basic", "bearer", "key", "token"];
 
 /// The credentials that the tools of a run send. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -99,12 +104,46 @@ impl Transport for Guarded {
     }
 }
 
-/// Returns the credentials in the value of a variable that programs get: the whole value, or those in an address.
-pub(super) fn in_variable(name: &str, value: &str) -> Vec<String> {
+/// Returns the credentials in the value of an environment variable: the whole value if the name of the variable is that
+/// of a credential, otherwise those in an address.
+pub(crate) fn in_variable(name: &str, value: &str) -> Vec<String> {
     if is_secret_name(name) {
         return vec![value.to_owned()];
     }
-    Url::parse(value)
+    credentials_in_address(value)
+}
+
+/// Returns the credentials in a header if its name is that of a credential: its value, without the scheme in
+/// `Bearer TOKEN`. The password of `Basic` is returned as well.
+pub(crate) fn in_header(name: &str, value: &str) -> Vec<String> {
+    if !is_secret_name(name) {
+        return Vec::new();
+    }
+    let value = value.trim();
+    let is_scheme = |word: &str| SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(word));
+    let parts = value
+        .split_once(' ')
+        .filter(|(scheme, _)| is_scheme(scheme));
+    let Some((scheme, token)) = parts else {
+        return vec![value.to_owned()];
+    };
+    let token = token.trim();
+    let mut found = vec![token.to_owned()];
+    if scheme.eq_ignore_ascii_case("basic") {
+        let decoded = STANDARD.decode(token).unwrap_or_default();
+        let pair = String::from_utf8(decoded).unwrap_or_default();
+        found.extend(
+            pair.split_once(':')
+                .map(|(_, password)| password.to_owned()),
+        );
+    }
+    found
+}
+
+/// Returns the credentials in a text that may be an address: what is before the host.
+#[must_use]
+pub fn credentials_in_address(text: &str) -> Vec<String> {
+    Url::parse(text)
         .map(|url| in_address(&url))
         .unwrap_or_default()
 }
@@ -150,6 +189,28 @@ mod tests {
         );
         assert_eq!(in_variable("STAGE", "production"), [""; 0]);
         assert_eq!(in_variable("SITE", "https://example.com/a%20b"), [""; 0]);
+    }
+
+    #[test]
+    fn headers_tell_credentials() {
+        let cases: [(&str, &str, &[&str]); 5] = [
+            ("Authorization", "Bearer abc.def", &["abc.def"]),
+            (
+                "X-Pass",
+                "correct horse battery",
+                &["correct horse battery"],
+            ),
+            ("X-Api-Key", "k-1", &["k-1"]),
+            (
+                "proxy-authorization",
+                "Basic YW5uOmh1bnRlcjI=",
+                &["YW5uOmh1bnRlcjI=", "hunter2"],
+            ),
+            ("Accept-Language", "en", &[]),
+        ];
+        for (name, value, expected) in cases {
+            assert_eq!(in_header(name, value), expected, "{name}");
+        }
     }
 
     /// Puts a credential into everything that it returns.

@@ -5,7 +5,7 @@ mod allowed;
 pub mod app;
 mod catalog;
 mod conversation;
-mod credential;
+pub(crate) mod credential;
 mod files;
 pub mod http;
 pub mod mcp;
@@ -28,12 +28,13 @@ pub use conversation::{
     MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,
     Question, TooLarge, Usage, broken_off,
 };
+pub use credential::credentials_in_address;
 pub use files::FileAccess;
 pub use process::kill_programs;
 pub use project_limit::ProjectLimit;
 pub use required_permission::{FilePath, Origin, RequiredPermission};
 pub use server::{DeniedServer, PinnedTool, Server, ServerError};
-pub use server_pool::ServerPool;
+pub use server_pool::{Fingerprint, ServerPool};
 pub use transport::{
     BoxFuture, DescribeError, Described, Identity, Request, StandIn, Transport, described,
 };

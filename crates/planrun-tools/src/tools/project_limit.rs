@@ -57,6 +57,11 @@ impl ProjectLimit {
         }
     }
 
+    /// Returns true if there is an `allow`; without one, everything is permitted.
+    pub(super) fn is_set(&self) -> bool {
+        self.allow.is_some()
+    }
+
     /// Returns the permissions of a valid `allow`; `None` if there is none.
     pub(crate) fn permissions(&self) -> Option<&Arc<Permissions>> {
         self.allow.as_ref()?.as_ref().ok()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Handle;
@@ -17,9 +18,41 @@ pub struct ServerPool {
 }
 
 struct Pooled {
-    /// The settings as `Debug` prints them. Values of headers and variables are included only if they are secret.
-    settings: String,
+    settings: Fingerprint,
     server: Arc<dyn Server>,
+}
+
+/// The hash of settings that may contain secrets. It is different for different settings, and nothing can be read back
+/// from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fingerprint(blake3::Hash);
+
+impl Fingerprint {
+    /// Returns the hash of these settings.
+    #[must_use]
+    pub fn of(settings: &impl Hash) -> Self {
+        let mut digest = Digest(blake3::Hasher::new());
+        settings.hash(&mut digest);
+        Self(digest.0.finalize())
+    }
+}
+
+/// Passes on what is hashed to a cryptographic hash function.
+struct Digest(blake3::Hasher);
+
+impl Hasher for Digest {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        let digest = self.0.finalize();
+        digest
+            .as_bytes()
+            .iter()
+            .take(8)
+            .fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
+    }
 }
 
 impl ServerPool {
@@ -27,7 +60,7 @@ impl ServerPool {
     pub fn server(
         &self,
         name: &Arc<str>,
-        settings: String,
+        settings: Fingerprint,
         open: impl FnOnce() -> Arc<dyn Server>,
     ) -> Arc<dyn Server> {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,5 +99,47 @@ impl ServerPool {
 impl fmt::Debug for ServerPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ServerPool")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::mcp::{McpAddress, OAuth};
+    use crate::tools::process::ProgramContext;
+
+    fn url(header: &str, secret: &str) -> Fingerprint {
+        Fingerprint::of(&McpAddress::Url {
+            url: "https://a.example/mcp".to_owned(),
+            headers: vec![("x-token".to_owned(), header.to_owned())],
+            oauth: Some(OAuth {
+                secret: Some(secret.to_owned()),
+                ..OAuth::default()
+            }),
+        })
+    }
+
+    fn program(command: &[&str], environment: &[(&str, &str)]) -> Fingerprint {
+        let environment = environment.iter();
+        Fingerprint::of(&McpAddress::Program {
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            context: ProgramContext {
+                root: "/p".into(),
+                folder: "/p".into(),
+                environment: environment
+                    .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                    .collect(),
+            },
+        })
+    }
+
+    #[test]
+    fn every_credential_changes_the_fingerprint_and_none_is_readable_in_it() {
+        let (one, other) = (url("hunter2-token", "s"), url("hunter3-token", "s"));
+        assert_eq!(one, url("hunter2-token", "s"));
+        assert!(one != other && one != url("hunter2-token", "t"));
+        assert!(!format!("{one:?}").contains("hunter2"));
+        let with = program(&["a"], &[("b", "c")]);
+        assert!(with != program(&["a"], &[("b", "d")]) && with != program(&["a", "b", "c"], &[]));
     }
 }

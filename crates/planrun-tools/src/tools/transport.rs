@@ -1,11 +1,13 @@
 //! The interface through which the engine calls tools.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Signature};
+use planrun_lang::secrets::redact_paths;
+use planrun_lang::types::{ErrorClass, Signature, sensitive_arguments};
 use planrun_lang::value::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +17,7 @@ use super::conversation::{Conversation, Handle};
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// One attempt of a call. The arguments have been checked against the contract.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Request {
     /// The path of the calling step in the run.
     pub path: Arc<str>,
@@ -30,6 +32,20 @@ pub struct Request {
     pub handle: Option<Handle>,
     /// Cancelled when the attempt has to stop: a timeout, a cancelled run, a lost race.
     pub cancel: CancellationToken,
+}
+
+impl fmt::Debug for Request {
+    /// Leaves out sensitive arguments.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sensitive = sensitive_arguments(&self.signature, &self.arguments);
+        f.debug_struct("Request")
+            .field("path", &self.path)
+            .field("tool", &self.signature.path())
+            .field("arguments", &redact_paths(&self.arguments, &sensitive))
+            .field("idempotency_key", &self.idempotency_key)
+            .field("handle", &self.handle)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Request {
@@ -131,8 +147,12 @@ pub trait StandIn: Transport {
 #[cfg(test)]
 mod tests {
     use planrun_lang::permission::Denial;
+    use planrun_lang::value::{Key, Map};
+    use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+    use reqwest::{Method, Url};
 
     use super::*;
+    use crate::tools::http::{HttpRequest, HttpResponse};
 
     #[test]
     fn a_denial_is_a_failure_of_the_policy_and_nothing_was_sent() {
@@ -143,5 +163,46 @@ mod tests {
             "denied.policy: running rm is not allowed"
         );
         assert_eq!(error.sent, Sent::No);
+    }
+
+    #[test]
+    fn debug_output_contains_no_sensitive_arguments() {
+        let mut signature = Signature::unknown("door".into(), "open".into());
+        signature.sensitive = vec!["pin".into()];
+        let arguments = [("pin", "hunter2-pin"), ("door", "front")];
+        let arguments = arguments.map(|(name, value)| (Key::from(name), Value::from(value)));
+        let request = Request {
+            path: "a".into(),
+            signature: Arc::new(signature),
+            arguments: Value::Map(Arc::new(arguments.into_iter().collect::<Map>())),
+            idempotency_key: "key".into(),
+            handle: None,
+            cancel: CancellationToken::new(),
+        };
+        let output = format!("{request:?}");
+        assert!(
+            output.contains("front") && !output.contains("hunter2"),
+            "{output}"
+        );
+    }
+
+    #[test]
+    fn debug_output_of_requests_and_responses_names_headers_only() {
+        let token = HeaderValue::from_static("Bearer hunter2-token");
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, token)]);
+        let request = HttpRequest {
+            method: Method::POST,
+            url: Url::parse("https://ann:hunter2@a.example/b?key=hunter2").unwrap(),
+            headers: headers.clone(),
+            body: Some(b"hunter2".to_vec()),
+        };
+        let response = HttpResponse {
+            status: 200,
+            headers,
+            body: b"hunter2".to_vec(),
+        };
+        let output = format!("{request:?} {response:?}");
+        assert!(output.contains("https://a.example/b") && output.contains("authorization"));
+        assert!(!output.contains("hunter2"), "{output}");
     }
 }

@@ -14,8 +14,8 @@ use super::task::Known;
 use super::wire::State;
 use crate::tools::{AskReply, EventSender, Handle, Progress, Question, Request};
 
-/// Maximum number of questions that an agent may ask before it has to finish.
-const MAX_ROUNDS: usize = 16;
+/// Maximum number of questions that an agent may ask during a call.
+const MAX_QUESTIONS: usize = 15;
 /// Maximum number of consecutive polls at which a working agent may be unreachable.
 const MAX_LOST: usize = 5;
 /// Polling interval of a task whose agent does not stream: the first and the longest. It doubles after each poll.
@@ -89,7 +89,8 @@ impl<'a> AgentCall<'a> {
             self.send(&self.request.idempotency_key, parts, context)
                 .await?;
         }
-        for _ in 0..MAX_ROUNDS {
+        let mut questions = 0;
+        loop {
             if let Some(answer) = &self.known.answer {
                 return Ok(of_message(answer));
             }
@@ -107,12 +108,15 @@ impl<'a> AgentCall<'a> {
                 | State::AuthRequired
                 | State::Submitted
                 | State::Working
-                | State::Unknown => self.ask().await?,
+                | State::Unknown => {
+                    if questions == MAX_QUESTIONS {
+                        return Err(too_many_questions());
+                    }
+                    questions += 1;
+                    self.ask().await?;
+                }
             }
         }
-        let message = format!("the agent asked {MAX_ROUNDS} times without finishing the task");
-        let class = ErrorClass::Validation(Validation::Result);
-        Err(CallError::new(class, message, Sent::Maybe))
     }
 
     /// Sends a message and follows its task until it is settled.
@@ -295,6 +299,16 @@ impl<'a> AgentCall<'a> {
         CallError::new(class, format!("the agent {what}: {reason}"), sent)
             .with_details(&message.map(data_of).unwrap_or_default())
     }
+}
+
+/// The error for a question that is one too many. It is not asked.
+fn too_many_questions() -> CallError {
+    let message = format!(
+        "the agent asked more than {MAX_QUESTIONS} questions without finishing the task; include what it needs in the \
+         arguments of the call"
+    );
+    let class = ErrorClass::Validation(Validation::Result);
+    CallError::new(class, message, Sent::Maybe)
 }
 
 /// Returns true if the agent may be reachable again later and report more then.

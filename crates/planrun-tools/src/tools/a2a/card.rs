@@ -11,7 +11,8 @@ use serde_json::{Value as Json, json};
 
 use super::wire::{AgentCard, Interface};
 use crate::contract::{OfferedServer, OfferedTool};
-use crate::tools::http::display_url;
+use crate::tools::credential::{credentials_in_address, in_header};
+use crate::tools::http::{display_url, displayed};
 
 /// Maximum number of skills of one agent.
 const MAX_SKILLS: usize = 10_000;
@@ -19,7 +20,7 @@ const MAX_SKILLS: usize = 10_000;
 const WELL_KNOWN: [&str; 2] = [".well-known", "agent-card.json"];
 
 /// The address of an agent. Variables have been filled in.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct AgentAddress {
     /// The address of its card if it ends with `.json`, otherwise the part before `/.well-known/agent-card.json`.
     pub url: String,
@@ -30,11 +31,23 @@ pub struct AgentAddress {
 impl std::fmt::Debug for AgentAddress {
     /// Leaves out the values of headers, which may be secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("AgentAddress").field(&self.url).finish()
+        let names: Vec<&String> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("AgentAddress")
+            .field("url", &displayed(&self.url))
+            .field("headers", &names)
+            .finish()
     }
 }
 
 impl AgentAddress {
+    /// Returns the credentials that are sent to the agent, as far as names and its URL show them.
+    pub(crate) fn credentials(&self) -> Vec<String> {
+        let headers = self.headers.iter();
+        let mut found = credentials_in_address(&self.url);
+        found.extend(headers.flat_map(|(name, value)| in_header(name, value)));
+        found
+    }
+
     /// Returns the address of its card.
     pub(super) fn card(&self) -> Result<Url, String> {
         let mut url = Url::parse(&self.url).map_err(|problem| problem.to_string())?;

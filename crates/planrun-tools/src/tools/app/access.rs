@@ -6,12 +6,11 @@ use planrun_lang::diag::codes::contracts::APP_INVALID;
 use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::secrets::{MIN_LENGTH, Redactor};
 use planrun_lang::source::Span;
-use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::section::Section;
 use super::variables::Filled;
-use crate::tools::credential::in_address;
+use crate::tools::credential::{credentials_in_address, in_header};
 use planrun_lang::yaml::Node;
 
 /// Headers that belong to the call or to the connection.
@@ -80,36 +79,41 @@ pub(super) fn places(node: &Node) -> BTreeSet<Span> {
     headers.chain(endpoints).map(|node| node.span).collect()
 }
 
-/// Returns the credentials of an app: the values of environment variables, and the credentials in endpoints.
+/// Returns the credentials of an app: the values of environment variables, and the credentials that headers and
+/// endpoints contain.
 pub(super) fn credentials(
     section: &Section,
     filled: &[Filled],
     found: &mut Vec<Diagnostic>,
 ) -> Redactor {
     let mut known = Redactor::default();
-    let mut add = |span: Span, secret: &str, found: &mut Vec<Diagnostic>| {
+    let mut short = BTreeSet::new();
+    let mut add = |span: Span, secret: &str| {
         if !known.add(secret) && !secret.is_empty() {
-            found.push(too_short(span));
+            short.insert(span);
         }
     };
     for variable in filled {
-        add(variable.span, &variable.value, found);
+        add(variable.span, &variable.value);
     }
-    for node in section
-        .get("tools")
-        .and_then(Node::items)
-        .unwrap_or_default()
-    {
-        let Some(node) = node.get("endpoint") else {
-            continue;
-        };
-        let Some(url) = node.text().and_then(|text| Url::parse(text).ok()) else {
-            continue;
-        };
-        for secret in in_address(&url) {
-            add(node.span, &secret, found);
+    let tools = section.get("tools").and_then(Node::items);
+    let tools = tools.unwrap_or_default();
+    let requests = tools.iter().filter_map(|tool| tool.get("request"));
+    let headers = requests.map(|request| request.get("headers"));
+    let headers = headers.chain([section.get("headers")]).flatten();
+    for entry in headers.filter_map(Node::entries).flatten() {
+        // A text with braces contains an argument, which is not part of the file.
+        let text = entry.value.scalar().filter(|text| !text.contains('{'));
+        for secret in in_header(&entry.name, &text.unwrap_or_default()) {
+            add(entry.value.span, &secret);
         }
     }
+    for node in tools.iter().filter_map(|tool| tool.get("endpoint")) {
+        for secret in credentials_in_address(node.text().unwrap_or_default()) {
+            add(node.span, &secret);
+        }
+    }
+    found.extend(short.into_iter().map(too_short));
     known
 }
 

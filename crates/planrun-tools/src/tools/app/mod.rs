@@ -3,7 +3,7 @@
 mod access;
 mod load;
 mod rest;
-pub(in crate::tools) mod safety;
+mod safety;
 pub mod section;
 pub(crate) mod tool;
 mod transport;
@@ -17,6 +17,8 @@ use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::{ErrorClass, Signature};
 use reqwest::header::HeaderMap;
+
+use crate::tools::http::displayed;
 
 pub use load::{Findings, Loaded, app_files, is_app_file, load_apps, read_app};
 pub use rest::{Received, Rest};
@@ -35,13 +37,12 @@ pub struct App {
     pub tools: Vec<AppTool>,
     /// The headers that every call of its tools sends.
     pub headers: HeaderMap,
-    /// The credentials in headers and endpoints: values of environment variables, and credentials in endpoint
-    /// addresses.
+    /// The credentials in headers and endpoints, from the environment or from the file itself.
     pub credentials: Redactor,
 }
 
 /// One tool of an app.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct AppTool {
     pub signature: Arc<Signature>,
     /// The address that calls are sent to, with its variables filled in.
@@ -52,6 +53,17 @@ pub struct AppTool {
     pub errors: Vec<Reason>,
     /// The `mock` section of the tool as written; `None` if answers are generated from the schema of the result.
     pub mock: Option<serde_json::Value>,
+}
+
+impl std::fmt::Debug for AppTool {
+    /// Leaves out credentials in the address, and what may contain others.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AppTool")
+            .field("signature", &self.signature)
+            .field("endpoint", &displayed(&self.endpoint))
+            .field("errors", &self.errors)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The meaning of one failure reason.

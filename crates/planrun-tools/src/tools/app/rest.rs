@@ -25,7 +25,7 @@ const REQUEST: [&str; 5] = ["method", "path", "query", "headers", "body"];
 
 /// The request and response of a tool. A text that is exactly `{argument}` is replaced by that argument; if the
 /// argument is missing, the entry with the text is left out.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Rest {
     pub method: Method,
     /// Appended to the endpoint, with arguments in braces.

@@ -1,6 +1,7 @@
 //! The HTTP client: makes one attempt, follows redirects itself so that each is checked against the permissions, and
 //! limits the size of the body.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ pub struct HttpClient {
 }
 
 /// One request.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpRequest {
     pub method: Method,
     pub url: Url,
@@ -38,7 +39,7 @@ pub struct HttpRequest {
 }
 
 /// A response with its whole body.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpResponse {
     pub status: u16,
     pub headers: HeaderMap,
@@ -118,6 +119,31 @@ impl HttpClient {
         ))
     }
 
+    /// Sends a request and reads the response. `gate` is called before each request. Unless it `follows` redirects, a
+    /// redirect is returned like any other response.
+    ///
+    /// # Errors
+    /// Returns the errors of [`HttpClient::send`].
+    pub(in crate::tools) async fn exchange(
+        &self,
+        request: HttpRequest,
+        (gate, follows): (Gate<'_>, bool),
+        max_bytes: usize,
+    ) -> Result<HttpResponse, CallError> {
+        let mut response = if follows {
+            self.follow(request, gate).await?
+        } else {
+            check_scheme(&request.url).and_then(|()| gate(&request.url))?;
+            self.once(&request).await?
+        };
+        let body = body(&mut response, max_bytes, |_| {}).await?;
+        Ok(HttpResponse {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body,
+        })
+    }
+
     async fn follow(
         &self,
         mut request: HttpRequest,
@@ -176,6 +202,29 @@ impl HttpClient {
     }
 }
 
+impl fmt::Debug for HttpRequest {
+    /// Leaves out the values of headers, the query and the body, which may contain secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpRequest")
+            .field("method", &self.method)
+            .field("url", &display_url(&self.url))
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("bytes", &self.body.as_ref().map(Vec::len))
+            .finish()
+    }
+}
+
+impl fmt::Debug for HttpResponse {
+    /// Leaves out the values of headers and the body, which may contain secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpResponse")
+            .field("status", &self.status)
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("bytes", &self.body.len())
+            .finish()
+    }
+}
+
 impl HttpResponse {
     /// Returns the media type of the body in lower case, without its parameters.
     #[must_use]
@@ -205,6 +254,11 @@ pub(in crate::tools) fn display_url(url: &Url) -> String {
         url.host_str().unwrap_or_default(),
         url.path()
     )
+}
+
+/// Formats the text of an address like [`display_url`].
+pub(crate) fn displayed(url: &str) -> String {
+    Url::parse(url).map_or_else(|_| "(not a URL)".to_owned(), |url| display_url(&url))
 }
 
 pub(in crate::tools) fn error(

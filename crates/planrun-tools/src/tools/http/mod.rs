@@ -12,6 +12,7 @@ mod resolver;
 mod status;
 
 pub(in crate::tools) use answer::{failure_detail, same_host};
+pub(crate) use client::displayed;
 pub(in crate::tools) use client::{CONNECT_TIMEOUT, MAX_REDIRECTS, body, build, display_url};
 pub use client::{HttpClient, HttpRequest, HttpResponse, Limits};
 pub use content::{Content, value};

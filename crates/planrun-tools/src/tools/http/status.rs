@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+use jiff::fmt::{rfc2822, strtime};
+use jiff::tz::TimeZone;
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Auth, ErrorClass, Transient};
@@ -43,21 +46,32 @@ pub fn failure(
     })
 }
 
-/// Returns the wait that `Retry-After` requests, in seconds or until a date, at most a day. `now` is the wall-clock
-/// time in nanoseconds since the Unix epoch.
+/// Returns the wait that `Retry-After` requests, in seconds or until a date, at most a day; zero for a date in the
+/// past, and `None` for anything else. `now` is the wall-clock time in nanoseconds since the Unix epoch.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap, now: i128) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    let wait = if let Ok(seconds) = text.parse::<u64>() {
-        Duration::from_secs(seconds)
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let wait = if is_number {
+        // A number that is too large to be read is longer than any wait.
+        text.parse().map_or(LONGEST_WAIT, Duration::from_secs)
     } else {
-        let date = jiff::fmt::rfc2822::parse(text)
-            .ok()?
-            .timestamp()
-            .as_nanosecond();
-        Duration::from_nanos(u64::try_from((date - now).max(0)).unwrap_or(u64::MAX))
+        let wait = date(text)?.as_nanosecond() - now;
+        Duration::from_nanos(u64::try_from(wait.max(0)).unwrap_or(u64::MAX))
     };
     Some(wait.min(LONGEST_WAIT))
+}
+
+/// Parses a date of HTTP, in its usual form or in one of the two obsolete ones that recipients have to accept.
+fn date(text: &str) -> Option<Timestamp> {
+    let obsolete = |form: &str| {
+        let date = strtime::parse(form, text).and_then(|parts| parts.to_datetime());
+        date.and_then(|date| date.to_zoned(TimeZone::UTC)).ok()
+    };
+    let date = rfc2822::parse(text).ok();
+    let date = date.or_else(|| obsolete("%A, %d-%b-%y %H:%M:%S GMT"));
+    let date = date.or_else(|| obsolete("%a %b %e %H:%M:%S %Y"));
+    date.map(|date| date.timestamp())
 }
 
 #[cfg(test)]
@@ -75,9 +89,15 @@ mod tests {
         assert_eq!(waits("120"), Some(120));
         assert_eq!(waits("Sun, 06 Nov 1994 08:49:37 GMT"), Some(37));
         assert_eq!(waits("Sat, 05 Nov 1994 08:49:37 GMT"), Some(0));
-        assert_eq!(waits("99999999999999999999"), None);
+        assert_eq!(waits("Sunday, 06-Nov-94 08:49:37 GMT"), Some(37));
+        assert_eq!(waits("Sun Nov  6 08:49:37 1994"), Some(37));
+        assert_eq!(waits("Sun, 06 Nov 9994 08:49:37 GMT"), Some(86_400));
         assert_eq!(waits("9999999999"), Some(86_400));
-        assert_eq!(waits("soon"), None);
+        assert_eq!(waits("99999999999999999999"), Some(86_400));
+        assert_eq!(waits("0"), Some(0));
+        for neither in ["", "soon", "-5", "+5", "1.5", "5 s", "Sun, 06 Nov"] {
+            assert_eq!(waits(neither), None, "{neither}");
+        }
     }
 
     #[test]

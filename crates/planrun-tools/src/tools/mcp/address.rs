@@ -1,11 +1,13 @@
 //! The address of a server: a program that communicates over its standard input and output, or a web address.
 
+use crate::tools::credential::{credentials_in_address, in_header};
+use crate::tools::http::displayed;
 use crate::tools::process::ProgramContext;
 
 use super::OAuth;
 
 /// The address of a server. Variables have been filled in.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum McpAddress {
     /// A program, started without a shell.
     Program {
@@ -22,12 +24,48 @@ pub enum McpAddress {
     },
 }
 
+impl McpAddress {
+    /// Returns the credentials that are sent to the server, as far as names and URLs show them.
+    pub(crate) fn credentials(&self) -> Vec<String> {
+        match self {
+            Self::Program { context, .. } => context.credentials(),
+            Self::Url {
+                url,
+                headers,
+                oauth,
+            } => {
+                let headers = headers.iter();
+                let mut found = credentials_in_address(url);
+                found.extend(headers.flat_map(|(name, value)| in_header(name, value)));
+                found.extend(oauth.as_ref().and_then(|oauth| oauth.secret.clone()));
+                found
+            }
+        }
+    }
+}
+
 impl std::fmt::Debug for McpAddress {
-    /// Leaves out the values of variables and headers, which may be secrets.
+    /// Leaves out arguments and the values of variables and headers, which may be secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Program { command, .. } => f.debug_tuple("Program").field(command).finish(),
-            Self::Url { url, .. } => f.debug_tuple("Url").field(url).finish(),
+            Self::Program { command, context } => {
+                let program = command.first().map_or("", String::as_str);
+                let mut output = f.debug_struct("Program");
+                output.field("program", &program).field("context", context);
+                output.finish_non_exhaustive()
+            }
+            Self::Url {
+                url,
+                headers,
+                oauth,
+            } => {
+                let names: Vec<&String> = headers.iter().map(|(name, _)| name).collect();
+                let mut output = f.debug_struct("Url");
+                output
+                    .field("url", &displayed(url))
+                    .field("headers", &names);
+                output.field("oauth", oauth).finish()
+            }
         }
     }
 }

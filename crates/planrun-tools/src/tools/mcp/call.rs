@@ -28,8 +28,10 @@ use crate::tools::{AskReply, EventSender, PinnedTool, Progress, Question, Reques
 
 /// The key in `_meta` that contains the idempotency key of a call.
 const KEY: &str = "planrun/idempotencyKey";
-/// Maximum number of times that a server may request input before it answers.
-const MAX_ROUNDS: usize = 16;
+/// Maximum number of questions that a server may ask during a call.
+const MAX_QUESTIONS: usize = 15;
+/// Maximum number of times that a server may request input before it answers. A request need not contain a question.
+const MAX_ROUNDS: usize = 64;
 
 /// A call in progress.
 pub(super) struct Call<'a> {
@@ -37,6 +39,8 @@ pub(super) struct Call<'a> {
     pub tool: &'a PinnedTool,
     pub request: &'a Request,
     pub events: EventSender,
+    /// Number of questions that the server has asked.
+    pub questions: usize,
 }
 
 /// The request of a call. It is sent again when the server requests input.
@@ -88,7 +92,7 @@ impl Call<'_> {
                 }
             }
         }
-        let message = format!("the server asked for input {MAX_ROUNDS} times without answering");
+        let message = format!("the server requested input {MAX_ROUNDS} times without answering");
         Err(broken(&message, Sent::Maybe))
     }
 
@@ -135,12 +139,18 @@ impl Call<'_> {
             answer = &mut handle.rx => answer.unwrap_or(Err(ServiceError::TransportClosed)),
             () = self.request.cancel.cancelled() => return Err(cancel(handle).await),
             why = lost_answer(lost) => return Err(broken(why, Sent::Maybe)),
-            () = listen(registration, &mut self.events) => Err(ServiceError::TransportClosed),
+            () = listen(registration, &mut self.events, &mut self.questions) => {
+                Err(ServiceError::TransportClosed)
+            }
         };
         answer.map_err(|problem| self.failed(&problem))
     }
 
     /// Asks for the input that a server requests, one part after the other.
+    ///
+    /// # Errors
+    /// Returns an error if the server asks more than [`MAX_QUESTIONS`] during the call; the question that is one too
+    /// many is not asked.
     pub(super) async fn inputs(
         &mut self,
         requests: InputRequests,
@@ -148,9 +158,18 @@ impl Call<'_> {
         let mut responses = InputResponses::new();
         for (name, input) in requests {
             let InputRequest::Elicitation(elicitation) = input else {
-                let message = "the server requires input of a kind that is not supported";
+                let message = "the server requests something other than a form to be filled in, which planrun does \
+                               not support";
                 return Err(broken(message, Sent::Maybe));
             };
+            if self.questions == MAX_QUESTIONS {
+                let message = format!(
+                    "the server asked more than {MAX_QUESTIONS} questions without answering; include what it needs in \
+                     the arguments of the call"
+                );
+                return Err(broken(&message, Sent::Maybe));
+            }
+            self.questions += 1;
             let response = serde_json::to_value(elicit(elicitation.params, &mut self.events).await);
             responses.insert(name, response.unwrap_or_default());
         }
@@ -233,14 +252,20 @@ async fn lost_answer(mut lost: watch::Receiver<&'static str>) -> &'static str {
 }
 
 /// Forwards the progress and questions of a call while it is registered. A question that is open when the call ends is
-/// cancelled.
-async fn listen(mut call: Registration, events: &mut EventSender) {
+/// cancelled, and so are those after the first [`MAX_QUESTIONS`].
+async fn listen(mut call: Registration, events: &mut EventSender, questions: &mut usize) {
     while let Some(message) = call.messages.recv().await {
         match message {
             ServerMessage::Progress(progress) => events.progress(to_progress(&progress)),
             ServerMessage::Elicitation(Elicitation { params, reply }) => {
+                let answer = if *questions == MAX_QUESTIONS {
+                    ElicitResult::new(ElicitationAction::Cancel)
+                } else {
+                    *questions += 1;
+                    elicit(params, events).await
+                };
                 // The server may have stopped waiting for the answer.
-                let _ = reply.send(elicit(params, events).await);
+                let _ = reply.send(answer);
             }
         }
     }

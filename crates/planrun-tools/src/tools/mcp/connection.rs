@@ -1,6 +1,6 @@
 //! One connection to a server: connecting, its tools, and closing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -60,6 +60,8 @@ pub(super) enum ListError {
     Service(#[from] ServiceError),
     #[error("the list has more than {MAX_PAGES} pages or {MAX_TOOLS} tools")]
     Endless,
+    #[error("the list does not end: the server refers to the same page twice")]
+    Circular,
     #[error("the list is not complete after {} s", LIST_TIMEOUT.as_secs())]
     Late,
 }
@@ -170,19 +172,24 @@ impl Connection {
 
     async fn list(&self) -> Result<BTreeMap<String, OfferedTool>, ListError> {
         let mut tools = BTreeMap::new();
-        let mut cursor = None;
+        let mut cursor: Option<String> = None;
+        // Hashes of the cursors, which may be long.
+        let mut seen = BTreeSet::new();
         for _ in 0..MAX_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let page = self.service.peer().list_tools(Some(params)).await?;
             let listed = page.tools.into_iter();
             tools.extend(listed.map(|tool| (tool.name.to_string(), offered(tool))));
-            cursor = page.next_cursor;
-            if cursor.is_none() {
-                return Ok(tools);
-            }
             if tools.len() > MAX_TOOLS {
-                break;
+                return Err(ListError::Endless);
             }
+            let Some(next) = page.next_cursor else {
+                return Ok(tools);
+            };
+            if !seen.insert(*blake3::hash(next.as_bytes()).as_bytes()) {
+                return Err(ListError::Circular);
+            }
+            cursor = Some(next);
         }
         Err(ListError::Endless)
     }

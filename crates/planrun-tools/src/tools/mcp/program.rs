@@ -55,7 +55,9 @@ impl Program {
         command.args(arguments).kill_on_drop(true);
         let started = ProcessGroup::start(&mut command);
         let (group, mut child) = started.map_err(|problem| match problem.kind() {
-            std::io::ErrorKind::NotFound => format!("there is no program `{name}`"),
+            std::io::ErrorKind::NotFound => {
+                format!("there is no program `{name}`; install it, or correct `command`")
+            }
             _ => format!("`{name}` cannot be started: {problem}"),
         })?;
         let output = child.stdout.take();

@@ -42,7 +42,7 @@ impl Remote<'_> {
         let client = self.limit.client_of(self.url)?;
         let challenge = self.challenge().await?;
         let place = (name, self.url, challenge.as_deref());
-        let manager = authorized(place, host, credentials).await?;
+        let manager = authorized(place, (self.limit, host), credentials).await?;
         let connected = self.connect_with(AuthClient::new(client, manager)).await;
         connected.map_err(|refused| self.refusal(name, &refused))
     }
@@ -84,7 +84,7 @@ impl Remote<'_> {
 
     fn refusal(&self, name: &str, refused: &Refused) -> Refusal {
         match refused.challenge() {
-            Some(challenge) => Refusal::Login(remedy(name, self.url, challenge)),
+            Some(challenge) => Refusal::Denied(remedy(name, self.url, challenge)),
             None => refused.to_string().into(),
         }
     }

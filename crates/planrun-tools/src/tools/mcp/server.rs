@@ -58,7 +58,7 @@ impl McpServer {
         let place = (&*self.name, &self.address);
         let opening = Connection::open(place, &self.limit, &self.host, &self.credentials);
         let opened = Box::pin(opening).await.map_err(|refusal| match refusal {
-            Refusal::Login(why) => self.denied(&why),
+            Refusal::Denied(why) => self.denied(&why),
             Refusal::Broken(why) => self.unavailable("cannot be used", &why),
         })?;
         Ok(kept.insert(Arc::new(opened)).clone())
@@ -85,7 +85,7 @@ impl McpServer {
             {
                 self.login_required(problem.auth_challenge().unwrap_or_default())
             }
-            ListError::Service(_) | ListError::Endless | ListError::Late => {
+            ListError::Service(_) | ListError::Endless | ListError::Circular | ListError::Late => {
                 self.unavailable("does not list its tools", error)
             }
         }

@@ -29,6 +29,7 @@ impl Transport for McpTransport {
                 tool: &tool,
                 request: &request,
                 events,
+                questions: 0,
             };
             call.make().await
         })

@@ -25,7 +25,7 @@ pub const MAX_DOCUMENT_BYTES: u64 = 16 * 1024 * 1024;
 const MAX_OPERATIONS: usize = 10_000;
 
 /// The operations of one document, by the name that the project gives it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Api {
     /// The namespace of the tools.
     pub name: Arc<str>,
@@ -36,6 +36,18 @@ pub struct Api {
     pub server: Option<Arc<str>>,
     /// The locations of the document's API keys.
     pub key_schemes: Vec<KeyScheme>,
+}
+
+impl std::fmt::Debug for Api {
+    /// Leaves out the addresses, which may contain credentials.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let tools = self.operations.iter().map(|one| &one.signature.name);
+        f.debug_struct("Api")
+            .field("name", &self.name)
+            .field("tools", &tools.collect::<Vec<_>>())
+            .field("left_out", &self.left_out)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Reads a document. Its operations become tools of the namespace `name`; `classes` are the effect classes that the

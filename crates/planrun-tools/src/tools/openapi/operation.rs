@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use planrun_lang::types::{Contract, Effect, Signature, Type, from_schema, method_effect};
+use planrun_lang::types::{
+    Contract, Effect, Signature, Type, from_schema, method_effect, sensitive_paths,
+};
 use reqwest::Method;
 use serde_json::{Map, Value as Json, json};
 
@@ -12,7 +14,6 @@ use super::naming;
 use super::response::{self, Responses};
 use super::schema::{Bundle, Direction, Schemas};
 use crate::contract::Arguments;
-use crate::tools::app::safety::marks;
 use crate::tools::http::parameter::{Place, Serialization, Style};
 use crate::tools::http::{Content, path};
 
@@ -20,7 +21,7 @@ use crate::tools::http::{Content, path};
 const NOT_PARAMETERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
 /// An operation.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Operation {
     pub signature: Arc<Signature>,
     pub method: Method,
@@ -33,6 +34,17 @@ pub struct Operation {
     pub responses: Responses,
     /// Whether the operation requires no credentials.
     pub is_public: bool,
+}
+
+impl std::fmt::Debug for Operation {
+    /// Leaves out the address, which may contain credentials.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Operation")
+            .field("signature", &self.signature)
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
 }
 
 /// An argument that is sent in the path, the query, a header or a cookie.
@@ -118,7 +130,7 @@ pub(super) fn read(
         effect,
         effect_declared: true,
         raises: responses.raises(),
-        sensitive: marks(Some(&input), output.as_ref()),
+        sensitive: sensitive_paths(Some(&input), output.as_ref()),
         deprecated: found.operation.flag("deprecated").then(Arc::default),
         key_argument,
         input_schema: Some(Arc::new(Contract::of_arguments(input))),

@@ -8,12 +8,13 @@ use tokio::process::Command;
 
 use crate::host::Host;
 use crate::tools::Identity;
+use crate::tools::credential::in_variable;
 
 /// The environment variables that every program gets: the search path, and the home folder for caches and settings.
 const INHERITED: [&str; 2] = ["PATH", "HOME"];
 
 /// The folders and environment of a program of the project. Variables have been filled in.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ProgramContext {
     /// The folder that a program with a slash in its name is relative to.
     pub root: PathBuf,
@@ -36,6 +37,13 @@ impl ProgramContext {
             .envs(inherited)
             .envs(self.environment.iter().cloned());
         command
+    }
+
+    /// Returns the credentials in its environment, as far as names and addresses show them.
+    pub(crate) fn credentials(&self) -> Vec<String> {
+        let variables = self.environment.iter();
+        let secrets = variables.flat_map(|(name, value)| in_variable(name, value));
+        secrets.collect()
     }
 
     /// Adds everything that determines the answers of the program.

@@ -20,7 +20,7 @@ use crate::tools::{BoxFuture, Conversation, Described, Identity, Request, Transp
 const MAX_OUTPUT_IN_MESSAGE: usize = 400;
 
 /// A program of the project, which is a namespace of tools.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Program {
     /// The name that the project gives it.
     pub name: Arc<str>,
@@ -60,6 +60,18 @@ pub enum Output {
     /// A string without trailing line breaks.
     Text,
     Json,
+}
+
+impl std::fmt::Debug for Program {
+    /// Leaves out secrets, and the words of the command, which may contain some.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program")
+            .field("name", &self.name)
+            .field("program", &self.command.first())
+            .field("context", &self.context)
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The transport of one tool of a program.

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::store::TokenFile;
-use super::{Discovered, OAuth, why};
+use super::{Discovered, OAuth, Refusal, endpoint_permitted, why};
 use crate::host::Host;
 use crate::tools::ProjectLimit;
 use crate::tools::mcp::remote::Remote;
@@ -58,7 +58,8 @@ impl Login {
         };
         let challenge = tokio::time::timeout(CHALLENGE_TIMEOUT, remote.challenge()).await;
         let challenge = challenge.map_err(|_| "its server does not answer".to_owned())??;
-        let mut found = Discovered::of(url, challenge.as_deref()).await?;
+        let found = Discovered::of(url, challenge.as_deref(), limit).await;
+        let mut found = registrable(found, oauth, limit)?;
         let mut file = TokenFile::new(host, url, &found.issuer)?;
         let scopes = scopes(&found, oauth, further, &file).await?;
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
@@ -200,6 +201,20 @@ impl Login {
             }
         }
     }
+}
+
+/// Checks whether the project permits that planrun registers itself at an authorization server, if it has to.
+fn registrable(
+    found: Result<Discovered, Refusal>,
+    oauth: &OAuth,
+    limit: &ProjectLimit,
+) -> Result<Discovered, String> {
+    let found = found.map_err(Refusal::into_reason)?;
+    let endpoint = found.metadata.registration_endpoint.as_deref();
+    if let Some(endpoint) = endpoint.filter(|_| oauth.client.is_none()) {
+        endpoint_permitted(endpoint, limit).map_err(Refusal::into_reason)?;
+    }
+    Ok(found)
 }
 
 /// Returns the target of a GET request.

@@ -1,6 +1,7 @@
 //! Authorization for HTTP servers: the client, the login, and the storage of tokens.
 
 mod login;
+mod permitted;
 mod store;
 
 use std::sync::Arc;
@@ -11,16 +12,18 @@ use rmcp::transport::auth::{
     WWWAuthenticateParams,
 };
 
+use self::permitted::{PermittedClient, permitted};
 use self::store::TokenFile;
 use super::handler::innermost;
 use crate::host::Host;
+use crate::tools::ProjectLimit;
 use crate::tools::credential::Credentials;
 
 pub use login::Login;
 pub(super) use store::identify;
 
 /// How planrun identifies itself to the authorization server.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct OAuth {
     /// The id of a pre-registered client, or the address of its metadata document.
     pub client: Option<String>,
@@ -41,9 +44,18 @@ impl std::fmt::Debug for OAuth {
 
 /// Why there is no connection, in one sentence. Parts of it may be untrusted text.
 pub(super) enum Refusal {
-    /// The user has to log in first.
-    Login(String),
+    /// The user has to log in first, or the project does not permit a host.
+    Denied(String),
     Broken(String),
+}
+
+impl Refusal {
+    /// Returns the reason.
+    pub(super) fn into_reason(self) -> String {
+        match self {
+            Self::Denied(why) | Self::Broken(why) => why,
+        }
+    }
 }
 
 impl From<String> for Refusal {
@@ -62,22 +74,50 @@ struct Discovered {
 impl Discovered {
     /// Discovers the authorization server of a server, starting with the challenge that the server sends to a client
     /// without a login, and gets its metadata.
-    async fn of(url: &str, challenge: Option<&str>) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// Returns an error if the server or its authorization server cannot be used, or if the project has an `allow` that
+    /// does not permit a host that requests would be sent to.
+    async fn of(url: &str, challenge: Option<&str>, limit: &ProjectLimit) -> Result<Self, Refusal> {
         let unusable =
             |error: AuthError| format!("its authorization cannot be used: {}", why(&error));
-        let mut manager = AuthorizationManager::new(url).await.map_err(unusable)?;
+        // Without an `allow`, the library's own client is used, which permits private addresses only if the server has
+        // one.
+        let client = limit
+            .is_set()
+            .then(|| Arc::new(PermittedClient::new(limit)));
+        let manager = match client.clone() {
+            Some(client) => AuthorizationManager::new_with_oauth_http_client(url, client).await,
+            None => AuthorizationManager::new(url).await,
+        };
+        let mut manager = manager.map_err(unusable)?;
         let resolution = manager.resolve_metadata_from_challenge(challenge).await;
+        let found = resolution
+            .as_ref()
+            .is_ok_and(|found| found.source.is_discovered());
+        if let Some(refusal) = client
+            .and_then(|client| client.refusal())
+            .filter(|_| !found)
+        {
+            return Err(not_permitted(&refusal));
+        }
         let resolution = resolution.map_err(unusable)?;
-        if !resolution.source.is_discovered() {
-            return Err("it does not specify its authorization server".to_owned());
+        if !found {
+            let message = "it does not specify its authorization server, so nobody can log in there; remove `auth: \
+                           oauth`, and put a token into `headers` if it requires one";
+            return Err(message.to_owned().into());
         }
         let metadata = resolution.metadata;
+        endpoint_permitted(&metadata.token_endpoint, limit)?;
         let issuer = metadata.issuer.clone();
-        let issuer = issuer.ok_or("its authorization server does not state its issuer")?;
+        let issuer = issuer
+            .ok_or_else(|| "its authorization server does not state its issuer".to_owned())?;
         if metadata.code_challenge_methods_supported.is_none() {
-            return Err(format!(
-                "its authorization server {issuer} does not declare support for PKCE"
-            ));
+            let message = format!(
+                "its authorization server {issuer} does not declare support for PKCE, which protects the login; put a \
+                 token into `headers` instead of `auth: oauth`"
+            );
+            return Err(message.into());
         }
         manager.set_metadata(metadata.clone());
         Ok(Self {
@@ -94,23 +134,37 @@ impl Discovered {
     }
 }
 
+/// Checks whether the project permits requests to an endpoint of an authorization server, before the user logs in
+/// there.
+fn endpoint_permitted(endpoint: &str, limit: &ProjectLimit) -> Result<(), Refusal> {
+    let url = Url::parse(endpoint);
+    let url = url.map_err(|problem| {
+        format!("its authorization server has an endpoint that is not a URL: {problem}")
+    })?;
+    permitted(limit, &url).map_err(|why| not_permitted(&why))
+}
+
+fn not_permitted(why: &str) -> Refusal {
+    Refusal::Denied(format!("its authorization server cannot be used: {why}"))
+}
+
 /// Returns the manager that sends the token of a login with each request and refreshes it.
 ///
 /// # Errors
 /// Returns an error if the user has not logged in at the authorization server that the server names now.
 pub(super) async fn authorized(
     (name, url, challenge): (&str, &str, Option<&str>),
-    host: &Arc<dyn Host>,
+    (limit, host): (&ProjectLimit, &Arc<dyn Host>),
     credentials: &Credentials,
 ) -> Result<AuthorizationManager, Refusal> {
     let Discovered {
         mut manager,
         issuer,
         ..
-    } = Discovered::of(url, challenge).await?;
+    } = Discovered::of(url, challenge, limit).await?;
     let mut file = TokenFile::new(host, url, &issuer)?;
     let Some(kept) = file.read()? else {
-        return Err(Refusal::Login(format!(
+        return Err(Refusal::Denied(format!(
             "not logged in at {issuer}; log in with `planrun tools login {name}`"
         )));
     };
