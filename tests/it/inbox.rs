@@ -745,3 +745,41 @@ fn f1_an_unknown_outcome_is_asked_about_with_what_was_sent_and_why() {
         assert!(printed.contains(line), "{line}: {printed}");
     }
 }
+
+#[test]
+fn documents_and_plans_for_programs_are_printed_exactly() {
+    // Continuous integration would read `##[…]` in a line as a command, so text for people has an escape there.
+    let plan = "// ##[group]\nuse sys\n\nplan p(t: string) {\n    step w = sys.echo(value: t) confirm \"##[error]${t}\"\n}\n";
+    let place = begun(plan, &["-i", "t=##[warning]x"]);
+    let inbox = run(&place, &["runs", "inbox", "--format", "json"]).json();
+    assert_eq!(
+        inbox["questions"][0]["text"], "##[error]##[warning]x",
+        "{inbox}"
+    );
+    let pinned = run(&place, &["runs", "show", "r1", "--plan"]);
+    assert_eq!((pinned.status, pinned.stdout.as_str()), (0, plan));
+    let fixed = ["export", "a.plan", "-i", "t=##[warning]x", "--name", "q"];
+    let text = run(&place, &fixed).stdout;
+    assert!(text.contains("\"##[warning]x\""), "{text}");
+    let json = run(&place, &[&fixed[..], &["--format", "json"]].concat()).json();
+    assert!(json.to_string().contains("##[warning]x"), "{json}");
+}
+
+#[test]
+fn the_exit_code_of_a_cancel_states_whether_the_run_is_cancelled() {
+    let plan = "plan p() -> int { step form = input \"How many?\" -> { n: int } reply form.n }";
+    let place = begun(plan, &[]);
+    let cancelled = run(&place, &["runs", "cancel", "r1"]);
+    assert_eq!(
+        (cancelled.status, cancelled.stderr.as_str()),
+        (0, "the run r1 is cancelled\n")
+    );
+    assert_eq!(run(&place, &["runs", "cancel", "r1"]).status, 2);
+    // The answer comes first, and there is nothing left to cancel.
+    let place = begun(plan, &[]);
+    let answered = run(&place, &["runs", "answer", "r1", r#"form={"n": 3}"#]);
+    assert_eq!(answered.status, 0, "{answered:?}");
+    let late = run(&place, &["runs", "cancel", "r1"]);
+    assert_eq!(late.status, 1, "{late:?}");
+    assert!(late.stderr.contains("the run r1 is completed"), "{late:?}");
+}

@@ -269,6 +269,66 @@ plan a(n: int = 1) {{
 }
 
 #[test]
+fn a_patch_and_a_base_see_changes_in_a_parallel_and_in_called_plans() {
+    let plan = |first: &str, noted: &str, looked: &str| {
+        format!(
+            "use fs
+plan a() {{
+    policy {{ on_failure: pause }}
+    allow {{ read: [\".\"], write: [\".\"] }}
+    parallel {{
+        step first = fs.write(path: \"first.txt\", content: \"{first}\")
+        step other = fs.write(path: \"other.txt\", content: \"2\")
+    }}
+    step noted = note(text: \"x\")
+    step second = fs.read(path: \"{looked}\")
+}}
+plan note(text: string) {{
+    step deep = inner(text: text)
+    reply deep
+}}
+plan inner(text: string) {{
+    step put = fs.write(path: \"noted.txt\", content: \"{noted}\")
+    reply put
+}}
+"
+        )
+    };
+    let files = folder([("a.plan", plan("1", "${text}", "nowhere.txt").as_str())]);
+    let within = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let started = within(&["run", "a.plan", "--plan", "a", "--run-id", "r"]);
+    assert_eq!(started.status, 4, "{}", started.stderr);
+    let write = |text: String| std::fs::write(files.path().join("new.plan"), text).unwrap();
+    let changes = [
+        ("3", "${text}", "first", "first (fs.write)"),
+        ("1", "${text}!", "noted", "noted.deep.put (fs.write)"),
+    ];
+    for (first, noted, refused, _) in changes {
+        write(plan(first, noted, "first.txt"));
+        let output = within(&["runs", "patch", "r", "new.plan"]);
+        assert_eq!(output.status, 2, "{refused}: {}", output.stderr);
+        let message = format!("`{refused}` cannot be changed");
+        assert!(output.stderr.contains(&message), "{}", output.stderr);
+    }
+    // Comments and layout are no change.
+    let same =
+        plan("1", "${text}", "first.txt").replace("    reply put", "\n    // Done.\n    reply put");
+    write(same);
+    let output = within(&["runs", "patch", "r", "new.plan", "--resume"]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let base = || within(&["run", "new.plan", "--plan", "a", "--base", "r"]);
+    let output = base();
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    for (first, noted, _, repeated) in changes {
+        write(plan(first, noted, "first.txt"));
+        let output = base();
+        assert_eq!(output.status, 2, "{repeated}: {}", output.stderr);
+        let message = format!("has already done: {repeated};");
+        assert!(output.stderr.contains(&message), "{}", output.stderr);
+    }
+}
+
+#[test]
 fn a6_r10_12_a_patch_brings_in_nothing_that_could_not_be_done() {
     let plan = |below: &str| {
         format!(

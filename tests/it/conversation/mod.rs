@@ -1,5 +1,6 @@
 //! Calls as conversations: the events of transports, and how the engine handles them.
 
+mod limits;
 mod questions;
 
 use std::collections::BTreeMap;

@@ -45,6 +45,10 @@ impl Prompts for Model {
         self.0.clone()
     }
 
+    fn secrets(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     fn refusal(&self, _model: Option<&str>) -> Option<String> {
         None
     }

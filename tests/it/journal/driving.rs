@@ -304,3 +304,38 @@ fn written_side_by_side(synchronous: Synchronous) {
         assert_eq!((numbers.len() as u64, error), (20 * (1 + run), None));
     }
 }
+
+#[test]
+fn a_run_that_cannot_be_written_fails_no_other_in_the_same_transaction() {
+    let temp = TempJournal::new();
+    let journal = temp.open();
+    let mut leases = ["waits", "spoilt", "sound"].map(|run| create(&journal, run));
+    let blocker = rusqlite::Connection::open(temp.path()).unwrap();
+    // A row where the events of the second run belong.
+    let spoil = "INSERT INTO segments (id, last, chain, text)
+                 SELECT (id << 32) + 1, 1, head, 'x' FROM runs WHERE run = 'spoilt'";
+    blocker.execute(spoil, []).unwrap();
+    // While the file is locked, the writer waits with the first run, and the others go into the next transaction.
+    blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for lease in &mut leases {
+        append(lease, 2);
+        lease.flush().unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    blocker.execute_batch("ROLLBACK").unwrap();
+    let [waits, spoilt, sound] = leases;
+    wait_durable(&waits, 2);
+    wait_durable(&sound, 2);
+    let mut progress = spoilt.durable();
+    while progress.borrow_and_update().failure.is_none() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(progress.borrow().through, 0);
+    let error = spoilt.close().unwrap_err();
+    assert!(matches!(error, JournalError::Damaged { .. }), "{error}");
+    for lease in [waits, sound] {
+        lease.close().unwrap();
+    }
+    assert_eq!(numbers(&journal, "sound", 1), (vec![1, 2], None));
+    assert_eq!(journal.run("spoilt").unwrap().holder, None);
+}

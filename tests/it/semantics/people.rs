@@ -728,3 +728,25 @@ async fn without_a_journal_somebody_must_be_there() {
     world.asker = Some(scripted_asker(Duration::from_secs(1), []));
     assert_eq!(world.run(&text).await.class(), "internal");
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_gives_no_valid_answer_is_not_asked_forever() {
+    let wrong = || (0..20).map(|_| (None, json!({ "count": "many" })));
+    let text = plan("step form = input \"How many?\" -> { count: int } reply form.count");
+    let (mut world, _) = durable();
+    for journal in [world.journal.clone(), None] {
+        let asker = scripted_asker(Duration::from_secs(1), wrong());
+        world.journal = journal;
+        world.asker = Some(asker.clone());
+        let ran = world.run(&text).await;
+        assert_eq!(asker.answers.lock().unwrap().len(), 10, "ten are left");
+        assert!(asker.refused.lock().unwrap()[0].contains("does not fit"));
+        if world.journal.is_some() {
+            let open = ran.outcome.questions.iter().map(|(path, _)| &**path);
+            assert_eq!(open.collect::<Vec<_>>(), ["form"]);
+            continue;
+        }
+        let message = &ran.outcome.error.as_ref().unwrap().message;
+        assert!(message.starts_with("10 answers were refused"), "{message}");
+    }
+}

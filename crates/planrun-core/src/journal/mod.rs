@@ -26,7 +26,7 @@ pub use line::Keep;
 pub use question::{APPROVAL, Answer, AnswerError, FormField, Given, Question};
 pub use questions::{Accepted, Questions};
 pub use read::{EventError, Kept};
-pub use redaction::{EventRedactor, labelled, paths_below};
+pub use redaction::{EventRedactor, paths_below};
 pub use replay_state::{MAX_CRASHES, RecordedQuestion, RecordedStep, ReplayState};
 pub use summary::{Message, Summary};
 pub use wire::{ARGUMENTS, OUTPUT, VALUE, instant};

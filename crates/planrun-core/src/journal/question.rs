@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use planrun_lang::secrets::redact_paths;
+use planrun_lang::secrets::{MARK, redact_paths};
 use planrun_lang::types::{Contract, Effect, Type, decode, encode, from_schema, to_schema};
 use planrun_lang::value::{Key, Map, Value};
 use serde::{Deserialize, Serialize, Serializer};
@@ -431,14 +431,11 @@ impl Question {
         }
         let mut map = self.arguments.as_map().cloned().unwrap_or_else(Map::new);
         for field in &self.form {
-            let prefilled = || self.prefill(field).map(|value| field.written(value));
-            match field.read(
-                fields
-                    .get(&*field.name)
-                    .cloned()
-                    .or_else(prefilled)
-                    .as_ref(),
-            ) {
+            let prefilled = self.prefill(field).map(|value| field.written(value));
+            // A form that shows a prefilled value redacted sends the mark if the value is kept.
+            let is_kept = |given: &&Json| prefilled.is_some() && **given == *MARK;
+            let given = fields.get(&*field.name).filter(|given| !is_kept(given));
+            match field.read(given.or(prefilled.as_ref())) {
                 Ok(value) => drop(map.insert(Key::String(field.name.clone()), value)),
                 Err(fault) => faults.push(fault),
             }

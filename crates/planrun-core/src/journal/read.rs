@@ -125,7 +125,7 @@ impl<'l> Line<'l> {
             let text = raw.get();
             match name {
                 "number" => number = Some(parsed(serde_json::from_str(text))?),
-                "at" => at = Some(parse_timestamp(text.trim_matches('"')).unwrap_or(0)),
+                "at" => at = Some(moment(text)?),
                 "event" => event = Some(parsed(serde_json::from_str(text))?),
                 "sensitive" => sensitive = parsed(serde_json::from_str(text))?,
                 _ => {
@@ -168,6 +168,15 @@ impl<'l> Line<'l> {
             fields,
         })
     }
+}
+
+/// Parses the JSON of a time. It is written without escapes.
+fn moment(json: &str) -> Result<i128, EventError> {
+    let text = json
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'));
+    text.and_then(parse_timestamp)
+        .ok_or_else(|| EventError::unreadable(format!("its `at` is {json}, which is not a time")))
 }
 
 fn parsed<T>(read: serde_json::Result<T>) -> Result<T, EventError> {
@@ -364,6 +373,23 @@ mod tests {
                 let place = format!("event 7 (`{event}`) has no `");
                 assert!(error.to_string().starts_with(&place), "{error}");
             }
+        }
+    }
+
+    #[test]
+    fn an_event_whose_time_is_damaged_is_refused() {
+        for at in [
+            "\"yesterday\"",
+            "\"2026-13-01T00:00:00Z\"",
+            "\"\"",
+            "5",
+            "null",
+        ] {
+            let error = read(&format!(
+                r#"{{"number":7,"at":{at},"event":"run.resumed"}}"#
+            ));
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains("`at`") && error.contains(at), "{error}");
         }
     }
 

@@ -5,13 +5,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planrun_lang::secrets::{MARK, Redactor, at_path, redact_json_path, redact_paths};
-use planrun_lang::value::Value;
-use serde_json::{Map, Value as Json};
+use planrun_lang::types::from_schema;
+use planrun_lang::value::{Value, path_in, split_path};
+use serde_json::{Map, Value as Json, json};
 
 use super::event::{Event, EventKind};
 use super::failure::StepError;
-use super::question::Question;
+use super::grant::Grant;
+use super::question::{FormField, Question};
 use super::read::{EventError, Kept};
+
+/// The fields that every event has. They are never secret.
+const HEAD: [&str; 3] = ["number", "at", "event"];
 
 /// The secrets in the events of one run.
 #[derive(Debug, Default)]
@@ -21,16 +26,6 @@ pub struct EventRedactor {
     sensitive_digests: BTreeSet<Arc<str>>,
     /// Whether any place is labelled sensitive, even if its value is too short to be redacted elsewhere.
     labelled: bool,
-}
-
-/// Returns the path of a place below a field of an event.
-#[must_use]
-pub fn labelled(field: &str, path: &str) -> Arc<str> {
-    if path.is_empty() {
-        field.into()
-    } else {
-        format!("{field}.{path}").into()
-    }
 }
 
 impl EventRedactor {
@@ -63,10 +58,15 @@ impl EventRedactor {
             kept(hash)
         })?;
         let paths = std::mem::take(&mut event.sensitive);
+        if let EventKind::StepAsks { question, .. } = &event.kind {
+            for option in question.secret_options() {
+                self.add_value(&option);
+            }
+        }
         let Some((field, value)) = event.kind.value_mut() else {
             return Ok(());
         };
-        for path in paths.iter().filter_map(|path| below(field, path)) {
+        for path in paths.iter().filter_map(|path| path_in(field, path)) {
             self.labelled = true;
             self.sensitive_digests.extend(digest.take());
             at_path(value, path, &mut |secret| self.redactor.add_value(secret));
@@ -91,9 +91,15 @@ impl EventRedactor {
         for path in paths.iter().filter_map(Json::as_str) {
             redact_at(&mut fields, path);
         }
-        let mut json = Json::Object(fields);
-        self.redactor.json(&mut json);
-        Cow::Owned(json.to_string())
+        redact_secret_options(&mut fields);
+        // A secret that happens to look like a number or a time must not make the line unreadable.
+        let contents = fields
+            .iter_mut()
+            .filter(|(name, _)| !HEAD.contains(&name.as_str()));
+        for (_, content) in contents {
+            self.redactor.json(content);
+        }
+        Cow::Owned(Json::Object(fields).to_string())
     }
 
     /// Returns a question with secrets redacted.
@@ -114,6 +120,9 @@ impl EventRedactor {
         if self.sensitive_digests.contains(digest) {
             return Json::from(MARK).to_string().into_bytes();
         }
+        if self.redactor.is_empty() {
+            return content;
+        }
         match serde_json::from_slice::<Json>(&content) {
             Ok(mut json) => {
                 let before = json.clone();
@@ -124,19 +133,32 @@ impl EventRedactor {
                     json.to_string().into_bytes()
                 }
             }
-            Err(_) => content,
+            // What cannot be read cannot be searched either.
+            Err(_) => Json::from(MARK).to_string().into_bytes(),
         }
     }
 }
 
 /// Redacts the value at a place of an event; a typed value is redacted as a whole.
 fn redact_at(fields: &mut Map<String, Json>, path: &str) {
-    let (field, rest) = path.split_once('.').unwrap_or((path, ""));
-    if let Some(plain) = fields.get_mut(field) {
+    let (field, rest) = split_path(path);
+    if let Some(plain) = fields.get_mut(&*field) {
         redact_json_path(plain, rest);
     }
     if let Some(typed) = fields.get_mut(&format!("{field}_typed")) {
         *typed = MARK.into();
+    }
+}
+
+/// Redacts the options of the secret fields of a form, if the event has a form.
+fn redact_secret_options(fields: &mut Map<String, Json>) {
+    let form = fields.get_mut("form").and_then(Json::as_array_mut);
+    for field in form.into_iter().flatten() {
+        let is_secret = field.get("secret") == Some(&Json::Bool(true));
+        let options = field.get_mut("options").and_then(Json::as_array_mut);
+        for option in options.filter(|_| is_secret).into_iter().flatten() {
+            *option = MARK.into();
+        }
     }
 }
 
@@ -154,10 +176,14 @@ impl Event {
             EventKind::StepAsks { question, .. } => {
                 *question = Arc::new(question.redacted(redactor));
             }
-            EventKind::AnswerGiven { note, .. } => {
-                if let Some(note) = note {
-                    *note = redactor.text(note).as_ref().into();
-                }
+            EventKind::AnswerGiven { by, note, .. } => {
+                redact_text(by, redactor);
+                redact_text(note, redactor);
+            }
+            EventKind::RunGranted { grant } => *grant = Arc::new(grant.redacted(redactor)),
+            EventKind::ResultNoted { note, .. } => *note = redactor.text(note).as_ref().into(),
+            EventKind::TaskMoved { refused, .. } | EventKind::SignalReceived { refused, .. } => {
+                redact_text(refused, redactor);
             }
             EventKind::StepRecovering { error, .. } => *error = Arc::new(error.redacted(redactor)),
             EventKind::StepSettled { error, .. } | EventKind::StepWaiting { error, .. } => {
@@ -166,18 +192,14 @@ impl Event {
             EventKind::RunSettled { error, .. } => redact_error(error, redactor),
             EventKind::HandleGiven { handle, .. } => redactor.json(handle),
             EventKind::TaskSet { .. }
-            | EventKind::TaskMoved { .. }
-            | EventKind::SignalReceived { .. }
             | EventKind::RunStarted { .. }
             | EventKind::RunResumed
             | EventKind::RunCancelling { .. }
             | EventKind::StepRetried { .. }
             | EventKind::UsageReported { .. }
-            | EventKind::ResultNoted { .. }
             | EventKind::BudgetLow { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }
-            | EventKind::RunGranted { .. }
             | EventKind::StepQueued { .. }
             | EventKind::StepRunning { .. }
             | EventKind::StepCopied { .. }
@@ -195,21 +217,73 @@ fn redact_error(error: &mut Option<Arc<StepError>>, redactor: &Redactor) {
     }
 }
 
+fn redact_text(text: &mut Option<Arc<str>>, redactor: &Redactor) {
+    if let Some(text) = text {
+        *text = redactor.text(text).as_ref().into();
+    }
+}
+
 impl Question {
-    /// Returns the question with secrets redacted.
+    /// Returns the question with secrets redacted, in all of its parts.
     #[must_use]
     pub fn redacted(&self, redactor: &Redactor) -> Self {
-        let text = redactor.text(&self.text).as_ref().into();
-        let why = self
-            .why
-            .as_deref()
-            .map(|why| redactor.text(why).as_ref().into());
-        Self {
-            text,
-            why,
-            arguments: redacted_value(redactor, &self.sensitive, &self.arguments),
-            ..self.clone()
+        let mut question = self.clone();
+        question.text = redactor.text(&self.text).as_ref().into();
+        redact_text(&mut question.why, redactor);
+        question.arguments = redacted_value(redactor, &self.sensitive, &self.arguments);
+        for field in &mut question.form {
+            field.redact(redactor);
         }
+        question
+    }
+
+    /// Returns the options of its secret fields, which are secrets themselves.
+    pub(crate) fn secret_options(&self) -> impl Iterator<Item = Value> {
+        let secret = self.form.iter().filter(|field| field.secret);
+        secret
+            .flat_map(|field| field.options.iter().flatten())
+            .map(Value::from_json)
+    }
+}
+
+impl FormField {
+    /// Redacts the field. Options and constraints that contain a secret are left out: nobody outside the run could
+    /// check an answer against them, and the run checks it against those that it has recorded.
+    fn redact(&mut self, redactor: &Redactor) {
+        let shows = |json: &Json| {
+            let mut redacted = json.clone();
+            redactor.json(&mut redacted);
+            redacted == *json
+        };
+        redact_text(&mut self.label, redactor);
+        let is_secret = self.secret;
+        self.options = self
+            .options
+            .take()
+            .filter(|options| !is_secret && options.iter().all(shows));
+        self.contracts.retain(shows);
+        if !shows(&self.schema) {
+            self.schema = match self.schema.get("type") {
+                Some(Json::String(name)) => json!({ "type": name }),
+                _ => json!({}),
+            };
+            self.ty = from_schema(&self.schema).to_string();
+        }
+    }
+}
+
+impl Grant {
+    /// Returns the grant with secrets redacted.
+    fn redacted(&self, redactor: &Redactor) -> Self {
+        let mut grant = self.clone();
+        redact_text(&mut grant.by, redactor);
+        for calls in &mut grant.calls {
+            calls
+                .constants
+                .values_mut()
+                .for_each(|value| redactor.json(value));
+        }
+        grant
     }
 }
 
@@ -223,14 +297,172 @@ fn redacted_value(redactor: &Redactor, sensitive: &[Arc<str>], value: &Value) ->
 pub fn paths_below(field: &str, paths: &[Arc<str>]) -> Vec<Arc<str>> {
     paths
         .iter()
-        .filter_map(|path| below(field, path))
+        .filter_map(|path| path_in(field, path))
         .map(Arc::from)
         .collect()
 }
 
-fn below<'p>(field: &str, path: &'p str) -> Option<&'p str> {
-    let rest = path.strip_prefix(field)?;
-    rest.is_empty()
-        .then_some(rest)
-        .or_else(|| rest.strip_prefix('.'))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{Given, GrantScope, GrantedCalls, Waiting};
+    use planrun_lang::types::{Effect, Type};
+    use planrun_lang::value::parse_timestamp;
+
+    const SECRET: &str = "hunter-2";
+
+    fn redactor() -> Redactor {
+        let mut redactor = Redactor::default();
+        assert!(redactor.add(SECRET));
+        redactor
+    }
+
+    /// Asks for a choice among texts of which one is secret, and for a choice among secrets.
+    fn question() -> Question {
+        let choice = FormField {
+            label: Some(format!("not {SECRET}").into()),
+            options: Some(vec![SECRET.into(), "other".into()]),
+            contracts: vec![json!({"pattern": SECRET}), json!({"minLength": 1})],
+            ..FormField::plain("choice", &Type::String)
+        };
+        let key = FormField {
+            secret: true,
+            options: Some(vec!["k1".into(), "long-key-2".into()]),
+            ..FormField::plain("key", &Type::String)
+        };
+        Question {
+            why: Some(format!("{SECRET} was refused").into()),
+            arguments: Value::object([("choice", Value::from(SECRET))]),
+            form: vec![choice, key],
+            ..Question::plain(Waiting::Input, format!("Is it {SECRET}?"))
+        }
+    }
+
+    fn line(event: &Event) -> String {
+        let mut line = Vec::new();
+        event.write_entry(&mut line, &mut |_, _| {});
+        String::from_utf8(line).unwrap()
+    }
+
+    #[test]
+    fn a_question_is_redacted_in_all_of_its_parts() {
+        let redacted = question().redacted(&redactor());
+        let text = serde_json::to_string(&redacted).unwrap();
+        for secret in [SECRET, "k1", "long-key-2"] {
+            assert!(!text.contains(secret), "{secret}: {text}");
+        }
+        assert_eq!(redacted.form[0].contracts, [json!({"minLength": 1})]);
+        // Clients check answers against the form that they see.
+        for (field, value) in redacted.form.iter().zip([SECRET, "k1"]) {
+            assert_eq!(field.read(Some(&value.into())), Ok(Value::from(value)));
+        }
+    }
+
+    #[test]
+    fn a_type_that_names_a_secret_is_shown_without_it() {
+        let mut field = FormField::plain("choice", &Type::String);
+        field.schema = json!({"type": "string", "enum": [SECRET, "other"]});
+        field.redact(&redactor());
+        assert_eq!(
+            (&*field.ty, field.schema),
+            ("string", json!({"type": "string"}))
+        );
+    }
+
+    #[test]
+    fn a_prefilled_value_that_is_shown_redacted_can_be_kept() {
+        let given = Given::new("a", json!({"choice": MARK, "key": "k1"}));
+        let answer = question().accept(&given).unwrap();
+        assert_eq!(answer.value.get("choice"), Some(&Value::from(SECRET)));
+    }
+
+    #[test]
+    fn an_event_is_redacted_in_all_of_its_texts() {
+        let text = || Some(Arc::from(format!("with {SECRET}")));
+        let calls = GrantedCalls {
+            tool: "a.write".into(),
+            contract: "c".into(),
+            effect: Effect::Effect,
+            max: 1,
+            constants: [("to".into(), SECRET.into())].into(),
+        };
+        let grant = Grant {
+            plan: "p".into(),
+            calls: vec![calls],
+            scope: GrantScope::Once,
+            by: text(),
+            expires: None,
+        };
+        let (path, status): (Arc<str>, Arc<str>) = ("a".into(), "done".into());
+        let kinds = [
+            EventKind::StepAsks {
+                path: path.clone(),
+                question: question().into(),
+            },
+            EventKind::AnswerGiven {
+                path: path.clone(),
+                value: Value::from(SECRET),
+                by: text(),
+                note: text(),
+            },
+            EventKind::ResultNoted {
+                path: path.clone(),
+                note: SECRET.into(),
+            },
+            EventKind::TaskMoved {
+                path: path.clone(),
+                status,
+                context: Value::Null,
+                refused: text(),
+            },
+            EventKind::SignalReceived {
+                signal: path,
+                payload: Value::Null,
+                refused: text(),
+            },
+            EventKind::RunGranted {
+                grant: grant.into(),
+            },
+        ];
+        for kind in kinds {
+            let mut event = Event {
+                number: 1,
+                at: 0,
+                kind,
+                sensitive: Vec::new(),
+            };
+            assert!(line(&event).contains(SECRET));
+            event.redact(&redactor());
+            assert!(!line(&event).contains(SECRET), "{}", line(&event));
+        }
+    }
+
+    #[test]
+    fn a_redacted_line_can_be_read_and_shows_no_option_of_a_secret_field() {
+        let event = Event {
+            number: 2026,
+            at: parse_timestamp("2026-01-01T00:00:00Z").unwrap(),
+            kind: EventKind::StepAsks {
+                path: "a".into(),
+                question: question().into(),
+            },
+            sensitive: vec!["arguments.key".into()],
+        };
+        let mut redactor = EventRedactor::default();
+        redactor.add_value(&Value::from("2026"));
+        redactor
+            .add_event(line(&event).as_bytes(), &mut |_| {
+                Err("no value is stored".into())
+            })
+            .unwrap();
+        assert_eq!(redactor.text("a long-key-2"), format!("a {MARK}"));
+        let whole = line(&event);
+        let redacted = redactor.line(&whole);
+        assert!(
+            !redacted.contains("\"k1\"") && redacted.contains(SECRET),
+            "{redacted}"
+        );
+        let read = Event::peek(redacted.as_bytes()).unwrap();
+        assert_eq!((read.number, read.at), (event.number, event.at));
+    }
 }

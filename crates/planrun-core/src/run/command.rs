@@ -185,6 +185,8 @@ pub struct Asking {
     /// The path under which the question is answered.
     pub path: Arc<str>,
     pub question: Arc<Question>,
-    /// Why the previous answer was refused.
+    /// Why the previous answer was refused, without secrets.
     pub refused: Option<String>,
+    /// Number of answers that were refused.
+    pub refusals: u32,
 }

@@ -10,7 +10,9 @@ use super::frame::NodeRef;
 use super::people::asked::QuestionStatus;
 use super::sensitive::below;
 use super::step::Steps;
-use crate::journal::{Answer, EventKind, FormField, PeerQuestion, Question, VALUE, Waiting};
+use crate::journal::{
+    ARGUMENTS, Answer, EventKind, FormField, PeerQuestion, Question, VALUE, Waiting,
+};
 
 impl Steps {
     /// Handles a question of a peer. The same question is asked only once per execution, even if a later process
@@ -31,7 +33,9 @@ impl Steps {
             return;
         };
         let tool: Arc<str> = signature.path().into();
+        let secret = form.iter().filter(|field| field.secret);
         let question = Question {
+            sensitive: secret.map(|field| field.name.clone()).collect(),
             why: Some(format!("`{tool}` asks this during its call").into()),
             asked_at: ctx.outbox.now.wall,
             execution,
@@ -56,18 +60,21 @@ impl Steps {
         if !open.is_some_and(|open| open.is_same(&question)) {
             // A call that was reattached to may ask another question than before.
             self.close_peer_question(ctx, at);
+            let labels = below(ARGUMENTS, &question.sensitive);
             let question = Arc::new(question);
             let path = ctx.tree.path(&program, at);
-            ctx.outbox.emit(EventKind::StepAsks {
+            let kind = EventKind::StepAsks {
                 path,
                 question: question.clone(),
-            });
+            };
+            ctx.outbox.emit_labelled(kind, labels);
             self.open_peer_question(ctx, at, question);
         }
         self.calls.open.wait_for_reply(ctx, at);
     }
 
-    fn open_peer_question(&mut self, ctx: &Context, at: NodeRef, question: Arc<Question>) {
+    fn open_peer_question(&mut self, ctx: &mut Context, at: NodeRef, question: Arc<Question>) {
+        ctx.outbox.note_question(&question);
         let path = ctx.tree.own_path(at);
         self.people.questions.ask(&path, question.clone());
         let asked = question.path(&path);
@@ -79,7 +86,7 @@ impl Steps {
     /// Replays the questions that an earlier process recorded, and their answers.
     pub(super) fn replay_peer_questions(
         &mut self,
-        ctx: &Context,
+        ctx: &mut Context,
         at: NodeRef,
         asked: Vec<PeerQuestion>,
     ) {

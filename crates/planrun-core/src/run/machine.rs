@@ -442,7 +442,7 @@ impl Run {
     fn fault(&mut self) {
         self.ctx.fatal(
             ErrorClass::Internal,
-            "nothing can run any more, but not everything has settled",
+            "nothing can run any more, although not everything has settled; this is a defect of planrun",
         );
         self.perform();
         if !self.has_work() {

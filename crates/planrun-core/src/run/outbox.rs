@@ -11,7 +11,7 @@ use super::clock::Moment;
 use super::command::Command;
 use super::frame::Microseconds;
 use super::recording::Recording;
-use crate::journal::{Event, EventKind, Summary};
+use crate::journal::{AnswerError, Event, EventKind, Question, Summary};
 
 /// Schemes that precede a credential in a header.
 const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
@@ -113,6 +113,20 @@ impl Outbox {
                 redactor.add_value(secret);
             });
         }
+    }
+
+    /// Registers the sensitive values of a question as secrets.
+    pub(super) fn note_question(&mut self, question: &Question) {
+        self.note_secrets(&question.arguments, &question.sensitive);
+        for option in question.secret_options() {
+            self.redactor.add_value(&option);
+        }
+    }
+
+    /// Reports that an answer is refused, without secrets.
+    pub(super) fn refuse(&mut self, error: AnswerError) {
+        let error = error.map_text(|text| self.redactor.text(text).into_owned());
+        self.push(Command::Refuse(error));
     }
 
     /// Returns the time since the run began; during a replay, that of the replayed input.

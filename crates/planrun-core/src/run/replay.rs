@@ -3,7 +3,6 @@
 use planrun_lang::protocol::StepState;
 
 use super::agenda::Inquiry;
-use super::command::Command;
 use super::frame::NodeRef;
 use super::machine::Run;
 use crate::journal::{AnswerError, Bound, ExternalInputKind, InboxCommand, Message};
@@ -109,7 +108,7 @@ impl Run {
             }
             Err(fault) => {
                 let refusal = AnswerError::Unreadable(fault);
-                ctx.outbox.push(Command::Refuse(refusal));
+                ctx.outbox.refuse(refusal);
                 ctx.then(Inquiry::MessageTaken(id));
             }
         }

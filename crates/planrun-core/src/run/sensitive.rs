@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use planrun_lang::sema::{Call, Step, StepKind, Target};
 use planrun_lang::types::{sensitive_arguments, sensitive_result};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, path_below};
 
-use crate::journal::{Waiting, labelled};
+use crate::journal::Waiting;
 
 /// Returns the sensitive paths in the value of a step; the empty path denotes the whole value.
 pub(super) fn in_output(step: &Step) -> Vec<Arc<str>> {
@@ -26,7 +26,7 @@ pub(super) fn in_output(step: &Step) -> Vec<Arc<str>> {
         field
             .sensitive
             .iter()
-            .map(move |path| labelled(&name, path))
+            .map(move |path| path_below(&name, path))
             .collect::<Vec<_>>()
     };
     input.fields.iter().flat_map(of_field).collect()
@@ -46,7 +46,7 @@ pub(super) fn in_arguments(step: &Step, arguments: &Value) -> Vec<Arc<str>> {
 
 /// Returns paths in a field of an event.
 pub(super) fn below(field: &str, paths: &[Arc<str>]) -> Vec<Arc<str>> {
-    paths.iter().map(|path| labelled(field, path)).collect()
+    paths.iter().map(|path| path_below(field, path)).collect()
 }
 
 /// Returns the sensitive paths in the answer to a question of this kind about a step.

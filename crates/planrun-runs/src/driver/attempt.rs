@@ -16,8 +16,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::spans::ended;
 
-/// Time for a transport to stop after a timeout, for example for a program to exit.
+/// Time for a transport to stop after a timeout or a cancellation, for example for a program to exit. After that, the
+/// call is cut off.
 pub(super) const CLEAN_UP: Duration = Duration::from_secs(2);
+
+/// Maximum number of messages that wait for the driver. Whoever sends more waits until the driver has taken some. The
+/// driver itself sends none, so it never waits for itself.
+pub(super) const MAX_MESSAGES: usize = 256;
 
 /// A message to the driver from a task that it started.
 pub(super) enum DriverMessage {
@@ -36,19 +41,22 @@ pub(super) struct Attempt {
     pub cancel: CancellationToken,
     /// Maximum duration of the attempt.
     pub timeout: Duration,
-    pub sender: mpsc::UnboundedSender<DriverMessage>,
+    pub sender: mpsc::Sender<DriverMessage>,
 }
 
 impl Attempt {
     /// Handles the events of the call until it ends. Time in which its peer waits for a reply does not count against
     /// the timeout.
     pub(super) async fn drive(mut self) {
-        let timeout = self.timeout;
         // A timeout beyond the range of the clock is no timeout.
-        let mut deadline = runtime_now().checked_add(timeout);
+        let mut deadline = runtime_now().checked_add(self.timeout);
         let mut asked: Option<Asked> = None;
         let outcome = loop {
             let waits = asked.is_some();
+            // The branches below prefer events, of which there may always be another one.
+            if self.cancel.is_cancelled() || !waits && is_long_past(deadline) {
+                break None;
+            }
             let replied = async {
                 match &mut asked {
                     Some(asked) => (&mut asked.arrives).await.unwrap_or(AskReply::Unanswered),
@@ -64,33 +72,37 @@ impl Attempt {
             tokio::select! {
                 biased;
                 event = self.events.next() => match event {
-                    Some(CallEvent::Ask(ask)) if !waits => asked = Some(self.pass_on(ask)),
+                    Some(CallEvent::Ask(ask)) if !waits => asked = Some(self.pass_on(ask).await),
                     // Only one question at a time: this one stays unanswered.
                     Some(CallEvent::Ask(ask)) => drop(ask),
                     Some(CallEvent::Done(outcome)) => break Some(outcome),
-                    Some(event) => self.report(event),
+                    Some(event) => self.report(event).await,
                     None => break Some(Err(broken_off())),
                 },
                 reply = replied => if let Some(asked) = asked.take() {
                     deadline = deadline.and_then(|at| at.checked_add(asked.since.elapsed()));
                     asked.ask.reply(reply);
                 },
+                () = self.cancel.cancelled() => break None,
                 () = over, if !waits => break None,
             }
         };
+        // An open question stays unanswered.
+        drop(asked);
         let outcome = match outcome {
             Some(outcome) => outcome,
-            None => self.stop_late(timeout).await,
+            None => self.stop().await,
         };
         ended(&outcome);
         let call = self.call;
-        self.send(DriverMessage::Input(Input::CallEnded { call, outcome }));
+        self.send(DriverMessage::Input(Input::CallEnded { call, outcome }))
+            .await;
     }
 
     /// Passes a question to the driver.
-    fn pass_on(&self, ask: Ask) -> Asked {
+    async fn pass_on(&mut self, ask: Ask) -> Asked {
         let (passed, arrives) = Ask::new(ask.question().clone());
-        self.send(DriverMessage::Asked(self.call, passed));
+        self.send(DriverMessage::Asked(self.call, passed)).await;
         let since = runtime_now();
         Asked {
             ask,
@@ -99,43 +111,58 @@ impl Attempt {
         }
     }
 
-    /// Ends an attempt whose timeout has expired. The transport cleans up; its result comes too late, but its usage
-    /// still counts.
-    async fn stop_late(&mut self, timeout: Duration) -> CallOutcome {
+    /// Ends an attempt that was told to stop, or whose timeout has expired. A result then comes too late.
+    async fn stop(&mut self) -> CallOutcome {
+        let is_late = !self.cancel.is_cancelled();
         self.cancel.cancel();
-        let cleaned_up = async {
-            while let Some(event) = self.events.next().await {
-                self.report(event);
-            }
-        };
-        let _ = tokio::time::timeout(CLEAN_UP, cleaned_up).await;
-        Err(timed_out(timeout))
+        let outcome = self.clean_up().await;
+        if is_late {
+            return Err(timed_out(self.timeout));
+        }
+        outcome.unwrap_or_else(|| Err(cut_off()))
     }
 
-    fn report(&self, event: CallEvent) {
-        let call = self.call;
-        match event {
-            CallEvent::Progress(progress) => {
-                self.send(DriverMessage::Progress(self.path.clone(), progress));
+    /// Lets a transport that was told to stop clean up, for a limited time. Its usage still counts. Returns its
+    /// outcome; `None` if it did not end in time.
+    async fn clean_up(&mut self) -> Option<CallOutcome> {
+        let limit = runtime_now() + CLEAN_UP;
+        let ends = async {
+            while let Some(event) = self.events.next().await {
+                match event {
+                    CallEvent::Done(outcome) => return Some(outcome),
+                    event if runtime_now() < limit => self.report(event).await,
+                    _ => return None,
+                }
             }
+            None
+        };
+        tokio::time::timeout_at(limit, ends).await.ok().flatten()
+    }
+
+    async fn report(&mut self, event: CallEvent) {
+        let call = self.call;
+        let message = match event {
+            CallEvent::Progress(progress) => DriverMessage::Progress(self.path.clone(), progress),
             CallEvent::Usage(usage) => {
                 let used = Used {
                     tokens: usage.tokens(),
                     cost: usage.cost(),
                 };
-                self.send(DriverMessage::Input(Input::CallUsed { call, used }));
+                DriverMessage::Input(Input::CallUsed { call, used })
             }
             CallEvent::Handle(handle) => {
                 let handle = handle.content().clone();
-                self.send(DriverMessage::Input(Input::CallHandle { call, handle }));
+                DriverMessage::Input(Input::CallHandle { call, handle })
             }
-            CallEvent::Ask(_) | CallEvent::Done(_) => {}
-        }
+            CallEvent::Ask(_) | CallEvent::Done(_) => return,
+        };
+        self.send(message).await;
     }
 
-    fn send(&self, message: DriverMessage) {
-        // The receiver is gone only when the run has ended.
-        let _ = self.sender.send(message);
+    /// Sends a message to the driver. Waits while too many are waiting there.
+    async fn send(&mut self, message: DriverMessage) {
+        // The receiver is closed only when the run has ended.
+        let _ = self.sender.send(message).await;
     }
 }
 
@@ -146,10 +173,22 @@ struct Asked {
     since: Instant,
 }
 
+/// Returns true if the deadline has passed so long ago that an outcome which was there in time has been taken.
+fn is_long_past(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| runtime_now().saturating_duration_since(deadline) > CLEAN_UP)
+}
+
 /// The error of a call whose tool has no known address.
 pub(super) fn unknown_place(tool: &str) -> CallError {
     let message = format!("the address of `{tool}` is unknown; add its app file to `planrun.yaml`");
     CallError::new(ErrorClass::Internal, message, Sent::No)
+}
+
+/// The error of an attempt that did not end after it was told to stop.
+fn cut_off() -> CallError {
+    let limit = short_duration(CLEAN_UP);
+    let message = format!("the call was cancelled, but did not end within {limit}");
+    CallError::new(ErrorClass::Cancelled, message, Sent::Maybe)
 }
 
 /// The error of an attempt that exceeded its timeout.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_core::journal::FormField;
 use planrun_core::run::PeerReply;
-use planrun_lang::types::{Type, encode, from_schema};
+use planrun_lang::types::{Type, encode, from_schema, is_sensitive};
 use planrun_lang::value::{Key, Map, Value};
 use planrun_tools::tools::Ask;
 use serde_json::{Value as Json, json};
@@ -44,9 +44,9 @@ impl OpenAsk {
         let fields = match properties {
             Some(properties) => properties
                 .iter()
-                .map(|(name, schema)| Field::new(name, schema, required.contains(&&**name)))
+                .map(|(name, field)| Field::new(name, (field, schema), required.contains(&&**name)))
                 .collect(),
-            None => vec![Field::new(VALUE, schema, true)],
+            None => vec![Field::new(VALUE, (schema, schema), true)],
         };
         let is_object = properties.is_some();
         Self {
@@ -102,7 +102,7 @@ impl OpenAsk {
 }
 
 impl Field {
-    fn new(name: &str, schema: &Json, required: bool) -> Self {
+    fn new(name: &str, (schema, document): (&Json, &Json), required: bool) -> Self {
         let text = |key: &str| schema.get(key).and_then(Json::as_str);
         let asked = if required {
             schema.clone()
@@ -110,9 +110,6 @@ impl Field {
             json!({ "anyOf": [schema, { "type": "null" }] })
         };
         let ty = from_schema(schema);
-        let secret = text("format") == Some("password")
-            || schema.get("writeOnly") == Some(&Json::Bool(true))
-            || schema.get("x-sensitive") == Some(&Json::Bool(true));
         let prefilled = schema
             .get("default")
             .and_then(|default| planrun_lang::types::decode(default, &ty).ok());
@@ -124,7 +121,7 @@ impl Field {
             schema: asked,
             // A null is left out of the answer, so no contract applies to it.
             contracts: vec![schema.clone()],
-            secret,
+            secret: is_sensitive(schema, document),
             ..FormField::plain(name, &ty)
         };
         Self {

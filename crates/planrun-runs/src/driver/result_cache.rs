@@ -1,6 +1,7 @@
 //! The result cache of a run. Results are looked up and stored in the background, because a store waits for its disk,
 //! but in the order of the run.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use planrun_core::run::{CachedCall, CallId, Input, Recalled};
@@ -43,30 +44,32 @@ impl RunCache {
         }
     }
 
-    /// Looks for a cached result. If the cache cannot be read, the call is made.
+    /// Looks for a cached result, and sends it to the driver. Returns false if nothing is sent, because there is no
+    /// cache.
     pub(super) fn recall(
         &mut self,
         call: CallId,
         cacheable: Option<Cacheable>,
         not_before: i128,
-        sender: &mpsc::UnboundedSender<DriverMessage>,
-    ) {
-        let (cache, sender) = (self.cache.clone(), sender.clone());
-        let answer = move |found| {
-            // The receiver is gone only when the run has ended.
-            let _ = sender.send(DriverMessage::Input(Input::Recalled { call, found }));
+        sender: &mpsc::Sender<DriverMessage>,
+    ) -> bool {
+        let (Some(cache), Some(cacheable)) = (self.cache.clone(), cacheable) else {
+            return false;
         };
-        let (Some(cache), Some(cacheable)) = (cache, cacheable) else {
-            return answer(None);
-        };
+        let sender = sender.clone();
         self.worker().give(move || {
-            let key = cacheable.key(&*cache);
-            let found = key.and_then(|key| cache.recall(key, not_before));
-            answer(found.ok().flatten().map(|found| Recalled {
+            let recall = || cache.recall(cacheable.key(&*cache)?, not_before);
+            // If the cache cannot be read, or its code panics, the call is made.
+            let found = catch_unwind(AssertUnwindSafe(recall)).ok();
+            let found = found.and_then(Result::ok).flatten();
+            let found = found.map(|found| Recalled {
                 run: found.run,
                 value: found.value,
-            }));
+            });
+            // The receiver is closed only when the run has ended.
+            let _ = sender.blocking_send(DriverMessage::Input(Input::Recalled { call, found }));
         });
+        true
     }
 
     /// Stores a result. A failure to store it is ignored.

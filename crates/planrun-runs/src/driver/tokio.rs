@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
-use super::attempt::{Attempt, DriverMessage, unknown_place};
+use super::attempt::{Attempt, DriverMessage, MAX_MESSAGES, unknown_place};
 use super::context::{Asker, Context};
 use super::observer::Observer;
 use super::peer_question::OpenAsk;
@@ -67,8 +67,8 @@ struct Driver<'a> {
     cache: RunCache,
     /// The token of an attempt that ended at once. Nothing has kept it, so it is used for the next one.
     spare_token: Option<CancellationToken>,
-    sender: mpsc::UnboundedSender<DriverMessage>,
-    receiver: mpsc::UnboundedReceiver<DriverMessage>,
+    sender: mpsc::Sender<DriverMessage>,
+    receiver: mpsc::Receiver<DriverMessage>,
     /// Whether the run waits for an input, or until `wake`.
     waits: bool,
     wake: Option<Duration>,
@@ -91,8 +91,7 @@ impl<'a> Driver<'a> {
             wall: context.host.now(),
             monotonic: Duration::ZERO,
         };
-        // Attempts in flight and open questions are bounded; how many messages each sends between two turns is not.
-        let (sender, receiver) = mpsc::unbounded_channel();
+        let (sender, receiver) = mpsc::channel(MAX_MESSAGES);
         let cache = RunCache::new(context.cache.take(), &context.run_id);
         let setup = context.take_setup();
         let written = setup.replay.as_ref().map_or(0, |replay| replay.last);
@@ -204,10 +203,7 @@ impl<'a> Driver<'a> {
                 call,
                 of,
                 not_before,
-            } => {
-                let cacheable = self.cacheable(of);
-                self.cache.recall(call, cacheable, not_before, &self.sender);
-            }
+            } => self.recall(call, of, not_before),
             Command::Remember { of, at, value } => {
                 if let Some(cacheable) = self.cacheable(of) {
                     self.cache.remember(cacheable, at, value);
@@ -301,6 +297,15 @@ impl<'a> Driver<'a> {
         }
     }
 
+    fn recall(&mut self, call: CallId, of: CachedCall, not_before: i128) {
+        let cacheable = self.cacheable(of);
+        let sender = &self.sender;
+        if !self.cache.recall(call, cacheable, not_before, sender) {
+            let found = None;
+            self.inputs.push_back(Input::Recalled { call, found });
+        }
+    }
+
     /// Returns a call with its transport, if the call is permitted.
     fn cacheable(&mut self, of: CachedCall) -> Option<Cacheable> {
         let transport = self
@@ -315,8 +320,9 @@ impl<'a> Driver<'a> {
                 let (answer, sender) = (asker.ask(asking.clone()), self.sender.clone());
                 tokio::spawn(async move {
                     let given = answer.await;
-                    // The receiver is gone only when the run has ended.
-                    let _ = sender.send(DriverMessage::Input(Input::Asked { asking, given }));
+                    let asked = DriverMessage::Input(Input::Asked { asking, given });
+                    // The receiver is closed only when the run has ended.
+                    let _ = sender.send(asked).await;
                 });
             }
             None => self.inputs.push_back(Input::Asked {
@@ -339,8 +345,12 @@ impl<'a> Driver<'a> {
         self.read_clocks();
     }
 
+    /// Takes the messages that have arrived, but not those that keep arriving meanwhile.
     fn take_arrived(&mut self) {
-        while let Ok(message) = self.receiver.try_recv() {
+        for _ in 0..MAX_MESSAGES {
+            let Ok(message) = self.receiver.try_recv() else {
+                return;
+            };
             self.arrived(message);
         }
     }
@@ -427,6 +437,8 @@ impl<'a> Driver<'a> {
     }
 
     async fn conclude(mut self) -> Outcome {
+        // Nothing is received any more, so whoever is waiting to send must not wait longer.
+        self.receiver.close();
         self.read_clocks();
         let mut commands = Vec::new();
         let mut outcome = self.run.conclude(self.now, &mut commands);

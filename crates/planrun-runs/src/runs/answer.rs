@@ -105,6 +105,9 @@ impl Planrun {
     }
 
     /// Sends the answers to a run. If another answer was sent in the meantime, they are checked again first.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] if others keep sending messages to the run, so that the answers are never checked in time.
     fn post(
         &self,
         journal: &Journal,
@@ -112,11 +115,10 @@ impl Planrun {
         given: &[Given],
         mut messages: Messages,
     ) -> Result<Vec<Answered>, Error> {
-        let mut tries = 0;
-        loop {
+        for tries in 0..MAX_TRIES {
             // A run that progresses all the time checks the answers itself.
             let seen = Seen {
-                events: run.seen.events.filter(|_| tries < MAX_TRIES),
+                events: run.seen.events.filter(|_| tries < MAX_TRIES / 2),
                 ..run.seen
             };
             let texts: Vec<String> = messages.iter().flatten().cloned().collect();
@@ -130,13 +132,16 @@ impl Planrun {
             }
             run = OpenRun::of(journal, journal.run(&run.row.run)?)?;
             messages = self.messages(&mut run, given)?;
-            tries += 1;
         }
+        Err(Error::Changed {
+            run: run.row.info.run,
+        })
     }
 }
 
-/// How often answers are checked again because the run has progressed in the meantime.
-const MAX_TRIES: u32 = 20;
+/// How often answers are checked because the run has progressed in the meantime. In the second half of the tries, only
+/// other messages count as progress.
+const MAX_TRIES: u32 = 40;
 
 /// A message for each answer; `None` if the run already has it.
 type Messages = Vec<Option<String>>;

@@ -7,8 +7,6 @@ use planrun_lang::diag::closest;
 use planrun_lang::graph::Edge;
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::Plan;
-use planrun_lang::source::SourceFile;
-use planrun_lang::syntax::{json::definitions, parse};
 use planrun_lang::types::{Effect, Signature};
 
 use super::{Error, Inputs, Planrun};
@@ -33,7 +31,7 @@ impl Planrun {
         let recorded = self.recorded(run)?;
         let loaded = recorded.load()?;
         let tools = called(&loaded.program.plan);
-        let (run, definitions) = (recorded.row.run.clone(), recorded.pinned.definitions());
+        let (run, definitions) = (recorded.row.run.clone(), loaded.program.plan.definitions());
         let steps = recorded.outcome().await?.steps();
         Ok(Base {
             run,
@@ -58,14 +56,14 @@ impl Base {
     /// Returns an error if the plan has no step `from`.
     pub(super) fn copies(
         &self,
-        (program, source): (&Program, &SourceFile),
+        program: &Program,
         from: Option<&str>,
     ) -> Result<(Copies, Vec<String>), Error> {
         let asked = from
             .map(|from| downstream(program, from))
             .transpose()?
             .unwrap_or_default();
-        let now = definitions(&parse(source).file, &program.plan.name);
+        let now = program.plan.definitions();
         let (mut copies, mut repeated) = (
             Copies {
                 run: self.run.as_str().into(),

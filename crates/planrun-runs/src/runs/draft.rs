@@ -8,8 +8,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::base::Base;
 use super::begun::Begun;
+use super::job::Job;
 use super::plan_text::PlanText;
-use super::run::Job;
 use super::{CheckedPlan, Inputs, Workspace, new_run_id};
 use crate::driver::{self, Context, Early, Silence};
 
@@ -98,7 +98,7 @@ impl Draft {
         let mut job = Job::new(&plan, Inputs::default(), run);
         job.max_steps = self.max_steps;
         job.copies = self.base.as_ref().and_then(|base| {
-            let copies = base.copies((&job.program, &plan.source), None);
+            let copies = base.copies(&job.program, None);
             copies.ok().map(|(copies, _)| copies)
         });
         // The run of the previous text ends here.

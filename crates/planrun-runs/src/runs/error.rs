@@ -57,6 +57,9 @@ pub enum Error {
     RepeatsEffects { run: String, steps: Vec<String> },
     #[error("the run `{run}` has ended: {state}")]
     Ended { run: String, state: String },
+    /// The run has progressed since the request was checked against it.
+    #[error("the run `{run}` has progressed in the meantime, so nothing was changed")]
+    Changed { run: String },
     /// Processes died repeatedly without progress; the run is now paused.
     #[error(
         "the run {run} is paused: its process died {deaths} times at event {event} without making progress"
@@ -114,7 +117,9 @@ impl Error {
             Self::PlanChoice { .. } | Self::UnknownStep { .. } | Self::NothingAsked { .. } => {
                 ErrorKind::NotFound
             }
-            Self::RepeatsEffects { .. } | Self::Ended { .. } => ErrorKind::Conflict,
+            Self::RepeatsEffects { .. } | Self::Ended { .. } | Self::Changed { .. } => {
+                ErrorKind::Conflict
+            }
             Self::Stuck { .. } => ErrorKind::Paused,
         }
     }
@@ -137,6 +142,7 @@ fn journal_kind(error: &JournalError) -> ErrorKind {
         | JournalError::ReadOnly { .. }
         | JournalError::Misused(_)
         | JournalError::Output(_)
+        | JournalError::Panicked { .. }
         | JournalError::Io { .. } => ErrorKind::Environment,
     }
 }
@@ -152,7 +158,7 @@ fn plan_choice(requested: Option<&str>, plans: &[String]) -> String {
             format!("there is no plan `{requested}`: the file contains no plans")
         }
         (Some(requested), _) => format!("there is no plan `{requested}`; available: {names}"),
-        (None, []) => "there is no plan".to_owned(),
+        (None, []) => "the file contains no plans".to_owned(),
         (None, _) => format!("there are several plans: {names}; choose one"),
     }
 }

@@ -32,7 +32,7 @@ pub struct RunEvent {
 }
 
 /// The recorded events of a run, in order. The iterator ends with the last one, and may return more when `next` is
-/// called again.
+/// called again. After an error it has ended for good.
 pub struct RunEvents {
     journal: Journal,
     run: String,
@@ -42,10 +42,13 @@ pub struct RunEvents {
     recorded: Option<RecordedEvents>,
     /// Whether the run had ended before that.
     ended: bool,
+    /// Whether an error was returned.
+    failed: bool,
 }
 
 /// The events of a run until it ends, in order: the recorded ones, and then each as it is recorded, whichever process
-/// drives the run. Must be polled within a tokio runtime, because it reads the journal again every 100 ms.
+/// drives the run. The stream also ends after an error. Must be polled within a tokio runtime, because it reads the
+/// journal again every 100 ms.
 pub struct FollowedEvents {
     events: RunEvents,
     /// The wait until the journal is read again.
@@ -68,6 +71,7 @@ impl Planrun {
             redaction,
             recorded: None,
             ended: false,
+            failed: false,
         })
     }
 
@@ -84,7 +88,7 @@ impl Planrun {
 }
 
 impl FollowedEvents {
-    /// Returns the next event, without a stream trait in scope; `None` when the run has ended.
+    /// Returns the next event, without a stream trait in scope; `None` when the run has ended, or after an error.
     ///
     /// # Errors
     /// Returns an error of the journal in place of an event.
@@ -104,7 +108,7 @@ impl Stream for FollowedEvents {
                 followed.pause = None;
             }
             match followed.events.next() {
-                None if !followed.events.ended => {
+                None if !followed.events.ended && !followed.events.failed => {
                     followed.pause = Some(Box::pin(sleep(POLL_INTERVAL)));
                 }
                 next => return Poll::Ready(next),
@@ -130,14 +134,7 @@ impl RunEvents {
         };
         self.recorded = Some(recorded);
         self.next = event.number + 1;
-        if EventRedactor::has_labels(&event.line) {
-            add_event(
-                &self.journal,
-                &event.line,
-                event.number,
-                &mut self.redaction,
-            )?;
-        }
+        add_event(&self.journal, &self.run, &event, &mut self.redaction)?;
         let line = self.redaction.line(&event.line).into_owned();
         Ok(Some(RunEvent {
             number: event.number,
@@ -150,6 +147,11 @@ impl Iterator for RunEvents {
     type Item = Result<RunEvent, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.read().transpose()
+        if self.failed {
+            return None;
+        }
+        let next = self.read().transpose();
+        self.failed = matches!(next, Some(Err(_)));
+        next
     }
 }

@@ -1,11 +1,12 @@
 //! Exports a run as text that can be verified.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use super::pinned::Pinned;
-use super::redaction::redaction;
-use super::{Error, Planrun};
-use crate::journal::store;
+use super::redaction::{patched, redaction};
+use super::{Error, Journal, Planrun};
+use crate::journal::store::{self, Digest};
 use planrun_core::journal::EventRedactor;
 
 pub use crate::journal::store::{ExportFault, Exported, verify_export};
@@ -32,10 +33,28 @@ impl Planrun {
         if redaction.is_empty() {
             return Ok((store::export(&*journal, &run, writer)?, false));
         }
-        let pinned = Pinned::read(&journal.pinned(&run)?)?.redacted();
+        let documents = redacted_documents(&journal, &run)?;
         Ok((
-            store::export_redacted(&*journal, &run, (&redaction, pinned), writer)?,
+            store::export_redacted(&*journal, &run, (&redaction, documents), writer)?,
             true,
         ))
     }
+}
+
+/// Returns the redacted pinned documents of a run, that of its start and those of its patches, by the hashes of the
+/// originals.
+fn redacted_documents(journal: &Journal, run: &str) -> Result<BTreeMap<Digest, Vec<u8>>, Error> {
+    let mut documents = BTreeMap::new();
+    let mut add = |digest: Digest| -> Result<(), Error> {
+        let document = Pinned::read(&journal.blob(digest)?)?;
+        documents.insert(digest, document.redacted());
+        Ok(())
+    };
+    add(journal.run(run)?.pinned)?;
+    for event in journal.events(run, 1)? {
+        if let Some(document) = patched(run, &event?)? {
+            add(document)?;
+        }
+    }
+    Ok(documents)
 }

@@ -8,12 +8,11 @@ use planrun_lang::graph::Edge;
 use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::{Call, Plan, StepKind, Target};
 use planrun_lang::source::SourceFile;
-use planrun_lang::syntax::{json::definitions, parse};
 use planrun_lang::types::{Denied, Effect, ErrorClass, check_value};
 
 use super::pinned::Pinned;
 use super::recorded::RecordedRun;
-use super::{CheckedPlan, Error, Inputs, Journal, Planrun, above};
+use super::{CheckedPlan, Error, Inputs, Planrun, above};
 use crate::journal::store::Digest;
 use planrun_core::journal::{Event, EventKind, RecordedStep, ReplayState, StepError};
 use planrun_core::run::Program;
@@ -42,15 +41,13 @@ impl RecordedRun {
     ///
     /// # Errors
     /// [`Error::Invalid`] if the text changes what must not change; [`Error::Obstacles`] if the rest of it could not
-    /// complete; another error if another process drives the run.
+    /// complete; [`Error::Changed`] if the run has progressed since it was read; another error if another process
+    /// drives the run.
     pub fn patch(&self, plan: &CheckedPlan) -> Result<Patched, Error> {
         let (before, replay) = (&self.pinned, &self.replay);
         let old = self.load()?;
         let now = Program::new(plan.plan.clone());
-        let (was, is) = (
-            before.definitions(),
-            definitions(&parse(&plan.source).file, &before.plan),
-        );
+        let (was, is) = (old.program.plan.definitions(), now.plan.definitions());
         let started = started(&old.program, &now, replay);
         let frozen = frozen(&old.program, &started, replay);
         refuse_changes(&frozen, &was, &is)?;
@@ -85,13 +82,39 @@ impl RecordedRun {
         );
         (after.confined, after.approval) = (before.confined, before.approval.clone());
         after.within.clone_from(&before.within);
-        append_patch(
-            &self.journal,
-            &self.row.run,
-            (before, &after),
-            self.planrun.host().now(),
-        )?;
+        self.append_patch(&after)?;
         Ok(Patched::between(&was, &is))
+    }
+
+    /// Appends the event of the patch, which contains the hashes of both pinned documents. The patch was checked
+    /// against the events that had been read, so there must be no others by now.
+    fn append_patch(&self, after: &Pinned) -> Result<(), Error> {
+        let (journal, run) = (&self.journal, &self.row.run);
+        let mut lease = journal.drive(run)?;
+        if lease.last() != self.replay.last {
+            drop(lease);
+            // After this error, other processes can drive the run at once.
+            journal.wait_released(run);
+            return Err(Error::Changed { run: run.clone() });
+        }
+        let before = Digest::of(&self.pinned.to_bytes()).to_string();
+        let document = after.to_bytes();
+        let digest = Digest::of(&document).to_string();
+        lease.keep(&digest, &document);
+        let kind = EventKind::RunPatched {
+            before: before.into(),
+            after: digest.into(),
+        };
+        let event = Event {
+            number: lease.last() + 1,
+            at: self.planrun.host().now(),
+            kind,
+            sensitive: Vec::new(),
+        };
+        let mut line = Vec::new();
+        event.write_entry(&mut line, &mut |_, _| {});
+        lease.append(event.number, &line);
+        Ok(lease.close()?)
     }
 }
 
@@ -256,31 +279,4 @@ fn refuse_inputs(plan: &Plan, inputs: &Inputs) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// Appends the event of the patch, which contains the hashes of both pinned documents.
-fn append_patch(
-    journal: &Journal,
-    run: &str,
-    (before, after): (&Pinned, &Pinned),
-    at: i128,
-) -> Result<(), Error> {
-    let mut lease = journal.drive(run)?;
-    let (was, is) = (Digest::of(&before.to_bytes()).to_string(), after.to_bytes());
-    let digest = Digest::of(&is).to_string();
-    lease.keep(&digest, &is);
-    let kind = EventKind::RunPatched {
-        before: was.into(),
-        after: digest.as_str().into(),
-    };
-    let mut line = Vec::new();
-    Event {
-        number: lease.last() + 1,
-        at,
-        kind,
-        sensitive: Vec::new(),
-    }
-    .write_entry(&mut line, &mut |_, _| {});
-    lease.append(lease.last() + 1, &line);
-    Ok(lease.close()?)
 }

@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::permission::Grant;
-use planrun_lang::secrets::{at_path, redact_paths};
+use planrun_lang::secrets::{MARK, at_path, redact_paths};
 use planrun_lang::sema::{Plan, PlanParameter};
 use planrun_lang::source::SourceFile;
-use planrun_lang::syntax::json::{self, definitions, meaning_of};
+use planrun_lang::syntax::json::{self, meaning_of};
 use planrun_lang::syntax::parse;
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, path_below, split_path};
 use planrun_tools::host::Pins;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{Error, Inputs, Journal};
 use crate::journal::store::{Digest, RunRow};
-use planrun_core::journal::{EventRedactor, ReplayState, labelled};
+use planrun_core::journal::{EventRedactor, ReplayState};
 use planrun_core::run::Approval;
 
 /// The pinned document. Paths are relative to the folder of the project.
@@ -80,7 +80,7 @@ impl Pinned {
             parameter
                 .sensitive
                 .iter()
-                .map(move |path| labelled(&name, path))
+                .map(move |path| path_below(&name, path))
                 .collect::<Vec<_>>()
         };
         let sensitive = plan.parameters.iter().flat_map(labels).collect();
@@ -131,19 +131,16 @@ impl Pinned {
     pub(super) fn of(journal: &Journal, row: &RunRow, replay: &ReplayState) -> Result<Self, Error> {
         match &replay.patched {
             Some(digest) => {
-                let digest: Digest = digest
-                    .parse()
-                    .map_err(|error| Error::Unusable(format!("`{digest}`: {error}")))?;
+                let digest: Digest = digest.parse().map_err(|error| {
+                    let run = &row.run;
+                    Error::Unusable(format!(
+                        "the hash `{digest}` of the last patch of the run `{run}` is {error}"
+                    ))
+                })?;
                 Self::read(&journal.blob(digest)?)
             }
             None => Self::read(&journal.pinned(&row.run)?),
         }
-    }
-
-    /// Returns the definition of each named statement of the plan that is not inside a `parallel`, by its name.
-    pub(super) fn definitions(&self) -> BTreeMap<String, String> {
-        let source = SourceFile::new(&*self.file, &*self.text);
-        definitions(&parse(&source).file, &self.plan)
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
@@ -151,8 +148,8 @@ impl Pinned {
     }
 
     /// Returns the digest that two starts with the same id must share to be the same run. It covers the meaning of
-    /// their plans, independent of the layout of the text, the other pinned files byte by byte, the inputs and the
-    /// options. It does not cover `confined`, `within` and `approval`.
+    /// their plans, independent of the layout of the text, the other pinned files byte by byte, the inputs, the
+    /// options, and what restricts the run in addition to the project. It does not cover `approval`.
     pub(super) fn digest(&self) -> Digest {
         let meaning = |name: &str, text: &str| {
             let source = SourceFile::new(name, text);
@@ -182,6 +179,11 @@ impl Pinned {
             self.strict,
         );
         part(&serde_json::to_vec(&rest).unwrap_or_default());
+        // A run without restrictions keeps the digest that it had before restrictions were part of it.
+        if self.confined || !self.within.is_empty() {
+            let restrictions = (self.confined, &self.within);
+            part(&serde_json::to_vec(&restrictions).unwrap_or_default());
+        }
         Digest::of(&bytes)
     }
 
@@ -212,11 +214,14 @@ impl Pinned {
     /// Returns the document with sensitive inputs redacted.
     pub(super) fn redacted(mut self) -> Vec<u8> {
         for path in &self.sensitive {
-            let (name, rest) = path.split_once('.').unwrap_or((path, ""));
-            if let Some(input) = self.inputs.get_mut(name)
-                && let Ok(value) = Value::from_typed_json(input)
-            {
-                *input = redact_paths(&value, &[rest.into()]).to_typed_json();
+            let (name, rest) = split_path(path);
+            if let Some(input) = self.inputs.get_mut(&*name) {
+                // An input that cannot be read is redacted as a whole.
+                let redacted = Value::from_typed_json(input).map_or_else(
+                    |_| MARK.into(),
+                    |value| redact_paths(&value, &[rest.into()]),
+                );
+                *input = redacted.to_typed_json();
             }
         }
         self.to_bytes()

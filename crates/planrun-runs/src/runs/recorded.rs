@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use planrun_lang::protocol::RunState;
 
+use super::job::Job;
 use super::pinned::Pinned;
 use super::replay::{read_events, replay};
-use super::run::Job;
 use super::{Error, Inputs, Journal, Planrun, RunSummary};
 use crate::journal::store::RunRow;
 use planrun_core::journal::{Event, EventError, ReplayState};

@@ -1,9 +1,13 @@
 //! Collects the secrets of a run: everything that its plan and its tools declare sensitive.
 
+use std::fmt::Display;
+
+use planrun_core::journal::{Event, EventKind, EventName, EventRedactor};
+
 use super::pinned::Pinned;
 use super::replay::kept;
 use super::{Error, Journal};
-use planrun_core::journal::EventRedactor;
+use crate::journal::store::{Digest, Recorded};
 
 /// Returns the secrets of a run, up to its last recorded event.
 ///
@@ -13,24 +17,54 @@ pub(super) fn redaction(journal: &Journal, run: &str) -> Result<EventRedactor, E
     let mut redactor = EventRedactor::default();
     Pinned::read(&journal.pinned(run)?)?.add_secrets(&mut redactor)?;
     for event in journal.events(run, 1)? {
-        let event = event?;
-        if EventRedactor::has_labels(&event.line) {
-            add_event(journal, &event.line, event.number, &mut redactor)?;
-        }
+        add_event(journal, run, &event?, &mut redactor)?;
     }
     Ok(redactor)
 }
 
-/// Adds the secrets that one event labels.
+/// Adds the secrets that one event labels; for a patch, those of its pinned document.
 ///
 /// # Errors
 /// Returns an error if the event cannot be read.
 pub(super) fn add_event(
     journal: &Journal,
-    line: &str,
-    number: u64,
+    run: &str,
+    event: &Recorded,
     redactor: &mut EventRedactor,
 ) -> Result<(), Error> {
-    let added = redactor.add_event(line.as_bytes(), &mut |digest| kept(journal, digest));
-    added.map_err(|error| Error::Unusable(format!("event {number}: {error}")))
+    if let Some(document) = patched(run, event)? {
+        Pinned::read(&journal.blob(document)?)?.add_secrets(redactor)?;
+    }
+    if !EventRedactor::has_labels(&event.line) {
+        return Ok(());
+    }
+    let added = redactor.add_event(event.line.as_bytes(), &mut |digest| kept(journal, digest));
+    added.map_err(|error| unusable(run, event, error))
+}
+
+/// Returns the hash of the pinned document of a patch; `None` if the event is not a patch.
+///
+/// # Errors
+/// Returns an error if the event cannot be read.
+pub(super) fn patched(run: &str, event: &Recorded) -> Result<Option<Digest>, Error> {
+    if !event.line.contains(EventName::RunPatched.name()) {
+        return Ok(None);
+    }
+    let read = Event::peek(event.line.as_bytes());
+    let read = read.map_err(|error| unusable(run, event, error))?;
+    let EventKind::RunPatched { after, .. } = read.kind else {
+        return Ok(None);
+    };
+    let digest: Result<Digest, _> = after.parse();
+    digest
+        .map(Some)
+        .map_err(|error| unusable(run, event, format!("its hash `{after}` is {error}")))
+}
+
+fn unusable(run: &str, event: &Recorded, why: impl Display) -> Error {
+    Error::Event {
+        run: run.to_owned(),
+        number: event.number,
+        why: why.to_string(),
+    }
 }

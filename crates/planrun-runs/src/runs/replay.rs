@@ -34,6 +34,6 @@ pub(super) fn read_events(
 pub(super) fn kept(journal: &Journal, digest: &str) -> Result<Vec<u8>, String> {
     let digest: Digest = digest
         .parse()
-        .map_err(|error| format!("`{digest}`: {error}"))?;
+        .map_err(|error| format!("the hash `{digest}` of a stored value is {error}"))?;
     journal.blob(digest).map_err(|error| error.to_string())
 }

@@ -1,30 +1,27 @@
 //! Runs that this process drives: new ones, and those that another process has begun.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planrun_lang::diag::closest;
 use planrun_lang::protocol::RunState;
 use planrun_lang::secrets::Redactor;
-use planrun_lang::sema::{Plan, StepKind};
-use planrun_lang::source::SourceFile;
-use planrun_lang::syntax::{json::definitions, parse};
+use planrun_lang::sema::Plan;
 use planrun_lang::types::{ErrorClass, Validation};
-use planrun_tools::tools::{Catalog, StandIn};
+use planrun_tools::tools::StandIn;
 use tokio_util::sync::CancellationToken;
 
 use super::base::Base;
-use super::begun::Begun;
-use super::pinned::Pinned;
+use super::job::Job;
 use super::recorded::RecordedRun;
 use super::replay::replay;
+use super::result_file::ResultFile;
 use super::run_id::new_run_id;
-use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
-use crate::driver::{self, Answering, Context, Early, Observer, Silence};
-use crate::journal::store::{Created, Lease, NewRun, RunRow};
-use crate::journal::{Log, MemoryCache, ResultCache};
+use super::{CheckedPlan, Error, Inputs, Journal, Planrun};
+use crate::driver::{Answering, Observer};
+use crate::journal::store::{Created, Lease, RunRow};
+use crate::journal::{MemoryCache, ResultCache};
 use planrun_core::journal::{MAX_CRASHES, ReplayState, Summary};
-use planrun_core::run::{Approval, Copies, Defaults, Outcome, Program, Until};
+use planrun_core::run::{Approval, Copies, Outcome, Program, Until};
 
 /// How a new run is started.
 #[derive(Default)]
@@ -87,6 +84,8 @@ impl Default for ResumeOptions {
 pub struct Run {
     id: String,
     work: Work,
+    /// Where the result of a deferred call is expected.
+    result: ResultFile,
 }
 
 enum Work {
@@ -100,6 +99,8 @@ pub struct Driven {
     pub outcome: Outcome,
     /// Credentials of the tools and secrets of the run, for redaction.
     pub secrets: Redactor,
+    /// Why the result file of a deferred call could not be updated, if it could not. The run is not affected.
+    pub unwritten: Option<Error>,
 }
 
 impl Planrun {
@@ -125,7 +126,7 @@ impl Planrun {
             job.until = Some(until_step(&job.program, step)?);
         }
         if let Some(base) = &options.base {
-            job.copies = Some(copies(base, (&job.program, &plan.source), &options)?);
+            job.copies = Some(copies(base, &job.program, &options)?);
         }
         job.mock = options.mock;
         job.max_steps = options.max_steps;
@@ -135,6 +136,7 @@ impl Planrun {
         if options.ephemeral {
             return Ok(Run {
                 id: job.run.clone(),
+                result: ResultFile::of(self, &job.run),
                 work: Work::Job(Box::new(job), None),
             });
         }
@@ -145,6 +147,7 @@ impl Planrun {
         }
         Ok(Run {
             id: job.run.clone(),
+            result: ResultFile::of(self, &job.run),
             work: Work::Job(Box::new(job), Some(journal)),
         })
     }
@@ -191,6 +194,7 @@ impl Planrun {
             let recorded = self.recorded_as(journal, row, replay)?;
             return Ok(Run {
                 id: recorded.row.run.clone(),
+                result: ResultFile::of(self, &recorded.row.run),
                 work: Work::Ended(Box::new(recorded)),
             });
         }
@@ -199,6 +203,12 @@ impl Planrun {
 
     fn drive_row(&self, journal: Journal, row: RunRow, drive: ResumeOptions) -> Result<Run, Error> {
         let lease = journal.drive(&row.run)?;
+        if journal.run(&row.run)?.ended != row.ended {
+            // Another process has ended it since the row was read, and has released it.
+            drop(lease);
+            journal.wait_released(&row.run);
+            return Err(Error::Changed { run: row.info.run });
+        }
         let replay = replay(&journal, &row.run)?;
         if replay.crashes() >= MAX_CRASHES && !drive.again {
             return Err(pause(lease, row, &replay)?);
@@ -215,6 +225,7 @@ impl Planrun {
         (job.retries, job.drive) = (drive.retries, drive);
         Ok(Run {
             id: job.run.clone(),
+            result: ResultFile::of(self, &job.run),
             work: Work::Job(Box::new(job), Some(recorded.journal)),
         })
     }
@@ -243,12 +254,8 @@ fn pause(mut lease: Box<dyn Lease>, row: RunRow, replay: &ReplayState) -> Result
 }
 
 /// Returns the results that a new run copies from its base. Effects are not repeated without consent.
-fn copies(
-    base: &Base,
-    plan: (&Program, &SourceFile),
-    options: &RunOptions,
-) -> Result<Copies, Error> {
-    let (copies, repeated) = base.copies(plan, options.from.as_deref())?;
+fn copies(base: &Base, program: &Program, options: &RunOptions) -> Result<Copies, Error> {
+    let (copies, repeated) = base.copies(program, options.from.as_deref())?;
     if repeated.is_empty() || options.repeats_effects {
         return Ok(Copies {
             repeats_effects: options.repeats_effects,
@@ -322,7 +329,7 @@ impl Run {
     /// Releases the run without driving it, and returns its id. Then another process can resume it.
     #[must_use]
     pub fn release(self) -> String {
-        let Self { id, work } = self;
+        let Self { id, work, .. } = self;
         if let Work::Job(job, Some(journal)) = work {
             drop(job);
             journal.wait_released(&id);
@@ -358,7 +365,7 @@ impl Run {
     }
 
     /// Drives the run until it ends or is suspended, and releases it. If the run had already ended, returns its
-    /// recorded outcome.
+    /// recorded outcome. If the run is a deferred call, its result file is updated.
     ///
     /// # Errors
     /// Returns an error if the mock server cannot be started, or if the record of the run cannot be used.
@@ -370,230 +377,37 @@ impl Run {
                     Some(_) | None => Arc::new(MemoryCache::default()),
                 };
                 let driven = job.execute(observer, cache).await;
-                if let Some(journal) = journal {
-                    // Waits for the disk. A failure to wait does not affect what was written.
-                    let _ =
-                        tokio::task::spawn_blocking(move || journal.wait_released(&self.id)).await;
-                }
-                driven
+                let Some(journal) = journal else {
+                    return driven;
+                };
+                // Waits for the disk. A failure to wait does not affect what was written.
+                let _ = tokio::task::spawn_blocking(move || journal.wait_released(&self.id)).await;
+                // Only now, since whoever reads the file may answer and resume the run at once.
+                Ok(driven?.reported(self.result).await)
             }
-            Work::Ended(recorded) => Ok(Driven {
-                outcome: recorded.outcome().await?,
-                secrets: Redactor::default(),
-            }),
+            Work::Ended(recorded) => {
+                let driven = Driven {
+                    outcome: recorded.outcome().await?,
+                    secrets: Redactor::default(),
+                    unwritten: None,
+                };
+                Ok(driven.reported(self.result).await)
+            }
         }
     }
 }
 
-/// A run, and everything that is needed to drive it.
-pub(super) struct Job {
-    workspace: Arc<Workspace>,
-    /// Connections and reads that began before the run was recorded.
-    begun: Begun,
-    pub(super) program: Arc<Program>,
-    /// Why its plan cannot be run here, although it could be run when it began.
-    broken: Option<String>,
-    /// The definition of each named statement of its plan that is not inside a `parallel`, by its name.
-    definitions: BTreeMap<String, String>,
-    pub(super) inputs: Inputs,
-    run: String,
-    log: Option<Box<dyn Log>>,
-    replay: Option<ReplayState>,
-    mock: bool,
-    pub(super) max_steps: Option<u64>,
-    pub(super) strict: bool,
-    approval: Option<Approval>,
-    /// Results of another run to copy.
-    pub(super) copies: Option<Copies>,
-    until: Option<Until>,
-    retries: bool,
-    drive: ResumeOptions,
-}
-
-impl Job {
-    /// Creates a run of a plan that is not recorded, with nothing but its inputs.
-    pub(super) fn new(plan: &CheckedPlan, inputs: Inputs, run: String) -> Self {
-        Self {
-            workspace: plan.workspace.clone(),
-            begun: plan.begun.clone(),
-            program: Arc::new(Program::new(plan.plan.clone())),
-            broken: None,
-            definitions: definitions(&parse(&plan.source).file, &plan.plan.name),
-            inputs,
-            run,
-            log: None,
-            replay: None,
-            mock: false,
-            max_steps: None,
-            strict: false,
-            approval: None,
-            copies: None,
-            until: None,
-            retries: false,
-            drive: ResumeOptions::default(),
-        }
-    }
-
-    /// Restores a recorded run: with its pinned plan, project and inputs.
-    pub(super) fn pinned(recorded: &RecordedRun) -> Result<Self, Error> {
-        let (pinned, location) = (&recorded.pinned, recorded.planrun.location());
-        let host = recorded.planrun.host().clone();
-        let mut workspace = Workspace::pinned(
-            host,
-            location,
-            pinned.has_project_file,
-            pinned.pins(&location.folder),
-            &recorded.planrun.own_tools,
-        )?;
-        workspace.project.pool.clone_from(&recorded.planrun.pool);
-        let workspace = if pinned.confined {
-            workspace.confined(&pinned.within)?
-        } else {
-            workspace
-        };
-        let source = SourceFile::new(&*pinned.file, &*pinned.text);
-        let checked = workspace.check(&source);
-        let plan = checked
-            .plans
-            .iter()
-            .find(|plan| *plan.name == *pinned.plan)
-            .cloned();
-        let plan = plan.ok_or_else(|| {
-            Error::Unusable(format!(
-                "this version of planrun cannot read the plan `{}` of the run",
-                pinned.plan
-            ))
-        })?;
-        let is_damaged = |plan: &&Plan| {
-            plan.steps()
-                .any(|step| matches!(step.kind, StepKind::Damaged))
-        };
-        let damaged = plan.with_called().into_iter().find(is_damaged);
-        let errors = checked
-            .diagnostics
-            .iter()
-            .find(|found| found.is_error() && damaged.is_some());
-        let broken = errors.map(|found| found.message.clone());
-        Ok(Self {
-            workspace: Arc::new(workspace),
-            begun: Begun::default(),
-            program: Arc::new(Program::new(plan)),
-            broken,
-            definitions: pinned.definitions(),
-            inputs: pinned.inputs()?,
-            run: recorded.row.run.clone(),
-            log: None,
-            replay: None,
-            mock: pinned.mock,
-            max_steps: pinned.max_steps,
-            strict: pinned.strict,
-            approval: pinned.approval.clone(),
-            copies: None,
-            until: None,
-            retries: false,
-            drive: ResumeOptions::default(),
-        })
-    }
-
-    /// Records what the run is bound to, before anything of it happens.
-    fn create(
-        &self,
-        journal: &Journal,
-        plan: &CheckedPlan,
-    ) -> Result<Created<Box<dyn Lease>>, Error> {
-        let workspace = &self.workspace;
-        let mut pinned = Pinned::new(
-            (plan.source.name(), plan.source.text(), &plan.plan),
-            (
-                &workspace.location.folder,
-                workspace.location.file.is_some(),
-                &plan.pins(),
-            ),
-            &self.inputs,
-            (self.mock, self.max_steps, self.strict),
-        );
-        pinned.approval.clone_from(&self.approval);
-        pinned.confined = workspace.confined.is_some();
-        pinned.within = workspace.confined.clone().unwrap_or_default();
-        let new = NewRun {
-            run: &self.run,
-            plan: &plan.plan.name,
-            digest: pinned.digest(),
-            pinned: &pinned.to_bytes(),
-            at: workspace.host.now(),
-        };
-        Ok(journal.create(&new)?)
-    }
-
-    /// Returns true if something else answers in place of the tools, so that the results must not be cached for other
-    /// runs.
-    fn is_simulated(&self) -> bool {
-        self.mock || self.drive.stand_in.is_some()
-    }
-
-    async fn execute(
-        mut self,
-        observer: &mut dyn Observer,
-        cache: Arc<dyn ResultCache>,
-    ) -> Result<Driven, Error> {
-        let mock = if self.mock {
-            Some(self.workspace.start_mock().await?)
-        } else {
-            None
-        };
-        let begun = std::mem::take(&mut self.begun);
-        let tools = match &mock {
-            Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
-            None => begun.tools(&self.workspace).clone(),
-        };
-        let mut secrets = tools.secrets();
-        let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
-        let early = begun.reads.filter(|_| !self.is_simulated());
-        let context = Context {
-            cache: Some(cache),
-            early: early.map(Early::TakesOver),
-            ..self.context(tools, observer)
-        };
-        let outcome = driver::run(&program, &inputs.0, context).await;
-        if let Some(server) = mock {
-            server.shutdown().await;
-        }
-        secrets.join(outcome.secrets());
-        Ok(Driven { outcome, secrets })
-    }
-
-    /// Returns the outcome of the run so far, from a replay of its recorded events that calls nothing.
-    pub(super) async fn replay(mut self, replay: ReplayState) -> Outcome {
-        self.replay = Some(replay);
-        let (tools, mut nobody) = (self.workspace.catalog(None), Silence);
-        let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
-        let context = Context {
-            replay_only: true,
-            ..self.context(tools, &mut nobody)
-        };
-        driver::run(&program, &inputs.0, context).await
-    }
-
-    pub(super) fn context(self, tools: Arc<Catalog>, observer: &mut dyn Observer) -> Context<'_> {
-        Context {
-            limit: self.workspace.limit.clone(),
-            root: self.workspace.project.root.clone(),
-            defaults: Defaults {
-                max_steps: self.max_steps,
-                strict: self.strict,
-                ..self.workspace.defaults()
-            },
-            log: self.log,
-            definitions: self.definitions,
-            approval: self.approval,
-            replay: self.replay,
-            copies: self.copies,
-            retries: self.retries,
-            answering: self.drive.answering,
-            until: self.until,
-            stand_in: self.drive.stand_in,
-            cancel: self.drive.cancel,
-            ..Context::new(self.workspace.host.clone(), tools, &self.run, observer)
+impl Driven {
+    /// Updates the result file, which waits for the disk.
+    async fn reported(self, file: ResultFile) -> Self {
+        let written = tokio::task::spawn_blocking(move || {
+            let unwritten = file.update(&self.outcome).err();
+            Self { unwritten, ..self }
+        });
+        match written.await {
+            Ok(driven) => driven,
+            // The closure does not panic, and nothing aborts it; there would be no outcome to return.
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     }
 }

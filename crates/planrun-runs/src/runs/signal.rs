@@ -65,6 +65,8 @@ impl Planrun {
             force: options.force,
         };
         journal.post(&row.run, &InboxCommand::Cancel(command).to_text())?;
+        // Its process may have released the run since the row was read.
+        let row = journal.run(&row.run)?;
         if journal.is_driven(&row) {
             return Ok(None);
         }
@@ -74,7 +76,6 @@ impl Planrun {
             again: true,
             ..drive
         };
-        let row = journal.run(&row.run)?;
         self.resume_row(journal, row, drive).map(Some)
     }
 }
@@ -131,6 +132,7 @@ impl Receiver {
     fn post(&self, command: &InboxCommand) -> Result<bool, Error> {
         let RecordedRun { journal, row, .. } = &self.recorded;
         journal.post(&row.run, &command.to_text())?;
-        Ok(journal.is_driven(row))
+        // The row that was read when the receiver was created may be long out of date.
+        Ok(journal.is_driven(&journal.run(&row.run)?))
     }
 }

@@ -118,7 +118,7 @@ impl ReplayState {
         } = event;
         if number != self.last + 1 {
             return Err(EventError::new(format!(
-                "event {number} follows event {}",
+                "event {number} follows event {}, so events are missing or in the wrong order",
                 self.last
             )));
         }

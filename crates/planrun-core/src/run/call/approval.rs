@@ -419,7 +419,7 @@ fn binding(
             target: Target::Tool(signature),
             ..
         }) => signature.digest(),
-        // Without a definition, the digest of the plan is hashed, which includes those of the plans that it calls.
+        // The definition, or the digest of the plan in its place, includes the plans that it calls.
         _ => String::new(),
     };
     let key = blake3::derive_key("planrun 2026 arguments of an approval", run);

@@ -39,8 +39,6 @@ impl People {
             return ctx.complete(at, question.arguments);
         }
         question.sensitive = in_output(step);
-        ctx.outbox
-            .note_secrets(&question.arguments, &question.sensitive);
         self.ask_first(ctx, at, question);
     }
 }

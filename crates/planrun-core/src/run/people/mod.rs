@@ -26,6 +26,9 @@ use crate::run::reached::Reached;
 use crate::run::schedule::Timer;
 use crate::run::sensitive::{below, in_answer};
 
+/// How many answers of a person to one question a process refuses before it stops asking.
+const MAX_REFUSALS: u32 = 10;
+
 /// Questions by the paths under which they are answered.
 type OpenQuestions = Vec<(Arc<str>, Arc<Question>)>;
 
@@ -144,6 +147,7 @@ impl People {
 
     /// Lets a step wait for an answer.
     fn ask(&mut self, ctx: &mut Context, at: NodeRef, question: Arc<Question>) {
+        ctx.outbox.note_question(&question);
         let path = ctx.tree.own_path(at);
         self.questions.ask(&path, question.clone());
         self.note_asked(ctx, at, question.path(&path), question.clone());
@@ -231,11 +235,11 @@ impl People {
             return;
         };
         let path = question.path(&ctx.tree.own_path(at));
-        let refused = None;
         let asking = Asking {
             path,
             question,
-            refused,
+            refused: None,
+            refusals: 0,
         };
         self.seek_answer(ctx, peers, at, asking, true);
     }
@@ -256,7 +260,7 @@ impl People {
             let given = self.answers.remove(given);
             match self.answer(ctx, peers, &given, ctx.outbox.now.wall) {
                 Ok(()) => return,
-                Err(error) => ctx.outbox.push(Command::Refuse(error)),
+                Err(error) => ctx.outbox.refuse(error),
             }
         }
         if self.asks && may_ask {
@@ -271,11 +275,17 @@ impl People {
         if peers.open(at).is_some() {
             ctx.then(Inquiry::PeerUnanswered(at));
         } else {
-            let message = format!(
-                "this waits for a person, but a run without a journal ends with its process; run it with a journal, or \
-                 pass the answer with `--answer {}=JSON`",
-                asking.path
-            );
+            let path = &asking.path;
+            let message = match asking.refused.filter(|_| asking.refusals >= MAX_REFUSALS) {
+                Some(last) => format!(
+                    "{MAX_REFUSALS} answers were refused, the last one for this reason: {last}; pass a valid answer \
+                     with `--answer {path}=JSON`"
+                ),
+                None => format!(
+                    "this waits for a person, but a run without a journal ends with its process; run it with a \
+                     journal, or pass the answer with `--answer {path}=JSON`"
+                ),
+            };
             self.unanswered(ctx, at, ErrorClass::Internal, message);
         }
     }
@@ -289,17 +299,23 @@ impl People {
         given: Option<Given>,
     ) {
         self.asking = self.asking.saturating_sub(1);
-        let answered = given.is_some();
         let now = ctx.outbox.now.wall;
         let refused = match given.map(|given| self.answer(ctx, peers, &given, now)) {
             Some(Ok(())) => return,
-            Some(Err(error)) => Some(error.to_string()),
+            Some(Err(error)) => Some(ctx.outbox.redactor.text(&error.to_string()).into_owned()),
             None => None,
         };
+        let refusals = asking.refusals + u32::from(refused.is_some());
+        let may_ask = refused.is_some() && refusals < MAX_REFUSALS;
         let step = self.questions.step(&asking.path);
         let at = step.and_then(|step| self.by_step.get(step)).copied();
         if let Some(at) = at.or_else(|| peers.at(&ctx.tree, &self.questions, &asking.path)) {
-            self.seek_answer(ctx, peers, at, Asking { refused, ..asking }, answered);
+            let asking = Asking {
+                refused,
+                refusals,
+                ..asking
+            };
+            self.seek_answer(ctx, peers, at, asking, may_ask);
         }
     }
 
@@ -312,7 +328,7 @@ impl People {
         at: i128,
     ) {
         if let Err(error) = self.answer(ctx, peers, given, at) {
-            ctx.outbox.push(Command::Refuse(error));
+            ctx.outbox.refuse(error);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Read-ahead: if there are many events, a thread reads and verifies the next ones while the caller processes the
 //! previous ones.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread::Builder;
 
@@ -29,7 +30,15 @@ pub fn read_ahead(mut events: RecordedEvents) -> RecordedEvents {
         };
         let mut events: RecordedEvents = events;
         loop {
-            let batch: Batch = events.by_ref().take(AT_ONCE).collect();
+            let read = || -> Batch { events.by_ref().take(AT_ONCE).collect() };
+            // Without an error in its place, the rest would seem not to exist.
+            let batch = match catch_unwind(AssertUnwindSafe(read)) {
+                Ok(batch) => batch,
+                Err(panic) => {
+                    let _ = send.send(vec![Err(JournalError::panicked("reads events", &*panic))]);
+                    return;
+                }
+            };
             // Everything was read, or the receiver is gone.
             if batch.is_empty() || send.send(batch).is_err() {
                 return;
@@ -88,6 +97,22 @@ mod tests {
         let read: Batch = read_ahead(Box::new(events)).collect();
         assert_eq!(read.len(), count + 1);
         assert!(read.last().unwrap().is_err());
+    }
+
+    #[test]
+    fn a_panic_while_reading_is_an_error_and_not_the_end() {
+        let count = AT_ONCE as u64 + 5;
+        let events = (1..).map(move |number| {
+            assert!(number <= count, "no more");
+            let line = String::new();
+            Ok(Recorded { number, line })
+        });
+        let last = read_ahead(Box::new(events)).last().unwrap();
+        let error = last.unwrap_err().to_string();
+        assert!(
+            error.contains("reads events") && error.contains("no more"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Exports of runs: a header, the run's values, its events with the chain after each, and a footer.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use base64::Engine as _;
@@ -121,27 +122,28 @@ pub fn export(
 }
 
 /// As [`export`], with secrets redacted. Values are named by the hashes of their redacted content, and the chain covers
-/// the redacted lines, so that the export can still be verified. `pinned` is the redacted pinned document.
+/// the redacted lines, so that the export can still be verified. `documents` are the redacted pinned documents of the
+/// run, by the hashes of the originals.
 ///
 /// # Errors
 /// As for [`export`].
 pub fn export_redacted(
     store: &dyn Store,
     run: &str,
-    (redactor, pinned): (&EventRedactor, Vec<u8>),
+    (redactor, mut documents): (&EventRedactor, BTreeMap<Digest, Vec<u8>>),
     writer: &mut impl Write,
 ) -> Result<Exported, JournalError> {
     let events = store.events(run, 1)?;
     let row = store.run(run)?;
     let mut lines = Vec::new();
     let mut renamed = Vec::new();
-    let mut pinned = Some(redactor.content("", pinned));
     for digest in store.values(run)? {
         let name = digest.to_string();
-        let content = match pinned.take() {
-            Some(pinned) => pinned,
-            None => redactor.content(&name, store.blob(digest)?),
+        let content = match documents.remove(&digest) {
+            Some(document) => document,
+            None => store.blob(digest)?,
         };
+        let content = redactor.content(&name, content);
         let new = Digest::of(&content);
         if new != digest {
             renamed.push((format!("\"{name}\""), format!("\"{new}\"")));

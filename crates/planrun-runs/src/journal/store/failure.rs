@@ -1,5 +1,6 @@
 //! Errors of the journal: one sentence each, with the remedy if there is one.
 
+use std::any::Any;
 use std::path::PathBuf;
 
 use super::digest::Digest;
@@ -17,8 +18,8 @@ pub enum JournalError {
     #[error("the journal has no value with the hash {digest}")]
     NoValue { digest: Digest },
     #[error(
-        "the run `{run}` already exists with another plan or other inputs: its hash is {there}, the given one is \
-         {given}; use another run id, or the plan and inputs that it was started with"
+        "the run `{run}` already exists with another plan, other inputs or other options: its hash is {there}, the \
+         given one is {given}; use another run id, or start it with the plan, inputs and options that it began with"
     )]
     OtherInput {
         run: String,
@@ -65,6 +66,21 @@ pub enum JournalError {
     Output(String),
     #[error("the journal {path}: {why}")]
     Io { path: PathBuf, why: String },
+    #[error(
+        "the part of planrun that {task} has panicked, which is a defect of planrun: {why}; what was recorded is \
+         intact, so resume the run in a new process"
+    )]
+    Panicked { task: &'static str, why: String },
+}
+
+impl JournalError {
+    /// Returns the error for a panic during a task, with the message of the panic.
+    pub(super) fn panicked(task: &'static str, panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        let why = text.unwrap_or("without a message").to_owned();
+        Self::Panicked { task, why }
+    }
 }
 
 /// The damage of a journal, with its location.

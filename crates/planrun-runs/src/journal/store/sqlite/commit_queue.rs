@@ -1,6 +1,7 @@
 //! Commits pending work: by the writer thread, or by a driver if it need not wait for a disk.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -94,8 +95,8 @@ impl Writer {
         let works = queue.take();
         let some = !works.is_empty();
         if some {
-            let outcomes = self.commit(&works);
-            self.settle(queue, works, outcomes);
+            let committed = self.commit(&works);
+            self.settle(queue, works, committed);
         }
         some
     }
@@ -107,52 +108,71 @@ impl Writer {
             return false;
         }
         let works = queue.take();
-        let outcomes = if works.is_empty() {
+        let committed = if works.is_empty() {
             Ok(Vec::new())
         } else {
             self.commit(&works)
         };
         // It was set before, so it can be set again.
         let _ = self.connection.busy_timeout(self.busy_timeout);
-        if matches!(outcomes, Err(JournalError::Busy { .. })) {
+        if matches!(committed, Err(JournalError::Busy { .. })) {
             queue.put_back(works);
             return false;
         }
-        self.settle(queue, works, outcomes);
+        self.settle(queue, works, committed);
         true
     }
 
+    /// Writes these works in one transaction. A panic is returned as an error, because others wait for the outcome.
     fn commit(&mut self, works: &[Work]) -> Result<Vec<commit::Outcome>, JournalError> {
         let events: u64 = works.iter().map(|work| work.batch.lines).sum();
         let _span = debug_span!("commit", runs = works.len(), events).entered();
         let until = self.until();
-        commit::write(&mut self.connection, works, until)
-            .map_err(|error| JournalError::from_sqlite(&self.path, &error))
+        let write = || commit::write(&mut self.connection, works, until);
+        match catch_unwind(AssertUnwindSafe(write)) {
+            Ok(written) => written.map_err(|error| JournalError::from_sqlite(&self.path, &error)),
+            // The transaction was rolled back.
+            Err(panic) => Err(JournalError::panicked("writes events", &*panic)),
+        }
     }
 
+    /// Reports to every driver how its work ended. If a transaction with several runs fails for a reason that may
+    /// concern only one of them, each run is written by itself, so that it does not fail the others.
     fn settle(
-        &self,
+        &mut self,
         queue: &Queue,
         works: Vec<Work>,
-        outcomes: Result<Vec<commit::Outcome>, JournalError>,
+        committed: Result<Vec<commit::Outcome>, JournalError>,
     ) {
-        match outcomes {
+        match committed {
             Ok(outcomes) => {
                 for (work, outcome) in works.into_iter().zip(outcomes) {
                     queue.settle(work, outcome);
                 }
             }
             Err(error) => {
+                let retries = works.len() > 1 && may_concern_one(&error);
                 for work in works {
-                    if work.close {
+                    let outcome = if retries {
+                        self.commit_one(&work)
+                    } else {
+                        Err(error.clone())
+                    };
+                    if outcome.is_err() && work.close {
                         // The events are lost, which is reported to the driver; but the run need not wait for its lease
                         // to expire.
                         let _ = commit::release(&self.connection, &work.target);
                     }
-                    queue.settle(work, Err(error.clone()));
+                    queue.settle(work, outcome);
                 }
             }
         }
+    }
+
+    fn commit_one(&mut self, work: &Work) -> commit::Outcome {
+        let mut outcomes = self.commit(std::slice::from_ref(work))?;
+        // There is one outcome for each work.
+        outcomes.swap_remove(0)
     }
 
     pub(super) fn renew(&mut self, queue: &Queue) {
@@ -180,11 +200,16 @@ impl Writer {
         if version == self.version {
             return;
         }
-        self.version = version;
+        let mut is_complete = true;
         for (key, target) in queue.targets() {
-            if let Ok(newest) = self.newest(&target) {
-                queue.report_message(key, newest);
+            match self.newest(&target) {
+                Ok(newest) => queue.report_message(key, newest),
+                Err(_) => is_complete = false,
             }
+        }
+        // What could not be read is read at the next check.
+        if is_complete {
+            self.version = version;
         }
     }
 
@@ -199,4 +224,12 @@ impl Writer {
         nanos(self.host.now())
             .saturating_add(i64::try_from(self.lease.as_nanos()).unwrap_or(i64::MAX))
     }
+}
+
+/// Returns true if an error may be due to the content of a single run, rather than to the file as a whole.
+fn may_concern_one(error: &JournalError) -> bool {
+    matches!(
+        error,
+        JournalError::Damaged { .. } | JournalError::Panicked { .. }
+    )
 }

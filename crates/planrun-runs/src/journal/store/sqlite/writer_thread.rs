@@ -43,7 +43,7 @@ impl WriterThread {
         let (own, host, lease) = (Arc::clone(&commits), Arc::clone(host), settings.lease);
         let ended = JournalError::Io {
             path: path.to_owned(),
-            why: "its writer has ended".into(),
+            why: "the thread that writes it has ended unexpectedly; start planrun again".into(),
         };
         let ending = Ending(Arc::clone(&commits.queue), ended);
         // Read here and not by the thread, which starts some time later.

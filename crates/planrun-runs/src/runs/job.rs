@@ -1,0 +1,236 @@
+//! What is needed to drive a run: its plan, its inputs, the tools, and what was recorded of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use planrun_lang::sema::{Plan, StepKind};
+use planrun_lang::source::SourceFile;
+use planrun_tools::tools::Catalog;
+
+use super::begun::Begun;
+use super::pinned::Pinned;
+use super::recorded::RecordedRun;
+use super::run::{Driven, ResumeOptions};
+use super::{CheckedPlan, Error, Inputs, Journal, Workspace};
+use crate::driver::{self, Context, Early, Observer, Silence};
+use crate::journal::store::{Created, Lease, NewRun};
+use crate::journal::{Log, ResultCache};
+use planrun_core::journal::ReplayState;
+use planrun_core::run::{Approval, Copies, Defaults, Outcome, Program, Until};
+
+/// A run, and everything that is needed to drive it.
+pub(super) struct Job {
+    pub(super) workspace: Arc<Workspace>,
+    /// Connections and reads that began before the run was recorded.
+    begun: Begun,
+    pub(super) program: Arc<Program>,
+    /// Why its plan cannot be run here, although it could be run when it began.
+    pub(super) broken: Option<String>,
+    /// The definition of each named statement of its plan, by its name.
+    definitions: BTreeMap<String, String>,
+    pub(super) inputs: Inputs,
+    pub(super) run: String,
+    pub(super) log: Option<Box<dyn Log>>,
+    pub(super) replay: Option<ReplayState>,
+    pub(super) mock: bool,
+    pub(super) max_steps: Option<u64>,
+    pub(super) strict: bool,
+    pub(super) approval: Option<Approval>,
+    /// Results of another run to copy.
+    pub(super) copies: Option<Copies>,
+    pub(super) until: Option<Until>,
+    pub(super) retries: bool,
+    pub(super) drive: ResumeOptions,
+}
+
+impl Job {
+    /// Creates a run of a plan that is not recorded, with nothing but its inputs.
+    pub(super) fn new(plan: &CheckedPlan, inputs: Inputs, run: String) -> Self {
+        Self {
+            workspace: plan.workspace.clone(),
+            begun: plan.begun.clone(),
+            program: Arc::new(Program::new(plan.plan.clone())),
+            broken: None,
+            definitions: plan.plan.definitions(),
+            inputs,
+            run,
+            log: None,
+            replay: None,
+            mock: false,
+            max_steps: None,
+            strict: false,
+            approval: None,
+            copies: None,
+            until: None,
+            retries: false,
+            drive: ResumeOptions::default(),
+        }
+    }
+
+    /// Restores a recorded run: with its pinned plan, project and inputs.
+    pub(super) fn pinned(recorded: &RecordedRun) -> Result<Self, Error> {
+        let (pinned, location) = (&recorded.pinned, recorded.planrun.location());
+        let host = recorded.planrun.host().clone();
+        let mut workspace = Workspace::pinned(
+            host,
+            location,
+            pinned.has_project_file,
+            pinned.pins(&location.folder),
+            &recorded.planrun.own_tools,
+        )?;
+        workspace.project.pool.clone_from(&recorded.planrun.pool);
+        let workspace = if pinned.confined {
+            workspace.confined(&pinned.within)?
+        } else {
+            workspace
+        };
+        let source = SourceFile::new(&*pinned.file, &*pinned.text);
+        let checked = workspace.check(&source);
+        let plan = checked
+            .plans
+            .iter()
+            .find(|plan| *plan.name == *pinned.plan)
+            .cloned();
+        let plan = plan.ok_or_else(|| {
+            Error::Unusable(format!(
+                "this version of planrun cannot read the plan `{}` of the run",
+                pinned.plan
+            ))
+        })?;
+        let is_damaged = |plan: &&Plan| {
+            plan.steps()
+                .any(|step| matches!(step.kind, StepKind::Damaged))
+        };
+        let damaged = plan.with_called().into_iter().find(is_damaged);
+        let errors = checked
+            .diagnostics
+            .iter()
+            .find(|found| found.is_error() && damaged.is_some());
+        let broken = errors.map(|found| found.message.clone());
+        Ok(Self {
+            workspace: Arc::new(workspace),
+            begun: Begun::default(),
+            definitions: plan.definitions(),
+            program: Arc::new(Program::new(plan)),
+            broken,
+            inputs: pinned.inputs()?,
+            run: recorded.row.run.clone(),
+            log: None,
+            replay: None,
+            mock: pinned.mock,
+            max_steps: pinned.max_steps,
+            strict: pinned.strict,
+            approval: pinned.approval.clone(),
+            copies: None,
+            until: None,
+            retries: false,
+            drive: ResumeOptions::default(),
+        })
+    }
+
+    /// Records what the run is bound to, before anything of it happens.
+    pub(super) fn create(
+        &self,
+        journal: &Journal,
+        plan: &CheckedPlan,
+    ) -> Result<Created<Box<dyn Lease>>, Error> {
+        let workspace = &self.workspace;
+        let mut pinned = Pinned::new(
+            (plan.source.name(), plan.source.text(), &plan.plan),
+            (
+                &workspace.location.folder,
+                workspace.location.file.is_some(),
+                &plan.pins(),
+            ),
+            &self.inputs,
+            (self.mock, self.max_steps, self.strict),
+        );
+        pinned.approval.clone_from(&self.approval);
+        pinned.confined = workspace.confined.is_some();
+        pinned.within = workspace.confined.clone().unwrap_or_default();
+        let new = NewRun {
+            run: &self.run,
+            plan: &plan.plan.name,
+            digest: pinned.digest(),
+            pinned: &pinned.to_bytes(),
+            at: workspace.host.now(),
+        };
+        Ok(journal.create(&new)?)
+    }
+
+    /// Returns true if something else answers in place of the tools, so that the results must not be cached for other
+    /// runs.
+    pub(super) fn is_simulated(&self) -> bool {
+        self.mock || self.drive.stand_in.is_some()
+    }
+
+    pub(super) async fn execute(
+        mut self,
+        observer: &mut dyn Observer,
+        cache: Arc<dyn ResultCache>,
+    ) -> Result<Driven, Error> {
+        let mock = if self.mock {
+            Some(self.workspace.start_mock().await?)
+        } else {
+            None
+        };
+        let begun = std::mem::take(&mut self.begun);
+        let tools = match &mock {
+            Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
+            None => begun.tools(&self.workspace).clone(),
+        };
+        let mut secrets = tools.secrets();
+        let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
+        let early = begun.reads.filter(|_| !self.is_simulated());
+        let context = Context {
+            cache: Some(cache),
+            early: early.map(Early::TakesOver),
+            ..self.context(tools, observer)
+        };
+        let outcome = driver::run(&program, &inputs.0, context).await;
+        if let Some(server) = mock {
+            server.shutdown().await;
+        }
+        secrets.join(outcome.secrets());
+        Ok(Driven {
+            outcome,
+            secrets,
+            unwritten: None,
+        })
+    }
+
+    /// Returns the outcome of the run so far, from a replay of its recorded events that calls nothing.
+    pub(super) async fn replay(mut self, replay: ReplayState) -> Outcome {
+        self.replay = Some(replay);
+        let (tools, mut nobody) = (self.workspace.catalog(None), Silence);
+        let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
+        let context = Context {
+            replay_only: true,
+            ..self.context(tools, &mut nobody)
+        };
+        driver::run(&program, &inputs.0, context).await
+    }
+
+    pub(super) fn context(self, tools: Arc<Catalog>, observer: &mut dyn Observer) -> Context<'_> {
+        Context {
+            limit: self.workspace.limit.clone(),
+            root: self.workspace.project.root.clone(),
+            defaults: Defaults {
+                max_steps: self.max_steps,
+                strict: self.strict,
+                ..self.workspace.defaults()
+            },
+            log: self.log,
+            definitions: self.definitions,
+            approval: self.approval,
+            replay: self.replay,
+            copies: self.copies,
+            retries: self.retries,
+            answering: self.drive.answering,
+            until: self.until,
+            stand_in: self.drive.stand_in,
+            cancel: self.drive.cancel,
+            ..Context::new(self.workspace.host.clone(), tools, &self.run, observer)
+        }
+    }
+}
