@@ -74,6 +74,9 @@ impl From<Error> for Failure {
             Error::Ended { run, .. } => {
                 format!("{error}; start a new run from it with `planrun run PLAN --base {run}`")
             }
+            Error::Changed { run } => {
+                format!("{error}; look at it with `planrun runs show {run}`, then try again")
+            }
             Error::Answer { error, .. } => refusal(error),
             Error::Journal(_)
             | Error::Unusable(_)

@@ -145,9 +145,9 @@ fn fixed(
         Format::Text
     };
     match arguments.format.unwrap_or(same) {
-        Format::Text => terminal.print(source.text())?,
+        Format::Text => terminal.print_exactly(source.text())?,
         Format::Json => match json::encode(&syntax::parse(&source).file) {
-            Ok(value) => terminal.print(&json::text(&value))?,
+            Ok(value) => terminal.print_json(&json::text(&value))?,
             Err(finding) => {
                 terminal.eprint(&human(
                     &[FileReport::new(source, vec![*finding])],

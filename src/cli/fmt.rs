@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use planrun_lang::diag::render::{
-    Appearance, FileReport, coloured_diff, human, unified_diff, visible_text,
+    Appearance, FileReport, coloured_diff, counted, human, unified_diff, visible_text,
 };
 use planrun_lang::format::format;
 use planrun_lang::source::SourceFile;
@@ -12,7 +12,7 @@ use planrun_lang::syntax::json;
 use planrun_tools::host::RealHost;
 use rayon::prelude::*;
 
-use super::check::{counted, nothing_found, write};
+use super::check::{nothing_found, write};
 use super::plan_files::{self, PlanFile};
 use super::{Exit, Failure, Terminal};
 use planrun_runs::runs::PlanText;

@@ -94,8 +94,8 @@ pub fn project_flag(location: &Location) -> Option<String> {
 fn no_journal(location: &Location) -> String {
     let path = journal_file(&location.folder);
     format!(
-        "there is no journal at {}, nor in a folder above or below this one: no plan was run here yet; for a plan that was run \
-         elsewhere, pass its folder with `--project DIR`",
+        "no plan has been run here yet: there is no journal at {}, nor in a folder above or below this one; run a plan with \
+         `planrun run PLAN`, or pass the folder of the project with `--project DIR`",
         display_path(&path)
     )
 }

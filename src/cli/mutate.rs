@@ -6,22 +6,21 @@ use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::render::visible_line;
-use planrun_lang::sema::{Files, NodeKind};
+use planrun_lang::diag::render::{counted, visible_line};
+use planrun_lang::sema::{Files, NodeKind, OrderClass};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::ItemKind;
 use planrun_tools::host::RealHost;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::check::counted;
 use super::test::files::{self, Tested, TestedFile};
 use super::{Exit, Failure, Terminal};
 use planrun_runs::driver::{Observer, Silence};
 use planrun_test::plantest::coverage::{CoverageObserver, Seen};
 use planrun_test::plantest::mutate::{Kind, Mutant, mutants};
-use planrun_test::plantest::snapshot::{Mode, Place, Store};
-use planrun_test::plantest::suite::{Prepared, Ran, Suite, SuiteOptions};
+use planrun_test::plantest::snapshot::{Mode, Place, SnapshotError, Store};
+use planrun_test::plantest::suite::{Ran, Suite, SuiteOptions};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,8 +86,8 @@ struct Tried<'a> {
 /// Mutates the plans that the arguments name, and runs their tests.
 ///
 /// # Errors
-/// Returns an error if a path does not exist, a project cannot be used, a file has errors, a test fails without any
-/// mutation, or the output cannot be written.
+/// Returns an error if a path does not exist, a project or a snapshot cannot be used, a file has errors, a test fails
+/// without any mutation, or the output cannot be written.
 pub fn run(
     arguments: &Arguments,
     project: Option<&Path>,
@@ -113,22 +112,30 @@ pub fn run(
     let seen = run_unchanged(&tested)?;
     let mut all: Vec<(usize, Mutant)> = Vec::new();
     for (index, file) in tested.files.iter().enumerate() {
-        let found = mutants(&file.suite.source, &file.suite.checked.tree);
+        let checked = &file.suite.checked;
+        let nodes = checked.plans.iter().flat_map(|plan| plan.nodes());
+        let barriers: BTreeSet<Span> = nodes
+            .filter(|node| node.order() == OrderClass::Barrier)
+            .map(|node| node.span)
+            .collect();
+        let is_barrier = |span: Span| barriers.contains(&span);
+        let found = mutants(&file.suite.source, &checked.tree, &is_barrier);
         all.extend(found.into_iter().map(|mutant| (index, mutant)));
     }
     let tried = |(index, mutant): (usize, Mutant)| {
         let home = &tested.files[index];
-        let fate = match fate(&tested, &used, home, &mutant) {
+        let fate = match fate(&tested, &used, home, &mutant)? {
             Fate::Survived if !is_covered(home, &seen, mutant.span) => Fate::Uncovered,
             fate => fate,
         };
-        Tried {
+        Ok(Tried {
             source: &home.suite.source,
             mutant,
             fate,
-        }
+        })
     };
-    let tried: Vec<Tried<'_>> = all.into_par_iter().map(tried).collect();
+    let tried: Result<Vec<Tried<'_>>, SnapshotError> = all.into_par_iter().map(tried).collect();
+    let tried = tried?;
     let share = share(&tried);
     match arguments.format {
         Format::Human => print_report(&tried, share, terminal)?,
@@ -143,7 +150,7 @@ pub fn run(
 
 /// Runs the tests on the unchanged plans, and returns their coverage.
 fn run_unchanged(tested: &Tested) -> Result<Seen, Failure> {
-    let unchanged: Vec<(Option<(String, String)>, Seen)> = tested
+    let unchanged: Result<Vec<(Option<FailedTest>, Seen)>, SnapshotError> = tested
         .files
         .par_iter()
         .map(|file| {
@@ -152,17 +159,18 @@ fn run_unchanged(tested: &Tested) -> Result<Seen, Failure> {
                 seen: &mut seen,
                 inner: &mut silence,
             };
-            let failing = failure(tested, file, &file.suite, &mut watching);
-            (failing, seen)
+            let failing = failure(tested, file, &file.suite, &mut watching)?;
+            Ok((failing, seen))
         })
         .collect();
+    let unchanged = unchanged?;
     let mut seen = Seen::default();
     for (_, own) in &unchanged {
         seen.merge(own);
     }
     match unchanged.into_iter().find_map(|(failing, _)| failing) {
         None => Ok(seen),
-        Some((file, title)) => {
+        Some(FailedTest { file, title }) => {
             let file = visible_line(&file);
             let message = format!("the test {title:?} of `{file}` fails without any mutation");
             Err(Failure::Environment(format!(
@@ -187,7 +195,12 @@ fn used_by(tested: &Tested, file: &TestedFile) -> Vec<String> {
 
 /// Tests a mutant. If the check accepts the mutated plan, every test file that reads it is checked and run again,
 /// until a test fails. A test that no longer fits the plan counts as detection.
-fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutant) -> Fate {
+fn fate(
+    tested: &Tested,
+    used: &[Vec<String>],
+    home: &TestedFile,
+    mutant: &Mutant,
+) -> Result<Fate, SnapshotError> {
     let name = home.suite.source.name();
     let text = mutant.apply(home.suite.source.text());
     let workspace = &tested.workspaces[home.project];
@@ -208,7 +221,7 @@ fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutan
     let tests: Vec<Span> = tests.map(|item| item.span).collect();
     let in_a_test = |found: &Diagnostic| tests.iter().any(|test| test.contains(found.span));
     if !own.broken.iter().all(in_a_test) {
-        return Fate::Rejected;
+        return Ok(Fate::Rejected);
     }
     let sees = |(index, _): &(usize, &TestedFile)| used[*index].iter().any(|used| used == name);
     for (_, file) in tested.files.iter().enumerate().filter(sees) {
@@ -220,11 +233,11 @@ fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutan
         let source = SourceFile::new(file.suite.source.name(), text);
         let checked = workspace.find(&source, &changed);
         let suite = Suite::new(source, checked);
-        if !suite.broken.is_empty() || failure(tested, file, &suite, &mut Silence).is_some() {
-            return Fate::Killed;
+        if !suite.broken.is_empty() || failure(tested, file, &suite, &mut Silence)?.is_some() {
+            return Ok(Fate::Killed);
         }
     }
-    Fate::Survived
+    Ok(Fate::Survived)
 }
 
 /// Returns true if a test reaches the innermost statement around a location of a plan file whose execution runs
@@ -268,44 +281,54 @@ fn is_observable(kind: &NodeKind) -> bool {
     )
 }
 
-/// Returns the file and the name of the first failing test of a file; `None` if all pass.
+/// A test that fails.
+struct FailedTest {
+    file: String,
+    title: String,
+}
+
+/// Returns the first failing test of a file; `None` if all pass.
+///
+/// # Errors
+/// Returns an error if a snapshot cannot be compared, so that it is unknown whether its test passes.
 fn failure(
     tested: &Tested,
     file: &TestedFile,
     suite: &Suite,
     observer: &mut dyn Observer,
-) -> Option<(String, String)> {
+) -> Result<Option<FailedTest>, SnapshotError> {
     let environment = &tested.environments[file.project];
     let store = Store::new(
         &RealHost,
         &tested.workspaces[file.project].project.root,
         Mode::Check,
     );
-    let shelf = store
-        .open(
-            Path::new(suite.source.name()),
-            suite.checked.tests.iter().map(|test| &*test.name),
-        )
-        .ok()?;
-    let mut fails = |prepared: &Prepared| {
-        let ran: Ran = suite.run(environment, prepared, SuiteOptions::default(), observer);
-        let differs = || {
-            ran.snapshots.iter().any(|text| {
-                let place = Place {
-                    test: &ran.test.name,
-                    row: ran.row,
-                    kind: text.snapshot.of,
-                    line: 0,
-                };
-                shelf
-                    .settle(&place, &text.text)
-                    .is_ok_and(|settled| !settled.passes())
-            })
-        };
-        let failed = !ran.faults.is_empty() || differs();
-        failed.then(|| (suite.source.name().to_owned(), ran.title.clone()))
-    };
-    suite.cases().iter().find_map(&mut fails)
+    let names = suite.checked.tests.iter().map(|test| &*test.name);
+    let shelf = store.open(Path::new(suite.source.name()), names)?;
+    for prepared in suite.cases() {
+        let ran: Ran = suite.run(environment, &prepared, SuiteOptions::default(), observer);
+        let mut failed = !ran.faults.is_empty();
+        // As in `planrun test`, the snapshots of a failed test are not compared.
+        for text in &ran.snapshots {
+            if failed {
+                break;
+            }
+            let place = Place {
+                test: &ran.test.name,
+                row: ran.row,
+                kind: text.snapshot.of,
+                line: 0,
+            };
+            failed = !shelf.settle(&place, &text.text)?.passes();
+        }
+        if failed {
+            return Ok(Some(FailedTest {
+                file: suite.source.name().to_owned(),
+                title: ran.title,
+            }));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the share of detected mutants among those that the check accepts, in percent.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
-use planrun_lang::diag::render::{escape_json, visible_line};
+use planrun_lang::diag::render::visible_line;
 use planrun_lang::types::{Effect, Signature, to_schema};
 use planrun_runs::runs::{PlanText, Workspace};
 use planrun_tools::contract::ToolIndex;
@@ -140,7 +140,7 @@ impl ListArguments {
             Format::Json => {
                 let list: Vec<Json> = found.iter().map(|plan| document(plan)).collect();
                 let text = serde_json::to_string_pretty(&list).unwrap_or_default();
-                terminal.print_json(&format!("{}\n", escape_json(&text)))?;
+                terminal.print_json(&format!("{text}\n"))?;
             }
         }
         for problem in &problems {

@@ -63,6 +63,11 @@ pub(super) fn watch(
     }
 }
 
+/// Returns the error for standard input among the paths to watch.
+pub(super) fn standard_input() -> Failure {
+    Failure::Usage("standard input cannot be watched; name files or folders".to_owned())
+}
+
 /// Returns true if an event can change the result: it is about a plan, an app file, the project file or a folder, and
 /// is more than a read access.
 fn matches(event: &Event) -> bool {

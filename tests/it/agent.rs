@@ -493,3 +493,32 @@ fn model_at(address: &str) -> HttpModel {
     let (project, _) = Project::open(&*host, &location).unwrap();
     Models::of(&project, &host).open(None).unwrap()
 }
+
+#[test]
+fn a_request_that_is_too_large_is_refused_and_not_cut() {
+    let setup = TestProject::saying(&[&fenced(COUNT)]);
+    let file = setup.0.folder.path().join("request.txt");
+    let limit = 256 * 1024;
+    // The limit is in the middle of a character.
+    for text in ["x".repeat(limit + 1), "é".repeat(limit / 2) + "é"] {
+        std::fs::write(&file, text).unwrap();
+        for mode in ["plan", "loop"] {
+            let output = setup.run(&["agent", "--mode", mode, "--input", "request.txt"]);
+            assert_eq!(output.status, 2, "{output:?}");
+            assert!(
+                output.stderr.contains("the request is larger than 256 KiB"),
+                "{}",
+                output.stderr
+            );
+        }
+    }
+    assert_eq!(setup.requests(), [] as [Json; 0]);
+    std::fs::write(&file, "x".repeat(limit)).unwrap();
+    let output = setup.run(&["agent", "--input", "request.txt"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    let empty = setup.run(&["agent", " "]);
+    assert_eq!(
+        (empty.status, empty.stderr.as_str()),
+        (2, "error: the request is empty\n")
+    );
+}

@@ -173,6 +173,18 @@ fn what_is_for_the_other_mode_is_refused() {
             "`--dry-run` requires `--mode plan`",
         ),
         (
+            &["agent", "x", "--mode", "loop", "--form", "json"],
+            "`--form` requires `--mode plan`",
+        ),
+        (
+            &["agent", "x", "--mode", "loop", "--repairs", "2"],
+            "`--repairs` requires `--mode plan`",
+        ),
+        (
+            &["agent", "x", "--mode", "loop", "--output", "reply"],
+            "`--output` requires `--mode plan`",
+        ),
+        (
             &["agent", "--mode", "loop", "--session", "new"],
             "there is no session `new` yet",
         ),

@@ -474,6 +474,24 @@ fn plans_call_plans_within_what_the_caller_may_reach() {
 }
 
 #[test]
+fn planruns_own_folder_cannot_be_allowed() {
+    for allow in ["", "allow { read: [\".\"] }"] {
+        let output = run(
+            &format!(
+                "use fs\nplan p() {{ {allow} step r = fs.read(path: \".planrun/x\") reply r }}"
+            ),
+            &[],
+        );
+        assert_eq!(output.status, 1);
+        let text = &output.stderr;
+        assert!(
+            text.contains("planrun's own folder") && !text.contains("to allow it"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn what_nobody_allows_is_denied_and_the_message_names_what_to_allow() {
     let output = run(
         "use fs\nplan p() { step r = fs.read(path: \"a.plan\") reply r }",

@@ -63,6 +63,12 @@ fn standard_input_is_not_watched() {
     let output = planrun(["check", "--watch", "-"]).run();
     assert_eq!(output.status, 2);
     assert_eq!(planrun(["check", "--watch", "--fix"]).run().status, 2);
+    let output = planrun(["test", "--watch", "-"]).run();
+    assert_eq!(output.status, 2);
+    assert_eq!(
+        output.stderr,
+        "error: standard input cannot be watched; name files or folders\n"
+    );
 }
 
 #[test]

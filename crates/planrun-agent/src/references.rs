@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use planrun_lang::diag::render::counted;
 use planrun_tools::host::FileKind;
 use planrun_tools::tools::FileAccess;
 
@@ -356,7 +357,7 @@ impl<'a> Reference<'a> {
         let selected = selected.filter(|lines| !lines.is_empty());
         selected
             .map(|lines| lines.join("\n"))
-            .ok_or_else(|| format!("it has {} lines", lines.len()))
+            .ok_or_else(|| format!("it has {}", counted(lines.len(), "line")))
     }
 }
 

@@ -44,7 +44,7 @@ permits, and changes nothing before a person has approved everything that it may
 something requires approval. `@[path]`, `@[path:10]` and `@[path:10:20]` in the request include the text of files.";
 
 /// Maximum size of a request, in bytes.
-const MAX_REQUEST: u64 = 256 * 1024;
+const MAX_REQUEST: usize = 256 * 1024;
 /// Default number of times that a plan that failed during the run is corrected.
 const DEFAULT_REPAIRS: usize = 2;
 
@@ -76,9 +76,9 @@ pub struct Arguments {
     /// Override a field of the profile, such as `tone=warm` or `goals=["be brief"]` (repeatable)
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<String>,
-    /// Form in which the model writes the plan
-    #[arg(long, value_enum, default_value_t)]
-    form: PlanForm,
+    /// Form in which the model writes the plan [default: text]
+    #[arg(long, value_enum)]
+    form: Option<PlanForm>,
     /// Execute at most N steps per run
     #[arg(long, value_name = "N")]
     max_steps: Option<u64>,
@@ -86,8 +86,9 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     rounds: Option<usize>,
     /// Let the model correct a plan that failed during the run at most N times; completed steps are not repeated
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_REPAIRS)]
-    repairs: usize,
+    /// [default: 2]
+    #[arg(long, value_name = "N")]
+    repairs: Option<usize>,
     /// Print the plan and what it would do at most, without running it
     #[arg(long)]
     dry_run: bool,
@@ -97,9 +98,9 @@ pub struct Arguments {
     /// Save the plan as plans/NAME.plan
     #[arg(long, value_name = "NAME")]
     save: Option<String>,
-    /// What to print of the run
-    #[arg(long, value_enum, default_value_t = RunOutput::Reply)]
-    output: RunOutput,
+    /// What to print of the run [default: reply]
+    #[arg(long, value_enum)]
+    output: Option<RunOutput>,
     /// Output format
     #[arg(long, value_enum, default_value_t = RunFormat::Human)]
     format: RunFormat,
@@ -119,10 +120,9 @@ enum Mode {
 }
 
 /// The forms in which a model writes a plan.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum PlanForm {
     /// Text, in a fenced code block
-    #[default]
     Text,
     /// JSON form, with the structured output of the model server
     Json,
@@ -163,17 +163,11 @@ pub fn run(
 /// Has a plan written, checked, approved and run. If the run fails, the model corrects the plan.
 fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let request = request(arguments)?;
+    if request.trim().is_empty() {
+        return Err(Failure::Usage("the request is empty".to_owned()));
+    }
     let model = model(&planrun, arguments.model.as_deref())?;
-    let options = Options {
-        rounds: arguments.rounds.unwrap_or(DEFAULT_ROUNDS),
-        max_steps: arguments.max_steps,
-        form: match arguments.form {
-            PlanForm::Text => Form::Text,
-            PlanForm::Json => Form::Json,
-        },
-        begins_early: !arguments.dry_run,
-        profile: profile(arguments)?,
-    };
+    let options = options(arguments)?;
     if let Some(times) = arguments.repeat {
         return repeated::run(
             &planrun,
@@ -194,7 +188,7 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
     };
     let mut answer = wait(planner.plan(&request))?;
     let mut base = None;
-    let mut repairs = arguments.repairs;
+    let mut repairs = arguments.repairs.unwrap_or(DEFAULT_REPAIRS);
     loop {
         let plan = match answer {
             Ok(plan) => plan,
@@ -222,9 +216,23 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
     }
 }
 
+fn options(arguments: &Arguments) -> Result<Options, Failure> {
+    Ok(Options {
+        rounds: arguments.rounds.unwrap_or(DEFAULT_ROUNDS),
+        max_steps: arguments.max_steps,
+        form: match arguments.form {
+            None | Some(PlanForm::Text) => Form::Text,
+            Some(PlanForm::Json) => Form::Json,
+        },
+        begins_early: !arguments.dry_run,
+        profile: profile(arguments)?,
+    })
+}
+
 fn request(arguments: &Arguments) -> Result<String, Failure> {
     let Some(path) = &arguments.input else {
-        return Ok(arguments.request.clone().unwrap_or_default());
+        let text = arguments.request.clone().unwrap_or_default();
+        return accepted(text.into_bytes());
     };
     let failed = |error: io::Error| {
         Failure::Environment(format!(
@@ -232,23 +240,33 @@ fn request(arguments: &Arguments) -> Result<String, Failure> {
             path.display()
         ))
     };
-    let mut text = String::new();
+    // One byte above the limit is enough for the error.
+    let limit = MAX_REQUEST as u64 + 1;
+    let mut bytes = Vec::new();
     if path.as_os_str() == "-" {
-        io::stdin()
-            .lock()
-            .take(MAX_REQUEST)
-            .read_to_string(&mut text)
-            .map_err(failed)?;
+        let read = io::stdin().lock().take(limit).read_to_end(&mut bytes);
+        read.map_err(failed)?;
     } else {
         let file = std::fs::File::open(path).map_err(failed)?;
-        file.take(MAX_REQUEST)
-            .read_to_string(&mut text)
-            .map_err(failed)?;
+        file.take(limit).read_to_end(&mut bytes).map_err(failed)?;
     }
+    let text = accepted(bytes)?;
     if text.trim().is_empty() {
         return Err(Failure::Usage("the request is empty".to_owned()));
     }
     Ok(text)
+}
+
+/// Returns the text of a request, which must be UTF-8 and not too large.
+fn accepted(bytes: Vec<u8>) -> Result<String, Failure> {
+    if bytes.len() > MAX_REQUEST {
+        return Err(Failure::Usage(format!(
+            "the request is larger than {} KiB; shorten it, or refer to files in it with `@[path]`",
+            MAX_REQUEST / 1024
+        )));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::Usage("the request is not UTF-8; save it as UTF-8".to_owned()))
 }
 
 /// Returns the profile for this request.
@@ -339,7 +357,7 @@ fn preview(
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     if arguments.format == RunFormat::Human {
-        terminal.print(&format!("{}\n", planned.text.trim_end()))?;
+        terminal.print_exactly(&format!("{}\n", planned.text.trim_end()))?;
     }
     let forecast = planrun.forecast(&planned.plan, &Inputs::default(), None)?;
     print_forecast(&forecast, output(arguments, terminal))
@@ -391,8 +409,7 @@ fn drive(
         ..RunOptions::default()
     };
     let run = planrun.start(plan, Inputs::default(), options)?;
-    let (driven, written) =
-        drive_with_progress(planrun, run, cancel, (arguments.format, terminal))?;
+    let (driven, written) = drive_with_progress(run, cancel, (arguments.format, terminal))?;
     written?;
     Ok(driven.outcome)
 }
@@ -400,7 +417,7 @@ fn drive(
 fn output(arguments: &Arguments, terminal: Terminal) -> OutputOptions {
     OutputOptions {
         format: arguments.format,
-        output: arguments.output,
+        output: arguments.output.unwrap_or(RunOutput::Reply),
         terminal,
     }
 }

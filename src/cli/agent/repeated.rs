@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use planrun_agent::planner::{Options, Planner, Refusal};
+use planrun_lang::diag::render::counted;
 use planrun_models::client::HttpModel;
 use planrun_models::model::ErrorKind;
 use planrun_runs::runs::Planrun;
@@ -136,8 +137,7 @@ fn print_counts(
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "{:>4} {}", count(ending), ending.label());
                 for (turns, plans) in counts.turns.iter().filter(|_| ending == Ending::Planned) {
-                    let word = if *turns == 1 { "turn" } else { "turns" };
-                    let _ = writeln!(text, "{plans:>8} after {turns} {word}");
+                    let _ = writeln!(text, "{plans:>8} after {}", counted(*turns, "turn"));
                 }
             }
             terminal.print(&text)?;

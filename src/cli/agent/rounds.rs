@@ -10,7 +10,7 @@ use planrun_agent::turns::{
     Agent, AgentInfo, DEFAULT_ROUNDS, Ended, Event, Options, Outcome, Setup, agent_types,
 };
 use planrun_lang::diag::closest;
-use planrun_lang::diag::render::{human, visible_text};
+use planrun_lang::diag::render::{counted, human, visible_text};
 use planrun_models::model::StopReason;
 use planrun_runs::runs::{Error, Planrun, new_run_id};
 use planrun_tools::project::{AgentType, AgentTypes};
@@ -105,11 +105,14 @@ fn reject_plan_flags(arguments: &Arguments) -> Result<(), Failure> {
         ("--save", arguments.save.is_some()),
         ("--dry-run", arguments.dry_run),
         ("--max-steps", arguments.max_steps.is_some()),
+        ("--form", arguments.form.is_some()),
+        ("--repairs", arguments.repairs.is_some()),
+        ("--output", arguments.output.is_some()),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((name, _)) => Err(Failure::Usage(format!(
-            "`{name}` requires `--mode plan`: a loop has no plan in advance"
+            "`{name}` requires `--mode plan`: it is about the plan of the whole request, and a loop has none"
         ))),
     }
 }
@@ -134,25 +137,19 @@ struct Summary<'a> {
 
 impl<'a> Summary<'a> {
     fn of(ended: &'a Ended, again: &str) -> Self {
+        let done = |text, why: Option<&str>| Self {
+            word: "done",
+            text,
+            why: why.map(str::to_owned),
+            exit: Exit::Fine,
+        };
         let (word, why, exit) = match ended {
             Ended::Done { text, stop } => {
                 let is_cut = *stop == Some(StopReason::Length);
                 let why = "the answer is truncated at the output limit of the model";
-                return Self {
-                    word: "done",
-                    text,
-                    why: is_cut.then(|| why.to_owned()),
-                    exit: Exit::Fine,
-                };
+                return done(text, is_cut.then_some(why));
             }
-            Ended::Finished(report) => {
-                return Self {
-                    word: "done",
-                    text: report,
-                    why: None,
-                    exit: Exit::Fine,
-                };
-            }
+            Ended::Finished(report) => return done(report, None),
             Ended::Empty => (
                 "empty",
                 format!(
@@ -162,7 +159,10 @@ impl<'a> Summary<'a> {
             ),
             Ended::Limit(rounds) => (
                 "limit_reached",
-                format!("the model is not done after {rounds} rounds; continue with `{again}`"),
+                format!(
+                    "the model is not done after {}; continue with `{again}`",
+                    counted(*rounds, "round")
+                ),
                 Exit::Findings,
             ),
             Ended::Cancelled => (

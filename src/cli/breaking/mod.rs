@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::closest;
-use planrun_lang::diag::render::human;
+use planrun_lang::diag::render::{counted, human};
 
 use self::versions::Versions;
-use super::check::counted;
 use super::{Exit, Failure, Terminal};
 use planrun_test::breaking::{Comparison, Kind, kind};
 

@@ -15,7 +15,9 @@ pub(super) use fix::write;
 
 use planrun_lang::diag::Severities;
 use planrun_lang::diag::fix::Caution;
-use planrun_lang::diag::render::{Report, Summary, github, human, json, junit, sarif, short};
+use planrun_lang::diag::render::{
+    Report, Summary, counted, github, human, json, junit, sarif, short,
+};
 use planrun_tools::host::{Host as _, RealHost};
 
 use super::plan_files;
@@ -130,9 +132,7 @@ pub fn run(
         return once(arguments, task, terminal);
     }
     if arguments.paths.iter().any(|path| path.as_os_str() == "-") {
-        return Err(Failure::Usage(
-            "standard input cannot be watched; name files or folders".to_owned(),
-        ));
+        return Err(super::watch::standard_input());
     }
     super::watch::watch(&arguments.paths, terminal, || {
         once(arguments, task, terminal)
@@ -249,9 +249,4 @@ fn sentence(summary: Summary, files: usize) -> String {
     } else {
         format!("{} in {files}", parts.join(", "))
     }
-}
-
-/// Formats a number with the word that it counts.
-pub(super) fn counted(count: usize, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planrun_lang::diag::Severity;
-use planrun_lang::diag::render::Report;
+use planrun_lang::diag::render::{Report, counted};
 use planrun_lang::sema::{CheckedFile, NodeKind, StepKind, Target};
 use planrun_lang::types::Type;
 
@@ -63,17 +63,16 @@ impl Counts {
 /// Formats one line for each count, and for each reported code, most frequent first. `phases` are names of phases and
 /// how long each took.
 pub(super) fn stats(counts: &Counts, report: &Report, phases: &[(&str, Duration)]) -> String {
-    let files = format!("{} ({} bytes)", report.plan_files, counts.bytes);
+    let files = format!("{} ({})", report.plan_files, counted(counts.bytes, "byte"));
     let calls = format!(
         "{} ({} with a known result type, {} without)",
         counts.calls,
         counts.calls - counts.unknown,
         counts.unknown
     );
-    let left = format!(
-        "{} contracts of calls, {} values",
-        counts.open, counts.unsure
-    );
+    let (open, unsure) = (counts.open, counted(counts.unsure, "value"));
+    let contracts = if open == 1 { "contract" } else { "contracts" };
+    let left = format!("{open} {contracts} of calls, {unsure}");
     let rows = [
         ("files", files),
         ("plans", counts.plans.to_string()),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::render::counted;
 use planrun_lang::source::SourceFile;
 use planrun_tools::host::{FileKind, Host, RealHost};
 use planrun_tools::mock::{MockOptions, MockServer};
@@ -173,9 +174,7 @@ fn print_diagnostics(source: &SourceFile, found: &[Diagnostic], report: &mut dyn
 }
 
 fn names(apps: &[App], documents: &[Api]) -> String {
-    let one = |(name, count): (&Arc<str>, usize)| {
-        format!("{name} ({count} tool{})", if count == 1 { "" } else { "s" })
-    };
+    let one = |(name, count): (&Arc<str>, usize)| format!("{name} ({})", counted(count, "tool"));
     let apps = apps.iter().map(|app| (&app.name, app.tools.len()));
     let operations = documents
         .iter()

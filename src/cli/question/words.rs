@@ -1,6 +1,6 @@
 //! The words around a question, in the languages of the user interface.
 
-use planrun_lang::diag::render::Language;
+use planrun_lang::diag::render::{Language, counted};
 
 use crate::cli::runs::{relative_time, timestamp};
 use planrun_core::journal::Waiting;
@@ -94,20 +94,23 @@ impl Words {
 
     pub fn more_lines(self, count: usize) -> String {
         self.either(
-            format!("  and {count} more lines"),
+            format!("  and {}", counted(count, "more line")),
             format!("  还有 {count} 行"),
         )
     }
 
     pub fn more_characters(self, count: usize) -> String {
         self.either(
-            format!(" … {count} more characters … "),
+            format!(" … {} … ", counted(count, "more character")),
             format!(" … 还有 {count} 个字符 … "),
         )
     }
 
     pub fn more_questions(self, count: usize, command: &str) -> String {
-        let english = format!("and {count} more questions; `{command}` shows all");
+        let english = format!(
+            "and {}; `{command}` shows all",
+            counted(count, "more question")
+        );
         self.either(
             english,
             format!("还有 {count} 个问题；`{command}` 显示全部"),

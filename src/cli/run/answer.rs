@@ -1,6 +1,6 @@
 //! Prints the outcome of a run that this process has driven, and chooses the exit code.
 
-use planrun_lang::diag::render::{escape_json, visible_line, visible_text};
+use planrun_lang::diag::render::{counted, escape_json, visible_line, visible_text};
 use planrun_lang::protocol::{RunState, Sent, StepState};
 use planrun_lang::types::{Denied, ErrorClass, Transient};
 use planrun_lang::value::Value;
@@ -261,10 +261,8 @@ fn explain_failure(outcome: &Outcome, error: &StepError, terminal: Terminal) {
         ));
     }
     if others.len() > MAX_FAILED_STEPS {
-        terminal.note(&format!(
-            "  and {} more steps failed",
-            others.len() - MAX_FAILED_STEPS
-        ));
+        let more = counted(others.len() - MAX_FAILED_STEPS, "more step");
+        terminal.note(&format!("  and {more} failed"));
     }
 }
 

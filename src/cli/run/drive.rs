@@ -11,7 +11,7 @@ use super::observer::ProgressObserver;
 use super::record::Recording;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::signals::{end_on_signal, stop_on_signal};
-use crate::cli::{Exit, Failure, Terminal, deferred};
+use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::driver::Silence;
 use planrun_runs::runs::{Driven, Error, EventOptions, Planrun, ResumeOptions, Run};
 
@@ -78,8 +78,7 @@ pub fn drive_run(
     output: OutputOptions,
 ) -> Result<Exit, Failure> {
     let continues = run.continues();
-    let (driven, written) =
-        drive_with_progress(planrun, run, cancel, (output.format, output.terminal))?;
+    let (driven, written) = drive_with_progress(run, cancel, (output.format, output.terminal))?;
     if let Some(recording) = recording {
         recording.write(
             &**planrun.host(),
@@ -94,28 +93,22 @@ pub fn drive_run(
 }
 
 /// Drives a run until this process suspends it or it ends, and prints its progress. The inner result is an error if
-/// the progress could not be written.
+/// the progress, or the result file of a deferred call, could not be written.
 ///
 /// # Errors
-/// Returns an error if the tools are not available, or the result file of a deferred call cannot be written.
+/// Returns an error if the tools are not available, or the record of the run cannot be used.
 pub fn drive_with_progress(
-    planrun: &Planrun,
     run: Run,
     cancel: CancellationToken,
     (format, terminal): (RunFormat, Terminal),
 ) -> Result<(Driven, Result<(), Failure>), Failure> {
     let mut observer = ProgressObserver::new(format, terminal, run.plan());
     stop_on_signal(cancel);
-    let driven = wait(async {
-        // Gives other tasks of the runtime a turn before the run is driven.
-        tokio::task::yield_now().await;
-        run.drive(&mut observer).await
-    });
+    let driven = wait(run.drive(&mut observer));
     let written = observer.close();
-    let driven = driven??;
-    let folder = &planrun.location().folder;
-    deferred::update(&**planrun.host(), folder, &driven.outcome)?;
-    Ok((driven, written))
+    let mut driven = driven??;
+    let unwritten = driven.unwritten.take().map(Failure::from);
+    Ok((driven, written.and(unwritten.map_or(Ok(()), Err))))
 }
 
 /// Prints the outcome of a run that has already ended, with its events if they are requested.
@@ -126,7 +119,8 @@ fn print_ended(planrun: &Planrun, run: Run, output: OutputOptions) -> Result<Exi
         }
     }
     let driven = wait(run.drive(&mut Silence))??;
-    answer::print(&driven.outcome, None, output)
+    let exit = answer::print(&driven.outcome, None, output)?;
+    driven.unwritten.map_or(Ok(exit), |error| Err(error.into()))
 }
 
 /// Prints why a run is not resumed whose process died repeatedly at the same event.

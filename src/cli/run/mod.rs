@@ -39,7 +39,9 @@ pub fn run(
     match (&arguments.resume, &arguments.file) {
         (Some(run), _) => resume(run, arguments, project, terminal),
         (None, Some(file)) => start(file, arguments, project, terminal),
-        (None, None) => Err(Failure::Usage("name a plan file".to_owned())),
+        (None, None) => Err(Failure::Usage(
+            "name a plan file, or a run with `--resume RUN`".to_owned(),
+        )),
     }
 }
 
@@ -176,7 +178,7 @@ fn is_obstructed(ready: Result<(), Error>, terminal: Terminal) -> Result<bool, E
             if !report.diagnostics.is_empty() {
                 terminal.eprint(&human(&[*report], terminal.style));
             }
-            terminal.note("error: the run was not started: parts of the plan cannot be executed");
+            terminal.error("the run was not started: parts of the plan cannot be executed");
             Ok(true)
         }
         Err(error) => Err(error),

@@ -70,7 +70,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
             .map(|one| json!({ "run": one.run, "path": one.path, "before": one.before }))
             .collect();
         let document = json!({ "version": 1, "answers": answered });
-        terminal.print(&format!(
+        terminal.print_json(&format!(
             "{}\n",
             serde_json::to_string_pretty(&document).unwrap_or_default()
         ))?;

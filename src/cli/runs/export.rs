@@ -5,6 +5,7 @@ use std::io::{self, BufReader, IsTerminal as _, Write};
 use std::path::Path;
 
 use clap::Args;
+use planrun_lang::diag::render::counted;
 
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Planrun, verify_export};
@@ -38,8 +39,9 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         ""
     };
     terminal.note(&format!(
-        "exported {} events of the run {}{marks}",
-        exported.events, exported.run
+        "exported {} of the run {}{marks}",
+        counted(exported.events, "event"),
+        exported.run
     ));
     Ok(Exit::Fine)
 }
@@ -72,8 +74,9 @@ pub fn verify(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure
     match verified {
         Ok(exported) => {
             terminal.note(&format!(
-                "complete and unaltered: {} events of the run {}",
-                exported.events, exported.run
+                "complete and unaltered: {} of the run {}",
+                counted(exported.events, "event"),
+                exported.run
             ));
             Ok(Exit::Fine)
         }

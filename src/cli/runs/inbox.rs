@@ -125,7 +125,7 @@ fn show<'a>(
         }
     }
     match arguments.format {
-        Format::Json => terminal.print(&documents(&documents_of))?,
+        Format::Json => terminal.print_json(&documents(&documents_of))?,
         Format::Human if texts.is_empty() => terminal.note("no open questions"),
         Format::Human => terminal.print(&texts.join("\n"))?,
     }

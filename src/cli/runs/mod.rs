@@ -17,6 +17,7 @@ use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
 use planrun_lang::diag::render::Language;
+use planrun_lang::protocol::RunState;
 use planrun_tools::project::Project;
 
 use super::arguments::{RunFormat, RunOutput};
@@ -73,7 +74,8 @@ struct ResumeArguments {
     /// Id of the run, or a prefix of it
     #[arg(value_name = "RUN", required_unless_present = "due")]
     run: Option<String>,
-    /// Resume a run that was paused because its process died repeatedly at the same event
+    /// Resume a run once more that was paused because the processes that drove it died repeatedly without recording
+    /// anything new
     #[arg(long, conflicts_with = "due")]
     again: bool,
     /// Resume every run whose wake-up time has passed, and every run whose process has died
@@ -121,6 +123,10 @@ struct RetryArguments {
 }
 
 /// Cancel a run, and undo what it did where its plan defines how
+///
+/// Exits with 0 if the run is cancelled. If another process drives the run, that process is asked to cancel it, and the
+/// command exits with 0 at once. Otherwise, exits with 4 if the run is paused because undoing needs a person, with 1 if
+/// it has ended in another way, and with 2 if it had already ended.
 #[derive(Debug, Args)]
 struct CancelArguments {
     /// Id of the run, or a prefix of it
@@ -274,12 +280,18 @@ fn cancel(
         Err(error) => return Err(error.into()),
     };
     let id = run.id().to_owned();
-    drive_run(
+    let exit = drive_run(
         planrun,
         run,
         (stop, None, None),
         OutputOptions::plain(terminal),
     )?;
-    terminal.note(&format!("the run {id} is {}", planrun.run(&id)?.state));
-    Ok(Exit::Fine)
+    let summary = planrun.run(&id)?;
+    terminal.note(&format!("the run {id} is {}", summary.state));
+    Ok(match RunState::find(&summary.state) {
+        Some(RunState::Cancelled) => Exit::Fine,
+        // It had nothing left to cancel.
+        Some(RunState::Completed) => Exit::Findings,
+        _ => exit,
+    })
 }

@@ -3,11 +3,9 @@
 use clap::Args;
 use std::fmt::Write as _;
 
-use planrun_lang::diag::render::Language;
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{Language, counted, visible_line};
 
 use super::time::{relative_time, timestamp};
-use crate::cli::check::counted;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Planrun, Prune, RunSummary};
 

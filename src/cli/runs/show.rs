@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use planrun_lang::diag::render::{visible_line, visible_text};
+use planrun_lang::diag::render::{counted, visible_line};
 
 use super::Format;
 use super::inbox::questions_of;
@@ -33,8 +33,7 @@ const BAR: u64 = 24;
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let recorded = planrun.recorded(&arguments.run)?;
     if arguments.plan {
-        let text = visible_text(recorded.text());
-        terminal.print(&format!("{}\n", text.trim_end()))?;
+        terminal.print_exactly(recorded.text())?;
         return Ok(Exit::Fine);
     }
     let row = recorded.summary();
@@ -48,12 +47,12 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         return Ok(Exit::Fine);
     }
     let mut text = format!(
-        "{} {}: {}, began {}, {} events\n",
+        "{} {}: {}, began {}, {}\n",
         visible_line(&row.plan),
         visible_line(&row.run),
         row.status(),
         timestamp(row.created_at),
-        row.events
+        counted(row.events, "event")
     );
     text.push_str(&timeline(&outcome, row.created_at));
     text.push_str(&tasks(&outcome));

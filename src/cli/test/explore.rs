@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
-use planrun_lang::diag::render::{visible_line, visible_text};
+use planrun_lang::diag::render::{counted, visible_line, visible_text};
 use planrun_lang::source::SourceFile;
 use rayon::prelude::*;
 
 use super::FileRun;
 use super::files::{Tested, TestedFile};
-use crate::cli::check::counted;
 use planrun_core::run::Order;
 use planrun_runs::driver::Silence;
 use planrun_test::plantest::case::Case;

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::render::{FileReport, human, visible_line};
+use planrun_lang::diag::render::{FileReport, counted, human, visible_line};
 
 use super::FileRun;
 use super::files::Tested;
 use super::snapshots::Snapshots;
-use crate::cli::check::counted;
 use crate::cli::{Failure, Terminal};
 use planrun_core::run::short_duration;
 

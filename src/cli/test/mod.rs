@@ -84,14 +84,14 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "review")]
     pub accept: bool,
     /// Review the pending snapshots one by one, without running tests
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["filter", "seeds", "explore", "coverage", "min", "unreferenced", "format"])]
     pub review: bool,
     /// Run again whenever a plan, a test, an app file or the project file changes, until Ctrl-C
     #[arg(long, conflicts_with = "review")]
     pub watch: bool,
     /// Replay a run of the journal against the current plan without calling anything, and report the differences. No
     /// tests are run; PATH is the file of the plan, if it is not the one that the run was started with
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["filter", "seeds", "explore", "record", "mock", "coverage", "min", "accept", "review", "watch"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["filter", "seeds", "explore", "record", "mock", "coverage", "min", "accept", "review", "watch", "unreferenced"])]
     pub replay: Option<String>,
     /// What to do with snapshots that no test references
     #[arg(long, value_name = "WHAT", default_value = "warn")]
@@ -152,6 +152,9 @@ pub fn run(
         return review::review(&RealHost, &paths, terminal);
     }
     if arguments.watch {
+        if arguments.paths.iter().any(|path| path.as_os_str() == "-") {
+            return Err(watch::standard_input());
+        }
         return watch::watch(&arguments.paths, terminal, || {
             once(arguments, project, terminal)
         });

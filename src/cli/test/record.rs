@@ -4,14 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{counted, visible_line};
 use planrun_tools::host::RealHost;
 use planrun_tools::mock::MockServer;
 use tokio::runtime::Runtime;
 
 use super::files::Tested;
 use super::{Arguments, is_selected};
-use crate::cli::check::counted;
 use crate::cli::{Failure, Terminal};
 use planrun_runs::runs::{Workspace, new_run_id};
 use planrun_test::plantest::case::Case;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun_lang::diag::render::{FileReport, escape_json, human, visible_line};
+use planrun_lang::diag::render::{FileReport, counted, escape_json, human, visible_line};
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
@@ -16,7 +16,6 @@ use planrun_tools::project::Location;
 use serde::Serialize;
 
 use super::{Arguments, Format, files};
-use crate::cli::check::counted;
 use crate::cli::journals::journal_of;
 use crate::cli::plan_files::checked_plan;
 use crate::cli::run::wait;

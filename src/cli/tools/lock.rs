@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{counted, visible_line};
 use planrun_lang::lint::suspicions;
 use planrun_lang::types::Effect;
 use planrun_runs::runs::Workspace;
@@ -117,7 +117,7 @@ fn report(before: &Lock, after: &Lock) -> Vec<String> {
         lines.push(format!(
             "{name} ({}): {}",
             who.trim(),
-            counted(server.tools.len())
+            counted(server.tools.len(), "tool")
         ));
         let differences = differences(name, known, server);
         lines.extend(
@@ -164,14 +164,14 @@ fn awaiting(lock: &Lock) -> Vec<String> {
         lines.push(format!(
             "{reads} of {} claim to be read-only, but count as effects; trust these claims with `planrun tools lock --accept \
              reads`",
-            counted(tools.len()),
+            counted(tools.len(), "tool"),
         ));
     }
     if repeatable > 0 {
         lines.push(format!(
             "{repeatable} of {} claim to be idempotent, but count as effects; trust these claims with `planrun tools lock \
              --accept all`",
-            counted(tools.len()),
+            counted(tools.len(), "tool"),
         ));
     }
     lines
@@ -204,15 +204,14 @@ fn guesses(lock: &Lock, servers: &[ServerSettings]) -> Vec<String> {
         "{} of {} declare no effect and count as effects, but their names suggest that they only read; if so, declare it in \
          planrun.yaml:\n  tools:\n",
         guessed,
-        counted(lock.servers.values().map(|server| server.tools.len()).sum()),
+        counted(
+            lock.servers
+                .values()
+                .map(|server| server.tools.len())
+                .sum::<usize>(),
+            "tool"
+        ),
     );
     lines.insert(0, head);
     lines
-}
-
-fn counted(tools: usize) -> String {
-    match tools {
-        1 => "1 tool".to_owned(),
-        tools => format!("{tools} tools"),
-    }
 }

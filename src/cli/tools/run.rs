@@ -8,11 +8,11 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::nearest;
-use planrun_lang::diag::render::{escape_json, visible_line};
+use planrun_lang::diag::render::visible_line;
 use planrun_lang::sema::plan_of_call;
 use planrun_lang::source::SourceFile;
 use planrun_runs::runs::{
-    CheckedPlan, Error, Inputs, Planrun, ResumeOptions, RunOptions, Workspace,
+    CheckedPlan, Error, Inputs, Planrun, ResumeOptions, RunOptions, Workspace, call_status,
 };
 use planrun_tools::contract::ToolIndex;
 use planrun_tools::tools::Catalog;
@@ -125,11 +125,9 @@ pub(super) fn run(
             let cancel = options.drive.cancel.clone();
             let run = planrun.start(&call.plan, call.inputs, options)?;
             // The progress is printed for people on standard error, the result for programs on standard output.
-            let (driven, written) =
-                drive_with_progress(&planrun, run, cancel, (RunFormat::Human, terminal))?;
-            let (document, exit) = deferred::envelope(&driven.outcome);
-            print(&document, terminal)?;
-            written.map(|()| exit)
+            let (driven, written) = drive_with_progress(run, cancel, (RunFormat::Human, terminal))?;
+            print(&call_status(&driven.outcome), terminal)?;
+            written.map(|()| deferred::exit_of(&driven.outcome))
         }
     }
 }
@@ -281,5 +279,5 @@ impl Refusal {
 
 fn print(document: &Json, terminal: Terminal) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).unwrap_or_default();
-    terminal.print_json(&format!("{}\n", escape_json(&text)))
+    terminal.print_json(&format!("{text}\n"))
 }

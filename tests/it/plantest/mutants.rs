@@ -65,7 +65,7 @@ fn d5_a_plan_with_every_construct_has_these_mutants() {
     let source = SourceFile::new("everything.plan", EVERYTHING);
     let parsed = syntax::parse(&source);
     assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
-    let found = mutants(&source, &parsed.file);
+    let found = mutants(&source, &parsed.file, &|_| true);
     let line = |mutant: &planrun_test::plantest::mutate::Mutant| {
         let place = source.position(mutant.span.start);
         let edits = mutant.edits.iter().map(|edit| {
@@ -117,7 +117,7 @@ fn every_mutant_is_another_plan_that_parses() {
         let source = SourceFile::new("a.plan", text.as_str());
         let parsed = syntax::parse(&source);
         let mut seen = std::collections::BTreeSet::new();
-        for mutant in mutants(&source, &parsed.file) {
+        for mutant in mutants(&source, &parsed.file, &|_| true) {
             let changed = mutant.apply(&text);
             assert_ne!(changed, text, "{name}: {}", mutant.what);
             assert!(
@@ -222,4 +222,58 @@ fn what_fails_or_is_broken_is_not_mutated() {
             .status,
         3
     );
+}
+
+const TWO_SYSTEMS: &str = r#"use api, mail
+
+tool api.find(id: int) -> { n: int } read
+tool api.post(id: int) -> { n: int } effect
+tool mail.look(id: int) -> { n: int } read
+tool mail.send(id: int) -> { n: int } effect
+
+plan it(id: int) -> int {
+    step found = api.find(id: id)
+    step seen = mail.look(id: id)
+    step posted = api.post(id: id)
+    step sent = mail.send(id: id)
+    reply found.n + seen.n + posted.n + sent.n
+}
+
+test "all" for it {
+    given { id: 1 }
+    mock api.find => { n: 1 }
+    mock api.post => { n: 1 }
+    mock mail.look => { n: 1 }
+    mock mail.send => { n: 1 }
+    expect reply == 4
+    snapshot reply
+}
+"#;
+
+#[test]
+fn calls_of_different_systems_are_swapped_where_their_order_matters() {
+    let folder = folder([("it.plan", TWO_SYSTEMS)]);
+    let run = |arguments: &[&str]| planrun(arguments).within(folder.path()).run();
+    assert_eq!(run(&["test", "--accept"]).status, 0);
+    let document = run(&["mutate", "--format", "json"]).json();
+    let mutants = document["mutants"].as_array().unwrap();
+    let swapped: Vec<_> = mutants
+        .iter()
+        .filter(|mutant| mutant["kind"] == "order")
+        .map(|mutant| mutant["line"].as_u64().unwrap())
+        .collect();
+    assert_eq!(swapped, [11, 12], "two reads have no order: {document:#}");
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_compared_is_an_error_and_no_test_that_passes() {
+    let folder = folder([("it.plan", TWO_SYSTEMS)]);
+    let run = |arguments: &[&str]| planrun(arguments).within(folder.path()).run();
+    assert_eq!(run(&["test", "--accept"]).status, 0);
+    for entry in std::fs::read_dir(folder.path().join("snapshots")).unwrap() {
+        std::fs::write(entry.unwrap().path(), [0xff, 0xfe]).unwrap();
+    }
+    let output = run(&["mutate"]);
+    assert_eq!((output.status, output.stdout.as_str()), (3, ""));
+    assert!(output.stderr.contains("the snapshot `"), "{output:?}");
 }

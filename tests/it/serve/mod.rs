@@ -657,6 +657,28 @@ async fn a_file_that_cannot_be_read_is_not_replaced_by_a_saved_plan() {
     assert_eq!(std::fs::read(&file).unwrap(), b"// caf\xe9");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_that_is_too_large_is_refused() {
+    let desk = TicketProject::new();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let padded = |size: usize| format!("{SEE}//{}", "x".repeat(size - SEE.len() - 2));
+    for tool in ["read", "run", "save"] {
+        let mut arguments = json!({ "plan": padded(256 * 1024 + 1) });
+        if tool == "save" {
+            arguments["name"] = "see_open".into();
+        }
+        let (text, is_error) = client.call_text(tool, arguments).await;
+        assert!(
+            is_error && text.contains("the plan has 257 KiB, and at most 256 KiB are accepted"),
+            "{text}"
+        );
+    }
+    let (text, is_error) = client
+        .call_text("read", json!({ "plan": padded(256 * 1024) }))
+        .await;
+    assert!(!is_error && text.contains("\"reply\":3"), "{text}");
+}
+
 #[test]
 fn a_token_file_that_cannot_be_read_is_not_replaced() {
     let place = crate::support::folder([("planrun.yaml", "{}\n")]);

@@ -9,7 +9,7 @@ pub use form::Form;
 
 use std::sync::Arc;
 
-use planrun_lang::diag::render::FileReport;
+use planrun_lang::diag::render::{FileReport, counted};
 use planrun_lang::types::Contract;
 use planrun_models::arguments::{ReadCall, calls};
 use planrun_models::model::{
@@ -85,7 +85,7 @@ pub enum Refusal {
     #[error("the model answered without a plan: {0}")]
     NoPlan(String),
     /// The last plan, and its remaining errors.
-    #[error("the model's plan still has errors after {rounds} rounds")]
+    #[error("the model's plan still has errors after {}", counted(*rounds, "round"))]
     Errors {
         rounds: usize,
         text: String,

@@ -1,5 +1,6 @@
 //! The prompts for the model: the language, the tools, the request, and errors in its plans.
 
+use planrun_lang::diag::render::counted;
 use planrun_models::model::OfferedTool;
 use planrun_serve::discovery::{CARD, Index};
 use planrun_serve::mode::definitions;
@@ -19,7 +20,7 @@ pub(super) const WITHOUT_PLAN: &str = "That has no plan. Answer with the plan al
 /// Returns the system prompt.
 pub(super) fn system(options: &Options, index: &Index, request: &str) -> String {
     let steps = options.max_steps.map_or_else(String::new, |steps| {
-        format!(" The plan executes at most {steps} steps.")
+        format!(" The plan executes at most {}.", counted(steps, "step"))
     });
     let form = match options.form {
         Form::Text => {

@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::diag::render::counted;
 use planrun_lang::permission::Grant;
 use planrun_models::client::Models;
 use planrun_models::model::{Model, OfferedTool};
@@ -273,7 +274,10 @@ impl Agent {
             Ended::Finished(report) => Ok(report),
             Ended::Done { text, .. } => Ok(text),
             Ended::Empty => Err("its answer was empty".to_owned()),
-            Ended::Limit(rounds) => Err(format!("it was not done after {rounds} rounds")),
+            Ended::Limit(rounds) => Err(format!(
+                "it was not done after {}",
+                counted(rounds, "round")
+            )),
             Ended::Cancelled => Err("it was stopped".to_owned()),
             Ended::Waits { run, question } => Err(format!(
                 "its run {run} waits for an approval that cannot be given here: {question}"

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use planrun_lang::diag::render::{visible_line, visible_text};
+use planrun_lang::diag::render::{counted, visible_line, visible_text};
 use planrun_lang::sema::Declaration;
 use planrun_lang::types::{Literal, Parameter, Signature, Type, TypeNames};
 use planrun_lang::value::Value;
@@ -317,7 +317,7 @@ fn parameters(
         let documentation = visible_line(&cut(&documentation, detail.doc)).into_owned();
         parameters.push((visible_line(&one).into_owned(), documentation));
     }
-    let docs = |count: usize| format!("{count} parameter doc{}", if count == 1 { "" } else { "s" });
+    let docs = |count: usize| counted(count, "parameter doc");
     if hidden > 0 {
         comments.left_out.push(docs(hidden));
     }

@@ -1,7 +1,7 @@
 //! Describes tools, namespaces, saved plans and pages of the language by name.
 
 use planrun_lang::diag::closest;
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{counted, visible_line};
 
 use super::contract::{Kind, contract};
 use super::language::page;
@@ -26,7 +26,8 @@ impl Index {
             .collect();
         if let Some(more) = names.len().checked_sub(MAX_NAMES).filter(|more| *more > 0) {
             parts.push(format!(
-                "{more} more names; at most {MAX_NAMES} are described at once\n"
+                "{}; at most {MAX_NAMES} are described at once\n",
+                counted(more, "more name")
             ));
         }
         if parts.is_empty() {

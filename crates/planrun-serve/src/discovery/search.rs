@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use planrun_lang::diag::closest;
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{counted, visible_line};
 use planrun_lang::types::Signature;
 
 use super::hit::{Hit, lines};
@@ -94,7 +94,11 @@ impl Index {
             let _ = writeln!(text, "{}: {}", visible_line(&name), counted(*tools, "tool"));
         }
         if known.len() > MAX_NAMESPACES {
-            let _ = writeln!(text, "… {} more namespaces", known.len() - MAX_NAMESPACES);
+            let _ = writeln!(
+                text,
+                "… {}",
+                counted(known.len() - MAX_NAMESPACES, "more namespace")
+            );
         }
         if !self.plans.is_empty() {
             let _ = writeln!(text, "{PLANS}: {}", counted(self.plans.len(), "saved plan"));
@@ -104,9 +108,4 @@ impl Index {
         }
         text
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use planrun_core::journal::Grant;
 use planrun_core::run::{Approval, short_duration};
 use planrun_lang::bounds::{Argument, Bounds, Role, Undoing, Use};
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{counted, visible_line};
 use planrun_lang::origin::Source;
 use planrun_lang::sema::{OnFailure, Plan};
 use planrun_lang::types::Effect;
@@ -59,11 +59,8 @@ fn text(run: &str, plan: &Plan, bounds: &Bounds) -> String {
         left -= 1;
     }
     if left > 0 {
-        let plural = if left == 1 { "" } else { "s" };
-        let _ = writeln!(
-            text,
-            "- and {left} more tool{plural}: read the plan before you agree"
-        );
+        let more = counted(left, "more tool");
+        let _ = writeln!(text, "- and {more}: read the plan before you agree");
     }
     if !reads.is_empty() {
         let mut names: Vec<String> = reads.iter().map(|one| name(&one.tool)).collect();
@@ -219,7 +216,7 @@ fn source(source: &Source) -> String {
 fn limits(bounds: &Bounds) -> String {
     let limits = &bounds.limits;
     let parts = [
-        limits.calls.map(|calls| format!("{calls} calls")),
+        limits.calls.map(|calls| counted(calls, "call")),
         limits
             .time_ms
             .map(|time| short_duration(Duration::from_millis(time))),

@@ -22,6 +22,8 @@ use crate::report;
 
 /// Polling interval of a run that another process drives.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// Maximum size of a plan from a model, in bytes.
+const MAX_PLAN_BYTES: usize = 256 * 1024;
 /// Interval of progress notifications to a client.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -112,6 +114,13 @@ impl PlanMode {
                     "Nothing was called: there is no saved plan `{name}`; `search` finds them."
                 ))
             })?,
+            None if text.len() > MAX_PLAN_BYTES => {
+                let (given, most) = (text.len().div_ceil(1024), MAX_PLAN_BYTES / 1024);
+                return Err(Reply::Failed(format!(
+                    "Nothing was called: the plan has {given} KiB, and at most {most} KiB are accepted. Pass large data as inputs, \
+                     or save parts of it as plans of their own."
+                )));
+            }
             None => PlanText::handed_in(&self.planrun.location().folder, text),
         };
         Ok(self.planrun.check(text)?.plan(None)?)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use planrun_lang::diag::render::{FileReport, Summary, visible_line};
+use planrun_lang::diag::render::{FileReport, Summary, counted, visible_line};
 use planrun_lang::diag::{Diagnostic, Severity, fix};
 use planrun_lang::source::SourceFile;
 
@@ -32,9 +32,7 @@ pub fn findings(reports: &[FileReport]) -> String {
     } = Summary::of(reports);
     let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-    let counts: Vec<String> = counts
-        .map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }))
-        .collect();
+    let counts: Vec<String> = counts.map(|(count, what)| counted(count, what)).collect();
     let mut text = format!("Nothing was called. The plan has {}:\n", counts.join(", "));
     let mut found: Vec<(&FileReport, &Diagnostic)> = reports
         .iter()

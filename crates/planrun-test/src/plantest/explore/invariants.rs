@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use planrun_lang::diag::render::counted;
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::sema::test::{steps_at, without_indices};
 use planrun_lang::sema::{OnFailure, Plan, Step};
@@ -119,8 +120,8 @@ pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
         && outcome.usage.calls > limit
     {
         found.push(Breach::OverBudget(format!(
-            "{} calls, {limit} allowed",
-            outcome.usage.calls
+            "{}, {limit} allowed",
+            counted(outcome.usage.calls, "call")
         )));
     }
     if let Some(reply) = outcome

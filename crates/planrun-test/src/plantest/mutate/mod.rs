@@ -73,11 +73,18 @@ impl Mutant {
     }
 }
 
-/// Returns all mutants of the plans of a file, in source order.
+/// Returns all mutants of the plans of a file, in source order. `is_barrier` decides about a statement whether the
+/// statements below it wait for it: two calls are swapped only if one of them is a barrier, since otherwise their order
+/// has no meaning.
 #[must_use]
-pub fn mutants(source: &SourceFile, file: &ast::File) -> Vec<Mutant> {
+pub fn mutants(
+    source: &SourceFile,
+    file: &ast::File,
+    is_barrier: &dyn Fn(Span) -> bool,
+) -> Vec<Mutant> {
     let mut found = Mutants {
         source,
+        is_barrier,
         found: Vec::new(),
     };
     for item in &file.items {
@@ -92,6 +99,7 @@ pub fn mutants(source: &SourceFile, file: &ast::File) -> Vec<Mutant> {
 
 struct Mutants<'a> {
     source: &'a SourceFile,
+    is_barrier: &'a dyn Fn(Span) -> bool,
     found: Vec<Mutant>,
 }
 

@@ -1,6 +1,7 @@
 //! Mutants of statements and clauses.
 
 use planrun_lang::diag::Edit;
+use planrun_lang::diag::render::counted;
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
     ArmBody, Block, Clause, ClauseKind, EntryKey, ErrorPattern, Expr, ExprKind, Guarded, Literal,
@@ -193,14 +194,7 @@ impl Mutants<'_> {
                     self.replace(
                         Kind::Retry,
                         entry.value.span,
-                        format!(
-                            "{fewer} {} instead of {attempts}",
-                            if *attempts == 2 {
-                                "attempt"
-                            } else {
-                                "attempts"
-                            }
-                        ),
+                        format!("{} instead of {attempts}", counted(attempts - 1, "attempt")),
                         fewer,
                     );
                 }
@@ -218,20 +212,20 @@ impl Mutants<'_> {
         }
     }
 
-    /// Exchanges two consecutive calls; if the later one reads the earlier one, the checker rejects the mutant.
+    /// Exchanges two consecutive calls, of any tools, whose order matters; if the later one reads the earlier one, the
+    /// checker rejects the mutant.
     fn swap(&mut self, one: &Statement, other: &Statement) {
-        let calls = |statement: &Statement| match &statement.kind {
-            StatementKind::Step(step) => match &step.body {
-                StepBody::Call(call) => namespace(call),
-                _ => None,
-            },
-            _ => None,
+        let is_call = |statement: &Statement| match &statement.kind {
+            StatementKind::Step(step) => matches!(step.body, StepBody::Call(_)),
+            _ => false,
         };
-        let (Some(first), Some(second)) = (calls(one), calls(other)) else {
-            return;
+        let is_ordered = || {
+            [one, other]
+                .map(|statement| statement.span)
+                .into_iter()
+                .any(self.is_barrier)
         };
-        // Only calls of the same namespace are swapped.
-        if first != second {
+        if !(is_call(one) && is_call(other) && is_ordered()) {
             return;
         }
         let (above, below) = (
@@ -250,15 +244,4 @@ impl Mutants<'_> {
         ];
         self.add(Kind::Order, other.span, "two calls are swapped", edits);
     }
-}
-
-/// Returns the namespace of the tool that a call names.
-fn namespace(call: &Expr) -> Option<String> {
-    let ExprKind::Path { base, .. } = &call.kind else {
-        return None;
-    };
-    let ExprKind::Name(name) = &base.kind else {
-        return None;
-    };
-    Some(name.to_string())
 }

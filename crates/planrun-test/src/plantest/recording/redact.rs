@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use planrun_lang::secrets::MARK;
+use planrun_lang::value::split_path;
 use serde_json::Value as Json;
 
 /// Replaces the values at these paths with markers. Values that are not strings keep their type, so that they still
@@ -17,11 +18,11 @@ fn at(json: &mut Json, path: &str) {
     if path.is_empty() {
         return redact_value(json);
     }
-    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    let (first, rest) = split_path(path);
     match json {
         Json::Array(items) => items.iter_mut().for_each(|item| at(item, path)),
         Json::Object(fields) => {
-            if let Some(inner) = fields.get_mut(first) {
+            if let Some(inner) = fields.get_mut(&*first) {
                 at(inner, rest);
             }
         }

@@ -2,10 +2,10 @@
 
 use planrun_lang::diag::render::{visible_text, workflow_command};
 
-use super::{FileReport, Report, Status, TestReport};
+use super::{BARE, FileReport, Report, Status, TestReport};
 
 /// Returns one command per failure: `::error file=…,line=…,col=…,title=TEST::text`, or `::warning` for flaky tests.
-/// Passed and skipped tests are left out.
+/// Passed tests are left out.
 #[must_use]
 pub fn github(report: &Report) -> String {
     report
@@ -19,7 +19,7 @@ fn commands(file: &FileReport, test: &TestReport) -> String {
     let command = match test.status {
         Status::Failed | Status::Errored => "error",
         Status::Flaky => "warning",
-        Status::Passed | Status::Skipped => return String::new(),
+        Status::Passed => return String::new(),
     };
     let (path, title) = (visible_text(&file.path), test.title());
     let title = visible_text(&title);
@@ -31,7 +31,7 @@ fn commands(file: &FileReport, test: &TestReport) -> String {
         workflow_command(command, &properties, text)
     };
     if test.failures.is_empty() {
-        return at(test.line, None, test.bare());
+        return at(test.line, None, BARE);
     }
     test.failures
         .iter()

@@ -21,7 +21,6 @@ pub fn json(report: &Report) -> String {
         passed,
         failed,
         errored,
-        skipped,
         flaky,
     } = report.counts();
     let duration_ms = milliseconds(report.duration);
@@ -30,7 +29,6 @@ pub fn json(report: &Report) -> String {
         passed,
         failed,
         errored,
-        skipped,
         flaky,
         duration_ms,
     };
@@ -56,7 +54,6 @@ struct Summary {
     passed: usize,
     failed: usize,
     errored: usize,
-    skipped: usize,
     flaky: usize,
     duration_ms: u64,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use planrun_lang::diag::render::{Xml, visible_line, xml_document};
 use quick_xml::events::BytesText;
 
-use super::{Counts, FileReport, Report, Status, TestReport};
+use super::{BARE, Counts, FileReport, Report, Status, TestReport};
 
 /// The name of the whole report.
 const NAME: &str = "planrun test";
@@ -45,16 +45,14 @@ fn suite(writer: &mut Xml, file: &FileReport) -> io::Result<()> {
     let path = visible_line(&file.path);
     let counts = Counts::of(&file.tests);
     let failed = counts.failed + counts.flaky;
-    let numbers =
-        [counts.tests, failed, counts.errored, counts.skipped].map(|count| count.to_string());
-    let [tests, failures, errors, skipped] = &numbers;
+    let [tests, failures, errors] =
+        [counts.tests, failed, counts.errored].map(|count| count.to_string());
     let time = seconds(file.tests.iter().map(|test| test.duration).sum());
     let attributes = [
         ("name", &*path),
         ("tests", tests.as_str()),
         ("failures", failures.as_str()),
         ("errors", errors.as_str()),
-        ("skipped", skipped.as_str()),
         ("time", time.as_str()),
         ("file", &*path),
     ];
@@ -84,13 +82,12 @@ fn case(writer: &mut Xml, path: &str, test: &TestReport) -> io::Result<()> {
         Status::Passed => return case.write_empty().map(drop),
         Status::Failed => ("failure", "failed"),
         Status::Errored => ("error", "errored"),
-        Status::Skipped => ("skipped", "skipped"),
         Status::Flaky => ("failure", "flaky"),
     };
     let first = test
         .failures
         .first()
-        .map_or(test.bare().into(), |failure| visible_line(&failure.message));
+        .map_or(BARE.into(), |failure| visible_line(&failure.message));
     let further = test.failures.len().saturating_sub(1);
     let message = if further > 0 {
         format!("{first} (and {further} more)")
@@ -104,7 +101,7 @@ fn case(writer: &mut Xml, path: &str, test: &TestReport) -> io::Result<()> {
     let bare = test
         .failures
         .is_empty()
-        .then(|| format!("{path}:{}: {}", test.line, test.bare()));
+        .then(|| format!("{path}:{}: {}", test.line, BARE));
     let account = texts.chain(bare).collect::<Vec<_>>().join("\n\n");
     case.write_inner_content(|writer| {
         let inner = writer.create_element(element);

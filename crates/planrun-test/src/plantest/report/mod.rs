@@ -13,6 +13,9 @@ pub use github::github;
 pub use json::json;
 pub use junit::junit;
 
+/// The message of a test that did not pass and has no failures.
+const BARE: &str = "the test did not pass";
+
 /// The results of a test run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
@@ -42,8 +45,7 @@ pub struct TestReport {
     pub line: u32,
     pub status: Status,
     pub duration: Duration,
-    /// Why the test did not pass; for a flaky test, a failure in the order in which it did not pass; for a skipped one,
-    /// the reason.
+    /// Why the test did not pass; for a flaky test, a failure in the order in which it did not pass.
     pub failures: Vec<Failure>,
 }
 
@@ -56,7 +58,6 @@ pub enum Status {
     Failed,
     /// The test could not be completed.
     Errored,
-    Skipped,
     /// It passed in source order, but not in another order.
     Flaky,
 }
@@ -82,7 +83,6 @@ pub struct Counts {
     pub passed: usize,
     pub failed: usize,
     pub errored: usize,
-    pub skipped: usize,
     pub flaky: usize,
 }
 
@@ -102,7 +102,6 @@ impl Counts {
                 Status::Passed => counts.passed += 1,
                 Status::Failed => counts.failed += 1,
                 Status::Errored => counts.errored += 1,
-                Status::Skipped => counts.skipped += 1,
                 Status::Flaky => counts.flaky += 1,
             }
         }
@@ -117,16 +116,6 @@ impl TestReport {
             || self.name.clone(),
             |row| format!("{}, row {row}", self.name),
         )
-    }
-
-    /// Returns the message of a test that has no failures.
-    const fn bare(&self) -> &'static str {
-        match self.status {
-            Status::Skipped => "the test was skipped",
-            Status::Passed | Status::Failed | Status::Errored | Status::Flaky => {
-                "the test did not pass"
-            }
-        }
     }
 }
 
