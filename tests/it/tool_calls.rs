@@ -191,6 +191,8 @@ fn a_deferred_call_that_wants_a_yes_waits_for_it() {
         let ended = result(path.to_str().unwrap());
         assert_eq!(ended["status"], status, "{ended}");
         assert_eq!(calls(&place).len(), usize::from(status == "done"));
+        run(&place, &["runs", "prune", "--all"]);
+        assert!(!path.exists(), "a deleted run leaves no result behind");
     }
 }
 

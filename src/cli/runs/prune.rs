@@ -9,7 +9,7 @@ use super::time::{relative_time, timestamp};
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Planrun, Prune, RunSummary};
 
-/// Delete runs that have ended, and the large values that only they refer to
+/// Delete runs that have ended, with their result files and the large values that only they refer to
 ///
 /// Select the runs with `--keep`, `--days` or `--all`; without any of them, nothing is deleted.
 #[derive(Debug, Args)]

@@ -530,6 +530,61 @@ fn c7_r1_7_the_branches_of_an_if_give_one_name() {
 }
 
 #[test]
+fn every_step_has_a_path_of_its_own() {
+    const AMBIGUOUS: &[&str] = &["ambiguous-path"];
+    hold(&[
+        ("step `x.y` = a.get() reply `x.y`.id", AMBIGUOUS),
+        ("step `x[0]` = a.get() reply `x[0]`.id", AMBIGUOUS),
+        ("let `x.y` = 1 reply `x.y`", AMBIGUOUS),
+        ("task `x.y` \"X\"", AMBIGUOUS),
+        (
+            "step r = race { `x.y`: a.get(), z: a.get() } reply r.id",
+            AMBIGUOUS,
+        ),
+        ("step `x y/z` = a.get() reply `x y/z`.id", FINE),
+        (
+            "step u = do { step undo = a.write() yield undo.id } undo a.write(x: u)",
+            AMBIGUOUS,
+        ),
+        (
+            "step u = do { step undo = a.write() yield undo.id } undo do { step x = a.write(x: u) yield x }",
+            AMBIGUOUS,
+        ),
+        (
+            "step u = do { step verify = a.write() yield verify.id } verify a.find() as v => v != null",
+            AMBIGUOUS,
+        ),
+        (
+            "step u = do { step recover = a.get() yield recover.id } recover _ => null",
+            AMBIGUOUS,
+        ),
+        (
+            "step u = race { recover: a.get(), other: a.get() } recover _ => null",
+            AMBIGUOUS,
+        ),
+        // Without the clause, its word is a name like any other.
+        (
+            "step undo = do { step verify = a.write() yield verify.id }",
+            FINE,
+        ),
+        (
+            "step u = do { step v = do { step undo = a.write() yield undo.id } yield v } undo a.write(x: u)",
+            FINE,
+        ),
+        (
+            "step u = each e in [1] max 1 { step undo = a.write() yield undo.id } undo a.write(x: u)",
+            FINE,
+        ),
+    ]);
+    let callee = "plan q() -> string { step undo = a.write() reply undo.id }";
+    let caller = |clause: &str| {
+        format!("{TOOLS}\n{callee}\nplan p() -> string {{ step u = q() {clause} reply u }}")
+    };
+    assert_eq!(errors_of(&caller("undo a.write(x: u)")), AMBIGUOUS);
+    assert_eq!(errors_of(&caller("")), FINE);
+}
+
+#[test]
 fn r1_7_names_of_blocks_are_their_own() {
     hold(&[
         (

@@ -10,7 +10,7 @@ use super::body::{CheckedBody, value_type};
 use super::call::{check_call_step, is_call};
 use super::checker::PlanChecker;
 use super::expr::Code;
-use super::finding::duplicate_name;
+use super::finding::{duplicate_name, separated_name};
 use super::plan::{BlockId, Clauses, Footprint, NodeKind, Recover, Step, StepKind};
 use super::scope::Place;
 use super::waiting::{check_ask, check_infer};
@@ -44,6 +44,7 @@ pub(super) fn check_race(
         checker.report(diagnostic.help("add a branch, `name: call`, or call the tool directly"));
     }
     for (name, body) in branches {
+        checker.diagnostics.extend(separated_name("branch", name));
         let arm = check_arm(checker, &name.text, body, None, None);
         if !arm.does.effect.is_read_only() {
             let message = format!(

@@ -381,6 +381,10 @@ impl<'a> PlanChecker<'a> {
             self.ambiguous.insert(name.text.clone());
         }
         self.refuse_namespace_name(name);
+        if matches!(kind, NameKind::Step | NameKind::Let | NameKind::Task) {
+            self.diagnostics
+                .extend(super::finding::separated_name(what, name));
+        }
     }
 
     /// Introduces a loop variable, a loop state or an `as` name.

@@ -6,6 +6,8 @@ use crate::diag::{Code, Diagnostic, Near, codes, nearest};
 use crate::source::Span;
 use crate::syntax::ast;
 
+/// The characters between the parts of the path of a step.
+const PATH_SEPARATORS: [char; 3] = ['.', '[', ']'];
 /// Maximum number of names that a message lists before it gives the number of the others.
 const LISTED: usize = 12;
 
@@ -130,6 +132,19 @@ pub(super) fn hiding_name(what: &str, name: &ast::Name, outer: Span) -> Diagnost
         .note("this is the inner one")
         .label(outer, "this one would be hidden")
         .help("rename one of the two: sibling blocks may use the same name, but nested blocks may not")
+}
+
+/// Creates the diagnostic for a name that looks like several parts of a path.
+pub(super) fn separated_name(what: &str, name: &ast::Name) -> Option<Diagnostic> {
+    if !name.text.contains(PATH_SEPARATORS) {
+        return None;
+    }
+    let message = format!(
+        "the name of the {what} `{}` has a dot or a bracket",
+        name.text
+    );
+    let help = "rename it: dots and brackets separate the parts of a step's path";
+    Some(Diagnostic::new(&codes::names::AMBIGUOUS_PATH, name.span, message).help(help))
 }
 
 /// Returns names in back quotes, and the number of those left out.

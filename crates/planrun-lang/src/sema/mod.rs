@@ -35,6 +35,7 @@ mod scope;
 mod settings;
 mod shared;
 mod step;
+mod step_path;
 mod task;
 pub mod test;
 mod tools;

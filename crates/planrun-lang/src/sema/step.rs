@@ -14,6 +14,7 @@ use super::clause::{Subject, after_steps, check_applicable, check_bounds, check_
 use super::expr::Code;
 use super::plan::{Clauses, Each, NodeKind, OrderClass, Repeat, Step, StepKind, Target, Undo};
 use super::scope::NameKind;
+use super::step_path::refuse_same_paths;
 use super::waiting::{check_ask, check_infer, check_input, check_wait};
 use super::widened::widened;
 use crate::diag::{Diagnostic, Edit, codes};
@@ -38,10 +39,7 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
     let recover = check_recover_arms(checker, step, &body.ty);
     let slot = checker.introduce(&step.name, NameKind::Step, body.ty.clone());
     note_call(checker, step, &body);
-    let mut clauses = check_clauses(checker, step, &body);
-    if clauses.verify.is_none() {
-        clauses.agent_check = check_agent(checker, &step.name.text, &body);
-    }
+    let clauses = check_clauses(checker, step, &body);
     let mut types = vec![body.ty];
     let mut arms = Vec::with_capacity(recover.len());
     // The effects of an arm count for the order of the step and for its block.
@@ -104,6 +102,10 @@ fn check_clauses(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &Checked
         }
     }
     check_bounds(checker, step, &outcome);
+    if outcome.verify.is_none() {
+        outcome.agent_check = check_agent(checker, &step.name.text, body);
+    }
+    refuse_same_paths(checker, &step.name, &body.kind, &outcome);
     outcome
 }
 

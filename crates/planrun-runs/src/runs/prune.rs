@@ -1,6 +1,6 @@
 //! Deletes runs that have ended.
 
-use super::{Error, Planrun, RunSummary};
+use super::{Error, Planrun, ResultFile, RunSummary};
 use crate::journal::store::JournalError;
 
 pub use crate::journal::store::Prune;
@@ -31,13 +31,17 @@ impl Planrun {
             .collect())
     }
 
-    /// Deletes runs that have ended, with the large values that only they refer to, and releases the space to the disk.
+    /// Deletes runs that have ended, with their result files and the large values that only they refer to, and releases
+    /// the space to the disk.
     ///
     /// # Errors
     /// Returns an error if the journal cannot be written. What was deleted before remains deleted.
     pub fn prune(&self, prune: Prune) -> Result<Pruned, Error> {
         let journal = self.shared.journal()?;
         let pruned = journal.prune(prune)?;
+        for run in &pruned.runs {
+            ResultFile::of(self, run).remove();
+        }
         let lingers = match if pruned.runs.is_empty() {
             Ok(())
         } else {

@@ -32,9 +32,11 @@ impl ResultFile {
     #[must_use]
     pub fn of(planrun: &Planrun, run: &str) -> Self {
         let folder = own_folder(&planrun.location().folder).join("results");
+        // New ids have no slashes, but a journal from elsewhere may: its files stay in this folder.
+        let name = run.rsplit(['/', '\\']).next().unwrap_or_default();
         Self {
             host: planrun.host().clone(),
-            path: folder.join(format!("{run}.json")),
+            path: folder.join(format!("{name}.json")),
         }
     }
 
@@ -59,9 +61,9 @@ impl ResultFile {
         self.written(made.and_then(|()| self.write(&pending)))
     }
 
-    /// Removes the file of a call that will not be made.
+    /// Removes the file, if it exists.
     pub fn remove(&self) {
-        // The caller has been told that there is no result.
+        // Without its run, the file is of no use, so a file that cannot be removed is no failure.
         let _ = self.host.remove_file(&self.path);
     }
 

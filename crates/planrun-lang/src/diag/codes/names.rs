@@ -15,6 +15,7 @@ codes! {
     error UNKNOWN_STATUS = "unknown-status";
     error UNKNOWN_ERROR_CLASS = "unknown-error-class";
     error DUPLICATE_NAME = "duplicate-name";
+    error AMBIGUOUS_PATH = "ambiguous-path";
     warning SHADOWED_NAME = "shadowed-name";
     error USE_BEFORE_DEFINITION = "use-before-definition";
     error UNRESOLVED_USE = "unresolved-use";
