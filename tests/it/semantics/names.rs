@@ -576,12 +576,12 @@ fn every_step_has_a_path_of_its_own() {
             FINE,
         ),
     ]);
-    let callee = "plan q() -> string { step undo = a.write() reply undo.id }";
-    let caller = |clause: &str| {
-        format!("{TOOLS}\n{callee}\nplan p() -> string {{ step u = q() {clause} reply u }}")
+    let called = "plan q() -> string { step undo = a.write() reply undo.id }";
+    let calling = |clause: &str| {
+        format!("{TOOLS}\n{called}\nplan p() -> string {{ step u = q() {clause} reply u }}")
     };
-    assert_eq!(errors_of(&caller("undo a.write(x: u)")), AMBIGUOUS);
-    assert_eq!(errors_of(&caller("")), FINE);
+    assert_eq!(errors_of(&calling("undo a.write(x: u)")), AMBIGUOUS);
+    assert_eq!(errors_of(&calling("")), FINE);
 }
 
 #[test]

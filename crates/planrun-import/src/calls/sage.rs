@@ -75,7 +75,7 @@ pub fn import_array(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
             draft.report_keys(step, &format!("element {}", number + 1), known, &[]);
         }
         match element(step) {
-            Ok(Element::Call(call)) => calls.push(call),
+            Ok(Element::Call(call)) => calls.push(*call),
             Ok(Element::Reply(text)) => {
                 draft.carried(step.span, format!("element {}", number + 1), "the reply");
                 reply = Some(Value::Plain(tree::text(text)));
@@ -109,7 +109,7 @@ pub fn import_array(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<Fi
 
 /// An element of an array.
 enum Element<'d> {
-    Call(Call),
+    Call(Box<Call>),
     Reply(&'d str),
     /// A reply with an empty text.
     Nothing,
@@ -139,12 +139,8 @@ fn element(step: &Node) -> Result<Element<'_>, (Span, String)> {
             let name = name.ok_or_else(|| (step.span, "has no tool name".to_owned()))?;
             let arguments = arguments(step.get("arguments"));
             let no_object = |span| (span, "has arguments that are not an object".to_owned());
-            Ok(Element::Call(call(
-                name,
-                step,
-                name,
-                arguments.map_err(no_object)?,
-            )))
+            let call = call(name, step, name, arguments.map_err(no_object)?);
+            Ok(Element::Call(Box::new(call)))
         }
         Some(other) => Err((
             step.span,

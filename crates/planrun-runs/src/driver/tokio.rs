@@ -320,9 +320,9 @@ impl<'a> Driver<'a> {
                 let (answer, sender) = (asker.ask(asking.clone()), self.sender.clone());
                 tokio::spawn(async move {
                     let given = answer.await;
-                    let asked = DriverMessage::Input(Input::Asked { asking, given });
+                    let message = DriverMessage::Input(Input::Asked { asking, given });
                     // The receiver is closed only when the run has ended.
-                    let _ = sender.send(asked).await;
+                    let _ = sender.send(message).await;
                 });
             }
             None => self.inputs.push_back(Input::Asked {

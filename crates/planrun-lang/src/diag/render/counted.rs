@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 /// Formats a number with the noun that it counts: `1 file`, `2 files`. The plural of the noun must be regular.
 #[must_use]
-pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     let ending = if count == N::from(1) { "" } else { "s" };
     format!("{count} {noun}{ending}")
 }

@@ -127,7 +127,8 @@ impl<'a> Finder<'a, '_> {
 /// Returns true if the field with this name can be named in a path. An argument named `result` cannot be distinguished
 /// from the result.
 fn has_path(name: &str, path: &str) -> bool {
-    !name.is_empty() && !(path.is_empty() && name == RESULT)
+    let is_argument = path.is_empty();
+    !name.is_empty() && (name != RESULT || !is_argument)
 }
 
 /// Returns the addresses of all schemas that are marked or have a marked part, among `schema` and everything that it
