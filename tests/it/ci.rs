@@ -194,7 +194,7 @@ fn the_workflow_of_a_new_project_shows_what_fails() {
             .iter()
             .filter_map(|step| step["run"].as_str())
             .collect();
-        let ["cargo install planrun --locked", check, test] = scripts[..] else {
+        let ["cargo install --locked --git URL planrun", check, test] = scripts[..] else {
             panic!("{scripts:?}")
         };
         let variables = vec![("CI".to_owned(), "true".to_owned())];
