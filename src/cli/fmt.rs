@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use planrun_lang::diag::render::{
-    Appearance, FileReport, coloured_diff, counted, human, unified_diff, visible_text,
+    Appearance, FileReport, coloured_diff, human, unified_diff, visible_text,
 };
 use planrun_lang::format::format;
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::json;
+use planrun_lang::value::counted;
 use planrun_tools::host::RealHost;
 use rayon::prelude::*;
 

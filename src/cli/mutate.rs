@@ -6,10 +6,11 @@ use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::render::{counted, visible_line};
+use planrun_lang::diag::render::visible_line;
 use planrun_lang::sema::{Files, NodeKind, OrderClass};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::ItemKind;
+use planrun_lang::value::counted;
 use planrun_tools::host::RealHost;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};

@@ -291,6 +291,57 @@ fn b5_loops_over_constants_are_counted() {
 }
 
 #[test]
+fn a_body_is_evaluated_for_every_element_of_a_constant_list() {
+    fails(
+        FAILS,
+        &[
+            (
+                "step x = each v in [1, 0] max 2 { step w = db.write(count: 10 / v) yield w.id }",
+                "divide by zero when the element is 0",
+            ),
+            (
+                "step x = each v, i in ['a', 'b'] max 2 { yield [7][i] }",
+                "index out of range: 1 of a list of 1 when the element is \"b\"",
+            ),
+            (
+                "step x = each v in [1, 0] max 2 { let y = 10 / v let z = y + 1 step w = db.write(count: z) yield w.id }",
+                "divide by zero when the element is 0",
+            ),
+            (
+                "step x = each v in [1, 0] max 2 { if v < 1 { step w = db.write(count: 10 / v) } yield v }",
+                "divide by zero when the element is 0",
+            ),
+            (
+                "step x = each v in [1, 2] max 2 { ensure v < 2 else 'large' yield v }",
+                "this is false when the element is 2",
+            ),
+            // What fails for every element is reported once.
+            (
+                "step x = each v in [1, 2] max 2 { step w = db.write(count: 1 / 0) yield w.id }",
+                "divide by zero",
+            ),
+        ],
+    );
+    holds(&[
+        "step x = each v in [1, 2] max 2 { yield 10 / v }",
+        // The statement does not run for that element, or it may not.
+        "step x = each v in [1, 0] max 2 { step w = db.write(count: 10 / v) when v > 0 yield v }",
+        "step x = each v in [1, 0] max 2 { if v == 0 { yield 0 } yield 10 / v }",
+        "step x = each v in [1, 0] max 2 { yield 0 when v == n yield 10 / v }",
+        "step x = each v in [1, 0] max 2 { ensure v > n else 'none' yield 10 / v }",
+        "step x = each v in [1, 0] max 2 { fail tool.none when v == 0 yield 10 / v }",
+        "step x = each v in [1, 0] max 2 { step w = db.write(count: 10 / v) when flag yield v }",
+        // The `let` is not read for that element.
+        "step x = each v in [1, 0] max 2 { let y = 10 / v step w = db.write(count: y) when v > 0 yield v }",
+        "step x = each v in [1, 0] max 2 { let y = 10 / v yield v > 0 ? y : 0 }",
+        "step x = each v in [1, 0] max 2 { yield flag ? 10 / v : 0 }",
+        // Elements may fail, or a step may recover.
+        "step x = each v in [1, 0] max 2 settle { yield 10 / v }",
+        "step x = each v in [1, 0] max 2 { step r = db.read(key: string(10 / v)) recover _ => [] yield r }",
+    ]);
+}
+
+#[test]
 fn b5_a_deadline_below_a_constant_wait_is_found() {
     fails(
         "deadline-impossible",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use planrun_lang::diag::render::counted;
+use planrun_lang::value::counted;
 use planrun_tools::host::FileKind;
 use planrun_tools::tools::FileAccess;
 

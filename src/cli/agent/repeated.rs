@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use planrun_agent::planner::{Options, Planner, Refusal};
-use planrun_lang::diag::render::counted;
+use planrun_lang::value::counted;
 use planrun_models::client::HttpModel;
 use planrun_models::model::ErrorKind;
 use planrun_runs::runs::Planrun;

@@ -10,7 +10,8 @@ use planrun_agent::turns::{
     Agent, AgentInfo, DEFAULT_ROUNDS, Ended, Event, Options, Outcome, Setup, agent_types,
 };
 use planrun_lang::diag::closest;
-use planrun_lang::diag::render::{counted, human, visible_text};
+use planrun_lang::diag::render::{human, visible_text};
+use planrun_lang::value::counted;
 use planrun_models::model::StopReason;
 use planrun_runs::runs::{Error, Planrun, new_run_id};
 use planrun_tools::project::{AgentType, AgentTypes};

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::closest;
-use planrun_lang::diag::render::{counted, human};
+use planrun_lang::diag::render::human;
+use planrun_lang::value::counted;
 
 use self::versions::Versions;
 use super::{Exit, Failure, Terminal};

@@ -15,9 +15,8 @@ pub(super) use fix::write;
 
 use planrun_lang::diag::Severities;
 use planrun_lang::diag::fix::Caution;
-use planrun_lang::diag::render::{
-    Report, Summary, counted, github, human, json, junit, sarif, short,
-};
+use planrun_lang::diag::render::{Report, Summary, github, human, json, junit, sarif, short};
+use planrun_lang::value::counted;
 use planrun_tools::host::{Host as _, RealHost};
 
 use super::plan_files;

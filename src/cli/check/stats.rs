@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planrun_lang::diag::Severity;
-use planrun_lang::diag::render::{Report, counted};
+use planrun_lang::diag::render::Report;
 use planrun_lang::sema::{CheckedFile, NodeKind, StepKind, Target};
 use planrun_lang::types::Type;
+use planrun_lang::value::counted;
 
 /// The contents of plan files, as numbers.
 #[derive(Clone, Debug, Default)]

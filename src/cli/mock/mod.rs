@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::render::counted;
 use planrun_lang::source::SourceFile;
+use planrun_lang::value::counted;
 use planrun_tools::host::{FileKind, Host, RealHost};
 use planrun_tools::mock::{MockOptions, MockServer};
 use planrun_tools::tools::app::{App, app_files, load_apps};

@@ -1,6 +1,7 @@
 //! The words around a question, in the languages of the user interface.
 
-use planrun_lang::diag::render::{Language, counted};
+use planrun_lang::diag::render::Language;
+use planrun_lang::value::counted;
 
 use crate::cli::runs::{relative_time, timestamp};
 use planrun_core::journal::Waiting;

@@ -1,9 +1,9 @@
 //! Prints the outcome of a run that this process has driven, and chooses the exit code.
 
-use planrun_lang::diag::render::{counted, escape_json, visible_line, visible_text};
+use planrun_lang::diag::render::{escape_json, visible_line, visible_text};
 use planrun_lang::protocol::{RunState, Sent, StepState};
 use planrun_lang::types::{Denied, ErrorClass, Transient};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, counted};
 use serde_json::Value as Json;
 
 use super::drive::OutputOptions;

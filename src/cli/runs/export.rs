@@ -5,7 +5,7 @@ use std::io::{self, BufReader, IsTerminal as _, Write};
 use std::path::Path;
 
 use clap::Args;
-use planrun_lang::diag::render::counted;
+use planrun_lang::value::counted;
 
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Planrun, verify_export};

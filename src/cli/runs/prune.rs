@@ -3,7 +3,8 @@
 use clap::Args;
 use std::fmt::Write as _;
 
-use planrun_lang::diag::render::{Language, counted, visible_line};
+use planrun_lang::diag::render::{Language, visible_line};
+use planrun_lang::value::counted;
 
 use super::time::{relative_time, timestamp};
 use crate::cli::{Exit, Failure, Terminal};

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use planrun_lang::diag::render::{counted, visible_line};
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::value::counted;
 
 use super::Format;
 use super::inbox::questions_of;

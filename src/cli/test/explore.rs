@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use planrun_lang::diag::render::{counted, visible_line, visible_text};
+use planrun_lang::diag::render::{visible_line, visible_text};
 use planrun_lang::source::SourceFile;
+use planrun_lang::value::counted;
 use rayon::prelude::*;
 
 use super::FileRun;

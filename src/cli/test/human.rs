@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use planrun_lang::diag::Diagnostic;
-use planrun_lang::diag::render::{FileReport, counted, human, visible_line};
+use planrun_lang::diag::render::{FileReport, human, visible_line};
+use planrun_lang::value::counted;
 
 use super::FileRun;
 use super::files::Tested;

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use planrun_lang::diag::render::{counted, visible_line};
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::value::counted;
 use planrun_tools::host::RealHost;
 use planrun_tools::mock::MockServer;
 use tokio::runtime::Runtime;

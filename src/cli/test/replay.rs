@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun_lang::diag::render::{FileReport, counted, escape_json, human, visible_line};
+use planrun_lang::diag::render::{FileReport, escape_json, human, visible_line};
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::sema::test::called;
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::decode;
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, counted};
 use planrun_tools::project::Location;
 use serde::Serialize;
 

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use planrun_lang::diag::render::{counted, visible_line};
+use planrun_lang::diag::render::visible_line;
 use planrun_lang::lint::suspicions;
 use planrun_lang::types::Effect;
+use planrun_lang::value::counted;
 use planrun_runs::runs::Workspace;
 use planrun_tools::contract::{Lock, LockedServer, sounds_like_a_read};
 use planrun_tools::project::ServerSettings;

@@ -9,8 +9,9 @@ pub use form::Form;
 
 use std::sync::Arc;
 
-use planrun_lang::diag::render::{FileReport, counted};
+use planrun_lang::diag::render::FileReport;
 use planrun_lang::types::Contract;
+use planrun_lang::value::counted;
 use planrun_models::arguments::{ReadCall, calls};
 use planrun_models::model::{
     Message, Model, ModelError, Part, Request, ToolCall, Turn, Usage, next,

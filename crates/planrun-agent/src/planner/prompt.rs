@@ -1,6 +1,6 @@
 //! The prompts for the model: the language, the tools, the request, and errors in its plans.
 
-use planrun_lang::diag::render::counted;
+use planrun_lang::value::counted;
 use planrun_models::model::OfferedTool;
 use planrun_serve::discovery::{CARD, Index};
 use planrun_serve::mode::definitions;

@@ -4,8 +4,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_lang::diag::render::counted;
 use planrun_lang::permission::Grant;
+use planrun_lang::value::counted;
 use planrun_models::client::Models;
 use planrun_models::model::{Model, OfferedTool};
 use planrun_runs::runs::Error;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use planrun_lang::eval::EvalError;
 use planrun_lang::sema::{BlockId, Call, Each, Repeat, StepKind};
-use planrun_lang::value::{Key, Value};
+use planrun_lang::value::{Key, Value, counted};
 
 use super::agenda::{End, Next};
 use super::context::Context;
@@ -197,8 +197,8 @@ impl Blocks {
         let round = state.round;
         if round >= state.max {
             let message = format!(
-                "`repeat` reached its `max` of {} rounds, but `next` was not null",
-                state.max
+                "`repeat` reached its `max` of {}, but `next` was not null",
+                counted(state.max, "round")
             );
             return ctx.expression_failed(
                 at,
@@ -439,8 +439,8 @@ fn each_state(
         && list.len() > max
     {
         return Err(fail(format!(
-            "the list has {} elements, more than `max {max}`",
-            list.len()
+            "the list has {}, more than `max {max}`",
+            counted(list.len(), "element")
         )));
     }
     let width = match ctx.tree.count(at.0, each.parallel.as_ref())? {

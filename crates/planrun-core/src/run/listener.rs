@@ -8,7 +8,7 @@ use planrun_lang::eval::EvalError;
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::{BlockId, EventKind as Condition, NodeKind};
 use planrun_lang::types::{Budget, ErrorClass};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, counted};
 use serde::Serialize;
 
 use super::agenda::{End, Next, Reaction, Subject};
@@ -254,7 +254,8 @@ impl Listeners {
             return false;
         }
         let message = format!(
-            "listeners fired more than {limit} times; raise the limit with `policy {{ max_firings: … }}`"
+            "listeners fired more than {}; raise the limit with `policy {{ max_firings: … }}`",
+            counted(limit, "time")
         );
         ctx.fatal(ErrorClass::Budget(Budget::Calls), &message);
         true

@@ -18,6 +18,11 @@ use crate::value::Value;
 pub trait Knowledge {
     /// Returns the value at a place; `None` if it is not known yet.
     fn known(&self, place: Place) -> Option<Value>;
+
+    /// Returns the failure that reading a place certainly causes.
+    fn failure(&self, _place: Place) -> Option<EvalError> {
+        None
+    }
 }
 
 /// Result of a partial evaluation.
@@ -64,6 +69,9 @@ struct RecordingEnvironment<'a> {
 
 impl Environment for RecordingEnvironment<'_> {
     fn value(&self, place: Place) -> Result<Value, EvalError> {
+        if let Some(error) = self.knowledge.failure(place) {
+            return Err(error);
+        }
         let Some(value) = self.knowledge.known(place) else {
             self.missing.set(true);
             return Err(EvalError::plain("it is not known yet", Span::at(0)));
@@ -118,6 +126,16 @@ impl<'a> Folding<'a> {
         }
     }
 
+    /// Evaluates an expression as a whole.
+    pub fn whole(&mut self, code: &Code) -> Evaluated {
+        self.registers = vec![None; usize::from(code.registers)];
+        self.try_evaluate(|machine| {
+            machine
+                .run(&code.root)
+                .and_then(|value| super::placed(code, value))
+        })
+    }
+
     /// Returns the remaining work.
     #[must_use]
     pub fn left(&self) -> u64 {
@@ -128,15 +146,6 @@ impl<'a> Folding<'a> {
     #[must_use]
     pub fn into_failures(self) -> Vec<AlwaysFails> {
         self.failures
-    }
-
-    fn whole(&mut self, code: &Code) -> Evaluated {
-        self.registers = vec![None; usize::from(code.registers)];
-        self.try_evaluate(|machine| {
-            machine
-                .run(&code.root)
-                .and_then(|value| super::placed(code, value))
-        })
     }
 
     /// Like [`Self::try_evaluate`], but skips the evaluation if `first`, the node that it starts with, is unknown. Most

@@ -1,6 +1,7 @@
 //! Run-time values: the results of expressions, and the arguments and results of tools.
 
 mod construct;
+mod counted;
 mod json;
 mod key;
 mod number;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+pub use counted::counted;
 pub(crate) use json::double_of;
 pub use key::Key;
 pub use number::{Exact, Number};

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use planrun_lang::diag::render::{counted, visible_line, visible_text};
+use planrun_lang::diag::render::{visible_line, visible_text};
 use planrun_lang::sema::Declaration;
 use planrun_lang::types::{Literal, Parameter, Signature, Type, TypeNames};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, counted};
 
 use super::types::{Pruning, shared};
 use super::{spelled, suspicion};

@@ -1,7 +1,8 @@
 //! Describes tools, namespaces, saved plans and pages of the language by name.
 
 use planrun_lang::diag::closest;
-use planrun_lang::diag::render::{counted, visible_line};
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::value::counted;
 
 use super::contract::{Kind, contract};
 use super::language::page;

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use planrun_lang::diag::closest;
-use planrun_lang::diag::render::{counted, visible_line};
+use planrun_lang::diag::render::visible_line;
 use planrun_lang::types::Signature;
+use planrun_lang::value::counted;
 
 use super::hit::{Hit, lines};
 use super::{Index, PLANS, spelled};

@@ -7,10 +7,11 @@ use std::time::Duration;
 use planrun_core::journal::Grant;
 use planrun_core::run::{Approval, short_duration};
 use planrun_lang::bounds::{Argument, Bounds, Role, Undoing, Use};
-use planrun_lang::diag::render::{counted, visible_line};
+use planrun_lang::diag::render::visible_line;
 use planrun_lang::origin::Source;
 use planrun_lang::sema::{OnFailure, Plan};
 use planrun_lang::types::Effect;
+use planrun_lang::value::counted;
 
 use crate::tokens::cut;
 

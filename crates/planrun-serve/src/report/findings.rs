@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use planrun_lang::diag::render::{FileReport, Summary, counted, visible_line};
+use planrun_lang::diag::render::{FileReport, Summary, visible_line};
 use planrun_lang::diag::{Diagnostic, Severity, fix};
 use planrun_lang::source::SourceFile;
+use planrun_lang::value::counted;
 
 use crate::tokens::{bytes, cut};
 

@@ -6,7 +6,7 @@ use foldhash::{HashSet, HashSetExt as _};
 
 use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind, operators};
-use crate::value::{Order, Value};
+use crate::value::{Order, Value, counted};
 
 /// Maximum length of a list from `lists.range`, equal to the cost limit of an evaluation.
 const MAX_RANGE: i64 = 1_000_000;
@@ -74,8 +74,8 @@ fn slice(arguments: &[Value]) -> Result<Value, Failure> {
         .and_then(|(start, end)| elements.get(start..end));
     part.map(|part| Value::from(part.to_vec())).ok_or_else(|| {
         let message = format!(
-            "slice({start}, {end}) of a list of {} elements is out of range",
-            elements.len()
+            "slice({start}, {end}) of a list of {} is out of range",
+            counted(elements.len(), "element")
         );
         Failure::new(FailureKind::IndexOutOfRange, message)
     })

@@ -1,6 +1,5 @@
 //! Renders diagnostics: for people, one per line, and in the formats of other programs.
 
-mod counted;
 mod diff;
 mod escape;
 mod excerpt;
@@ -19,7 +18,6 @@ use std::sync::Arc;
 use super::{Diagnostic, Severity};
 use crate::source::SourceFile;
 
-pub use counted::counted;
 pub use diff::{coloured_diff, numbered_diff, unified_diff};
 pub use escape::{escape_json, is_hidden, visible_line, visible_text, without_commands};
 pub use github::{github, workflow_command};

@@ -1,5 +1,6 @@
 //! The text in a drawing: excerpts of the plan's source, each on one line.
 
+use crate::value::counted;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -240,13 +241,17 @@ impl Words<'_> {
                 .on_failure
                 .map(|on_failure| format!("on_failure {}", on_failure_word(on_failure))),
             policy.agents_verify.map(|_| "verify agents".to_owned()),
-            budget.calls.map(|calls| format!("budget {calls} calls")),
+            budget
+                .calls
+                .map(|calls| format!("budget {}", counted(calls, "call"))),
             budget
                 .tokens
-                .map(|tokens| format!("budget {tokens} tokens")),
+                .map(|tokens| format!("budget {}", counted(tokens, "token"))),
             budget.cost.map(|cost| format!("budget cost {cost}")),
             length("budget time", budget.time),
-            budget.memory.map(|bytes| format!("budget {bytes} bytes")),
+            budget
+                .memory
+                .map(|bytes| format!("budget {}", counted(bytes, "byte"))),
         ];
         marks.into_iter().flatten().collect()
     }

@@ -4,6 +4,7 @@ use super::Subject;
 use super::subject::{entry, policy};
 use crate::diag::{Diagnostic, codes};
 use crate::lint::lower_bounds::LowerBounds;
+use crate::value::counted;
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let own = subject.plan.policy.budget.calls;
@@ -25,12 +26,15 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     } else {
         "the project's budget"
     };
-    let message =
-        format!("{whose} allows {budget} calls, but every successful run makes at least {calls}");
+    let message = format!(
+        "{whose} allows {}, but every successful run makes at least {calls}",
+        counted(budget, "call")
+    );
     let finding = Diagnostic::new(&codes::safety::BUDGET_IMPOSSIBLE, span, message)
         .help(format!(
-            "allow {calls} calls or more; retries and loops need more than that"
+            "allow {} or more; retries and loops need more than that",
+            counted(calls, "call")
         ))
-        .expected(format!("{calls} calls or more"), budget);
+        .expected(format!("{} or more", counted(calls, "call")), budget);
     found.push(finding);
 }

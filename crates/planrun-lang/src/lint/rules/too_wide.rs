@@ -4,7 +4,7 @@ use super::Subject;
 use crate::diag::{Diagnostic, codes};
 use crate::lint::lower_bounds::LowerBounds;
 use crate::sema::StepKind;
-use crate::value::Value;
+use crate::value::{Value, counted};
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(budget) = subject
@@ -36,7 +36,9 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         }
         let word = site.step.kind.word().unwrap_or("loop");
         let message = format!(
-            "{rounds} rounds of this `{word}` make {most} calls, but the budget allows {budget}"
+            "{} of this `{word}` make {}, but the budget allows {budget}",
+            counted(rounds, "round"),
+            counted(most, "call")
         );
         let fits = budget / calls;
         let diagnostic = Diagnostic::new(&codes::order::TOO_WIDE, max.span, message)

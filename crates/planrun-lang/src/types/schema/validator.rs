@@ -1,6 +1,6 @@
 //! Validates JSON against a JSON Schema, for constraints that types cannot express.
 
-use crate::value::shortened;
+use crate::value::{counted, shortened};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{PatternOptions, ValidationError};
 use serde_json::Value as Json;
@@ -247,12 +247,12 @@ fn sentence(error: &ValidationError<'_>) -> String {
         Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
         Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
         Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
-        Kind::MinLength { limit } => format!("must have at least {limit} characters"),
-        Kind::MaxLength { limit } => format!("must have at most {limit} characters"),
-        Kind::MinItems { limit } => format!("must have at least {limit} elements"),
-        Kind::MaxItems { limit } => format!("must have at most {limit} elements"),
-        Kind::MinProperties { limit } => format!("must have at least {limit} fields"),
-        Kind::MaxProperties { limit } => format!("must have at most {limit} fields"),
+        Kind::MinLength { limit } => format!("must have at least {}", counted(*limit, "character")),
+        Kind::MaxLength { limit } => format!("must have at most {}", counted(*limit, "character")),
+        Kind::MinItems { limit } => format!("must have at least {}", counted(*limit, "element")),
+        Kind::MaxItems { limit } => format!("must have at most {}", counted(*limit, "element")),
+        Kind::MinProperties { limit } => format!("must have at least {}", counted(*limit, "field")),
+        Kind::MaxProperties { limit } => format!("must have at most {}", counted(*limit, "field")),
         Kind::UniqueItems => "must not have equal elements".to_owned(),
         Kind::Contains => "has no element that matches `contains`".to_owned(),
         Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {

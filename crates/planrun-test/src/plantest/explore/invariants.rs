@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use planrun_lang::diag::render::counted;
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::sema::test::{steps_at, without_indices};
 use planrun_lang::sema::{OnFailure, Plan, Step};
 use planrun_lang::types::{Effect, ErrorClass, Transient, Validation, check_value};
+use planrun_lang::value::counted;
 use serde_json::Value as Json;
 
 use super::super::play::Played;

@@ -1,12 +1,12 @@
 //! Mutants of statements and clauses.
 
 use planrun_lang::diag::Edit;
-use planrun_lang::diag::render::counted;
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
     ArmBody, Block, Clause, ClauseKind, EntryKey, ErrorPattern, Expr, ExprKind, Guarded, Literal,
     Statement, StatementKind, Step, StepBody, Undo,
 };
+use planrun_lang::value::counted;
 
 use super::{Kind, Mutants};
 

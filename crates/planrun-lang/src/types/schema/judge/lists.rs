@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::kinds::Kinds;
 use super::{Draft, Judge, Known, Verdict, count, equal, list};
+use crate::value::counted;
 
 /// The known elements of a list.
 pub(super) enum Elements {
@@ -155,12 +156,14 @@ fn length(keyword: &str, expected: &Json, elements: &Elements) -> Verdict {
         return Verdict::Unknown;
     };
     match elements {
-        Elements::All(all) if least && all.len() < bound => {
-            Verdict::cannot(keyword, format!("must have at least {bound} elements"))
-        }
-        Elements::All(all) if !least && all.len() > bound => {
-            Verdict::cannot(keyword, format!("must have at most {bound} elements"))
-        }
+        Elements::All(all) if least && all.len() < bound => Verdict::cannot(
+            keyword,
+            format!("must have at least {}", counted(bound, "element")),
+        ),
+        Elements::All(all) if !least && all.len() > bound => Verdict::cannot(
+            keyword,
+            format!("must have at most {}", counted(bound, "element")),
+        ),
         Elements::All(_) => Verdict::Fits,
         Elements::AnyNumber(_) if least && bound == 0 => Verdict::Fits,
         Elements::AnyNumber(_) => Verdict::Unknown,

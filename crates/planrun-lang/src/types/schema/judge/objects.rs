@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::kinds::Kinds;
 use super::{Draft, Judge, Known, KnownField, Verdict, count, list};
 use crate::types::{Rest, Type};
+use crate::value::counted;
 
 /// The value that a schema is judged for, with its fields computed once for all keywords.
 pub(super) struct Subject<'k> {
@@ -285,13 +286,19 @@ fn size(keyword: &str, expected: &Json, object: &Object<'_>) -> Verdict {
     if keyword == "minProperties" {
         return match (sure >= bound, most < bound) {
             (true, _) => Verdict::Fits,
-            (false, true) => Verdict::cannot(keyword, format!("must have at least {bound} fields")),
+            (false, true) => Verdict::cannot(
+                keyword,
+                format!("must have at least {}", counted(bound, "field")),
+            ),
             (false, false) => Verdict::Unknown,
         };
     }
     match (most <= bound, sure > bound) {
         (true, _) => Verdict::Fits,
-        (false, true) => Verdict::cannot(keyword, format!("must have at most {bound} fields")),
+        (false, true) => Verdict::cannot(
+            keyword,
+            format!("must have at most {}", counted(bound, "field")),
+        ),
         (false, false) => Verdict::Unknown,
     }
 }

@@ -1,5 +1,7 @@
 //! Folds every expression of a plan before it runs, through `let`s and guards.
 
+mod elements;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use crate::sema::{
 };
 use crate::source::Span;
 use crate::types::Type;
-use crate::value::Value;
+use crate::value::{Value, counted};
 
 /// The known values of a plan, and the expressions that always fail.
 #[derive(Debug)]
@@ -51,6 +53,7 @@ impl Constants {
             reached: vec![false; blocks],
             slots: HashMap::new(),
             conditions: HashMap::new(),
+            loops: Vec::new(),
             work,
             found: Self {
                 values: HashMap::new(),
@@ -72,6 +75,9 @@ impl Constants {
             if walk.reached.get(id.0 as usize).copied().unwrap_or(false) {
                 walk.block(id, block);
             }
+        }
+        for (each, list) in std::mem::take(&mut walk.loops) {
+            walk.each_element(each, &list);
         }
         walk.found
     }
@@ -117,6 +123,8 @@ struct Walk<'a> {
     reached: Vec<bool>,
     slots: HashMap<(BlockId, u32), Vec<Definition<'a>>>,
     conditions: HashMap<(BlockId, NodeId), bool>,
+    /// The loops over known lists.
+    loops: Vec<(&'a Each, Arc<Vec<Value>>)>,
     work: u64,
     found: Constants,
 }
@@ -124,7 +132,8 @@ struct Walk<'a> {
 /// A statement that gives a slot its value.
 struct Definition<'a> {
     guard: &'a [GuardAtom],
-    value: Option<Value>,
+    /// The value if it is known, or the failure that reading it causes.
+    value: Result<Option<Value>, EvalError>,
     span: Span,
     name: Arc<str>,
 }
@@ -173,7 +182,13 @@ impl Knowledge for KnownAtSite<'_, '_> {
                 _ => {}
             }
         }
-        self.walk.definition(self.site, place)?.value.clone()
+        let definition = self.walk.definition(self.site, place)?;
+        definition.value.as_ref().ok()?.clone()
+    }
+
+    fn failure(&self, place: Place) -> Option<EvalError> {
+        let definition = self.walk.definition(self.site, place)?;
+        definition.value.as_ref().err().cloned()
     }
 }
 
@@ -186,7 +201,11 @@ impl<'a> Walk<'a> {
                 self.node(id, number, node);
                 self.enter(id, node);
             }
-            self.define(id, node, runs);
+            let value = match &node.kind {
+                NodeKind::Let(code) => self.found.value(code).cloned(),
+                _ => None,
+            };
+            self.define(id, node, runs, Ok(value));
         }
     }
 
@@ -283,14 +302,15 @@ impl<'a> Walk<'a> {
             .filter(|max| list.len() > *max)
         {
             let message = format!(
-                "the list has {} elements, more than `max {max}`",
-                list.len()
+                "the list has {}, more than `max {max}`",
+                counted(list.len(), "element")
             );
             self.found.failures.push(ConstantFailure {
                 error: EvalError::plain(message, each.list.span),
                 causes: Vec::new(),
             });
         }
+        self.loops.push((each, list.clone()));
         let Some(by) = &each.by else { return };
         let mut labels = BTreeSet::new();
         for (index, element) in list.iter().enumerate() {
@@ -357,14 +377,21 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn define(&mut self, block: BlockId, node: &'a Node, runs: Option<bool>) {
+    /// Records the value that a node gives its name, if it is known; a node that does not run gives null.
+    fn define(
+        &mut self,
+        block: BlockId,
+        node: &'a Node,
+        runs: Option<bool>,
+        value: Result<Option<Value>, EvalError>,
+    ) {
         let (Some(slot), Some(name)) = (node.slot, &node.name) else {
             return;
         };
         let value = match (&node.kind, runs) {
-            (_, Some(false)) => Some(Value::Null),
-            (NodeKind::Let(code), _) => self.found.value(code).cloned(),
-            _ => None,
+            (_, Some(false)) => Ok(Some(Value::Null)),
+            (NodeKind::Let(_), _) => value,
+            _ => Ok(None),
         };
         let guard = if runs == Some(true) {
             &[][..]
@@ -436,7 +463,7 @@ impl<'a> Walk<'a> {
     fn constant_failure(&self, site: Site<'_>, failure: AlwaysFails) -> ConstantFailure {
         let causes = failure.read.iter().filter_map(|place| {
             let definition = self.definition(site, *place)?;
-            let value = definition.value.clone()?;
+            let value = definition.value.as_ref().ok()?.clone()?;
             Some(Cause {
                 name: definition.name.clone(),
                 span: definition.span,
