@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use planrun_lang::diag::render::{
-    Appearance, FileReport, coloured_diff, human, unified_diff, visible_text,
+    Appearance, FileReport, colored_diff, human, unified_diff, visible_text,
 };
 use planrun_lang::format::format;
 use planrun_lang::source::SourceFile;
@@ -186,7 +186,7 @@ fn form(file: PlanFile, writes: bool) -> Done {
 fn difference(source: &SourceFile, text: &str, style: Appearance) -> String {
     let diff = unified_diff(source.name(), source.text(), text);
     if style.color {
-        coloured_diff(&diff)
+        colored_diff(&diff)
     } else {
         diff
     }

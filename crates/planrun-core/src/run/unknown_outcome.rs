@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::graph::Edge;
-use planrun_lang::sema::{MAX_SENDS, OnFailure, Step};
+use planrun_lang::sema::{MAX_RESENDS, OnFailure, Step};
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
@@ -109,8 +109,8 @@ impl UnknownOutcomes {
                 self.ask_or_fail(ctx, calls, at);
             }
             Err(Ending::Failed(error)) if error.denies_effect() => {
-                let sent = calls.open.get(at).map_or(MAX_SENDS, |state| state.sends);
-                if sent < MAX_SENDS {
+                let sent = calls.open.get(at).map_or(MAX_RESENDS, |state| state.sends);
+                if sent < MAX_RESENDS {
                     self.send_again(ctx, calls, at);
                 } else {
                     self.ask_or_fail(ctx, calls, at);

@@ -15,7 +15,7 @@ use crate::eval::Constants;
 use crate::origin::{Flow, FlowContext, Part, Source, flow};
 use crate::sema::expr::Code;
 use crate::sema::{
-    Backoff, BlockId, Call, EventKind, GuardAtom, Listener, MAX_SENDS, Nesting, Node, NodeId,
+    Backoff, BlockId, Call, EventKind, GuardAtom, Listener, MAX_RESENDS, Nesting, Node, NodeId,
     NodeKind, OnFailure, Plan, Step, StepKind, Target,
 };
 use crate::types::{Effect, Signature};
@@ -208,7 +208,11 @@ impl<'a> Counter<'a> {
             let mut checks = self.block(verify.body, true);
             // Once at the end of the run, once before the undo, and once per send if the outcome can stay unknown.
             let unknown = tool(step).is_some_and(Signature::can_stay_unknown);
-            checks.times(Some(if unknown { u64::from(MAX_SENDS) + 2 } else { 2 }));
+            checks.times(Some(if unknown {
+                u64::from(MAX_RESENDS) + 2
+            } else {
+                2
+            }));
             tally.add(checks.in_role(Role::Verify));
         }
         tally.add(undo.unwrap_or_default().in_role(Role::Undo));
@@ -264,7 +268,7 @@ impl<'a> Counter<'a> {
         let retry = retry.or_else(|| (self.context.retry)(signature));
         let (backoff, _) = Backoff::of(retry.as_ref(), &policy, call.effect);
         let sends = if step.verify().is_some() && signature.can_stay_unknown() {
-            u64::from(MAX_SENDS) + 1
+            u64::from(MAX_RESENDS) + 1
         } else {
             1
         };

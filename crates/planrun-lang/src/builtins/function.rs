@@ -13,7 +13,7 @@ pub struct Function {
     pub forms: &'static [Form],
     pub overloads: &'static [Overload],
     /// One sentence.
-    pub page: &'static str,
+    pub description: &'static str,
     pub examples: &'static [Example],
     /// The implementation. A method's receiver is the first argument.
     pub body: fn(&[Value]) -> Result<Value, Failure>,

@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn every_function_has_a_sentence_and_an_example() {
         for function in all() {
-            assert!(function.page.ends_with('.'), "{function:?}");
+            assert!(function.description.ends_with('.'), "{function:?}");
             assert!(!function.examples.is_empty(), "{function:?}");
             assert!(!function.overloads.is_empty(), "{function:?}");
         }

@@ -6,7 +6,7 @@ use super::plan::{Jitter, Retry};
 use crate::types::{Effect, ErrorPattern};
 
 /// Maximum number of resends of a call whose answer was lost and whose `verify` did not find its effect.
-pub const MAX_SENDS: u32 = 3;
+pub const MAX_RESENDS: u32 = 3;
 
 /// Complete retry settings.
 #[derive(Clone, Debug)]

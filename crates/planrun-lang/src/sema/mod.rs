@@ -43,7 +43,7 @@ mod unread;
 mod waiting;
 mod widened;
 
-pub use backoff::{Backoff, MAX_SENDS};
+pub use backoff::{Backoff, MAX_RESENDS};
 pub use declaration::{Declaration, declaration, plan_of_call, spelled_name};
 pub use file::{CheckedFile, Files, check_without_rules, declared_tools};
 pub use plan::{

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use planrun_lang::protocol::RunState;
-use planrun_lang::sema::test::{CallQuery, Caller, OutcomePlace, without_indices};
+use planrun_lang::sema::test::{CallQuery, Caller, OutcomeName, without_indices};
 use planrun_lang::value::{Key, Map, Value};
 
 use super::case::Case;
@@ -16,21 +16,21 @@ use planrun_core::run::{Outcome, StepReport};
 #[must_use]
 pub fn slots(case: &Case, played: &Played) -> Slots {
     let test = &case.test;
-    let reads = |place: OutcomePlace| {
+    let reads = |place: OutcomeName| {
         let reads = test
             .expects
             .iter()
             .flat_map(|expect| &expect.condition.reads);
         reads.into_iter().any(|read| *read.name == *place.name())
     };
-    let outcome = OutcomePlace::ALL.iter().map(|place| match place {
-        OutcomePlace::Reply => reply(played),
-        OutcomePlace::Status => Ok(Value::String(played.state.name().into())),
-        OutcomePlace::Error => error(played),
-        OutcomePlace::Usage => Ok(usage(played)),
-        OutcomePlace::Steps if reads(*place) => Ok(steps(played)),
-        OutcomePlace::Tasks if reads(*place) => Ok(tasks(played)),
-        OutcomePlace::Steps | OutcomePlace::Tasks => Ok(Value::Null),
+    let outcome = OutcomeName::ALL.iter().map(|place| match place {
+        OutcomeName::Reply => reply(played),
+        OutcomeName::Status => Ok(Value::String(played.state.name().into())),
+        OutcomeName::Error => error(played),
+        OutcomeName::Usage => Ok(usage(played)),
+        OutcomeName::Steps if reads(*place) => Ok(steps(played)),
+        OutcomeName::Tasks if reads(*place) => Ok(tasks(played)),
+        OutcomeName::Steps | OutcomeName::Tasks => Ok(Value::Null),
     });
     let inputs = test
         .plan

@@ -36,7 +36,7 @@ macro_rules! function {
     ($($form:ident)+ $name:literal, [$($overloads:tt)+], $($rest:tt)+) => {
         function!($($form)+ $name, overloads![$($overloads)+], $($rest)+)
     };
-    ($($form:ident)+ $name:literal, $overloads:expr, $page:literal,
+    ($($form:ident)+ $name:literal, $overloads:expr, $description:literal,
         [$($example:literal => $result:literal),+], $body:expr
         $(, refuses: $refuses:expr)? $(; $walks:ident)?
     ) => {
@@ -44,7 +44,7 @@ macro_rules! function {
             name: $name,
             forms: &[$(function!(@ $form)),+],
             overloads: $overloads,
-            page: $page,
+            description: $description,
             examples: &[$(Example { expression: $example, result: $result }),+],
             body: $body,
             refuses: function!(@ refuses $($refuses)?),

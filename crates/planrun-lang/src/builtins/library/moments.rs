@@ -20,8 +20,8 @@ const CLOCK: &[Overload] = overloads![
 
 /// The getters differ in name, description and the part they return.
 macro_rules! getter {
-    ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $part:expr, $unit:expr) => {
-        function!(Method $name, $overloads, $page, [$example => $result],
+    ($name:literal, $overloads:expr, $description:literal, $example:literal => $result:literal, $part:expr, $unit:expr) => {
+        function!(Method $name, $overloads, $description, [$example => $result],
             |arguments| read($name, arguments, $part, $unit), refuses: refuses_zone)
     };
 }

@@ -26,7 +26,7 @@ pub fn unified_diff(name: &str, old: &str, new: &str) -> String {
 
 /// Colors a unified diff for a terminal and escapes control characters.
 #[must_use]
-pub fn coloured_diff(diff: &str) -> String {
+pub fn colored_diff(diff: &str) -> String {
     let mut coloured = String::with_capacity(diff.len());
     for line in diff.split_inclusive('\n') {
         let (line, end) = line
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_unified_diff_in_colour_acts_on_no_terminal() {
-        let diff = coloured_diff(&unified_diff("a", "x\n", "\u{1b}[2J\n"));
+        let diff = colored_diff(&unified_diff("a", "x\n", "\u{1b}[2J\n"));
         assert!(
             diff.contains("\u{1b}[32m+\\u{1b}[2J\u{1b}[39m\n"),
             "{diff:?}"

@@ -23,7 +23,7 @@ use crate::types::Type;
 use crate::value::Value;
 
 pub use answer::{steps_at, without_indices};
-pub use expect::Place as OutcomePlace;
+pub use expect::Place as OutcomeName;
 pub use item::{
     CallQuery, Caller, Comparison, Expect, ExpectedCodes, Mock, MockReaction, Reaction, Row,
     Snapshot, SnapshotOf, Test, TestAnswer, TestSignal,

@@ -4,7 +4,7 @@ use jsonc_parser::ast::Value;
 use serde_json::Value as Json;
 
 use super::document::span;
-use super::held::Held;
+use super::key_value::KeyValue;
 use super::print::{Encoder, Head, Object};
 use super::reader::Reader;
 use super::shapes::{Choice, Under};
@@ -65,7 +65,7 @@ impl Element for Item {
         let fields = reader.choice(value, Choice::Item);
         let (doc, kind) = fields.map_or((None, ItemKind::Error), |fields| {
             let (doc, kind) = (
-                fields.held(reader, "doc"),
+                fields.read(reader, "doc"),
                 Kinds::read_kind(reader, &fields),
             );
             check_item(reader, &kind, &fields);
@@ -92,7 +92,7 @@ impl Element for Statement {
             let misplaced = reader.place.refuses(fields.shape.kind, fields.kind);
             reader.diagnostics.extend(misplaced);
             (
-                fields.held(reader, "doc"),
+                fields.read(reader, "doc"),
                 Kinds::read_kind(reader, &fields),
             )
         });
@@ -144,8 +144,8 @@ impl Element for MockOutcome {
             |fields| Self {
                 span: fields.span,
                 kind: Kinds::read_kind(reader, &fields),
-                times: fields.held(reader, "times"),
-                delay: fields.held(reader, "delay"),
+                times: fields.read(reader, "times"),
+                delay: fields.read(reader, "delay"),
             },
         ))
     }
@@ -158,8 +158,8 @@ impl Element for MockOutcome {
             kind => kind.write_kind(encoder, Head::default()),
         };
         let object = kind.map(|mut object| {
-            object.hold(encoder, "times", &self.times);
-            object.hold(encoder, "delay", &self.delay);
+            object.write(encoder, "times", &self.times);
+            object.write(encoder, "delay", &self.delay);
             object
         });
         encoder.done(object, self.span)

@@ -4,7 +4,7 @@ mod definitions;
 mod document;
 mod elements;
 mod fixes;
-mod held;
+mod key_value;
 mod layout;
 mod narrow;
 mod print;
@@ -83,8 +83,8 @@ fn read_tree(reader: &mut Reader<'_>, value: &Value<'_>) -> ast::File {
         return ast::File::default();
     };
     ast::File {
-        doc: fields.held(reader, "doc"),
-        items: fields.held(reader, "items"),
+        doc: fields.read(reader, "doc"),
+        items: fields.read(reader, "items"),
         comments: Vec::new(),
         is_short: false,
     }

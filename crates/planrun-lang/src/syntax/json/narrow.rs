@@ -91,7 +91,7 @@ impl Writer {
 
     /// Returns the schema of a key's value; `None` if it contains bodies and the level allows no more.
     fn property(&mut self, key: &Key, level: usize) -> Option<Value> {
-        let held = match key.slot {
+        let value = match key.slot {
             Slot::Name
             | Slot::Text
             | Slot::Type
@@ -119,9 +119,9 @@ impl Writer {
             }
         };
         Some(if key.required {
-            with_description(held, &key.about())
+            with_description(value, &key.about())
         } else {
-            nullable(&held, &key.about())
+            nullable(&value, &key.about())
         })
     }
 
@@ -295,17 +295,17 @@ fn word_schema(word: Word) -> Value {
 }
 
 /// Adds a description, unless the schema is a `$ref`, which allows no other keys next to it.
-fn with_description(mut held: Value, about: &str) -> Value {
-    if let Value::Object(map) = &mut held
+fn with_description(mut value: Value, about: &str) -> Value {
+    if let Value::Object(map) = &mut value
         && !map.contains_key("$ref")
     {
         map.insert("description".to_owned(), about.into());
     }
-    held
+    value
 }
 
-fn nullable(held: &Value, about: &str) -> Value {
-    json!({ "description": about, "anyOf": [held, { "type": "null" }] })
+fn nullable(value: &Value, about: &str) -> Value {
+    json!({ "description": about, "anyOf": [value, { "type": "null" }] })
 }
 
 /// Converts files to the narrowed schema.
@@ -320,11 +320,11 @@ impl Completion<'_> {
             object.insert("kind".to_owned(), shape.kind.into());
         }
         for key in shape.all_keys().filter(|key| offered(key)) {
-            let held = match value.get(key.name) {
-                Some(held) => self.slot(held, key),
+            let value = match value.get(key.name) {
+                Some(value) => self.slot(value, key),
                 None => Value::Null,
             };
-            object.insert(key.name.to_owned(), held);
+            object.insert(key.name.to_owned(), value);
         }
         Value::Object(object)
     }
@@ -399,13 +399,13 @@ impl Completion<'_> {
 
 fn complete_settings(value: &Value, settings: &Settings) -> Value {
     let entry = |setting: &Setting| {
-        let held = match (value.get(setting.name), setting.takes) {
+        let value = match (value.get(setting.name), setting.takes) {
             (None, _) => Value::Null,
-            (Some(held), Takes::Settings(inner)) => complete_settings(held, inner),
-            (Some(held), Takes::Names) => held.clone(),
-            (Some(held), _) => expression(held),
+            (Some(value), Takes::Settings(inner)) => complete_settings(value, inner),
+            (Some(value), Takes::Names) => value.clone(),
+            (Some(value), _) => expression(value),
         };
-        (setting.name.to_owned(), held)
+        (setting.name.to_owned(), value)
     };
     Value::Object(settings.all.iter().map(entry).collect())
 }

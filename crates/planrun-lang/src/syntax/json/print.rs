@@ -99,8 +99,8 @@ impl Object {
 impl Encoder {
     fn file(mut self, file: &File) -> Result<Value, Box<Diagnostic>> {
         let mut object = Object::of(&FILE, &self, Head::default());
-        object.hold(&mut self, "doc", &file.doc);
-        object.hold(&mut self, "items", &file.items);
+        object.write(&mut self, "doc", &file.doc);
+        object.write(&mut self, "items", &file.items);
         match self.refused {
             None => Ok(object.done()),
             Some(refused) => Err(refused),

@@ -85,14 +85,14 @@ fn keys(keys: &'static [Key], alone: &mut Vec<&'static Shape>) -> String {
             "`{}`{} {}",
             key.name,
             if key.required { "" } else { "?" },
-            held(key)
+            type_of(key)
         )
     });
     written.collect::<Vec<_>>().join(", ").replace('|', "\\|")
 }
 
 /// Returns the type of a key's value, in a word or two.
-fn held(key: &Key) -> String {
+fn type_of(key: &Key) -> String {
     match key.slot {
         Slot::Name => "name".to_owned(),
         Slot::Names(Word::Name) => "[name]".to_owned(),

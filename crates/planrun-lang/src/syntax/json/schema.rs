@@ -101,11 +101,11 @@ fn object(shape: &'static Shape, shared: &mut Vec<&'static Shape>) -> Value {
 
 /// Returns the schema of a key's value. An optional key may also be null.
 fn property(key: &Key, shared: &mut Vec<&'static Shape>) -> Value {
-    let held = slot(key.slot, shared);
+    let value = slot(key.slot, shared);
     let mut property = if key.required {
-        held
+        value
     } else {
-        json!({ "anyOf": [held, { "type": "null" }] })
+        json!({ "anyOf": [value, { "type": "null" }] })
     };
     if let Value::Object(map) = &mut property {
         map.insert("description".to_owned(), key.about().into());

@@ -29,7 +29,7 @@ pub(super) trait Kinds: Sized {
 }
 
 /// Reads a field from its key, or from several for `..`; `@` is the span of the object, `(key)` that of a key.
-macro_rules! held {
+macro_rules! read_key {
     ($reader:ident, $fields:ident, ..) => {
         Keyed::read_keys($reader, $fields)
     };
@@ -40,7 +40,7 @@ macro_rules! held {
         $fields.place($key)
     };
     ($reader:ident, $fields:ident, $key:literal) => {
-        $fields.held($reader, $key)
+        $fields.read($reader, $key)
     };
 }
 
@@ -56,7 +56,7 @@ macro_rules! put {
         let _: &Span = $field;
     };
     ($encoder:ident, $object:ident, $key:literal, $field:ident) => {
-        $object.hold($encoder, $key, $field)
+        $object.write($encoder, $key, $field)
     };
 }
 
@@ -66,7 +66,7 @@ macro_rules! keys {
     ($tree:ty: [$($form:tt)*] $($field:ident $key:tt),*) => {
         impl Keyed for $tree {
             fn read_keys(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Self {
-                $(let $field = held!(reader, fields, $key);)*
+                $(let $field = read_key!(reader, fields, $key);)*
                 $($form)*
             }
 
@@ -88,7 +88,7 @@ macro_rules! kinds {
             fn read_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Self {
                 match fields.shape.kind {
                     $($kind => {
-                        $(let $field = held!(reader, fields, $key);)*
+                        $(let $field = read_key!(reader, fields, $key);)*
                         $($form)*
                     })*
                     _ => $other(reader, fields),
@@ -226,21 +226,21 @@ impl Keyed for Tool {
         Self {
             namespace,
             name,
-            parameters: fields.held(reader, "parameters"),
-            returns: fields.held(reader, "returns"),
-            effect: fields.held(reader, "effect"),
-            fails: fields.held(reader, "fails"),
-            key: fields.held(reader, "key"),
+            parameters: fields.read(reader, "parameters"),
+            returns: fields.read(reader, "returns"),
+            effect: fields.read(reader, "effect"),
+            fails: fields.read(reader, "fails"),
+            key: fields.read(reader, "key"),
         }
     }
 
     fn write_keys(&self, encoder: &mut Encoder, object: &mut Object) {
         object.put("tool", dotted(&self.namespace.text, &self.name.text));
-        object.hold(encoder, "parameters", &self.parameters);
-        object.hold(encoder, "returns", &self.returns);
-        object.hold(encoder, "effect", &self.effect);
-        object.hold(encoder, "fails", &self.fails);
-        object.hold(encoder, "key", &self.key);
+        object.write(encoder, "parameters", &self.parameters);
+        object.write(encoder, "returns", &self.returns);
+        object.write(encoder, "effect", &self.effect);
+        object.write(encoder, "fails", &self.fails);
+        object.write(encoder, "key", &self.key);
     }
 }
 
@@ -248,14 +248,14 @@ impl Keyed for Tool {
 impl Keyed for Vec<(Expr, Block)> {
     fn read_keys(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Self {
         let first = Keyed::read_keys(reader, fields);
-        let further: Self = fields.held(reader, "else_if");
+        let further: Self = fields.read(reader, "else_if");
         std::iter::once(first).chain(further).collect()
     }
 
     fn write_keys(&self, encoder: &mut Encoder, object: &mut Object) {
         if let Some((first, further)) = self.split_first() {
             first.write_keys(encoder, object);
-            object.hold_list(encoder, "else_if", further);
+            object.write_list(encoder, "else_if", further);
         }
     }
 }
@@ -263,13 +263,13 @@ impl Keyed for Vec<(Expr, Block)> {
 /// The prompt, which has no name in the language, and the named arguments.
 impl Keyed for Vec<Argument> {
     fn read_keys(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Self {
-        let prompt = fields.held::<Option<Expr>>(reader, "prompt");
+        let prompt = fields.read::<Option<Expr>>(reader, "prompt");
         let prompt = prompt.map(|value| Argument {
             span: value.span,
             name: None,
             value,
         });
-        let named: Self = fields.held(reader, "arguments");
+        let named: Self = fields.read(reader, "arguments");
         prompt.into_iter().chain(named).collect()
     }
 
@@ -279,7 +279,7 @@ impl Keyed for Vec<Argument> {
             all => (None, all),
         };
         if let Some(prompt) = prompt {
-            object.hold(encoder, "prompt", prompt);
+            object.write(encoder, "prompt", prompt);
         }
         if let Some(arguments) = encoder.arguments(named).filter(|_| !named.is_empty()) {
             object.put("arguments", arguments);
@@ -313,7 +313,7 @@ fn call_or_value(reader: &mut Reader<'_>, fields: &Fields<'_>) -> ArmBody {
     } else {
         "value"
     };
-    ArmBody::Expr(fields.held(reader, key))
+    ArmBody::Expr(fields.read(reader, key))
 }
 
 /// Writes the body of an arm as an object.
@@ -327,7 +327,7 @@ pub(super) fn write_action(encoder: &mut Encoder, body: &ArmBody) -> Option<Obje
         "value"
     };
     let mut object = Object::of(Choice::Action.shape(key)?, encoder, Head::default());
-    object.hold(encoder, key, value);
+    object.write(encoder, key, value);
     Some(object)
 }
 
@@ -342,7 +342,7 @@ fn no_undo(_: &mut Reader<'_>, fields: &Fields<'_>) -> Undo {
 }
 
 fn step(reader: &mut Reader<'_>, fields: &Fields<'_>) -> StatementKind {
-    let name = fields.held(reader, "name");
+    let name = fields.read(reader, "name");
     let body = Kinds::read_kind(reader, fields);
     match &body {
         StepBody::Race(arms) => each_once(reader, "arm", &arms.iter().map(|(name, _)| name)),
@@ -398,26 +398,26 @@ fn clauses(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<Clause> {
     {
         let place = fields.place(word);
         let kind = match word {
-            "when" => fields.held::<Option<_>>(reader, word).map(ClauseKind::When),
+            "when" => fields.read::<Option<_>>(reader, word).map(ClauseKind::When),
             "after" => fields
-                .held::<Option<_>>(reader, word)
+                .read::<Option<_>>(reader, word)
                 .map(ClauseKind::After),
-            "by" => fields.held::<Option<_>>(reader, word).map(ClauseKind::By),
+            "by" => fields.read::<Option<_>>(reader, word).map(ClauseKind::By),
             "timeout" => fields
-                .held::<Option<_>>(reader, word)
+                .read::<Option<_>>(reader, word)
                 .map(ClauseKind::Timeout),
             "within" => fields
-                .held::<Option<_>>(reader, word)
+                .read::<Option<_>>(reader, word)
                 .map(ClauseKind::Within),
             "retry" => fields
-                .held::<Option<_>>(reader, word)
+                .read::<Option<_>>(reader, word)
                 .map(ClauseKind::Retry),
             "cache" => fields
-                .held::<Option<_>>(reader, word)
+                .read::<Option<_>>(reader, word)
                 .map(ClauseKind::Cache),
-            "undo" => fields.held::<Option<_>>(reader, word).map(ClauseKind::Undo),
+            "undo" => fields.read::<Option<_>>(reader, word).map(ClauseKind::Undo),
             "recover" => {
-                clauses.extend(fields.held::<Vec<Clause>>(reader, word));
+                clauses.extend(fields.read::<Vec<Clause>>(reader, word));
                 continue;
             }
             _ => fields
@@ -438,11 +438,11 @@ fn write_clause(encoder: &mut Encoder, object: &mut Object, clause: &Clause) {
         | ClauseKind::Timeout(value)
         | ClauseKind::Within(value)
         | ClauseKind::Retry(value)
-        | ClauseKind::Cache(value) => object.hold(encoder, clause.kind.word(), value),
+        | ClauseKind::Cache(value) => object.write(encoder, clause.kind.word(), value),
         // The checker rejects it on anything but an `input`.
-        ClauseKind::Expires(value) => object.hold(encoder, "within", value),
-        ClauseKind::After(names) => object.hold(encoder, "after", names),
-        ClauseKind::Undo(undo) => object.hold(encoder, "undo", undo),
+        ClauseKind::Expires(value) => object.write(encoder, "within", value),
+        ClauseKind::After(names) => object.write(encoder, "after", names),
+        ClauseKind::Undo(undo) => object.write(encoder, "undo", undo),
         ClauseKind::Recover { .. } => {
             let recover = clause.kind.write_kind(encoder, Head::default());
             object.add("recover", recover);

@@ -36,7 +36,7 @@ impl Reader<'_> {
             Some(plan) => (plan.clone(), plan.clone()),
             None => self.tool(&call, "tool"),
         };
-        let arguments: Vec<Argument> = call.held(self, "arguments");
+        let arguments: Vec<Argument> = call.read(self, "arguments");
         let end = arguments.last().map_or(name.span, |last| last.span);
         let whole = namespace.span.to(end);
         if let Some(function) = plan {

@@ -25,7 +25,7 @@ use crate::syntax::part::Part;
 use crate::syntax::{MAX_BLOCKS, canonical_pattern, canonical_type};
 
 /// A part of the syntax tree that is the value of one key.
-pub(super) trait Held: Sized {
+pub(super) trait KeyValue: Sized {
     /// Reads the value. Returns `None` if it is invalid, after reporting it, or counts as left out.
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self>;
 
@@ -36,7 +36,7 @@ pub(super) trait Held: Sized {
     fn write(&self, encoder: &mut Encoder, under: Under) -> Option<Json>;
 }
 
-impl<T: Held> Held for Option<T> {
+impl<T: KeyValue> KeyValue for Option<T> {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         T::read(reader, value, under).map(Some)
     }
@@ -46,11 +46,11 @@ impl<T: Held> Held for Option<T> {
     }
 
     fn write(&self, encoder: &mut Encoder, under: Under) -> Option<Json> {
-        self.as_ref().and_then(|held| held.write(encoder, under))
+        self.as_ref().and_then(|value| value.write(encoder, under))
     }
 }
 
-impl<T: Held> Held for Box<T> {
+impl<T: KeyValue> KeyValue for Box<T> {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         T::read(reader, value, under).map(Self::new)
     }
@@ -64,7 +64,7 @@ impl<T: Held> Held for Box<T> {
     }
 }
 
-impl Held for Expr {
+impl KeyValue for Expr {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         let settings = matches!(under.key.slot, Slot::Settings(_));
         // Here the language requires an object literal.
@@ -99,7 +99,7 @@ impl Held for Expr {
     }
 }
 
-impl Held for Name {
+impl KeyValue for Name {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         let word = match under.key.slot {
             Slot::Word(word) => word,
@@ -117,7 +117,7 @@ impl Held for Name {
     }
 }
 
-impl Held for Vec<Name> {
+impl KeyValue for Vec<Name> {
     /// Returns `None` for an empty list too, which counts as left out.
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         let Slot::Names(word) = under.key.slot else {
@@ -141,7 +141,7 @@ impl Held for Vec<Name> {
     }
 }
 
-impl Held for ErrorPattern {
+impl KeyValue for ErrorPattern {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         Vec::read(reader, value, under).map(Self::Classes)
     }
@@ -159,7 +159,7 @@ impl Held for ErrorPattern {
 }
 
 /// Documentation.
-impl Held for Arc<str> {
+impl KeyValue for Arc<str> {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         reader.string(value, &under.called()).map(|(text, _)| text)
     }
@@ -173,7 +173,7 @@ impl Held for Arc<str> {
     }
 }
 
-impl Held for Text {
+impl KeyValue for Text {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         let (text, span) = reader.string(value, &under.called())?;
         Some(Self { text, span })
@@ -190,7 +190,7 @@ impl Held for Text {
 }
 
 /// A flag, left out if false; or one of two moments, of which `true` is the later.
-impl Held for bool {
+impl KeyValue for bool {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         match (value, under.key.slot) {
             (_, Slot::Word(word)) => {
@@ -236,7 +236,7 @@ fn read_syntax<T: Part + Relocate>(
     Some(read_part(reader, &extract))
 }
 
-impl Held for TypeExpr {
+impl KeyValue for TypeExpr {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         let ty: Self = read_syntax(reader, value, under, "a string that contains a type")?;
         let object = matches!(ty.kind, TypeExprKind::Object(_) | TypeExprKind::Error);
@@ -258,7 +258,7 @@ impl Held for TypeExpr {
     }
 }
 
-impl Held for Pattern {
+impl KeyValue for Pattern {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         read_syntax(reader, value, under, "a string that contains a pattern")
     }
@@ -275,7 +275,7 @@ impl Held for Pattern {
     }
 }
 
-impl Held for Vec<Argument> {
+impl KeyValue for Vec<Argument> {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         reader.arguments(value, under.key.name)
     }
@@ -289,7 +289,7 @@ impl Held for Vec<Argument> {
     }
 }
 
-impl Held for MockTarget {
+impl KeyValue for MockTarget {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         let (namespace, tool) = reader
             .tool_name(value, under.key.name)
@@ -309,7 +309,7 @@ impl Held for MockTarget {
     }
 }
 
-impl Held for Block {
+impl KeyValue for Block {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         let whole = span(value);
         if reader.blocks >= MAX_BLOCKS {
@@ -347,7 +347,7 @@ impl Held for Block {
     }
 }
 
-impl<T: Element> Held for Vec<T> {
+impl<T: Element> KeyValue for Vec<T> {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         let elements = reader.elements(value, under).iter();
         Some(
@@ -371,7 +371,7 @@ impl<T: Element> Held for Vec<T> {
     }
 }
 
-impl Held for MockOutcome {
+impl KeyValue for MockOutcome {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
         Self::read_in(reader, value, under)
     }
@@ -390,7 +390,7 @@ impl Held for MockOutcome {
     }
 }
 
-impl Held for ArmBody {
+impl KeyValue for ArmBody {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, _: Under) -> Option<Self> {
         let fields = reader.choice(value, Choice::Action);
         Some(match fields {
@@ -409,7 +409,7 @@ impl Held for ArmBody {
 }
 
 /// An object with the key `agent` is a request to an agent; anything else is a call.
-impl Held for Probe {
+impl KeyValue for Probe {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, _: Under) -> Option<Self> {
         if !asks(value) {
             return Some(Self::Call(reader.call(value)));
@@ -442,7 +442,7 @@ fn asks(value: &Value<'_>) -> bool {
     properties.any(|property| key_of(&property.name) == "agent")
 }
 
-impl Held for Undo {
+impl KeyValue for Undo {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, _: Under) -> Option<Self> {
         let fields = reader.choice(value, Choice::Undo);
         Some(match fields {
@@ -462,7 +462,7 @@ impl Held for Undo {
 
 impl Fields<'_> {
     /// Reads the value of a key of the object.
-    pub fn held<T: Held>(&self, reader: &mut Reader<'_>, name: &str) -> T {
+    pub fn read<T: KeyValue>(&self, reader: &mut Reader<'_>, name: &str) -> T {
         let key = self.shape.all_keys().find(|key| key.name == name);
         let shape = self.shape;
         let read = key
@@ -474,16 +474,16 @@ impl Fields<'_> {
 
 impl Object {
     /// Writes the value of a key of the object, unless it is left out.
-    pub fn hold<T: Held>(&mut self, encoder: &mut Encoder, name: &str, held: &T) {
+    pub fn write<T: KeyValue>(&mut self, encoder: &mut Encoder, name: &str, value: &T) {
         let shape = self.shape;
         let key = shape.all_keys().find(|key| key.name == name);
-        if let Some(json) = key.and_then(|key| held.write(encoder, Under { shape, key })) {
+        if let Some(json) = key.and_then(|key| value.write(encoder, Under { shape, key })) {
             self.put(name, json);
         }
     }
 
-    /// Like [`Object::hold`], for a list that is left out if empty.
-    pub fn hold_list<T: Element>(&mut self, encoder: &mut Encoder, name: &str, list: &[T]) {
+    /// Like [`Object::write`], for a list that is left out if empty.
+    pub fn write_list<T: Element>(&mut self, encoder: &mut Encoder, name: &str, list: &[T]) {
         let shape = self.shape;
         let key = shape.all_keys().find(|key| key.name == name);
         if let Some(key) = key.filter(|_| !list.is_empty()) {
