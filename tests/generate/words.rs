@@ -27,7 +27,7 @@ const NAMES: [&str; 22] = [
     "entry",
 ];
 /// Names that need backquotes.
-const QUOTED: [&str; 4] = ["read-file", "two words", "e.mail", "2nd"];
+const QUOTED: [&str; 4] = ["read-file", "two words", "e/mail", "2nd"];
 /// Keywords that are allowed as names.
 const WORDS: [&str; 8] = [
     "when", "max", "by", "cache", "input", "plan", "retry", "every",

@@ -46,7 +46,7 @@ impl<'a> Walk<'a> {
             let failure = self.element(site);
             self.take_definitions(each.body);
             if let Some(error) = failure {
-                self.element_fails(element, error);
+                self.element_fails(element, &error);
                 break;
             }
         }
@@ -54,7 +54,7 @@ impl<'a> Walk<'a> {
         self.conditions.extend(conditions);
     }
 
-    fn element_fails(&mut self, element: &Value, error: EvalError) {
+    fn element_fails(&mut self, element: &Value, error: &EvalError) {
         let mut known = self.found.failures.iter();
         // What fails for every element has been reported.
         if known.any(|failure| failure.error.span == error.span) {
@@ -65,7 +65,7 @@ impl<'a> Walk<'a> {
         self.found.failures.push(ConstantFailure {
             error: EvalError {
                 message: message.into(),
-                ..error
+                ..error.clone()
             },
             causes: Vec::new(),
         });
