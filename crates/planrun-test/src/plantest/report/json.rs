@@ -33,7 +33,7 @@ pub fn json(report: &Report) -> String {
         duration_ms,
     };
     let document = Document {
-        version: 1,
+        version: 2,
         summary,
         files: files.collect(),
     };
