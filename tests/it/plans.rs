@@ -39,7 +39,7 @@ fn each_header_is_true() {
     let outputs = std::thread::scope(|scope| {
         let runs = header_commands
             .iter()
-            .map(|header| scope.spawn(|| execute(header)))
+            .map(|header| scope.spawn(|| execute(header, "json")))
             .collect::<Vec<_>>();
         runs.into_iter()
             .map(|run| run.join().unwrap())
@@ -76,7 +76,7 @@ fn each_header_is_true() {
 
 #[test]
 fn a_new_employee_is_on_every_system_in_order() {
-    let run = execute(&onboarding()).json();
+    let run = execute(&onboarding(), "json").json();
     let step = |path: &str| {
         let found = run["steps"]
             .as_array()
@@ -116,7 +116,7 @@ fn a_refund_of_unknown_outcome_is_looked_up_and_not_repeated() {
         .into_iter()
         .find(|header| header.command.contains("reason=damaged"))
         .unwrap();
-    let run = execute(&header).json();
+    let run = execute(&header, "json").json();
     let steps = run["steps"].as_array().unwrap();
     let money = steps.iter().find(|step| step["path"] == "money").unwrap();
     assert_eq!(
@@ -135,7 +135,7 @@ fn below_an_early_reply_everything_is_skipped() {
         .into_iter()
         .find(|header| header.command.contains("#W2000"))
         .unwrap();
-    let run = execute(&header).json();
+    let run = execute(&header, "json").json();
     for path in ["money", "marked", "told"] {
         let step = run["steps"]
             .as_array()
@@ -158,25 +158,18 @@ fn begun(command: &str) -> (serde_json::Value, Vec<String>) {
         .into_iter()
         .find(|header| header.command.contains(command))
         .unwrap();
-    let run = execute(&header).json();
-    let ran = run["steps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|step| step["attempts"].as_u64() > Some(0));
-    let mut began: Vec<(String, String)> = ran
-        .map(|step| {
-            (
-                step["started_at"].as_str().unwrap().to_owned(),
-                step["path"].as_str().unwrap().to_owned(),
-            )
-        })
-        .collect();
-    began.sort();
-    (
-        run.clone(),
-        began.into_iter().map(|(_, path)| path).collect(),
-    )
+    // In the order of the events: several steps may start in one millisecond.
+    let events = execute(&header, "ndjson").stdout;
+    let mut began: Vec<String> = Vec::new();
+    for line in events.lines() {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        let path = event["path"].as_str().unwrap_or_default();
+        let calls = event["event"] == "step.running" && event["tool"].is_string();
+        if calls && began.iter().all(|known| known != path) {
+            began.push(path.to_owned());
+        }
+    }
+    (execute(&header, "json").json(), began)
 }
 
 #[test]
@@ -240,12 +233,12 @@ fn onboarding() -> HeaderCommand {
         .unwrap()
 }
 
-/// Runs the command, with JSON output.
-fn execute(header: &HeaderCommand) -> Output {
+/// Runs the command, with output in this format.
+fn execute(header: &HeaderCommand, format: &str) -> Output {
     let arguments = words(&header.command)
         .into_iter()
         .skip(1)
-        .chain(["--format".to_owned(), "json".to_owned()]);
+        .chain(["--format".to_owned(), format.to_owned()]);
     planrun(arguments).run()
 }
 
