@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use planrun_runs::driver::Silence;
-use planrun_runs::runs::{Planrun, ResumeOptions};
+use planrun_runs::runs::{Planrun, ResultFile, ResumeOptions};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
@@ -222,4 +222,26 @@ async fn the_file_of_a_deferred_call_tells_the_rest_whoever_drives_the_run() {
     let ended = planrun.resume(id, ResumeOptions::default()).unwrap();
     ended.drive(&mut Silence).await.unwrap();
     assert_eq!(read()["status"], "done", "{}", read());
+}
+
+#[test]
+fn the_result_file_of_a_run_with_any_id_is_in_its_folder() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("planrun.yaml"), "").unwrap();
+    let planrun = Planrun::open(place.path()).unwrap();
+    let folder = ResultFile::of(&planrun, "r1");
+    let folder = folder.path().parent().unwrap();
+    for (id, name) in [
+        ("r1", "r1.json"),
+        ("../../planrun", "planrun.json"),
+        ("/etc/r1", "r1.json"),
+        ("..\\r1", "r1.json"),
+        ("..", "...json"),
+    ] {
+        assert_eq!(
+            ResultFile::of(&planrun, id).path(),
+            folder.join(name),
+            "{id}"
+        );
+    }
 }
