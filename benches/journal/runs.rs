@@ -1,5 +1,6 @@
 //! Runs with a journal, and the operations on them afterwards.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,7 +8,8 @@ use std::time::{Duration, Instant};
 use planrun_core::journal::{Event, ReplayState};
 use planrun_core::run::{Outcome, Program};
 use planrun_runs::journal::store::{
-    Created, Digest, Journal, NewRun, Settings, SqliteLease, Summary, Synchronous, read_ahead,
+    Created, Digest, Journal, JournalError, NewRun, Recorded, Settings, SqliteLease, Summary,
+    Synchronous, read_ahead,
 };
 use planrun_tools::host::RealHost;
 
@@ -112,11 +114,14 @@ pub fn fold(folder: &Path) -> Result<ReplayState, String> {
 
 fn folded(journal: &Journal) -> Result<ReplayState, String> {
     let mut replay = ReplayState::default();
-    let mut kept = |digest: &str| Err(format!("{digest}: nothing is as large as that"));
-    for event in read_ahead(Box::new(journal.events(LARGE, 1).map_err(text)?)) {
-        let line = event.map_err(text)?.line;
-        let event = Event::read(line.as_bytes(), &mut kept).map_err(text)?;
-        replay.take(event).map_err(text)?;
+    let parse =
+        |recorded: Result<Recorded, JournalError>| -> Result<Event, Box<dyn Error + Send + Sync>> {
+            let mut kept = |digest: &str| Err(format!("{digest}: nothing is as large as that"));
+            Ok(Event::read(recorded?.line.as_bytes(), &mut kept)?)
+        };
+    let lines = read_ahead(Box::new(journal.events(LARGE, 1).map_err(text)?));
+    for event in read_ahead(Box::new(lines.map(parse))) {
+        replay.take(event.map_err(text)?).map_err(text)?;
     }
     Ok(replay)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 
 use super::failure::StepError;
@@ -17,23 +17,19 @@ use super::words::{Bound, EventName, Waiting};
 
 /// One change of state. Events are numbered from 1; `at` is the wall-clock time in nanoseconds since the Unix epoch.
 ///
-/// Its JSON is what the journal stores. `Event::read` parses it.
-#[derive(Clone, Debug, Serialize)]
+/// `Event::write_line` writes it as JSON, and `Event::read` parses it.
+#[derive(Clone, Debug)]
 pub struct Event {
     pub number: u64,
-    #[serde(serialize_with = "wire::at::serialize")]
     pub at: i128,
-    #[serde(flatten)]
     pub kind: EventKind,
     /// Paths of sensitive values in the event, such as `arguments.password`. These are redacted in output.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sensitive: Vec<Arc<str>>,
 }
 
-/// What changed. The order of the fields is the order of the JSON keys, and so part of what the journal's hash chain
-/// covers.
+/// What changed. The name of the variant is the field `event` of the JSON object. The order of the fields is the order
+/// of the JSON keys, and so part of what the journal's hash chain covers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "event")]
 pub enum EventKind {
     #[serde(rename = "run.started")]
     RunStarted {
@@ -82,13 +78,12 @@ pub enum EventKind {
     #[serde(rename = "step.queued")]
     StepQueued { path: Arc<str> },
     /// A step that holds other steps begins, or an attempt at a call begins.
-    #[serde(rename = "step.running")]
+    #[serde(rename = "step.running", deserialize_with = "running")]
     StepRunning {
         path: Arc<str>,
         /// Name of the called tool; empty for steps that hold other steps.
-        #[serde(default, skip_serializing_if = "str::is_empty")]
+        #[serde(skip_serializing_if = "str::is_empty")]
         tool: Arc<str>,
-        #[serde(default)]
         attempt: u32,
         #[serde(flatten)]
         call: Option<Dispatch>,
@@ -188,9 +183,9 @@ pub enum EventKind {
         #[serde(rename = "path")]
         budget: Arc<str>,
         /// In seconds for `time`.
-        #[serde(default, serialize_with = "wire::number")]
+        #[serde(default, with = "wire::number")]
         used: f64,
-        #[serde(default, serialize_with = "wire::number")]
+        #[serde(default, with = "wire::number")]
         limit: f64,
     },
     /// A `recover` arm catches the failure of a step. The calls of the arm follow under their own paths.
@@ -201,6 +196,7 @@ pub enum EventKind {
     },
     #[serde(rename = "step.settled")]
     StepSettled {
+        #[serde(deserialize_with = "wire::text")]
         path: Arc<str>,
         #[serde(rename = "status", deserialize_with = "wire::step_state")]
         state: StepState,
@@ -289,27 +285,56 @@ pub enum EventKind {
 }
 
 /// What is sent with an attempt: everything that is needed to send the same attempt again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Dispatch {
     /// Number of the execution. An execution ends with an answer; its attempts share key and arguments.
     pub execution: u32,
     /// Number of the attempt in the current series of retries, from 1.
-    #[serde(default = "first")]
     pub trial: u32,
-    #[serde(default)]
     pub effect: Effect,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub key: Arc<str>,
     /// Why the call is made although another run has already made it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<Arc<str>>,
-    #[serde(
-        flatten,
-        serialize_with = "wire::arguments",
-        skip_deserializing,
-        default = "wire::null"
-    )]
+    #[serde(flatten, serialize_with = "wire::arguments")]
     pub arguments: Value,
+}
+
+/// The fields of [`EventKind::StepRunning`].
+type Running = (Arc<str>, Arc<str>, u32, Option<Dispatch>);
+
+/// Deserializes the fields of [`EventKind::StepRunning`]. Most events are of this kind, and a flattened `Dispatch` would
+/// be read from a buffer.
+fn running<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Running, D::Error> {
+    #[derive(Deserialize)]
+    struct Fields {
+        #[serde(deserialize_with = "wire::text")]
+        path: Arc<str>,
+        #[serde(default, deserialize_with = "wire::text")]
+        tool: Arc<str>,
+        #[serde(default)]
+        attempt: u32,
+        execution: Option<u32>,
+        #[serde(default = "first")]
+        trial: u32,
+        #[serde(default)]
+        effect: Effect,
+        #[serde(default, deserialize_with = "wire::text")]
+        key: Arc<str>,
+        again: Option<Arc<str>>,
+    }
+
+    let fields = Fields::deserialize(deserializer)?;
+    let call = fields.execution.map(|execution| Dispatch {
+        execution,
+        trial: fields.trial,
+        effect: fields.effect,
+        key: fields.key,
+        again: fields.again,
+        arguments: Value::Null,
+    });
+    Ok((fields.path, fields.tool, fields.attempt, call))
 }
 
 fn first() -> u32 {
@@ -327,10 +352,10 @@ fn not(flag: &bool) -> bool {
 /// Usage of calls, as reported by their answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Used {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "wire::whole")]
     pub tokens: u64,
     /// In the unit that the tools use.
-    #[serde(default, serialize_with = "wire::number")]
+    #[serde(default, with = "wire::number")]
     pub cost: f64,
 }
 

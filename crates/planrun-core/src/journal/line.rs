@@ -2,8 +2,12 @@
 
 use std::io;
 
+use serde::Serialize as _;
+
 use super::event::Event;
+use super::kind_writer::KindWriter;
 use super::read::{Fields, ValueField};
+use super::wire::instant_digits;
 
 /// Values whose JSON is longer than this, in bytes, are stored once, by the hash of their content.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
@@ -37,10 +41,23 @@ impl Event {
     }
 
     fn write_object(&self, text: &mut Vec<u8>) {
-        // All keys are strings and writing to a `Vec` cannot fail, so neither can this.
-        let written = serde_json::to_writer(text, self);
-        debug_assert!(written.is_ok(), "{written:?}");
+        text.extend_from_slice(b"{\"number\":");
+        infallible(&serde_json::to_writer(&mut *text, &self.number));
+        text.extend_from_slice(b",\"at\":\"");
+        text.extend_from_slice(&instant_digits(self.at));
+        text.push(b'"');
+        infallible(&self.kind.serialize(KindWriter::new(text)));
+        if !self.sensitive.is_empty() {
+            text.extend_from_slice(b",\"sensitive\":");
+            infallible(&serde_json::to_writer(&mut *text, &self.sensitive));
+        }
+        text.push(b'}');
     }
+}
+
+/// Writing to a `Vec` cannot fail, and neither can serializing an event: all of its keys are strings.
+fn infallible(written: &serde_json::Result<()>) {
+    debug_assert!(written.is_ok(), "{written:?}");
 }
 
 /// Writes the line of these fields, with hashes in place of values that are too large.

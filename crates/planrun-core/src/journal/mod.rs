@@ -6,6 +6,8 @@ mod external_input;
 mod failure;
 mod grant;
 mod inbox_command;
+mod kind_fields;
+mod kind_writer;
 mod line;
 mod question;
 mod questions;

@@ -32,7 +32,7 @@ pub struct Question {
     #[serde(default, with = "wire::moment")]
     pub expires: Option<i128>,
     /// Execution of the call that the gate guards, whose answer was lost, or whose peer asks.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "wire::whole")]
     pub execution: u32,
     /// Tool or plan whose call the gate guards, or tool that was called; empty for other steps.
     #[serde(default)]

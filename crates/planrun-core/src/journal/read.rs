@@ -1,18 +1,16 @@
-//! Parses the line of an event. Numbers and values are taken out of the JSON here: with its feature
-//! `arbitrary_precision`, `serde_json` does not pass them to an internally tagged enum.
+//! Parses the line of an event in one pass over its JSON.
 
 use std::fmt;
 use std::sync::Arc;
 
 use planrun_lang::value::{Value, parse_timestamp};
-use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
-use serde::de::{
-    self, Deserialize, DeserializeSeed, Deserializer, IntoDeserializer as _, MapAccess,
-};
+use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
 use super::event::{Event, EventKind};
+use super::kind_fields::{Fault, kind};
 use super::redaction::paths_below;
 use super::wire::{ARGUMENTS, OUTPUT, PAYLOAD, REPLY, VALUE};
 use super::words::{Bound, EventName, Waiting};
@@ -63,27 +61,16 @@ impl Event {
         let Line {
             number,
             at,
-            event,
+            mut kind,
             sensitive,
             value,
-            fields,
         } = Line::read(line)?;
-        let sends = fields.is_there("execution");
-        let mut kind = match EventKind::deserialize(MapAccessDeserializer::new(fields)) {
-            Ok(kind) => kind,
-            Err(Fault::Missing(field)) => return Err(EventError::lacks(number, event, field)),
-            Err(Fault::Other(why)) => return Err(EventError::unreadable(why)),
-        };
-        if sends && matches!(kind, EventKind::StepRunning { call: None, .. }) {
-            let why = "the data of its call is damaged";
-            return Err(EventError::unreadable(why));
-        }
         // Only a deadline belongs to the run, which has no path.
         if let EventKind::TimerFired { path, timer } = &kind
             && path.is_empty()
             && *timer != Bound::Deadline
         {
-            return Err(EventError::lacks(number, event, "path"));
+            return Err(EventError::lacks(number, kind.name(), "path"));
         }
         if let EventKind::StepAsks { question, .. } = &mut kind {
             let question = Arc::make_mut(question);
@@ -105,81 +92,158 @@ impl Event {
     }
 }
 
-/// An event whose kind has not been parsed yet.
+/// An event whose value has not been parsed yet.
 struct Line<'l> {
     number: u64,
     at: i128,
-    event: EventName,
+    kind: EventKind,
     sensitive: Vec<Arc<str>>,
     value: Option<(ValueField<'l>, &'l RawValue)>,
-    fields: KindFields<'l>,
 }
 
 impl<'l> Line<'l> {
     fn read(line: &'l [u8]) -> Result<Self, EventError> {
-        let Fields(all) = parsed(serde_json::from_slice(line))?;
-        let (mut number, mut at, mut event, mut what) = (None, None, None, Waiting::Retry);
-        let (mut sensitive, mut value) = (Vec::new(), None);
-        let mut fields = Vec::with_capacity(all.len());
-        for (name, raw) in all {
-            let text = raw.get();
-            match name {
-                "number" => number = Some(parsed(serde_json::from_str(text))?),
-                "at" => at = Some(moment(text)?),
-                "event" => event = Some(parsed(serde_json::from_str(text))?),
-                "sensitive" => sensitive = parsed(serde_json::from_str(text))?,
-                _ => {
-                    if let Some(field) = ValueField::of(name) {
-                        value = Some((field, raw)).filter(|_| text != "null");
-                        continue;
+        let text = parsed(str::from_utf8(line))?;
+        let mut fault = None;
+        let mut json = serde_json::Deserializer::from_str(text);
+        let read = LineReader { fault: &mut fault }.deserialize(&mut json);
+        match (read.and_then(|line| json.end().map(|()| line)), fault) {
+            (Ok(line), _) => Ok(line),
+            (Err(_), Some(fault)) => Err(fault),
+            (Err(why), None) => Err(EventError::unreadable(why)),
+        }
+    }
+}
+
+/// Reads a line. Errors that are more than a text are put into `fault`.
+struct LineReader<'f> {
+    fault: &'f mut Option<EventError>,
+}
+
+impl<'de> DeserializeSeed<'de> for LineReader<'_> {
+    type Value = Line<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Line<'de>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> de::Visitor<'de> for LineReader<'_> {
+    type Value = Line<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line<'de>, A::Error> {
+        let mut common = CommonFields::default();
+        let missing = <A::Error as de::Error>::missing_field;
+        let name: EventName = loop {
+            match map.next_key()?.ok_or_else(|| missing("event"))? {
+                "event" => break map.next_value()?,
+                field => {
+                    if !common.take(field, &mut map)? {
+                        let why = format!("missing field `event` before `{field}`");
+                        return Err(de::Error::custom(why));
                     }
-                    if name == "for" {
-                        what = parsed(serde_json::from_str(text))?;
-                    }
-                    fields.push((name, raw));
                 }
             }
-        }
-        let missing = |field| EventError::unreadable(format!("missing field `{field}`"));
-        let event: EventName = event.ok_or_else(|| missing("event"))?;
-        let kind = match (event, what) {
-            (
-                EventName::StepWaiting,
-                Waiting::Confirm
-                | Waiting::Approval
-                | Waiting::Input
-                | Waiting::Answer
-                | Waiting::Peer,
-            ) => "step.asks",
-            (EventName::StepWaiting, Waiting::Time) => "step.sleeps",
-            _ => event.name(),
         };
-        let fields = KindFields {
-            kind: Some(kind),
-            rest: fields.into_iter(),
-            raw: None,
+        let kind = if name == EventName::StepWaiting {
+            waiting(map, &mut common)
+        } else {
+            kind(name.name(), map, &mut common)
         };
-        Ok(Self {
-            number: number.ok_or_else(|| missing("number"))?,
-            at: at.ok_or_else(|| missing("at"))?,
-            event,
-            sensitive,
-            value,
-            fields,
+        let number = common.number.ok_or_else(|| missing("number"))?;
+        let kind = kind.map_err(|fault| {
+            let why = de::Error::custom(&fault);
+            *self.fault = Some(match fault {
+                Fault::Missing(field) => EventError::lacks(number, name, field),
+                Fault::Other(why) => EventError::unreadable(why),
+            });
+            why
+        })?;
+        Ok(Line {
+            number,
+            at: common.at.ok_or_else(|| missing("at"))?,
+            kind,
+            sensitive: common.sensitive,
+            value: common.value,
         })
     }
 }
 
+/// Deserializes the kind of a `step.waiting`, which depends on what the step waits for.
+fn waiting<'de, A: MapAccess<'de>>(
+    mut map: A,
+    common: &mut CommonFields<'de>,
+) -> Result<EventKind, Fault> {
+    let mut fields = Vec::new();
+    let mut what = Waiting::Retry;
+    while let Some((name, json)) = map
+        .next_entry::<&str, &RawValue>()
+        .map_err(de::Error::custom)?
+    {
+        if name == "for" {
+            what = serde_json::from_str(json.get()).map_err(de::Error::custom)?;
+        }
+        fields.push((BorrowedStrDeserializer::new(name), json));
+    }
+    let name = match what {
+        Waiting::Confirm | Waiting::Approval | Waiting::Input | Waiting::Answer | Waiting::Peer => {
+            "step.asks"
+        }
+        Waiting::Time => "step.sleeps",
+        Waiting::Retry | Waiting::Poll | Waiting::Outcome => "step.waiting",
+    };
+    kind(name, MapDeserializer::new(fields.into_iter()), common)
+}
+
+/// The fields that all events have, as far as they have been read.
+#[derive(Default)]
+pub(super) struct CommonFields<'l> {
+    number: Option<u64>,
+    at: Option<i128>,
+    sensitive: Vec<Arc<str>>,
+    value: Option<(ValueField<'l>, &'l RawValue)>,
+}
+
+impl<'l> CommonFields<'l> {
+    /// Reads the value of a key. Returns false if it belongs to the kind of the event, whose value is not read.
+    pub(super) fn take<A: MapAccess<'l>>(
+        &mut self,
+        key: &'l str,
+        map: &mut A,
+    ) -> Result<bool, A::Error> {
+        match key {
+            "number" => self.number = Some(map.next_value()?),
+            "at" => {
+                let json: &RawValue = map.next_value()?;
+                self.at = Some(moment(json.get()).map_err(de::Error::custom)?);
+            }
+            "sensitive" => self.sensitive = map.next_value()?,
+            _ => {
+                let Some(field) = ValueField::of(key) else {
+                    return Ok(false);
+                };
+                let json: &RawValue = map.next_value()?;
+                self.value = Some((field, json)).filter(|_| json.get() != "null");
+            }
+        }
+        Ok(true)
+    }
+}
+
 /// Parses the JSON of a time. It is written without escapes.
-fn moment(json: &str) -> Result<i128, EventError> {
+fn moment(json: &str) -> Result<i128, String> {
     let text = json
         .strip_prefix('"')
         .and_then(|text| text.strip_suffix('"'));
     text.and_then(parse_timestamp)
-        .ok_or_else(|| EventError::unreadable(format!("its `at` is {json}, which is not a time")))
+        .ok_or_else(|| format!("its `at` is {json}, which is not a time"))
 }
 
-fn parsed<T>(read: serde_json::Result<T>) -> Result<T, EventError> {
+fn parsed<T, E: fmt::Display>(read: Result<T, E>) -> Result<T, EventError> {
     read.map_err(EventError::unreadable)
 }
 
@@ -260,91 +324,6 @@ impl<'de> Deserialize<'de> for Fields<'de> {
     }
 }
 
-/// The fields of an event as the deserializer of its kind expects them: the kind itself, then its own fields.
-struct KindFields<'l> {
-    kind: Option<&'static str>,
-    rest: std::vec::IntoIter<(&'l str, &'l RawValue)>,
-    /// The field whose name was returned last; `None` for the kind.
-    raw: Option<(&'l str, &'l RawValue)>,
-}
-
-impl KindFields<'_> {
-    fn is_there(&self, name: &str) -> bool {
-        self.rest.as_slice().iter().any(|(known, _)| *known == name)
-    }
-}
-
-impl<'de> MapAccess<'de> for KindFields<'de> {
-    type Error = Fault;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Fault> {
-        let name = if self.kind.is_some() {
-            "event"
-        } else {
-            self.raw = self.rest.next();
-            let Some((name, _)) = self.raw else {
-                return Ok(None);
-            };
-            name
-        };
-        seed.deserialize(BorrowedStrDeserializer::new(name))
-            .map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
-        if let Some(kind) = self.kind.take() {
-            return seed.deserialize(BorrowedStrDeserializer::new(kind));
-        }
-        let (name, text) = self
-            .raw
-            .map_or(("", "null"), |(name, raw)| (name, raw.get()));
-        let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
-        // The content of a handle is opaque, so its numbers are not converted.
-        if is_number && name != "handle" {
-            if let Ok(whole) = text.parse::<u64>() {
-                return seed.deserialize(whole.into_deserializer());
-            }
-            let number = text
-                .parse::<f64>()
-                .map_err(|error| Fault::Other(error.to_string()))?;
-            return seed.deserialize(number.into_deserializer());
-        }
-        let mut json = serde_json::Deserializer::from_str(text);
-        seed.deserialize(&mut json).map_err(de::Error::custom)
-    }
-}
-
-/// Why the fields do not match the kind.
-#[derive(Debug)]
-enum Fault {
-    Missing(&'static str),
-    Other(String),
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing(field) => write!(formatter, "missing field `{field}`"),
-            Self::Other(why) => formatter.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for Fault {}
-
-impl de::Error for Fault {
-    fn custom<T: fmt::Display>(why: T) -> Self {
-        Self::Other(why.to_string())
-    }
-
-    fn missing_field(field: &'static str) -> Self {
-        Self::Missing(field)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -403,11 +382,11 @@ mod tests {
             ),
             (
                 r#""event":"step.settled","path":"a","status":"dreamt""#,
-                "has no `status`",
+                "`dreamt` is not a state",
             ),
             (
                 r#""event":"step.running","path":"a","execution":1,"effect":"dream""#,
-                "damaged",
+                "unknown variant `dream`",
             ),
             (
                 r#""event":"step.waiting","path":"a","for":"dream""#,

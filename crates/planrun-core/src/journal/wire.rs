@@ -1,12 +1,14 @@
 //! Serde helpers for parts of events whose JSON is not the derived one.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::value::Value;
-use serde::de::Error as _;
+use serde::de::{self, Error as _};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -27,7 +29,7 @@ pub fn instant(nanos: i128) -> String {
 }
 
 /// The text of an instant. Every event has one, so it is written in place.
-fn instant_digits(nanos: i128) -> [u8; 24] {
+pub(super) fn instant_digits(nanos: i128) -> [u8; 24] {
     let mut text = *b"1970-01-01T00:00:00.000Z";
     let Ok(at) = Timestamp::from_nanosecond(nanos) else {
         return text;
@@ -62,7 +64,7 @@ pub mod at {
     use serde::de::Error as _;
 
     pub fn serialize<S: Serializer>(nanos: &i128, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&String::from_utf8_lossy(&super::instant_digits(*nanos)))
+        serializer.serialize_str(&super::instant(*nanos))
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i128, D::Error> {
@@ -134,9 +136,7 @@ pub mod time {
 
 /// The name of a signal, which is also its path.
 pub mod signal {
-    use std::sync::Arc;
-
-    use super::{Deserialize, Deserializer, Serialize, Serializer};
+    use super::{Arc, Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
     struct Named {
@@ -155,32 +155,66 @@ pub mod signal {
     }
 }
 
-/// Serializes a number, without a fraction if it is whole.
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde expects"
-)]
-pub fn number<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    Value::Double(*number).serialize(serializer)
+/// Deserializes a text with one allocation; serde's own implementation copies it twice.
+pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    struct Text;
+
+    impl de::Visitor<'_> for Text {
+        type Value = Arc<str>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a string")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Arc<str>, E> {
+            Ok(text.into())
+        }
+    }
+
+    deserializer.deserialize_str(Text)
 }
 
-/// Parses a whole number in either form: `serde_json` keeps the text of nested numbers.
-pub fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+/// A number, without a fraction if it is whole.
+pub mod number {
+    use super::{Deserialize as _, Deserializer, Serialize as _, Serializer, Value};
+    use serde::de::Error as _;
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the signature that serde expects"
+    )]
+    pub fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        Value::Double(*number).serialize(serializer)
+    }
+
+    /// Deserializes it through its text, like [`whole`](super::whole).
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        let number = serde_json::Number::deserialize(deserializer)?;
+        let double = number.as_f64();
+        double.ok_or_else(|| D::Error::custom(format!("`{number}` is not a finite number")))
+    }
+}
+
+/// Deserializes a whole number through its text: with its feature `arbitrary_precision`, `serde_json` does not pass
+/// numbers to flattened fields.
+pub fn whole<'de, N: TryFrom<u64>, D: Deserializer<'de>>(deserializer: D) -> Result<N, D::Error> {
     let number = serde_json::Number::deserialize(deserializer)?;
-    let whole = number
-        .as_u64()
-        .and_then(|number| u32::try_from(number).ok());
-    whole.ok_or_else(|| D::Error::custom(format!("`{number}` is not a whole number below 2^32")))
+    let whole = number.as_u64().and_then(|number| N::try_from(number).ok());
+    whole.ok_or_else(|| D::Error::custom(format!("`{number}` is not a whole number in its range")))
 }
 
 pub fn step_state<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StepState, D::Error> {
     let word = Cow::<str>::deserialize(deserializer)?;
-    StepState::find(&word).ok_or_else(|| D::Error::missing_field("status"))
+    StepState::find(&word).ok_or_else(|| unknown_state(&word))
 }
 
 pub fn run_state<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RunState, D::Error> {
     let word = Cow::<str>::deserialize(deserializer)?;
-    RunState::find(&word).ok_or_else(|| D::Error::missing_field("status"))
+    RunState::find(&word).ok_or_else(|| unknown_state(&word))
+}
+
+fn unknown_state<E: de::Error>(word: &str) -> E {
+    E::custom(format!("`{word}` is not a state"))
 }
 
 /// The placeholder for a value that is set later.

@@ -1,7 +1,7 @@
 //! Reads the record of a run: its events, its replay state, and large values.
 
 use super::{Error, Journal};
-use crate::journal::store::{Digest, read_ahead};
+use crate::journal::store::{Digest, JournalError, Recorded, read_ahead};
 use planrun_core::journal::{Event, EventError, ReplayState};
 
 /// Returns the replay state of a run after all recorded events.
@@ -17,15 +17,25 @@ pub(super) fn read_events(
     run: &str,
     mut take: impl FnMut(Event) -> Result<(), EventError>,
 ) -> Result<(), Error> {
-    let mut kept = |digest: &str| kept(journal, digest);
-    for event in read_ahead(journal.events(run, 1)?) {
+    let unusable = |number, error: EventError, run: &str| Error::Event {
+        run: run.to_owned(),
+        number,
+        why: error.to_string(),
+    };
+    let parse = {
+        let (journal, run) = (journal.clone(), run.to_owned());
+        move |recorded: Result<Recorded, JournalError>| {
+            let Recorded { number, line } = recorded?;
+            Event::read(line.as_bytes(), &mut |digest| kept(&journal, digest))
+                .map_err(|error| unusable(number, error, &run))
+        }
+    };
+    // One thread reads and verifies, another one parses.
+    let lines = read_ahead(journal.events(run, 1)?);
+    for event in read_ahead(Box::new(lines.map(parse))) {
         let event = event?;
-        let taken = Event::read(event.line.as_bytes(), &mut kept).and_then(&mut take);
-        taken.map_err(|error| Error::Event {
-            run: run.to_owned(),
-            number: event.number,
-            why: error.to_string(),
-        })?;
+        let number = event.number;
+        take(event).map_err(|error| unusable(number, error, run))?;
     }
     Ok(())
 }

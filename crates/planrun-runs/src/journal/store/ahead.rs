@@ -1,24 +1,28 @@
-//! Read-ahead: if there are many events, a thread reads and verifies the next ones while the caller processes the
-//! previous ones.
+//! Read-ahead: if there are many events, a thread does the work of the next ones, such as verifying or parsing them,
+//! while the caller processes the previous ones.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread::Builder;
 
 use super::failure::JournalError;
-use super::interface::{Recorded, RecordedEvents};
 
 /// Number of events in a batch. Fewer events do not justify a thread.
 const AT_ONCE: usize = 2_048;
 /// Maximum number of batches that wait for the caller.
 const MAX_BATCHES: usize = 4;
 
-type Batch = Vec<Result<Recorded, JournalError>>;
+/// The results of some work on each event, in order.
+type Events<T, E> = Box<dyn Iterator<Item = Result<T, E>> + Send>;
 
-/// Returns the same events in the same order, read ahead by a thread if there are many.
+/// Returns the same results in the same order. If there are many, a thread computes them ahead.
 #[must_use]
-pub fn read_ahead(mut events: RecordedEvents) -> RecordedEvents {
-    let first: Batch = events.by_ref().take(AT_ONCE).collect();
+pub fn read_ahead<T, E>(mut events: Events<T, E>) -> Events<T, E>
+where
+    T: Send + 'static,
+    E: From<JournalError> + Send + 'static,
+{
+    let first: Vec<Result<T, E>> = events.by_ref().take(AT_ONCE).collect();
     if first.len() < AT_ONCE {
         return Box::new(first.into_iter());
     }
@@ -28,14 +32,15 @@ pub fn read_ahead(mut events: RecordedEvents) -> RecordedEvents {
         let Ok(events) = taken_over.recv() else {
             return;
         };
-        let mut events: RecordedEvents = events;
+        let mut events: Events<T, E> = events;
         loop {
-            let read = || -> Batch { events.by_ref().take(AT_ONCE).collect() };
+            let read = || -> Vec<Result<T, E>> { events.by_ref().take(AT_ONCE).collect() };
             // Without an error in its place, the rest would seem not to exist.
             let batch = match catch_unwind(AssertUnwindSafe(read)) {
                 Ok(batch) => batch,
                 Err(panic) => {
-                    let _ = send.send(vec![Err(JournalError::panicked("reads events", &*panic))]);
+                    let error = JournalError::panicked("reads events", &*panic);
+                    let _ = send.send(vec![Err(error.into())]);
                     return;
                 }
             };
@@ -52,13 +57,16 @@ pub fn read_ahead(mut events: RecordedEvents) -> RecordedEvents {
     }
     // The thread was started, so it receives the events.
     let _ = hand_over.send(events);
-    let batches: Receiver<Batch> = batches;
+    let batches: Receiver<Vec<Result<T, E>>> = batches;
     Box::new(first.into_iter().chain(batches.into_iter().flatten()))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::interface::{Recorded, RecordedEvents};
     use super::*;
+
+    type Batch = Vec<Result<Recorded, JournalError>>;
 
     /// Sends a message when it is dropped.
     struct Tells(std::sync::mpsc::Sender<()>);
@@ -107,7 +115,9 @@ mod tests {
             let line = String::new();
             Ok(Recorded { number, line })
         });
-        let last = read_ahead(Box::new(events)).last().unwrap();
+        let last = read_ahead::<Recorded, JournalError>(Box::new(events))
+            .last()
+            .unwrap();
         let error = last.unwrap_err().to_string();
         assert!(
             error.contains("reads events") && error.contains("no more"),
@@ -124,7 +134,7 @@ mod tests {
             let line = String::new();
             Ok(Recorded { number, line })
         });
-        let mut events = read_ahead(Box::new(endless));
+        let mut events = read_ahead::<Recorded, JournalError>(Box::new(endless));
         assert_eq!(events.next().unwrap().unwrap().number, 1);
         drop(events);
         is_dropped.recv().unwrap();
