@@ -342,6 +342,80 @@ fn a_body_is_evaluated_for_every_element_of_a_constant_list() {
 }
 
 #[test]
+fn blocks_in_a_body_are_evaluated_with_it() {
+    fails(
+        FAILS,
+        &[
+            (
+                "step x = each v in [1, 0] max 2 { step inner = do { yield 10 / v } yield inner }",
+                "divide by zero when the element is 0",
+            ),
+            (
+                "step x = each v in [1, 0] max 2 { let y = v step inner = do { let z = y step w = db.write(count: 10 / z) yield w.id } yield inner }",
+                "divide by zero when the element is 0",
+            ),
+            (
+                "step x = each v in [2, 1] max 2 { step inner = each w in [v, v - 1] max 2 { yield 10 / w } yield inner }",
+                "divide by zero when the element is 0 and the element of the loop around it is 1",
+            ),
+            (
+                "step x = each v in ['a', 'b'] max 2 { step m = match v { 'a' => 1, 'b' => do { yield [7][size(v)] } } yield m }",
+                "of a list of 1 when the element is \"b\"",
+            ),
+        ],
+    );
+    let independent = "step x = each v in [2, 1] max 2 { step inner = each w in [1, 0] max 2 { yield 10 / w } yield inner }";
+    let found = &findings_of(&[independent])[0][0];
+    assert!(
+        found.message.ends_with("when the element is 0"),
+        "{}",
+        found.message
+    );
+    holds(&[
+        "step x = each v in [1, 0] max 2 { step inner = do { yield 10 / v } when v > 0 yield inner }",
+        "step x = each v in [1, 0] max 2 { step inner = do { yield 0 when v == 0 yield 10 / v } yield inner }",
+        "step x = each v in [1, 0] max 2 { step inner = do { yield 10 / v } recover _ => 0 yield inner }",
+        "step x = each v in [1, 0] max 2 { step inner = each w in [v] max 2 settle { yield 10 / w } yield inner }",
+        "step x = each v in [1, 0] max 2 { step m = match v { 0 => 0, _ => do { yield 10 / v } } yield m }",
+        // Whether the plan ends before it is not known.
+        "step x = each v in [1, 0] max 2 { step inner = do { ensure v > n else 'none' } yield 10 / v }",
+    ]);
+}
+
+#[test]
+fn rounds_with_known_states_are_evaluated() {
+    fails(
+        FAILS,
+        &[
+            (
+                "step x = repeat v = 0 max 5 { yield 10 / v next null }",
+                "divide by zero when the state is 0",
+            ),
+            (
+                "step x = repeat v = 2 max 5 { step w = db.write(count: 10 / v) yield w.id next v > -1 ? v - 1 : null }",
+                "divide by zero when the state is 0",
+            ),
+            (
+                "step x = repeat v = 1 max 3 { yield v next v < 9 ? v + 1 : null }",
+                "`repeat` reaches its `max` of 3 rounds, but `next` is not null",
+            ),
+            (
+                "step x = each v in [1, 9] max 2 { step r = repeat w = v max 3 { yield w next w < 9 ? w + 1 : null } yield r }",
+                "`max` of 3 rounds, but `next` is not null when the element is 1",
+            ),
+        ],
+    );
+    holds(&[
+        "step x = repeat v = 2 max 5 { yield 10 / v next v > 1 ? v - 1 : null }",
+        "step x = repeat v = 2 max 5 { yield 10 / v when v > 0 next v > 0 ? v - 1 : null }",
+        // How many rounds there are is not known.
+        "step x = repeat v = 2 max 5 { yield 10 / v next null when flag next v > -1 ? v - 1 : null }",
+        "step x = repeat v = 1 max n { yield v next v < 9 ? v + 1 : null }",
+        "step x = repeat v = n max 3 { yield 10 / v next v < 9 ? v + 1 : null }",
+    ]);
+}
+
+#[test]
 fn b5_a_deadline_below_a_constant_wait_is_found() {
     fails(
         "deadline-impossible",

@@ -43,6 +43,13 @@ pub struct Fix {
     pub edits: Vec<Edit>,
 }
 
+impl Fix {
+    /// Returns true if it inserts text and replaces none.
+    pub(crate) fn only_inserts(&self) -> bool {
+        self.edits.iter().all(|edit| edit.span.is_empty())
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Edit {
     pub span: Span,

@@ -13,7 +13,7 @@ use super::shared::{Namespace, Shared, Uses};
 use super::test::Test;
 use super::tools::Tools;
 use super::unread::unused_items;
-use crate::diag::{Diagnostic, closest, codes};
+use crate::diag::{Diagnostic, Fix, closest, codes};
 use crate::source::{SourceFile, Span, SpanIndex};
 use crate::syntax::{self, ast};
 use crate::types::{Effect, KEY_TTL, Parameter, Signature, Type};
@@ -151,7 +151,7 @@ impl Session<'_> {
         self.stack.pop();
         tidy_removals(source, diagnostics.get_mut(read..).unwrap_or_default());
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
-        dedup_per_tool(&mut diagnostics);
+        keep_first_of_cause(&mut diagnostics);
         let unknown = diagnostics
             .iter()
             .filter(|found| *found.code == codes::types::UNKNOWN_READ)
@@ -526,15 +526,17 @@ fn no_namespace(name: &ast::Name, tools: &Tools) -> Diagnostic {
     }
 }
 
-/// Keeps only the first of the diagnostics about a tool that are repeated at each call.
-fn dedup_per_tool(diagnostics: &mut Vec<Diagnostic>) {
+/// Keeps only the first of the diagnostics that are repeated at each call although they have one cause: a tool, or a
+/// namespace that one `use` makes known.
+fn keep_first_of_cause(diagnostics: &mut Vec<Diagnostic>) {
     let mut seen = BTreeSet::new();
     diagnostics.retain(|found| {
-        let repeats = [
+        let of_tool = [
             &codes::types::UNKNOWN_READ,
             &codes::types::UNSATISFIABLE_SCHEMA,
-        ]
-        .contains(&found.code);
-        !repeats || seen.insert(found.message.clone())
+        ];
+        let lacks_use = *found.code == codes::names::UNKNOWN_NAMESPACE
+            && found.fix.as_ref().is_some_and(Fix::only_inserts);
+        !(of_tool.contains(&found.code) || lacks_use) || seen.insert(found.message.clone())
     });
 }

@@ -1,12 +1,13 @@
 //! Folds every expression of a plan before it runs, through `let`s and guards.
 
-mod elements;
+mod bodies;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt as _};
 
+use self::bodies::KnownLoop;
 use super::known::{Folding, Knowledge};
 use super::{AlwaysFails, EvalError};
 use crate::sema::expr::Code;
@@ -53,6 +54,7 @@ impl Constants {
             reached: vec![false; blocks],
             slots: HashMap::new(),
             conditions: HashMap::new(),
+            bound: HashMap::new(),
             loops: Vec::new(),
             work,
             found: Self {
@@ -76,8 +78,9 @@ impl Constants {
                 walk.block(id, block);
             }
         }
-        for (each, list) in std::mem::take(&mut walk.loops) {
-            walk.each_element(each, &list);
+        // A failure that does not depend on the loop around it is reported without that loop.
+        for known in std::mem::take(&mut walk.loops).into_iter().rev() {
+            walk.evaluate_loop(&known);
         }
         walk.found
     }
@@ -123,8 +126,9 @@ struct Walk<'a> {
     reached: Vec<bool>,
     slots: HashMap<(BlockId, u32), Vec<Definition<'a>>>,
     conditions: HashMap<(BlockId, NodeId), bool>,
-    /// The loops over known lists.
-    loops: Vec<(&'a Each, Arc<Vec<Value>>)>,
+    /// The values that loops give to the first names of their bodies.
+    bound: HashMap<(BlockId, u32), Value>,
+    loops: Vec<KnownLoop<'a>>,
     work: u64,
     found: Constants,
 }
@@ -144,17 +148,11 @@ struct Site<'a> {
     block: BlockId,
     /// Conditions of that block that hold there.
     guard: &'a [GuardAtom],
-    /// Element of an `each` and its index.
-    element: Option<(&'a Value, usize)>,
 }
 
 impl Site<'_> {
     fn of(block: BlockId) -> Self {
-        Self {
-            block,
-            guard: &[],
-            element: None,
-        }
+        Self { block, guard: &[] }
     }
 }
 
@@ -175,12 +173,9 @@ struct KnownAtSite<'w, 'a> {
 
 impl Knowledge for KnownAtSite<'_, '_> {
     fn known(&self, place: Place) -> Option<Value> {
-        if let (0, Some((element, index))) = (place.up, self.site.element) {
-            match place.slot {
-                0 => return Some(element.clone()),
-                1 => return i64::try_from(index).ok().map(Value::Int),
-                _ => {}
-            }
+        let (block, _) = self.walk.frame(self.site, place.up)?;
+        if let Some(bound) = self.walk.bound.get(&(block, place.slot)) {
+            return Some(bound.clone());
         }
         let definition = self.walk.definition(self.site, place)?;
         definition.value.as_ref().ok()?.clone()
@@ -223,10 +218,8 @@ impl<'a> Walk<'a> {
     }
 
     fn node(&mut self, block: BlockId, number: NodeId, node: &'a Node) {
-        let site = Site {
-            guard: &node.guard,
-            ..Site::of(block)
-        };
+        let guard = &node.guard;
+        let site = Site { block, guard };
         node.codes(&mut |code| self.fold(site, code));
         if let NodeKind::Condition(code) = &node.kind
             && let Some(Value::Bool(holds)) = self.found.value(code).cloned()
@@ -310,16 +303,22 @@ impl<'a> Walk<'a> {
                 causes: Vec::new(),
             });
         }
-        self.loops.push((each, list.clone()));
-        let Some(by) = &each.by else { return };
+        self.loops
+            .push(KnownLoop::Each(each, Value::List(list.clone())));
+        if let Some(by) = &each.by {
+            self.keys(each.body, &list, by);
+            self.bound.clear();
+        }
+    }
+
+    /// Evaluates the keys of all elements, which must be different.
+    fn keys(&mut self, body: BlockId, list: &[Value], by: &Code) {
         let mut labels = BTreeSet::new();
-        for (index, element) in list.iter().enumerate() {
-            let site = Site {
-                element: Some((element, index)),
-                ..Site::of(each.body)
-            };
+        for (element, index) in list.iter().zip(0..) {
+            self.bound.insert((body, 0), element.clone());
+            self.bound.insert((body, 1), Value::Int(index));
             let before = self.found.failures.len();
-            let Some(key) = self.value(site, by) else {
+            let Some(key) = self.value(Site::of(body), by) else {
                 return self.found.failures.truncate(before.saturating_add(1));
             };
             if !labels.insert(serde_json::to_string(&key).unwrap_or_default()) {
@@ -336,6 +335,9 @@ impl<'a> Walk<'a> {
     /// Reports a loop whose `max` is 0, or that can end only by reaching its `max`. The latter is also reported if
     /// `max` is missing.
     fn repeat(&mut self, repeat: &'a Repeat) {
+        if let Some(initial) = self.found.value(&repeat.initial).cloned() {
+            self.loops.push(KnownLoop::Repeat(repeat, initial));
+        }
         let mut report = |message: String, span| {
             self.found.failures.push(ConstantFailure {
                 error: EvalError::plain(message, span),
@@ -410,13 +412,22 @@ impl<'a> Walk<'a> {
             .push(definition);
     }
 
-    /// Returns the statement that certainly defines the value at a place.
-    fn definition(&self, site: Site<'_>, place: Place) -> Option<&Definition<'a>> {
+    /// Returns the block that is this many levels around a site, and the conditions of that block that hold there.
+    fn frame<'s>(&self, site: Site<'s>, up: u16) -> Option<(BlockId, &'s [GuardAtom])>
+    where
+        'a: 's,
+    {
         let (mut block, mut guard) = (site.block, site.guard);
-        for _ in 0..place.up {
+        for _ in 0..up {
             let (outer, node) = self.owners.get(block.0 as usize).copied().flatten()?;
             (block, guard) = (outer, &node.guard);
         }
+        Some((block, guard))
+    }
+
+    /// Returns the statement that certainly defines the value at a place.
+    fn definition(&self, site: Site<'_>, place: Place) -> Option<&Definition<'a>> {
+        let (block, guard) = self.frame(site, place.up)?;
         let definitions = self.slots.get(&(block, place.slot))?;
         let never =
             |definition: &&Definition<'_>| self.runs(block, definition.guard) == Some(false);
