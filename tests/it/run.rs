@@ -507,6 +507,40 @@ fn what_nobody_allows_is_denied_and_the_message_names_what_to_allow() {
 
 #[cfg(unix)]
 #[test]
+fn a_reader_that_stops_reading_does_not_hold_the_run() {
+    use std::fmt::Write as _;
+    use std::io::Read as _;
+    use std::process::{Command, Stdio};
+    // Far more events than a pipe holds.
+    let mut plan = "use sys\nplan p() {\n".to_owned();
+    for step in 0..2000 {
+        writeln!(plan, "step s{step} = sys.echo(value: {step})").unwrap();
+    }
+    plan.push_str("reply s0\n}\n");
+    let files = folder([("a.plan", plan.as_str())]);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_planrun"))
+        .args(["run", "a.plan", "--run-id", "r1", "--format", "ndjson"])
+        .current_dir(files.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let state = || {
+        let listed = planrun(["runs", "list", "--format", "json"]);
+        listed.within(files.path()).run().stdout
+    };
+    while !state().contains("\"completed\"") {
+        assert!(child.try_wait().unwrap().is_none(), "{}", state());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let mut events = String::new();
+    let mut output = child.stdout.take().unwrap();
+    output.read_to_string(&mut events).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(events.len() > 64 * 1024 && events.contains("\"run.settled\""));
+}
+
+#[cfg(unix)]
+#[test]
 fn ctrl_c_stops_with_130_and_what_is_written_down_goes_on_later() {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};

@@ -102,7 +102,7 @@ pub fn drive_with_progress(
     cancel: CancellationToken,
     (format, terminal): (RunFormat, Terminal),
 ) -> Result<(Driven, Result<(), Failure>), Failure> {
-    let mut observer = ProgressObserver::new(format, terminal, run.plan());
+    let mut observer = ProgressObserver::new(format, terminal, run.plan())?;
     stop_on_signal(cancel);
     let driven = wait(run.drive(&mut observer));
     let written = observer.close();

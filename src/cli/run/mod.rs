@@ -3,6 +3,7 @@
 mod answer;
 mod drive;
 mod dry;
+mod event_output;
 mod inputs;
 mod observer;
 mod record;

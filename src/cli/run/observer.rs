@@ -1,12 +1,13 @@
 //! Prints the progress of a run to the terminal, or its events for programs.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 
-use planrun_lang::diag::render::{escape_json, visible_line};
+use planrun_lang::diag::render::visible_line;
 use planrun_lang::sema::Plan;
 
+use super::event_output::EventOutput;
 use crate::cli::arguments::RunFormat;
 use crate::cli::exit::refusal;
 use crate::cli::progress::Progress;
@@ -23,58 +24,63 @@ pub struct ProgressObserver {
     terminal: Terminal,
     /// The titles of the plan's tasks, by name.
     titles: BTreeMap<Arc<str>, Arc<str>>,
-    /// The first error in writing events.
-    write_error: Option<io::Error>,
+    /// The first error in serializing events.
+    event_error: Option<io::Error>,
 }
 
 enum Output {
     Progress(Box<Progress>),
-    Events(io::BufWriter<io::Stdout>),
+    Events(EventOutput),
     Silent,
 }
 
 impl ProgressObserver {
-    pub fn new(format: RunFormat, terminal: Terminal, plan: Option<&Plan>) -> Self {
+    /// # Errors
+    /// Returns an error if the thread that writes events cannot be started.
+    pub fn new(
+        format: RunFormat,
+        terminal: Terminal,
+        plan: Option<&Plan>,
+    ) -> Result<Self, Failure> {
         let output = match format {
             RunFormat::Human => {
                 Output::Progress(Box::new(Progress::new(!terminal.quiet, terminal.style)))
             }
-            RunFormat::Ndjson => Output::Events(io::BufWriter::new(io::stdout())),
+            RunFormat::Ndjson => {
+                let events = EventOutput::new(io::stdout());
+                Output::Events(events.map_err(|error| {
+                    Failure::Environment(format!("cannot start a thread: {error}"))
+                })?)
+            }
             RunFormat::Json | RunFormat::Quiet => Output::Silent,
         };
         let tasks = plan.into_iter().flat_map(|plan| &plan.tasks);
         let titles = tasks
             .map(|task| (task.name.clone(), task.title.clone()))
             .collect();
-        Self {
+        Ok(Self {
             output,
             open_questions: 0,
             terminal,
             titles,
-            write_error: None,
-        }
+            event_error: None,
+        })
     }
 
-    /// Removes the live lines, or flushes the events.
+    /// Removes the live lines, or waits until all events are written.
     ///
     /// # Errors
     /// Returns an error if events could not be written, for example to a full disk. A closed pipe is not an error.
-    pub fn close(&mut self) -> Result<(), Failure> {
-        match &mut self.output {
-            Output::Progress(progress) => progress.close(),
-            Output::Events(_) => self.idle(),
-            Output::Silent => {}
-        }
-        self.write_error
-            .take()
-            .map_or(Ok(()), |error| written(Err(error)))
-    }
-
-    /// Records the first write error. It does not stop the run.
-    fn record_error(&mut self, result: io::Result<()>) {
-        if let Err(error) = result {
-            self.write_error.get_or_insert(error);
-        }
+    pub fn close(self) -> Result<(), Failure> {
+        let closed = match self.output {
+            Output::Progress(mut progress) => {
+                progress.close();
+                Ok(())
+            }
+            Output::Events(events) => events.close(),
+            Output::Silent => Ok(()),
+        };
+        written(self.event_error.map_or(closed, Err))
     }
 
     /// Prints an error above the live lines.
@@ -175,12 +181,11 @@ fn notice(kind: &EventKind) -> Option<String> {
 
 impl Observer for ProgressObserver {
     fn observe(&mut self, event: &Event) {
-        if let Output::Events(writer) = &mut self.output {
-            let mut line = Vec::new();
-            let result = event.write_line(&mut line);
-            let line = escape_json(&String::from_utf8_lossy(&line));
-            let result = result.and_then(|()| writer.write_all(line.as_bytes()));
-            self.record_error(result);
+        if let Output::Events(events) = &mut self.output
+            && let Err(error) = events.write(event)
+        {
+            // It does not stop the run.
+            self.event_error.get_or_insert(error);
         }
         self.update(&event.kind);
         if let EventKind::SignalReceived {
@@ -207,9 +212,8 @@ impl Observer for ProgressObserver {
     }
 
     fn idle(&mut self) {
-        if let Output::Events(writer) = &mut self.output {
-            let result = writer.flush();
-            self.record_error(result);
+        if let Output::Events(events) = &mut self.output {
+            events.flush();
         }
     }
 }

@@ -1,0 +1,80 @@
+//! Writes events to standard output on a thread of its own, so that a slow reader does not hold the run.
+
+use std::io::{self, Write};
+use std::mem::take;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+use planrun_core::journal::Event;
+use planrun_lang::diag::render::escape_json;
+
+/// Size of a chunk in bytes, at which events are handed over even if more are about to follow.
+const CHUNK: usize = 16 * 1024;
+/// Maximum number of chunks that wait for the reader. The run waits for it only beyond that.
+const MAX_CHUNKS: usize = 1024;
+
+/// Standard output for events.
+pub struct EventOutput {
+    /// Lines that have not been handed over.
+    lines: Vec<u8>,
+    chunks: SyncSender<Vec<u8>>,
+    writer: JoinHandle<io::Result<()>>,
+}
+
+impl EventOutput {
+    /// # Errors
+    /// Returns an error if the thread cannot be started.
+    pub fn new(output: impl Write + Send + 'static) -> io::Result<Self> {
+        let (chunks, received) = sync_channel(MAX_CHUNKS);
+        let name = "planrun-output".to_owned();
+        let writer = Builder::new()
+            .name(name)
+            .spawn(|| write_all(received, output))?;
+        Ok(Self {
+            lines: Vec::new(),
+            chunks,
+            writer,
+        })
+    }
+
+    /// Adds the line of an event.
+    ///
+    /// # Errors
+    /// Returns an error if the event cannot be serialized.
+    pub fn write(&mut self, event: &Event) -> io::Result<()> {
+        let mut line = Vec::new();
+        event.write_line(&mut line)?;
+        let line = escape_json(&String::from_utf8_lossy(&line));
+        self.lines.extend_from_slice(line.as_bytes());
+        if self.lines.len() >= CHUNK {
+            self.flush();
+        }
+        Ok(())
+    }
+
+    /// Hands over all lines. After a write error they are dropped; [`Self::close`] returns the error.
+    pub fn flush(&mut self) {
+        if !self.lines.is_empty() {
+            let _ = self.chunks.send(take(&mut self.lines));
+        }
+    }
+
+    /// Waits until everything is written.
+    ///
+    /// # Errors
+    /// Returns the first write error.
+    pub fn close(mut self) -> io::Result<()> {
+        self.flush();
+        drop(self.chunks);
+        self.writer
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the thread that writes events panicked")))
+    }
+}
+
+/// Writes every chunk at once.
+fn write_all(chunks: Receiver<Vec<u8>>, mut output: impl Write) -> io::Result<()> {
+    chunks
+        .into_iter()
+        .try_for_each(|chunk| output.write_all(&chunk).and_then(|()| output.flush()))
+}
