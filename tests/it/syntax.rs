@@ -789,6 +789,83 @@ fn large_files_are_read_in_pieces_as_they_are_whole() {
     }
 }
 
+/// Returns a text with one plan whose statements have every position in a line, with documentation, clauses and blocks
+/// in between.
+fn one_large_plan(broken: Option<usize>) -> (String, usize) {
+    let mut text =
+        "//! One plan.\n\nuse kit\n\n/// What it does.\nplan p(n: { a: int }) -> { b: int } {\n"
+            .to_owned();
+    let mut number = 0;
+    while text.len() < LARGE {
+        let value = if broken == Some(number) {
+            "1 +"
+        } else {
+            "1 +\n        2"
+        };
+        write!(text, "    let x{number} = {value}\n\n    /// 第{number}步.\n    step s{number} = kit.get(a: x{number})\n").unwrap();
+        write!(
+            text,
+            "        recover _ =>\n            null\n    // beside\n    step d{number} = do {{\n"
+        )
+        .unwrap();
+        writeln!(text, "        let y = \"{{${{ {{ a: 1 }} }}\"\n        yield y\n    }} let z{number} = 1 let w{number} = 2").unwrap();
+        number += 1;
+    }
+    text.push_str(
+        "    reply { b: 1 }\n    // The end.\n}\n\n/// Another one.\nplan q() {\n    reply 1\n}\n",
+    );
+    (text, number)
+}
+
+#[test]
+fn large_plans_are_read_in_pieces_as_they_are_whole() {
+    let (text, number) = one_large_plan(None);
+    let source = SourceFile::new("large.plan", text.as_str());
+    let parsed = syntax::parse(&source);
+    let first = parsed.diagnostics.first();
+    assert!(parsed.diagnostics.is_empty(), "{first:?}");
+    let [_, plan, other] = parsed.file.items.as_slice() else {
+        panic!("{} items", parsed.file.items.len())
+    };
+    assert_eq!(plan.doc.as_deref(), Some("What it does."));
+    assert_eq!(other.doc.as_deref(), Some("Another one."));
+    let ItemKind::Plan(body) = &plan.kind else {
+        panic!("no plan")
+    };
+    let whole = source.slice(plan.span);
+    assert!(whole.starts_with("plan p(") && whole.ends_with("// The end.\n}"));
+    let block = source.slice(body.body.span);
+    assert!(block.starts_with("{\n    let x0") && block.ends_with("// The end.\n}"));
+    let statements = &body.body.statements;
+    assert_eq!(statements.len(), 5 * number + 1);
+    for (number, group) in statements.chunks_exact(5).enumerate() {
+        let doc = group[1].doc.as_deref();
+        assert_eq!(doc, Some(&*format!("第{number}步.")));
+        let texts = group.iter().map(|statement| source.slice(statement.span));
+        let texts: Vec<&str> = texts.collect();
+        assert_eq!(texts[0], format!("let x{number} = 1 +\n        2"));
+        assert!(texts[1].starts_with("step s") && texts[1].ends_with("null"));
+        assert!(texts[2].starts_with("step d") && texts[2].ends_with("yield y\n    }"));
+        let last = [format!("let z{number} = 1"), format!("let w{number} = 2")];
+        assert_eq!(texts[3..], last);
+    }
+}
+
+#[test]
+fn one_mistake_in_a_large_plan_is_one_finding() {
+    let (text, number) = one_large_plan(Some(700));
+    let source = SourceFile::new("large.plan", text.as_str());
+    let parsed = syntax::parse(&source);
+    assert_eq!(parsed.diagnostics.len(), 1, "{:?}", parsed.diagnostics);
+    let place = parsed.diagnostics[0].span;
+    let before = &text[..place.start as usize];
+    assert!(before.contains("let x700 =") && !before.contains("let x701"));
+    let ItemKind::Plan(plan) = &parsed.file.items[1].kind else {
+        panic!("no plan")
+    };
+    assert_eq!(plan.body.statements.len(), 5 * number + 1);
+}
+
 #[test]
 fn one_mistake_in_a_large_file_is_one_finding() {
     let (text, plans) = many_plans(Some(1234));

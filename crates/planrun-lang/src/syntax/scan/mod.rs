@@ -12,6 +12,7 @@ mod tokens;
 mod words;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::ast::Comment;
 use crate::diag::Diagnostic;
@@ -104,6 +105,48 @@ impl Scan<'_> {
                 }
                 None
             })
+    }
+}
+
+impl Scan<'_> {
+    /// Returns the end of the plan that an item is, and the offsets at which the statements of its body begin, each at
+    /// the start of a line. Returns `None` for other items. Valid only for a clean scan.
+    pub fn statements(&self, item: Range<usize>) -> Option<(usize, Vec<usize>)> {
+        let before = |offset: usize| move |token: &Token| (token.start as usize) < offset;
+        let first = self.tokens.partition_point(before(item.start));
+        let behind = self.tokens.partition_point(before(item.end));
+        if self.tokens.get(first)?.text(self.author) != "plan" {
+            return None;
+        }
+        let (mut depth, mut end, mut statements) = (0_usize, None, Vec::new());
+        for (index, token) in self.tokens.iter().enumerate().take(behind).skip(first) {
+            match token.kind {
+                TokenKind::Open(_) | TokenKind::Interpolation => {
+                    // The body is the last group; parameters and types come before it.
+                    if depth == 0 {
+                        statements.clear();
+                    }
+                    depth += 1;
+                }
+                TokenKind::Close(_) | TokenKind::InterpolationEnd => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        end = Some(token.end as usize);
+                    }
+                }
+                TokenKind::Word if depth == 1 && token.line_start => {
+                    if begins_statement(self.author, &self.tokens, index) {
+                        statements.push(token.start as usize);
+                    }
+                }
+                TokenKind::Word
+                | TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Symbol
+                | TokenKind::Broken => {}
+            }
+        }
+        Some((end?, statements))
     }
 }
 
