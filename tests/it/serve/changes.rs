@@ -9,6 +9,22 @@ use super::{Peer, Person, SEE, TIDY, TicketProject, browser, page_of};
 const CHANGED: &str = "notifications/tools/list_changed";
 const UPDATED: &str = "notifications/resources/updated";
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_before_the_subscription_is_told() {
+    let desk = TicketProject::new();
+    let mut client = desk.client("2026-07-28", Person::Nobody).await;
+    assert_eq!(see(&mut client).await, None);
+    let plans = desk.folder.path().join("plans");
+    fs::create_dir(&plans).unwrap();
+    fs::write(plans.join("see.plan"), SEE).unwrap();
+    // This list is of another request, whose answer the listener need not know.
+    assert!(see(&mut client).await.is_some());
+    let filter = json!({ "toolsListChanged": true });
+    let listen = json!({ "notifications": filter });
+    client.begin("subscriptions/listen", listen).await;
+    client.notification(CHANGED).await;
+}
+
 /// Returns the tool of the plan `see` in the list of tools.
 async fn see(client: &mut Peer) -> Option<Json> {
     let listed = client.request("tools/list", json!({})).await;

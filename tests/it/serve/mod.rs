@@ -19,6 +19,7 @@ use planrun_serve::mode::PlanMode;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::time::timeout;
 
 const TIDY: &str = r#"
 use desk
@@ -220,7 +221,9 @@ impl Peer {
     /// Returns the next response or notification. Questions of the server are answered in between.
     async fn next(&mut self) -> Json {
         loop {
-            let line = self.reader.next_line().await.unwrap();
+            // Without a bound, a message that never comes would stop all tests.
+            let line = timeout(Duration::from_secs(120), self.reader.next_line());
+            let line = line.await.expect("a message within two minutes").unwrap();
             let message: Json = serde_json::from_str(&line.expect("the server is there")).unwrap();
             if message["method"] != "elicitation/create" {
                 return message;

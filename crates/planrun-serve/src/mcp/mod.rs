@@ -52,6 +52,9 @@ pub struct Server {
     seal: Arc<Seal>,
     /// The runs that the client of this connection follows.
     followed: Arc<Mutex<Followed>>,
+    /// The changes of the list of tools since the connection was made. The client may list them before it is ready for
+    /// notifications, and none may be missed in between.
+    changes: watch::Receiver<()>,
     /// Cancelled when calls have to stop waiting for their runs.
     closed: CancellationToken,
 }
@@ -62,6 +65,7 @@ impl Server {
     pub fn new(mode: Arc<PlanMode>) -> Self {
         Self {
             seal: Arc::new(Seal::of(mode.planrun())),
+            changes: mode.changes(),
             mode,
             followed: Arc::default(),
             closed: CancellationToken::new(),
@@ -73,6 +77,7 @@ impl Server {
         Self {
             mode: self.mode.clone(),
             seal: self.seal.clone(),
+            changes: self.mode.changes(),
             followed: Arc::default(),
             closed: self.closed.clone(),
         }
@@ -262,8 +267,8 @@ impl ServerHandler for Server {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let (mode, followed, peer) = (self.mode.clone(), self.followed.clone(), context.peer);
+        let mut changes = self.changes.clone();
         mode.check_for_changes();
-        let mut changes = mode.changes();
         tokio::spawn(async move {
             while let Some(update) = next_changes(&mode, &mut changes, &followed).await {
                 if peer.is_transport_closed() {
@@ -301,8 +306,8 @@ impl ServerHandler for Server {
             let _ = followed.follow(self.mode.planrun(), uri);
         }
         let followed = Arc::new(Mutex::new(followed));
+        let mut changes = self.changes.clone();
         self.mode.check_for_changes();
-        let mut changes = self.mode.changes();
         loop {
             let update = tokio::select! {
                 () = subscription.cancelled() => return Ok(()),
