@@ -222,7 +222,7 @@ impl Peer {
     async fn next(&mut self) -> Json {
         loop {
             // Without a bound, a message that never comes would stop all tests.
-            let line = timeout(Duration::from_secs(120), self.reader.next_line());
+            let line = timeout(Duration::from_mins(2), self.reader.next_line());
             let line = line.await.expect("a message within two minutes").unwrap();
             let message: Json = serde_json::from_str(&line.expect("the server is there")).unwrap();
             if message["method"] != "elicitation/create" {
