@@ -884,3 +884,21 @@ fn one_mistake_in_a_large_file_is_one_finding() {
     );
     assert_eq!(parsed.file.items.len(), plans + 1);
 }
+
+#[test]
+fn an_invisible_character_hides_no_syntax_error() {
+    for statement in [
+        "ensure n <\u{a0}100",
+        "step x = kit.get(a:\u{a0})",
+        "reply 1 when n <\u{a0}1 &&",
+    ] {
+        let text = format!("use kit\n\nplan p(n: int) {{\n    {statement}\n    reply 1\n}}\n");
+        let parsed = syntax::parse(&SourceFile::new("a.plan", text.as_str()));
+        let mut found = parsed.diagnostics.iter();
+        assert!(
+            found.any(planrun_lang::diag::Diagnostic::is_error),
+            "{statement}: {:?}",
+            parsed.diagnostics
+        );
+    }
+}

@@ -12,6 +12,7 @@ mod tokens;
 mod words;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::ast::Comment;
@@ -175,7 +176,11 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
         .iter()
         .filter(|repair| repair.reports())
         .map(repair::Repair::span);
-    reported.extend(repaired.filter(|span| !matched.strays.contains(span)));
+    // What is only a warning does not explain a text that cannot be parsed.
+    let warnings = diagnostics.iter().filter(|found| !found.is_error());
+    let warned: BTreeSet<Span> = warnings.map(|found| found.span).collect();
+    reported
+        .extend(repaired.filter(|span| !matched.strays.contains(span) && !warned.contains(span)));
     let author = text;
     let text = repair::apply(text, &repairs, &matched.appended);
     Scan {
