@@ -18,9 +18,6 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             || project.allow.is_some_and(Permissions::lists_agents),
     };
     let reach = Reach::of(subject.plan, lists);
-    if reach.needs.is_empty() && reach.open.is_empty() {
-        return;
-    }
     let compile = |grant| Permissions::new(grant, project.root, project.paths);
     let own = match subject.plan.allow.as_ref().map(compile).transpose() {
         Ok(own) => own,
@@ -36,6 +33,9 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 ));
         }
     };
+    if reach.needs.is_empty() && reach.open.is_empty() {
+        return;
+    }
     let (forbidden, needs) = reach
         .needs
         .iter()
