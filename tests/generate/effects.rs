@@ -61,6 +61,8 @@ struct Writer<'a> {
     concurrent: bool,
     /// The task of the plan, if it has one.
     task: Option<String>,
+    /// Whether statements here are in an `each`, which cannot set a task.
+    in_each: bool,
 }
 
 /// Nesting limit of blocks.
@@ -81,6 +83,7 @@ pub fn effects(seed: u64) -> Effects {
         plans: Vec::new(),
         concurrent: false,
         task: None,
+        in_each: false,
     };
     let mut text = TOOLS.to_owned();
     for _ in 0..helpers {
@@ -125,6 +128,7 @@ impl Writer<'_> {
         if main && self.dice.one_in(4) {
             let task = self.name("task_");
             writeln!(text, "    task {task} \"T\" {{ note: int }}").unwrap();
+            self.scope.push((format!("{task}.note"), Kind::Maybe));
             self.task = Some(task);
         }
         if main {
@@ -202,7 +206,7 @@ impl Writer<'_> {
         let ends = usize::from(place != Place::Plain);
         let plan = usize::from(place == Place::Plan);
         let fallible = usize::from(self.fallible);
-        let tasks = plan * usize::from(self.task.is_some());
+        let tasks = usize::from(self.task.is_some() && !self.concurrent && !self.in_each);
         match self.dice.weighed(&[
             20,
             4,
@@ -236,7 +240,6 @@ impl Writer<'_> {
             7 => {
                 let task = self.task.clone().unwrap_or_default();
                 let value = self.int();
-                self.scope.push((format!("{task}.note"), Kind::Maybe));
                 format!("{}set {task} running {{ note: {value} }}\n", self.margin())
             }
             _ => {
@@ -531,12 +534,13 @@ impl Writer<'_> {
         }
         let settle = self.dice.one_in(4);
         text.push_str(if settle { " settle {\n" } else { " {\n" });
-        let before = self.concurrent;
+        let before = (self.concurrent, self.in_each);
         self.concurrent |= wide;
+        self.in_each = true;
         self.scope.push((element, Kind::Int));
         self.block(Place::Block, &mut text);
         self.scope.pop();
-        self.concurrent = before;
+        (self.concurrent, self.in_each) = before;
         (
             text + &self.margin() + "}",
             if settle { Kind::Results } else { Kind::Ints },

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::graph::NodeIndex;
 
-use super::order::{add_sequences, placements};
-use super::{BlockGraph, Edge, FiringRead, Graph, Slots, Vertex, Waits};
+use super::contexts::{Changes, Contexts};
+use super::order::{Dag, add_sequences, placements};
+use super::{BlockGraph, Edge, FiringRead, Graph, Slots, Waits};
 use crate::sema::expr::ReadKind;
-use crate::sema::{Block, Event, EventKind, Node, NodeKind, Plan, TaskId};
+use crate::sema::{Block, BlockId, Event, EventKind, Node, NodeKind, Place, Plan, TaskId};
 
 /// A read of an outer frame by a block: number of frames outwards from the block's owner, slot, and what is read.
 type OuterRead = (u16, u32, ReadKind);
@@ -18,9 +19,11 @@ type OuterRead = (u16, u32, ReadKind);
 pub fn build(plan: &Plan) -> Graph {
     let mut outer: Vec<BTreeSet<OuterRead>> = vec![BTreeSet::new(); plan.blocks.len()];
     let mut blocks = Vec::with_capacity(plan.blocks.len());
+    let mut contexts = Contexts::of(plan);
     // A block has a higher number than the block that owns it, so its reads are known when the owner is built.
     for (index, block) in plan.blocks.iter().enumerate().rev() {
-        let (graph, reads) = build_block(block, &outer);
+        let (graph, reads) = build_block((BlockId(super::narrow(index)), block), &outer, &contexts);
+        contexts.add_block(index, block);
         outer[index] = reads;
         blocks.push(graph);
     }
@@ -33,9 +36,12 @@ pub fn build(plan: &Plan) -> Graph {
     Graph { blocks, plans }
 }
 
-fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTreeSet<OuterRead>) {
-    let mut dag: DiGraph<Vertex, Edge, u32> =
-        DiGraph::with_capacity(block.nodes.len(), block.nodes.len() * 2);
+fn build_block(
+    (id, block): (BlockId, &Block),
+    outer: &[BTreeSet<OuterRead>],
+    contexts: &Contexts<'_>,
+) -> (BlockGraph, BTreeSet<OuterRead>) {
+    let mut dag = Dag::with_capacity(block.nodes.len(), block.nodes.len() * 2);
     let mut barriers = Vec::with_capacity(block.nodes.len());
     for placement in placements(block) {
         dag.add_node(placement.vertex());
@@ -43,7 +49,7 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
     }
     let slots = Slots::of(block);
     let mut outward = BTreeSet::new();
-    let mut tasks = Tasks::default();
+    let (mut declared, mut changes) = (BTreeMap::new(), Changes::default());
     let mut reads = BTreeSet::new();
     let mut firing_reads = Vec::new();
     for (index, node) in block.nodes.iter().enumerate() {
@@ -51,27 +57,28 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
         reads.clear();
         collect_reads(node, outer, &mut reads);
         for &(up, slot, kind) in &reads {
+            let task = contexts.task(id, Place { up, slot });
+            if let Some(changed) = task.and_then(|task| changes.last(task)) {
+                dag.add_edge(changed, target, kind.into());
+            }
             if up > 0 {
                 outward.insert((up - 1, slot, kind));
                 continue;
             }
             // While `until` polls, it reads the step's own slot; that is not a dependency.
-            if node.slot == Some(slot) {
+            if task.is_some() || node.slot == Some(slot) {
                 continue;
             }
             for source in sources(block, &slots, slot, index) {
-                let source = tasks.last_change(block, source as usize);
-                dag.add_edge(NodeIndex::new(source), target, kind.into());
+                dag.add_edge(NodeIndex::new(source as usize), target, kind.into());
             }
         }
-        for atom in &node.guard {
-            let condition = NodeIndex::new(atom.condition.0 as usize);
-            dag.add_edge(condition, target, Edge::Guard);
+        add_guard_edges(&mut dag, target, node);
+        if let NodeKind::Task(task) = node.kind {
+            declared.insert(task, index);
         }
-        for after in &node.after {
-            dag.add_edge(NodeIndex::new(after.node.0 as usize), target, Edge::After);
-        }
-        tasks.add(&mut dag, target, node, &slots);
+        add_event_edges(&mut dag, target, node, &slots, &declared);
+        changes.add(&mut dag, contexts, block, index);
         let number = super::narrow(index);
         firings(block, number, outer, &slots, &mut firing_reads);
     }
@@ -88,6 +95,17 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
         },
         outward,
     )
+}
+
+/// Adds the edges from the conditions of a statement and from what it names in `after`.
+fn add_guard_edges(dag: &mut Dag, target: NodeIndex, node: &Node) {
+    for atom in &node.guard {
+        let condition = NodeIndex::new(atom.condition.0 as usize);
+        dag.add_edge(condition, target, Edge::Guard);
+    }
+    for after in &node.after {
+        dag.add_edge(NodeIndex::new(after.node.0 as usize), target, Edge::After);
+    }
 }
 
 /// Returns the statements before a reader that may give the value of a slot, without those in other branches of an `if`
@@ -144,57 +162,33 @@ fn firings(
     of_when.for_each(|read| add(read.place.slot, read.kind, true));
 }
 
-/// The tasks declared by a block, collected while its edges are added.
-#[derive(Default)]
-struct Tasks {
-    declared: BTreeMap<TaskId, usize>,
-    /// The last statement so far that changed the context: a `set` or the declaration.
-    changed: BTreeMap<TaskId, usize>,
-}
-
-impl Tasks {
-    /// Returns the statement to wait for to read the value of `source`: the last `set` if it is a task.
-    fn last_change(&self, block: &Block, source: usize) -> usize {
-        let NodeKind::Task(task) = block.nodes[source].kind else {
-            return source;
-        };
-        self.changed.get(&task).copied().unwrap_or(source)
-    }
-
-    /// Adds the edges that a statement has because of events that start listeners.
-    fn add(
-        &mut self,
-        dag: &mut DiGraph<Vertex, Edge, u32>,
-        target: NodeIndex,
-        node: &Node,
-        slots: &Slots,
-    ) {
-        if let NodeKind::Task(task) = &node.kind {
-            self.declared.insert(*task, target.index());
-            self.changed.insert(*task, target.index());
-        } else if let NodeKind::Set(set) = &node.kind {
-            self.changed.insert(set.task, target.index());
+/// Adds the edges that a statement has because of events that start listeners.
+fn add_event_edges(
+    dag: &mut Dag,
+    target: NodeIndex,
+    node: &Node,
+    slots: &Slots,
+    declared: &BTreeMap<TaskId, usize>,
+) {
+    let mut subjects = BTreeSet::new();
+    let mut visit = |leaf: &Event| match &leaf.kind {
+        EventKind::Step { place, .. } if place.up == 0 => {
+            subjects.extend(slots.nodes(place.slot).map(|node| node as usize));
         }
-        let mut subjects = BTreeSet::new();
-        let mut visit = |leaf: &Event| match &leaf.kind {
-            EventKind::Step { place, .. } if place.up == 0 => {
-                subjects.extend(slots.nodes(place.slot).map(|node| node as usize));
-            }
-            EventKind::Task { task, .. } => subjects.extend(self.declared.get(task).copied()),
-            EventKind::Step { .. }
-            | EventKind::Plan(_)
-            | EventKind::Signal(_)
-            | EventKind::Not(_)
-            | EventKind::All(_)
-            | EventKind::Any(_)
-            | EventKind::Damaged => {}
-        };
-        node.event()
-            .into_iter()
-            .for_each(|event| event.leaves(&mut visit));
-        for subject in subjects {
-            dag.add_edge(NodeIndex::new(subject), target, Edge::Listener);
-        }
+        EventKind::Task { task, .. } => subjects.extend(declared.get(task).copied()),
+        EventKind::Step { .. }
+        | EventKind::Plan(_)
+        | EventKind::Signal(_)
+        | EventKind::Not(_)
+        | EventKind::All(_)
+        | EventKind::Any(_)
+        | EventKind::Damaged => {}
+    };
+    node.event()
+        .into_iter()
+        .for_each(|event| event.leaves(&mut visit));
+    for subject in subjects {
+        dag.add_edge(NodeIndex::new(subject), target, Edge::Listener);
     }
 }
 
@@ -219,7 +213,7 @@ fn collect_reads(node: &Node, outer: &[BTreeSet<OuterRead>], reads: &mut BTreeSe
     });
 }
 
-fn waits(dag: &DiGraph<Vertex, Edge, u32>) -> Vec<Waits> {
+fn waits(dag: &Dag) -> Vec<Waits> {
     let mut waits = vec![Waits::default(); dag.node_count()];
     for edge in dag.raw_edges() {
         let Some(target) = waits.get_mut(edge.target().index()) else {

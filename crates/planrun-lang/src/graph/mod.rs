@@ -1,6 +1,7 @@
 //! The checked plan as a DAG of dependencies.
 
 mod build;
+mod contexts;
 pub mod draw;
 mod needed;
 mod order;
@@ -161,6 +162,22 @@ impl BlockGraph {
             .dag
             .edges_directed(NodeIndex::new(vertex), petgraph::Direction::Incoming);
         edges.map(|edge| (edge.source().index(), *edge.weight()))
+    }
+
+    /// Returns the nodes that this one waits for, with the reasons: those that a join joins instead of the join.
+    #[must_use]
+    pub fn sources(&self, node: usize) -> Vec<(usize, Edge)> {
+        let (mut found, mut open) = (Vec::new(), vec![node]);
+        while let Some(vertex) = open.pop() {
+            for (source, edge) in self.dependencies(vertex) {
+                if source < self.nodes {
+                    found.push((source, edge));
+                } else {
+                    open.push(source);
+                }
+            }
+        }
+        found
     }
 
     /// Returns true if later reads wait for this node.

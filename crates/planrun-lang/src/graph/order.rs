@@ -5,7 +5,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use super::{BlockGraph, Edge, Vertex, narrow};
 use crate::sema::{Block, Node, NodeKind, OrderClass, Parallel};
 
-type Dag = DiGraph<Vertex, Edge, u32>;
+pub(super) type Dag = DiGraph<Vertex, Edge, u32>;
 
 /// The position of a node in the order of its block, where a `parallel` block counts as one statement.
 #[derive(Clone, Copy)]
@@ -102,20 +102,25 @@ pub(super) fn add_sequences(dag: &mut Dag, block: &Block) {
             if let Some(above) = above.filter(|_| node.after.is_empty()) {
                 dag.add_edge(above, own, Edge::Place);
             }
-            everything = Some(joined(dag, everything, own));
+            everything = Some(joined(dag, everything, own, Edge::Place));
             if order == OrderClass::Barrier {
-                barriers = Some(joined(dag, barriers, own));
+                barriers = Some(joined(dag, barriers, own, Edge::Place));
             }
         }
     }
 }
 
 /// Adds a vertex that settles when both have settled.
-fn joined(dag: &mut Dag, above: Option<NodeIndex>, own: NodeIndex) -> NodeIndex {
+pub(super) fn joined(
+    dag: &mut Dag,
+    above: Option<NodeIndex>,
+    own: NodeIndex,
+    edge: Edge,
+) -> NodeIndex {
     let Some(above) = above else { return own };
     let join = dag.add_node(Vertex::Join);
-    dag.add_edge(above, join, Edge::Place);
-    dag.add_edge(own, join, Edge::Place);
+    dag.add_edge(above, join, edge);
+    dag.add_edge(own, join, edge);
     join
 }
 

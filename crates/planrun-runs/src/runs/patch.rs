@@ -173,26 +173,18 @@ fn frozen(program: &Program, started: &BTreeSet<String>, replay: &ReplayState) -
     let mut names = above::names(replay.tasks.keys());
     names.extend(started.iter().cloned());
     let (nodes, graph) = (&program.plan.body().nodes, &program.graph.blocks[0]);
-    // Every edge leads downwards, so one pass upwards is enough.
-    for index in (0..nodes.len()).rev() {
-        let reads =
-            |edge: Edge| matches!(edge, Edge::Data | Edge::State | Edge::Guard | Edge::After);
-        let mut readers = graph
-            .readers(u32::try_from(index).unwrap_or(u32::MAX))
-            .filter(|(_, edge)| reads(*edge));
-        let is_read = readers.any(|(reader, _)| {
-            let name = nodes
-                .get(reader as usize)
-                .and_then(|node| node.name.as_deref());
-            name.is_some_and(|name| names.contains(name))
-        });
-        names.extend(
-            nodes[index]
-                .name
-                .as_deref()
-                .filter(|_| is_read)
-                .map(str::to_owned),
-        );
+    let reads = |edge: Edge| matches!(edge, Edge::Data | Edge::State | Edge::Guard | Edge::After);
+    let mut read = BTreeSet::new();
+    // Statements read only earlier ones, so one pass upwards is enough.
+    for (index, node) in nodes.iter().enumerate().rev() {
+        let name = node.name.as_deref();
+        if !read.contains(&index) && !name.is_some_and(|name| names.contains(name)) {
+            continue;
+        }
+        names.extend(name.map(str::to_owned));
+        let sources = graph.sources(index).into_iter();
+        let sources = sources.filter(|(_, edge)| reads(*edge));
+        read.extend(sources.map(|(source, _)| source));
     }
     names
 }

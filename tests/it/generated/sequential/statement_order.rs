@@ -1,9 +1,10 @@
 //! The order of the statements in a block, according to sections 1.1 and 1.2 of the language's rules.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use planrun_lang::sema::expr::Code;
-use planrun_lang::sema::{Block, BlockId, Node, NodeKind, Plan, Step, StepKind, Target};
+use planrun_lang::sema::{Block, BlockId, NameKind, Node, NodeKind, Plan, Step, StepKind, Target};
 use planrun_lang::types::Effect;
 
 /// For each statement interpreted so far, the statements that end before it begins.
@@ -145,14 +146,55 @@ pub fn data(plan: &Plan, block: &Block, index: usize) -> BTreeSet<usize> {
     reads(plan, own, 0, &mut slots);
     let gives = |above: &usize| {
         let node = &block.nodes[*above];
-        let sets = |node: &Node| match &node.kind {
-            NodeKind::Set(set) => slots.contains(&plan.task(set.task).slot),
-            _ => false,
-        };
-        (node.slot.is_some_and(|slot| slots.contains(&slot)) || sets(node))
-            && !in_different_branches(node, own)
+        node.slot.is_some_and(|slot| slots.contains(&slot)) && !in_different_branches(node, own)
     };
-    (0..index).filter(gives).collect()
+    let mut found: BTreeSet<usize> = (0..index).filter(gives).collect();
+    let mut tasks = BTreeSet::new();
+    tasks_read(plan, own, &mut tasks);
+    for task in tasks {
+        for above in (0..index).rev() {
+            let node = &block.nodes[above];
+            if sets(plan, node, &task) {
+                found.insert(above);
+                if node.guard.is_empty() && node.after.is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Adds the names of the tasks that a statement reads, including its blocks.
+fn tasks_read(plan: &Plan, node: &Node, names: &mut BTreeSet<Arc<str>>) {
+    let mut add = |code: &Code| {
+        let reads = code.reads.iter();
+        let tasks = reads.filter(|read| read.binding == NameKind::Task);
+        names.extend(tasks.map(|read| read.name.clone()));
+    };
+    node.codes(&mut |code| add(code));
+    node.inner_codes(&mut |code| add(code));
+    for inner in blocks_of(node) {
+        let nodes = plan.block(inner).nodes.iter();
+        nodes.for_each(|node| tasks_read(plan, node, names));
+    }
+}
+
+/// Returns true if a statement, or one in its blocks, sets the task with this name.
+fn sets(plan: &Plan, node: &Node, task: &str) -> bool {
+    match &node.kind {
+        NodeKind::Set(set) => *plan.task(set.task).name == *task,
+        _ => blocks_of(node).into_iter().any(|inner| {
+            let mut nodes = plan.block(inner).nodes.iter();
+            nodes.any(|node| sets(plan, node, task))
+        }),
+    }
+}
+
+fn blocks_of(node: &Node) -> Vec<BlockId> {
+    let mut blocks = Vec::new();
+    node.inner(&mut |inner| blocks.push(inner));
+    blocks
 }
 
 /// Returns true if the two are in different branches of one `if`.
@@ -177,10 +219,9 @@ fn reads(plan: &Plan, node: &Node, up: u16, slots: &mut BTreeSet<u32>) {
     };
     node.codes(&mut |code| add(code, up));
     node.inner_codes(&mut |code| add(code, up + 1));
-    let mut blocks: Vec<BlockId> = Vec::new();
-    node.inner(&mut |inner| blocks.push(inner));
-    for inner in blocks.iter().flat_map(|inner| &plan.block(*inner).nodes) {
-        reads(plan, inner, up + 1, slots);
+    for inner in blocks_of(node) {
+        let nodes = plan.block(inner).nodes.iter();
+        nodes.for_each(|node| reads(plan, node, up + 1, slots));
     }
 }
 

@@ -127,7 +127,7 @@ impl Picture {
         let place = |index: usize| places.get(index).copied().flatten();
         for index in 0..graph.nodes {
             let Some(to) = place(index) else { continue };
-            for (source, edge) in graph.dependencies(index) {
+            for (source, edge) in graph.sources(index) {
                 let task = match block.nodes.get(source).map(|node| &node.kind) {
                     Some(NodeKind::Task(task)) => Some(*task),
                     _ => None,
@@ -172,7 +172,8 @@ impl Picture {
         to: usize,
     ) {
         let read = graph
-            .dependencies(condition)
+            .sources(condition)
+            .into_iter()
             .filter(|(_, edge)| matches!(edge, Edge::Data | Edge::State));
         let from = read.filter_map(|(above, _)| places.get(above).copied().flatten());
         self.drawing.edges.extend(from.map(|from| DrawnEdge {

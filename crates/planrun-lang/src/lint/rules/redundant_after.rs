@@ -137,8 +137,9 @@ fn waits_anyway(
     // A step that continues after a failure does not pass the failure on.
     let passes = |vertex: usize| match block.nodes.get(vertex).map(|node| &node.kind) {
         Some(NodeKind::Step(step)) => step.recover.is_empty() && on_failure != OnFailure::Settle,
-        Some(NodeKind::Let(_) | NodeKind::Condition(_)) => true,
-        Some(_) | None => false,
+        // `None` is a join.
+        Some(NodeKind::Let(_) | NodeKind::Condition(_)) | None => true,
+        Some(_) => false,
     };
     let (mut open, mut seen) = (vec![index], BTreeSet::new());
     while let Some(vertex) = open.pop() {

@@ -732,7 +732,13 @@ fn set_task(frame: &Frame, node: &Node) -> Result<(), EvalError> {
         NodeKind::Task(id) => (*id, None),
         _ => return Ok(()),
     };
-    let slot = frame.plan.task(id).slot;
+    let task = frame.plan.task(id);
+    let mut outwards = std::iter::successors(Some(frame), |frame| frame.outer.as_deref());
+    let declares = |frame: &&Frame| frame.block == task.block;
+    let frame = outwards
+        .find(declares)
+        .expect("the block of its task is around it");
+    let slot = task.slot;
     let old = frame.slots.borrow()[slot as usize].clone()?;
     let mut entries: IndexMap<Key, Value> = match old {
         Value::Map(map) => (*map).clone(),
