@@ -618,6 +618,38 @@ fn export_gives_the_other_form_and_fmt_leaves_json_alone() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), exported);
 }
 
+#[test]
+fn characters_that_nobody_sees_stay_escapes_in_both_forms() {
+    let text = "plan p(by: bytes, t: string) -> any {\n    reply [by, t, \"a\\u202eb\\u200bc\\ufeff\"]\n}\n";
+    let folder = folder([("a.plan", text)]);
+    let within = |arguments: &[&str]| planrun(arguments).within(folder.path()).run();
+    let exported = within(&["export", "a.plan"]).stdout;
+    std::fs::write(folder.path().join("b.plan.json"), &exported).unwrap();
+    let back = within(&["export", "b.plan.json"]);
+    assert_eq!(back.status, 0, "{back:?}");
+    assert!(back.stdout.is_ascii(), "{back:?}");
+    assert_eq!(within(&["check", "b.plan.json"]).status, 0);
+    let fixed = [
+        "export",
+        "a.plan",
+        "--name",
+        "q",
+        "-i",
+        "by=AAFi",
+        "-i",
+        "t=x\u{202e}$y",
+    ];
+    let fixed = within(&fixed);
+    assert_eq!(
+        fixed.stdout.lines().skip(1).take(2).collect::<Vec<_>>(),
+        [
+            "    let by: bytes = b\"\\x00\\x01\\x62\"",
+            "    let t: string = \"x\\U0000202e\\$y\"",
+        ],
+        "{fixed:?}"
+    );
+}
+
 /// For any change that makes parsing fail, the schema refuses the file too.
 #[test]
 fn the_schema_refuses_what_reading_refuses() {

@@ -9,7 +9,7 @@ use crate::source::Span;
 use crate::syntax::ast::{ExprKind, Literal, TemplatePart, Text};
 use crate::syntax::precedence::is_negative;
 use crate::syntax::print::{Style, print_value};
-use crate::syntax::spelling::{changes_direction, write_escaped, write_literal, write_text};
+use crate::syntax::spelling::{is_hidden, write_escaped, write_literal, write_text};
 use crate::syntax::{ast::Expr, canonical};
 
 const BLOCK: &str = "\"\"\"";
@@ -356,7 +356,7 @@ fn fits_block(text: &str) -> bool {
     let sound = |line: &str| {
         !line.trim().is_empty()
             && !line.ends_with([' ', '\t'])
-            && !line.contains(|c: char| c.is_control() || changes_direction(c))
+            && !line.contains(|c: char| c.is_control() || is_hidden(c))
     };
     text.contains('\n') && lines().all(sound) && lines().any(|line| !line.starts_with([' ', '\t']))
 }

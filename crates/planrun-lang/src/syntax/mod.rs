@@ -102,6 +102,15 @@ fn explained(scan: &Scan<'_>, lowering: Lowering<'_>) -> Vec<Diagnostic> {
             .filter(|found| !known(found))
             .cloned(),
     );
+    // A file with text that was not understood is never without an error, whatever the explanations leave out.
+    let unexplained = || !diagnostics.iter().any(Diagnostic::is_error);
+    if let Some(damage) = lowering.damage.first().filter(|_| unexplained()) {
+        let message = "this text cannot be understood";
+        diagnostics.push(
+            Diagnostic::new(&codes::UNEXPECTED_TOKEN, damage.span, message)
+                .help("compare it with the examples of `planrun explain unexpected-token`"),
+        );
+    }
     diagnostics
 }
 

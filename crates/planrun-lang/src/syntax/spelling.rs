@@ -45,8 +45,8 @@ pub fn write_escaped(out: &mut String, text: &str) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             '$' => out.push_str("\\$"),
-            // Plans may contain characters that change the text direction only as escapes.
-            c if c.is_control() || changes_direction(c) => {
+            // Plans may contain characters that nobody can see only as escapes.
+            c if c.is_control() || is_hidden(c) => {
                 let _ = write!(out, "\\U{:08x}", c as u32);
             }
             c => out.push(c),
@@ -54,9 +54,10 @@ pub fn write_escaped(out: &mut String, text: &str) {
     }
 }
 
-/// Returns true if the character changes the direction of displayed text.
-pub(crate) fn changes_direction(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Returns true if the character has no width, or changes the direction of displayed text. Joiners are part of ordinary
+/// text in some scripts.
+pub(crate) fn is_hidden(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
 }
 
 /// Writes the name of a variable, where reserved words need back quotes.

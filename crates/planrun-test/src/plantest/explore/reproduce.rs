@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use planrun_lang::sema::test::Test;
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::ast;
-use planrun_lang::syntax::spelling::write_word;
+use planrun_lang::syntax::spelling::{write_literal, write_word};
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
@@ -192,12 +192,18 @@ pub fn literal(value: &Value) -> String {
                 format!("{{ {} }}", fields.join(", "))
             }
         }
-        // Escapes `${`, which would start a template.
-        Value::String(_) => value.to_json_text().replace("${", "\\${"),
+        Value::String(text) => spelled(ast::Literal::String(text.as_ref().into())),
+        Value::Bytes(bytes) => spelled(ast::Literal::Bytes(bytes.as_ref().into())),
         Value::Timestamp(_) => format!("timestamp({})", value.to_json_text()),
         Value::Duration(_) => format!("duration({})", value.to_json_text()),
         other => other.to_json_text(),
     }
+}
+
+fn spelled(literal: ast::Literal) -> String {
+    let mut text = String::new();
+    write_literal(&mut text, &literal);
+    text
 }
 
 /// Formats a name in plan syntax: in backquotes if it is not an identifier.
