@@ -301,6 +301,7 @@ fn suite(text: &str) -> Result<Suite, String> {
         paths: &host,
         tools: None,
         severities: None,
+        calls: None,
     };
     let source = SourceFile::new("measured.plan", text);
     let checked = lint::check_file(&source, &Tools::default(), &NoFiles, &project);

@@ -150,6 +150,7 @@ fn judged(calls: &[Call], tools: &Tools) -> Results {
         paths: &host,
         tools: None,
         severities: None,
+        calls: None,
     };
     let mut codes: BTreeMap<usize, Vec<(&'static str, String)>> = BTreeMap::new();
     for found in lint::check_file(&source, tools, &NoFiles, &project).diagnostics {

@@ -127,6 +127,7 @@ fn checked(path: &Path) -> (SourceFile, CheckedFile) {
         paths: &host,
         tools: None,
         severities: None,
+        calls: None,
     };
     let source = SourceFile::new("a.plan", std::fs::read_to_string(path).unwrap());
     let checked = lint::check_file(&source, &tools, &NeighbouringFiles(path), &rules);

@@ -431,6 +431,41 @@ fn the_command_writes_what_it_mends_and_tells_the_rest() {
     assert_eq!(run(&["check", "--diff", "good.plan"]).status, 0);
 }
 
+/// The clauses of `USEFUL` change runs: a person may refuse the payment, the project repeats it otherwise, the pause is
+/// too long, and `sys.fail` fails with what it is given.
+const USEFUL: &str = r#"use bank, sys
+
+tool bank.pay(sum: int) -> { id: string } effect
+
+plan pay() -> string {
+    step one = bank.pay(sum: 1)
+        retry { attempts: 1 }
+        recover denied.human => "no"
+    step nap = sys.sleep(duration: 1m)
+        timeout 1s
+        retry { attempts: 2 }
+        recover => null
+    step bad = sys.fail(class: "denied.human")
+        recover denied.human => null
+    reply "${one}${nap}${bad}"
+}
+"#;
+
+#[test]
+fn clauses_stay_that_a_setting_of_the_project_makes_useful() {
+    let useful = "confirm: [bank.pay]\nretry: { bank.*: { attempts: 3 } }\n";
+    for (settings, stay) in [(useful, true), ("{}\n", false)] {
+        let folder = folder([("planrun.yaml", settings), ("pay.plan", USEFUL)]);
+        let run = |arguments: &[&str]| planrun(arguments).within(folder.path()).run();
+        let output = run(&["check", "--fix", "--format", "short"]);
+        let text = std::fs::read_to_string(folder.path().join("pay.plan")).unwrap();
+        let kept = text.contains("attempts: 1") && text.contains("recover denied.human => \"no\"");
+        assert_eq!(kept, stay, "{output:?}\n{text}");
+        let kept = text.contains("attempts: 2") && text.contains("recover denied.human => null");
+        assert!(kept, "{output:?}\n{text}");
+    }
+}
+
 #[test]
 fn c1_the_bound_of_a_form_keeps_its_value_under_its_name() {
     let text = "plan p() -> string {\n    step form = input \"Which?\" by \"desk\" expires 2d -> { a: string }\n    reply form.a\n}\n";
@@ -572,6 +607,7 @@ impl Case {
             paths: &*host,
             tools: None,
             severities: None,
+            calls: None,
         };
         lint::check_file(
             &SourceFile::new("example.plan", text),

@@ -202,6 +202,7 @@ fn check(text: &str) -> Vec<Diagnostic> {
         paths: &host,
         tools: None,
         severities: None,
+        calls: None,
     };
     lint::check_file(
         &SourceFile::new("plan.plan", text),

@@ -151,6 +151,7 @@ fn play(task: &Json, expected: &Json, tools: &Tools, environment: &TestEnvironme
         paths: &host,
         tools: None,
         severities: None,
+        calls: None,
     };
     let checked = lint::check_file(&source, tools, &NoFiles, &project);
     let suite = Suite::new(source, checked).with_recordings(&host);

@@ -35,6 +35,7 @@ fn main() {
         paths: &Nothing,
         tools: None,
         severities: None,
+        calls: None,
     };
     let checked = check_file(&source, &Tools::default(), &Nothing, &project);
     let reports = [FileReport::new(source, checked.diagnostics)];

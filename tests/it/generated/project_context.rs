@@ -82,6 +82,7 @@ impl ProjectContext {
             paths: &MemoryHost::new(1),
             tools: None,
             severities: None,
+            calls: None,
         };
         lint::check_file(
             &SourceFile::new("main.plan", project.main()),

@@ -34,6 +34,7 @@ pub fn bench(text: &str) -> Bench {
         paths: &host,
         tools: None,
         severities: None,
+        calls: None,
     };
     let checked = lint::check_file(&source, &tools(), &Nothing, &project);
     Bench {

@@ -24,6 +24,7 @@ use crate::permission::{PathResolver, Permissions};
 use crate::sema::{self, Budget, CheckedFile, Files, Policy, Tools};
 use crate::source::{SourceFile, SpanIndex};
 use crate::syntax;
+use crate::types::Signature;
 use subject::Subject;
 
 pub use suspicion::suspicions;
@@ -45,6 +46,17 @@ pub struct Project<'a> {
     pub tools: Option<&'a Tools>,
     /// Determines which optional codes are enabled; `None` for none.
     pub severities: Option<&'a Severities>,
+    /// What the project sets for calls; `None` for nothing.
+    pub calls: Option<&'a dyn CallSettings>,
+}
+
+/// What a project sets for the calls of its tools.
+pub trait CallSettings: Sync {
+    /// Returns true if a person has to confirm each call of a tool.
+    fn confirms(&self, tool: &Signature) -> bool;
+
+    /// Returns true if failed calls of a tool are repeated, whatever its effect class is.
+    fn retries(&self, tool: &Signature) -> bool;
 }
 
 /// Checks one file completely: text, names and types, then all rules for each of its plans, then its `allow` comments.
@@ -224,6 +236,7 @@ mod tests {
             paths: &Nothing,
             tools: None,
             severities: None,
+            calls: None,
         };
         let checked = sema::check_without_rules(&source, &Tools::default(), &Nothing);
         let errors = checked.diagnostics.iter().filter(|found| found.is_error());

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use foldhash::{HashMap, HashSet};
 
+use super::CallSettings;
 use crate::sema::{Block, BlockId, Call, NodeKind, Plan, Recover, Step, StepKind, Target, Wait};
 use crate::types::{
     Auth, Denied, Effect, ErrorClass, ErrorPattern, Signature, Transient, Validation,
@@ -20,8 +21,8 @@ pub(super) struct Classes {
 }
 
 /// The errors that blocks can end with, computed on demand and memoized.
-#[derive(Default)]
-pub(super) struct Raising {
+pub(super) struct Raising<'a> {
+    calls: Option<&'a dyn CallSettings>,
     blocks: HashMap<(*const Plan, BlockId), Rc<Classes>>,
 }
 
@@ -71,7 +72,14 @@ impl Classes {
     }
 }
 
-impl Raising {
+impl<'a> Raising<'a> {
+    pub(super) fn new(calls: Option<&'a dyn CallSettings>) -> Self {
+        Self {
+            calls,
+            blocks: HashMap::default(),
+        }
+    }
+
     /// Returns the errors that a block can end with. The recursion is bounded by the nesting of the text, and plans do
     /// not call each other in cycles.
     fn block(&mut self, plan: &Plan, id: BlockId) -> Rc<Classes> {
@@ -124,6 +132,9 @@ impl Raising {
                 ..
             }) => {
                 tool(signature, *effect, &mut classes);
+                if self.calls.is_some_and(|calls| calls.confirms(signature)) {
+                    classes.add([ErrorClass::Denied(Denied::Human), ErrorClass::Expired]);
+                }
             }
             StepKind::Call(Call {
                 target: Target::Plan(index, _),
@@ -187,6 +198,11 @@ fn bounds(step: &Step, classes: &mut Classes) {
 
 /// Adds the errors that a call of a tool can fail with.
 fn tool(signature: &Signature, effect: Effect, classes: &mut Classes) {
+    // It fails with the class that it is given.
+    if (&*signature.namespace, &*signature.name) == ("sys", "fail") {
+        classes.any = true;
+        return;
+    }
     let transient = [
         Transient::Timeout,
         Transient::Unavailable,

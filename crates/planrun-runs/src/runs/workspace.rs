@@ -317,6 +317,7 @@ impl Workspace {
     fn rules<'a>(&'a self, tools: Option<&'a Tools>) -> lint::Project<'a> {
         lint::Project {
             severities: Some(&self.severities),
+            calls: Some(self),
             policy: &self.policy,
             limits: &self.limits,
             allow: self.limit.as_ref(),
@@ -562,6 +563,16 @@ fn retries(written: &[(String, Map<String, Json>)]) -> Result<Arc<[ToolRetry]>, 
         })
     };
     written.iter().map(one).collect()
+}
+
+impl lint::CallSettings for Workspace {
+    fn confirms(&self, tool: &Signature) -> bool {
+        self.confirm.iter().any(|tools| tools.covers(tool))
+    }
+
+    fn retries(&self, tool: &Signature) -> bool {
+        self.retries.iter().any(|retry| retry.tools.covers(tool))
+    }
 }
 
 fn tool_names(written: &str) -> Result<ToolNames, String> {

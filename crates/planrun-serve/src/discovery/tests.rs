@@ -38,6 +38,7 @@ fn check(text: &str) -> Vec<Diagnostic> {
         paths: &Nothing,
         tools: None,
         severities: None,
+        calls: None,
     };
     let source = SourceFile::new("card.plan", text.to_owned());
     check_file(&source, &Tools::default(), &Nothing, &project).diagnostics

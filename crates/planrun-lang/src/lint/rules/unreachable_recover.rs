@@ -10,7 +10,7 @@ use crate::source::Span;
 use crate::types::{ErrorClass, ErrorPattern, Signature};
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let mut raising = Raising::default();
+    let mut raising = Raising::new(subject.project.calls);
     for site in subject.steps() {
         if site.step.recover.is_empty() {
             continue;

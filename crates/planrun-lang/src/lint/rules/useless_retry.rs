@@ -12,12 +12,14 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         };
         let once = retry.attempts == Some(1) && retry.pause_when_exhausted != Some(true);
-        let message = if never_fails(signature) {
+        let by_project = subject.project.calls;
+        let repeated = by_project.is_some_and(|calls| calls.retries(signature));
+        let message = if never_fails(signature) && site.step.timeout().is_none() {
             format!(
                 "`{}` never fails, so there is nothing to retry",
                 signature.path()
             )
-        } else if once && !call.effect.repeatable() {
+        } else if once && !call.effect.repeatable() && !repeated {
             format!(
                 "a call of class `{}` is attempted only once even without this",
                 call.effect
