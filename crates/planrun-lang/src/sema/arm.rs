@@ -12,7 +12,7 @@ use super::checker::PlanChecker;
 use super::expr::Code;
 use super::finding::{duplicate_name, separated_name};
 use super::plan::{BlockId, Clauses, Footprint, NodeKind, Recover, Step, StepKind};
-use super::scope::Place;
+use super::scope::{Place, Scope as _};
 use super::waiting::{check_ask, check_infer};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
@@ -32,6 +32,11 @@ pub(super) fn check_race(
     span: Span,
     branches: &[(ast::Name, ast::ArmBody)],
 ) -> CheckedBody {
+    for (_, branch) in branches {
+        if let ast::ArmBody::Do(block) = branch {
+            checker.names.enter_unsettled(block.span);
+        }
+    }
     let mut arms = Vec::new();
     let mut types = Vec::new();
     let mut does = Footprint::none();
@@ -104,7 +109,10 @@ pub(super) fn check_match(
     );
     let (mut outcome, mut types, mut does) = (Vec::new(), Vec::new(), Footprint::none());
     for (arm, pattern) in arms.iter().zip(patterns) {
-        let before = checker.names.assume(pattern.facts);
+        let at = subject.span.start;
+        let facts = pattern.facts.iter();
+        let facts = facts.map(|fact| checker.names.dated(fact, at)).collect();
+        let before = checker.names.assume(facts);
         let body = check_arm(checker, "match", &arm.body, None, None);
         checker.names.forget(before);
         does.merge(&body.does);

@@ -88,14 +88,14 @@ fn check_statement(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
         ast::StatementKind::Ensure { condition, message } => {
             let code = checker.condition(condition);
             let message = checker.text(message, "the message of `ensure`");
-            let node = checker.blocks.push(
+            checker.blocks.push(
                 span,
                 NodeKind::Ensure {
                     condition: code,
                     message: Box::new(message),
                 },
             );
-            checker.assume_not_taken(condition, node, false);
+            checker.assume_not_taken(condition, false);
         }
         ast::StatementKind::Fail {
             class,
@@ -149,6 +149,7 @@ fn check_let(
 
 /// Checks `parallel { … }`: its statements belong to the surrounding block, and are ordered as one statement of it.
 fn check_parallel(checker: &mut PlanChecker<'_>, span: Span, block: &ast::Block) {
+    checker.names.enter_unsettled(span);
     let first = next_node(checker);
     // The order class of the `parallel` depends on all its statements, so their footprint is collected separately.
     let around = checker
@@ -202,8 +203,6 @@ fn check_if(
     let before = checker.names.mark();
     let mut first = None;
     let mut excluded = Vec::new();
-    // A condition that a `set` may change proves nothing for the statements below the `if`.
-    let mut lasting = true;
     checker.names.begin_if();
     for (condition, block) in arms {
         if checker.has_too_many_conditions(condition.span) {
@@ -215,10 +214,7 @@ fn check_if(
             .push(condition.span, NodeKind::Condition(code));
         let mark = checker.guard_by(node, condition, false);
         check_statements(checker, &block.statements);
-        lasting &= !checker.may_change(node);
-        if lasting {
-            excluded.extend(checker.names.excluded_by_ends(before, ended(block)));
-        }
+        excluded.extend(checker.names.excluded_by_ends(before, ended(block)));
         checker.unguard(mark);
         let mark = checker.guard_by(node, condition, true);
         first.get_or_insert(mark);
@@ -226,9 +222,7 @@ fn check_if(
     }
     if let Some(block) = otherwise {
         check_statements(checker, &block.statements);
-        if lasting {
-            excluded.extend(checker.names.excluded_by_ends(before, ended(block)));
-        }
+        excluded.extend(checker.names.excluded_by_ends(before, ended(block)));
     }
     checker.names.end_if();
     checker.unguard(first);
@@ -239,10 +233,9 @@ fn check_if(
 
 /// Removes the guard of a statement that ends the block: below it the condition does not hold.
 fn end_guarded(checker: &mut PlanChecker<'_>, when: Option<&ast::Expr>, mark: Option<GuardMark>) {
-    let node = mark.and_then(|mark| checker.blocks.condition_of(mark));
     checker.unguard(mark);
-    if let (Some(when), Some(node)) = (when, node) {
-        checker.assume_not_taken(when, node, true);
+    if let Some(when) = when {
+        checker.assume_not_taken(when, true);
     }
 }
 

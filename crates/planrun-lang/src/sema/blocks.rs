@@ -163,12 +163,6 @@ impl Blocks {
         id
     }
 
-    /// Returns the node of the condition that a guard has added.
-    pub fn condition_of(&self, mark: GuardMark) -> Option<NodeId> {
-        let guard = &self.innermost()?.guard;
-        guard.get(mark.atoms).map(|atom| atom.condition)
-    }
-
     /// Adds the footprint of a statement to its block.
     pub fn add_footprint(&mut self, does: &Footprint) {
         if let Some(block) = self.innermost_mut() {

@@ -255,11 +255,7 @@ impl<'a> PlanChecker<'a> {
         condition: &ast::Expr,
         negated: bool,
     ) -> GuardMark {
-        let facts = if negated {
-            negated_atoms(condition)
-        } else {
-            atoms(condition)
-        };
+        let facts = self.facts_of(condition, !negated);
         if !negated {
             self.report_contradiction(condition, &facts);
         }
@@ -281,15 +277,8 @@ impl<'a> PlanChecker<'a> {
     }
 
     /// Adds what holds below a statement that ends the block if `condition` is `truth`: the opposite.
-    pub(super) fn assume_not_taken(&mut self, condition: &ast::Expr, node: NodeId, truth: bool) {
-        if self.may_change(node) {
-            return;
-        }
-        let facts = if truth {
-            negated_atoms(condition)
-        } else {
-            atoms(condition)
-        };
+    pub(super) fn assume_not_taken(&mut self, condition: &ast::Expr, truth: bool) {
+        let facts = self.facts_of(condition, !truth);
         self.names.prove(
             facts
                 .into_iter()
@@ -297,25 +286,16 @@ impl<'a> PlanChecker<'a> {
         );
     }
 
-    /// Returns true if a condition reads a context field that a `set` may reset to null.
-    pub(super) fn may_change(&self, node: NodeId) -> bool {
-        let nodes = self
-            .blocks
-            .innermost()
-            .map_or(&[][..], |block| &block.nodes);
-        let code = nodes
-            .get(node.0 as usize)
-            .and_then(|node| match &node.kind {
-                NodeKind::Condition(code)
-                | NodeKind::Ensure {
-                    condition: code, ..
-                } => Some(code),
-                _ => None,
-            });
-        let reads = code.map_or(&[][..], |code| &code.reads);
-        reads
-            .iter()
-            .any(|read| read.binding == NameKind::Task && self.contexts.may_empty(&read.name))
+    /// Returns what a condition proves if it is `truth`.
+    pub(super) fn facts_of(&self, condition: &ast::Expr, truth: bool) -> Vec<Atom> {
+        let facts = if truth {
+            atoms(condition)
+        } else {
+            negated_atoms(condition)
+        };
+        let at = condition.span.start;
+        let facts = facts.iter().map(|fact| self.names.dated(fact, at));
+        facts.collect()
     }
 
     /// Reports a condition that contradicts one around it.
@@ -324,7 +304,7 @@ impl<'a> PlanChecker<'a> {
         let opposite = |fact: &&Atom| {
             around
                 .iter()
-                .any(|known| known.text == fact.text && known.negated != fact.negated)
+                .any(|known| known.condition() == fact.condition() && known.negated != fact.negated)
         };
         let Some(fact) = facts.iter().find(opposite) else {
             return;
@@ -334,7 +314,7 @@ impl<'a> PlanChecker<'a> {
         } else {
             format!("!({})", fact.text)
         };
-        let message = if self.names.is_guarded_by(&fact.text) {
+        let message = if self.names.is_guarded_by(fact) {
             "this can never run: an enclosing condition requires the opposite"
         } else {
             "this can never run: if it holds, execution has already ended above"

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::context_facts::{Changes, ContextFacts};
 use super::plan::{FAILED, Status, Task};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -24,15 +25,24 @@ pub(super) struct Contexts {
     unsure: BTreeSet<(u32, Arc<str>)>,
     rounds: usize,
     changed: bool,
-    /// Number of listeners around the statements being read.
-    listeners: usize,
+    around: Around,
+}
+
+/// What is around the statements being read.
+#[derive(Clone, Copy, Default)]
+struct Around {
+    in_listener: bool,
+    /// The outermost `parallel` or `race`.
+    concurrent: Option<Span>,
+    /// The outermost `repeat`.
+    repeated: Option<Span>,
 }
 
 /// One `set` as written.
 struct Written {
     span: Span,
     status: Arc<str>,
-    in_listener: bool,
+    around: Around,
     /// The fields that it names; `None` if the context is not an object literal, so that only its type shows them.
     fields: Option<BTreeSet<Arc<str>>>,
 }
@@ -51,16 +61,28 @@ impl Contexts {
         std::mem::take(&mut self.changed) && self.rounds <= MAX_ROUNDS
     }
 
-    /// Returns true if some `set` of the task may give null for a field that was given before.
-    pub(super) fn may_empty(&self, task: &str) -> bool {
-        let sets = self.sets.get(task).map_or(&[][..], Vec::as_slice);
-        let own = |written: &Written| {
-            self.unsure
-                .iter()
-                .any(|(set, _)| *set == written.span.start)
+    /// Returns where and how the plan changes the contexts of its tasks.
+    pub(super) fn facts(&self) -> ContextFacts {
+        let changes = |sets: &Vec<Written>| {
+            let starts = sets.iter().map(|set| set.span.start).collect::<Vec<_>>();
+            let emptied = self.unsure.iter();
+            Changes {
+                by_listener: sets.iter().any(|set| set.around.in_listener),
+                concurrent: sets
+                    .iter()
+                    .filter_map(|set| set.around.concurrent)
+                    .collect(),
+                repeated: sets.iter().filter_map(|set| set.around.repeated).collect(),
+                emptied: emptied
+                    .filter(|(set, _)| starts.binary_search(set).is_ok())
+                    .map(|(_, field)| field.clone())
+                    .collect(),
+                starts,
+            }
         };
-        sets.iter()
-            .any(|written| written.fields.is_none() || own(written))
+        let sets = self.sets.iter();
+        let sets = sets.map(|(task, sets)| (task.clone(), changes(sets)));
+        ContextFacts::new(sets.collect())
     }
 
     /// Returns the type of a context of which nothing is known.
@@ -98,7 +120,7 @@ impl Contexts {
         let sets = self.sets.get(&task.name).map_or(&[][..], Vec::as_slice);
         task.status(FAILED)
             .is_some_and(|failed| statuses.contains(&failed))
-            && sets.iter().any(|written| written.in_listener)
+            && sets.iter().any(|written| written.around.in_listener)
             && sets.iter().all(|written| &*written.status != FAILED)
     }
 
@@ -130,11 +152,7 @@ impl Contexts {
         let Some(written) = sets.iter().find(|written| written.span == set) else {
             return;
         };
-        for field in context
-            .fields
-            .iter()
-            .filter(|field| !field.ty.is_optional())
-        {
+        for field in &context.fields {
             let named = written
                 .fields
                 .as_ref()
@@ -173,23 +191,40 @@ impl Contexts {
                 let written = Written {
                     span: statement.span,
                     status: status.text.clone(),
-                    in_listener: self.listeners > 0,
+                    around: self.around,
                     fields,
                 };
                 let sets = self.sets.entry(task.text.clone()).or_default();
                 sets.push(written);
             }
-            let listens = usize::from(matches!(
-                statement.kind,
-                ast::StatementKind::Listener { .. }
-            ));
-            self.listeners += listens;
+            let around = self.around;
+            self.around = around.of(statement);
             statement.inner(&mut |inner| {
                 if let ast::Inner::Block(block) = inner {
                     self.collect(&block.statements);
                 }
             });
-            self.listeners -= listens;
+            self.around = around;
+        }
+    }
+}
+
+impl Around {
+    /// Returns what is around the statements inside one.
+    fn of(self, statement: &ast::Statement) -> Self {
+        let here = |holds: bool| holds.then_some(statement.span);
+        let body = match &statement.kind {
+            ast::StatementKind::Step(step) => Some(&step.body),
+            _ => None,
+        };
+        let concurrent = matches!(statement.kind, ast::StatementKind::Parallel(_))
+            || matches!(body, Some(ast::StepBody::Race(_)));
+        let repeated = matches!(body, Some(ast::StepBody::Repeat { .. }));
+        let listens = matches!(statement.kind, ast::StatementKind::Listener { .. });
+        Self {
+            in_listener: self.in_listener || listens,
+            concurrent: self.concurrent.or_else(|| here(concurrent)),
+            repeated: self.repeated.or_else(|| here(repeated)),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
+use super::context_facts::{ContextFacts, reads, undated};
 use super::expr::opposite;
 use super::scope::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};
 use crate::source::Span;
@@ -28,6 +29,7 @@ pub(super) struct Names {
     namespaces: BTreeSet<Arc<str>>,
     /// The plans of the file; shared by all of them.
     plans: Arc<BTreeSet<Arc<str>>>,
+    contexts: ContextFacts,
     known: Knowledge,
     /// The guards of `known`, shared by all names that are introduced under them.
     guard: Option<Arc<[Atom]>>,
@@ -46,6 +48,8 @@ pub(super) struct Names {
 struct Knowledge {
     /// The guards, and what ends above have proved.
     facts: Vec<Atom>,
+    /// The indices of the facts that hold until a `set` changes the contexts that they are about.
+    passing: Vec<usize>,
     /// Only the guards: what ends above have proved holds in the same flow, but not in listeners.
     guards: Vec<Atom>,
     /// Conditions that do not hold together, since otherwise the plan or block would have ended above.
@@ -71,7 +75,10 @@ pub(super) struct Mark {
 }
 
 /// What is known in the flow around a listener; its firings know less.
-pub(super) struct OuterKnowledge(Knowledge);
+pub(super) struct OuterKnowledge {
+    known: Knowledge,
+    listener: Option<u32>,
+}
 
 /// The names of one frame.
 #[derive(Debug, Default)]
@@ -113,10 +120,12 @@ impl Names {
     pub(super) fn new(
         namespaces: impl IntoIterator<Item = Arc<str>>,
         plans: Arc<BTreeSet<Arc<str>>>,
+        contexts: ContextFacts,
     ) -> Self {
         Self {
             namespaces: namespaces.into_iter().collect(),
             plans,
+            contexts,
             ..Self::default()
         }
     }
@@ -297,6 +306,7 @@ impl Names {
             guards,
             excluded,
             ends,
+            ..
         } = &self.known;
         Mark {
             facts: facts.len(),
@@ -310,7 +320,7 @@ impl Names {
     pub(super) fn assume(&mut self, atoms: Vec<Atom>) -> Mark {
         let before = self.mark();
         self.known.guards.extend(atoms.iter().cloned());
-        self.known.facts.extend(atoms);
+        atoms.into_iter().for_each(|atom| self.learn(atom));
         self.guard = None;
         before
     }
@@ -320,8 +330,37 @@ impl Names {
     pub(super) fn prove(&mut self, atoms: impl IntoIterator<Item = Atom>) {
         for atom in atoms {
             self.known.ends.push(opposite(&atom).into());
-            self.known.facts.push(atom);
+            self.learn(atom);
         }
+    }
+
+    /// Removes what is known about the context of a task that a `set` changes, unless it holds afterwards too.
+    pub(super) fn change_context(&mut self, task: &str) {
+        let Knowledge { facts, passing, .. } = &mut self.known;
+        passing.retain(|index| {
+            let fact = facts.get_mut(*index).filter(|fact| reads(fact, task));
+            let changed = fact.map(|fact| *fact = Atom::default());
+            changed.is_none()
+        });
+    }
+
+    /// Removes what is known about the contexts that a loop or a concurrent statement changes, since they may change
+    /// before anything in it begins.
+    pub(super) fn enter_unsettled(&mut self, statement: Span) {
+        for task in self.contexts.changed_in(statement) {
+            self.change_context(&task);
+        }
+    }
+
+    /// Adds a fact. One about contexts also narrows types, unless they may change at any time.
+    fn learn(&mut self, atom: Atom) {
+        if self.contexts.narrows(&atom) {
+            if !self.contexts.lasts(&atom) {
+                self.known.passing.push(self.known.facts.len());
+            }
+            self.known.facts.push(undated(&atom));
+        }
+        self.known.facts.push(atom);
     }
 
     /// Adds conditions that do not hold together, since otherwise the plan or block would have ended above.
@@ -356,6 +395,8 @@ impl Names {
     /// Restores the knowledge of a mark.
     pub(super) fn forget(&mut self, mark: Mark) {
         self.known.facts.truncate(mark.facts);
+        let passing = &mut self.known.passing;
+        passing.truncate(passing.partition_point(|index| *index < mark.facts));
         self.known.guards.truncate(mark.guards);
         self.known.excluded.truncate(mark.excluded);
         self.known.ends.truncate(mark.ends);
@@ -363,27 +404,32 @@ impl Names {
     }
 
     /// Returns true if a guard around this place requires the condition or its negation.
-    pub(super) fn is_guarded_by(&self, condition: &str) -> bool {
-        self.known
-            .guards
-            .iter()
-            .any(|guard| *guard.text == *condition)
+    pub(super) fn is_guarded_by(&self, fact: &Atom) -> bool {
+        let mut guards = self.known.guards.iter();
+        guards.any(|guard| guard.condition() == fact.condition())
     }
 
-    /// Restricts the knowledge to the guards, since nothing else holds in the firings of a listener.
-    pub(super) fn enter_listener(&mut self) -> OuterKnowledge {
+    /// Restricts the knowledge to the guards, since nothing else holds in the firings of a listener that begins at `at`.
+    pub(super) fn enter_listener(&mut self, at: u32) -> OuterKnowledge {
         let guards = self.known.guards.clone();
+        let lasting = guards.iter();
+        let lasting = lasting.filter(|atom| atom.contexts > 0 && self.contexts.lasts(atom));
         let alone = Knowledge {
-            facts: guards.clone(),
+            facts: lasting.map(undated).chain(guards.iter().cloned()).collect(),
             guards,
             ..Knowledge::default()
         };
-        OuterKnowledge(std::mem::replace(&mut self.known, alone))
+        let outer = OuterKnowledge {
+            known: std::mem::replace(&mut self.known, alone),
+            listener: self.contexts.listener.replace(at),
+        };
+        outer
     }
 
     /// Restores the knowledge around a listener.
     pub(super) fn leave_listener(&mut self, outer: OuterKnowledge) {
-        self.known = outer.0;
+        self.known = outer.known;
+        self.contexts.listener = outer.listener;
         self.guard = None;
     }
 
@@ -452,6 +498,10 @@ impl Scope for Names {
 
     fn facts(&self) -> &[Atom] {
         &self.known.facts
+    }
+
+    fn dated(&self, atom: &Atom, at: u32) -> Atom {
+        self.contexts.dated(atom, at)
     }
 
     fn excluded(&self) -> &[Arc<[Atom]>] {

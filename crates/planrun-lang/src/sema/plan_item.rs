@@ -141,7 +141,11 @@ fn check_plan(
             types: &mut found.types,
             diagnostics: &mut found.diagnostics,
             used: &mut found.called,
-            names: Names::new(shared.namespaces.keys().cloned(), names.clone()),
+            names: Names::new(
+                shared.namespaces.keys().cloned(),
+                names.clone(),
+                contexts.facts(),
+            ),
             allow: None,
             agents_verify: None,
             blocks: Blocks::default(),

@@ -90,7 +90,8 @@ impl Known<'_> {
     fn is_never(&self) -> bool {
         let facts = || self.facts.iter().copied().flatten();
         facts().any(|fact| {
-            facts().any(|other| other.text == fact.text && other.negated != fact.negated)
+            facts()
+                .any(|other| other.condition() == fact.condition() && other.negated != fact.negated)
         })
     }
 }
@@ -98,7 +99,7 @@ impl Known<'_> {
 /// A search over the possible results of undecided conditions.
 struct Cases<'a> {
     known: &'a Known<'a>,
-    assumed: Vec<(&'a str, bool)>,
+    assumed: Vec<((&'a str, u32), bool)>,
     left: u32,
 }
 
@@ -121,9 +122,9 @@ impl<'a> Cases<'a> {
             open = open.or_else(|| conjunction.get(position));
         }
         let Some(atom) = open else { return false };
-        let text = self.elementary(atom);
+        let condition = self.elementary(atom);
         [true, false].into_iter().all(|truth| {
-            self.assumed.push((text, truth));
+            self.assumed.push((condition, truth));
             let holds = self.one_holds(conjunctions);
             self.assumed.pop();
             holds
@@ -132,11 +133,18 @@ impl<'a> Cases<'a> {
 
     /// Returns the result of a condition in this case; `None` if it is undecided.
     fn value(&self, atom: &Atom) -> Option<bool> {
-        if let Some((_, truth)) = self.assumed.iter().find(|(text, _)| *text == &*atom.text) {
+        if let Some((_, truth)) = self
+            .assumed
+            .iter()
+            .find(|(condition, _)| *condition == atom.condition())
+        {
             return Some(*truth != atom.negated);
         }
         let facts = self.known.facts.iter().copied().flatten();
-        if let Some(fact) = facts.into_iter().find(|fact| fact.text == atom.text) {
+        if let Some(fact) = facts
+            .into_iter()
+            .find(|fact| fact.condition() == atom.condition())
+        {
             return Some(fact.negated == atom.negated);
         }
         if atom.not_all.is_empty() {
@@ -154,12 +162,12 @@ impl<'a> Cases<'a> {
     }
 
     /// Returns an undecided elementary condition on which this one depends.
-    fn elementary(&self, atom: &'a Atom) -> &'a str {
+    fn elementary(&self, atom: &'a Atom) -> (&'a str, u32) {
         let mut atom = atom;
         while let Some(part) = atom.not_all.iter().find(|part| self.value(part).is_none()) {
             atom = part;
         }
-        &atom.text
+        atom.condition()
     }
 }
 

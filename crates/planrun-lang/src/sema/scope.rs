@@ -29,7 +29,7 @@ pub enum NameKind {
 }
 
 /// One part of a guard in canonical text, so that equal conditions are equal atoms wherever they are written.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Atom {
     pub text: Arc<str>,
     /// Whether the condition is known to be false instead of true.
@@ -37,6 +37,16 @@ pub struct Atom {
     /// The conditions that do not all hold if this one does: `a` and `b` for `!(a && b)`, `!a` and `!b` for `a || b`.
     /// Empty for a condition without such parts.
     pub not_all: Arc<[Atom]>,
+    /// Which contexts of tasks it was evaluated with: equal conditions are equal only if no `set` lies between them. 0
+    /// for a condition that reads no context.
+    pub contexts: u32,
+}
+
+impl Atom {
+    /// Returns what it tests, without the result.
+    pub(super) fn condition(&self) -> (&str, u32) {
+        (&self.text, self.contexts)
+    }
 }
 
 /// A name that can be read.
@@ -101,6 +111,11 @@ pub trait Scope {
     /// Returns conditions that do not hold together here, since otherwise the plan or block would have ended above.
     fn excluded(&self) -> &[Arc<[Atom]>] {
         &[]
+    }
+
+    /// Returns a condition at this position of the file as it is compared with those of other statements.
+    fn dated(&self, atom: &Atom, _at: u32) -> Atom {
+        atom.clone()
     }
 
     /// Returns true if a plan of the file has this name. Plans are called by steps, not inside expressions.

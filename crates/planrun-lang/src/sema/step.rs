@@ -143,7 +143,7 @@ fn note_call(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody
             .unknown_results
             .push((checker.origin(name), called.clone(), call.span));
     }
-    if body.does.effect.is_read_only() && body.ty != Type::Null {
+    if body.does.effect.is_read_only() && !matches!(body.ty, Type::Null | Type::Never) {
         checker
             .candidates
             .results
@@ -318,6 +318,7 @@ fn check_repeat(
     let initial_code = checker.value(initial);
     report_unbounded(checker, "repeat", max, initial.span);
     let max = max.map(|max| checker.count_from(0, max, "`max` of `repeat`"));
+    checker.names.enter_unsettled(block.span);
     let id = checker.open_block(BlockKind::Repeat, None, &block.statements);
     let state_type = widened(&initial_code.ty);
     checker.introduce_local(state, state_type);

@@ -9,7 +9,7 @@ use super::clause::steps_above;
 use super::context::Contexts;
 use super::event::check_event;
 use super::event_value::event_value_type;
-use super::expr::{Code, Expectation, atoms};
+use super::expr::{Code, Expectation};
 use super::finding::unknown;
 use super::names::{Mark, NewName, OuterKnowledge};
 use super::plan::{
@@ -90,11 +90,16 @@ pub(super) fn check_set(checker: &mut PlanChecker<'_>, statement: &ast::Statemen
             .collect(),
         None => Vec::new(),
     };
-    if checker
-        .blocks
-        .outwards()
-        .any(|block| block.kind == BlockKind::Each)
-    {
+    let declared = checker.task_named(&task.text);
+    let declared = declared.and_then(|id| checker.tasks.get(id.0 as usize));
+    let declared = declared.map(|task| task.block);
+    let inside = checker.blocks.outwards();
+    let mut kinds = inside
+        .take_while(|block| Some(block.id) != declared)
+        .map(|block| block.kind);
+    let in_each = kinds.any(|kind| kind == BlockKind::Each);
+    drop(kinds);
+    if in_each {
         let message = "elements of an `each` run concurrently, so none of them can set a task";
         let diagnostic = Diagnostic::new(&codes::order::SET_IN_EACH, statement.span, message);
         checker
@@ -120,6 +125,7 @@ pub(super) fn check_set(checker: &mut PlanChecker<'_>, statement: &ast::Statemen
             .push_node(statement.span, None, steps, NodeKind::Set(Box::new(set)));
     }
     checker.unguard(mark);
+    checker.names.change_context(&task.text);
 }
 
 fn check_set_context(checker: &mut PlanChecker<'_>, context: &ast::Expr, task: &ast::Name) -> Code {
@@ -236,7 +242,7 @@ pub(super) fn open_listener<'a>(
     let payload = payload
         .as_ref()
         .map(|payload| checker.types.resolve(payload, checker.diagnostics));
-    let outer = checker.names.enter_listener();
+    let outer = checker.names.enter_listener(statement.span.start);
     let id = checker.open_block(BlockKind::Listener, None, &body.statements);
     let brings = binding
         .as_ref()
@@ -246,7 +252,8 @@ pub(super) fn open_listener<'a>(
         _ => drop(checker.names.slot()),
     }
     let snapshot = snapshot_contexts(checker, statement.span, &on);
-    let facts = when.as_deref().map_or_else(Vec::new, atoms);
+    let facts = when.as_deref();
+    let facts = facts.map_or_else(Vec::new, |when| checker.facts_of(when, true));
     let when = when.as_ref().map(|when| checker.condition(when));
     let known = checker.names.assume(facts);
     Some(OpenListener {

@@ -67,6 +67,11 @@ fn refine_object(
     };
     let mut refined = ObjectType::clone(object);
     let field = refined.fields.get_mut(position)?;
+    // `has` of a field that may be missing is false for null, too.
+    let known = match known {
+        Refinement::NotMissing if rest.is_empty() && !field.required => Refinement::NotNull,
+        known => known,
+    };
     let ty = refine(&field.ty, rest, known);
     if ty == Type::Never {
         return None;
@@ -115,7 +120,12 @@ mod tests {
         );
         assert_eq!(
             refined(&whole, &["a", "b"], Refinement::NotMissing),
-            "{ a: { b: int | null } }"
+            "{ a: { b: int } }"
+        );
+        let nullable = object(&[("b", Type::Int.optional(), true)]);
+        assert_eq!(
+            refined(&nullable, &["b"], Refinement::NotMissing),
+            "{ b: int | null }"
         );
         let result = Type::Result(Arc::new(Type::String));
         assert_eq!(

@@ -203,10 +203,11 @@ pub(super) fn check_choice(
         let test = checker.expression(condition);
         let what = format_args!("an operand of `? :`");
         require_bool(checker, what, &test, condition.span);
-        let value = checker.with_facts(narrow::atoms(condition), |checker| {
-            checker.lazily(|checker| result_of(checker, result))
-        });
-        checker.env.facts.extend(narrow::negated_atoms(condition));
+        let before = checker.env.facts.len();
+        checker.env.assume(condition, true);
+        let value = checker.lazily(|checker| result_of(checker, result));
+        checker.env.facts.truncate(before);
+        checker.env.assume(condition, false);
         types.push(value.ty);
         nodes.push((test.node, value.node));
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::narrow::{covers, plain, present_path};
+use super::narrow::{self, covers, plain, present_path};
 use crate::sema::presence::Known;
 use crate::sema::{Atom, Binding, Definition, Scope};
-use crate::syntax::canonical_name;
+use crate::syntax::{ast, canonical_name};
 use crate::types::Type;
 
 /// A variable of a macro.
@@ -58,7 +58,21 @@ impl<'a> Environment<'a> {
     /// Returns true if exactly this is known, such as `r.ok` or its negation.
     pub fn is_known(&self, root: Option<&str>, text: &str, negated: bool) -> bool {
         self.known(root)
-            .any(|atom| atom.negated == negated && plain(&atom.text) == text)
+            .any(|atom| atom.negated == negated && atom.contexts == 0 && plain(&atom.text) == text)
+    }
+
+    /// Adds what a condition proves if it is `truth`.
+    pub fn assume(&mut self, condition: &ast::Expr, truth: bool) {
+        let plain = if truth {
+            narrow::atoms(condition)
+        } else {
+            narrow::negated_atoms(condition)
+        };
+        for atom in plain {
+            let dated = self.scope.dated(&atom, condition.span.start);
+            self.facts.extend((dated != atom).then_some(dated));
+            self.facts.push(atom);
+        }
     }
 
     /// Returns what is known here.

@@ -102,7 +102,7 @@ pub(super) fn check_comprehension(
         let typed = checker.lazily(|checker| checker.expression(&argument.value));
         let what = format_args!("the condition of `{}`", name.text);
         require_bool(checker, what, &typed, argument.value.span);
-        checker.env.facts.extend(narrow::atoms(&argument.value));
+        checker.env.assume(&argument.value, true);
         typed.node
     });
     let Some(last) = parts.next() else {

@@ -46,8 +46,8 @@ pub use code::{
     Code, Comprehension, Conversion, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator,
     Piece, Read, ReadKind, StateTest,
 };
-pub(super) use narrow::opposite;
 pub use narrow::{atoms, negated_atoms};
+pub(super) use narrow::{opposite, present_path};
 pub use pattern::CheckedPattern;
 
 /// The checker of expressions: checks them against the names around and collects diagnostics.

@@ -212,13 +212,17 @@ pub(super) fn simple(text: impl Into<Arc<str>>, negated: bool) -> Atom {
         text: text.into(),
         negated,
         not_all: Arc::default(),
+        contexts: 0,
     }
 }
 
 /// Returns what holds if a condition does not.
 pub(in crate::sema) fn opposite(atom: &Atom) -> Vec<Atom> {
     if atom.not_all.is_empty() {
-        vec![simple(atom.text.clone(), !atom.negated)]
+        vec![Atom {
+            negated: !atom.negated,
+            ..atom.clone()
+        }]
     } else {
         atom.not_all.to_vec()
     }
@@ -230,7 +234,10 @@ pub(super) fn null_test(name: &str) -> String {
 }
 
 /// Returns the path whose presence an atom proves, in canonical text.
-pub(super) fn present_path(atom: &Atom) -> Option<&str> {
+pub(in crate::sema) fn present_path(atom: &Atom) -> Option<&str> {
+    if atom.contexts > 0 {
+        return None;
+    }
     if atom.negated {
         let text = &*atom.text;
         return text

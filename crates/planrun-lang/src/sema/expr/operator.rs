@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::repeated::{repeated_conditions, same_operands};
-use super::{Checker, Node, Op, Operator, Typed, combine, literal, narrow, report};
+use super::{Checker, Node, Op, Operator, Typed, combine, literal, report};
 use crate::builtins::operators::{self, Arithmetic};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -102,11 +102,7 @@ fn check_logical(
         let what = format_args!("an operand of `{symbol}`");
         require_bool(checker, what, &typed, operand.span);
         nodes.push(typed.node);
-        checker.env.facts.extend(if and {
-            narrow::atoms(operand)
-        } else {
-            narrow::negated_atoms(operand)
-        });
+        checker.env.assume(operand, and);
     }
     checker.env.facts.truncate(facts);
     let operands = std::iter::once(first).chain(rest.iter().map(|link| &link.operand));

@@ -153,9 +153,9 @@ fn check_part(
 /// Returns the cases of a type that patterns distinguish: alternatives, bools, and objects by the fields that patterns
 /// name.
 fn cases_of<'p>(ty: &Type, patterns: impl Iterator<Item = &'p ast::Pattern>) -> Vec<Type> {
-    let mut names: Vec<&str> = Vec::new();
+    let mut named = Vec::new();
     for pattern in patterns {
-        named_fields(pattern, &mut names);
+        named_fields(pattern, &mut named);
     }
     let mut cases = Vec::new();
     for member in ty.members() {
@@ -164,7 +164,7 @@ fn cases_of<'p>(ty: &Type, patterns: impl Iterator<Item = &'p ast::Pattern>) -> 
                 cases.extend([true, false].map(|truth| Type::Literal(Literal::Bool(truth))));
             }
             Type::Result(value) => cases.extend(result_union(value).members().iter().cloned()),
-            Type::Object(object) => expand(object, &names, &mut cases),
+            Type::Object(object) => expand(object, &named, &mut cases),
             Type::Never => {}
             other => cases.push(other.clone()),
         }
@@ -172,17 +172,21 @@ fn cases_of<'p>(ty: &Type, patterns: impl Iterator<Item = &'p ast::Pattern>) -> 
     cases
 }
 
-fn named_fields<'p>(pattern: &'p ast::Pattern, names: &mut Vec<&'p str>) {
+/// A field that patterns name, with their patterns for it.
+type NamedField<'p> = (&'p str, Vec<&'p ast::Pattern>);
+
+fn named_fields<'p>(pattern: &'p ast::Pattern, named: &mut Vec<NamedField<'p>>) {
     match &pattern.kind {
         ast::PatternKind::Or(alternatives) => {
             for one in alternatives {
-                named_fields(one, names);
+                named_fields(one, named);
             }
         }
         ast::PatternKind::Object(fields) => {
-            for (name, _) in fields {
-                if !names.contains(&&*name.text) {
-                    names.push(&name.text);
+            for (name, inner) in fields {
+                match named.iter_mut().find(|(known, _)| **known == *name.text) {
+                    Some((_, patterns)) => patterns.push(inner),
+                    None => named.push((&name.text, vec![inner])),
                 }
             }
         }
@@ -190,8 +194,8 @@ fn named_fields<'p>(pattern: &'p ast::Pattern, names: &mut Vec<&'p str>) {
     }
 }
 
-/// Adds an object once for each value of its fields that patterns name and that have few values.
-fn expand(object: &ObjectType, names: &[&str], cases: &mut Vec<Type>) {
+/// Adds an object once for each case of its fields that patterns name and that have few cases.
+fn expand(object: &ObjectType, named: &[NamedField<'_>], cases: &mut Vec<Type>) {
     let mut variants = vec![object.clone()];
     for (position, field) in object.fields.iter().enumerate() {
         let ty = if field.required {
@@ -199,15 +203,14 @@ fn expand(object: &ObjectType, names: &[&str], cases: &mut Vec<Type>) {
         } else {
             field.ty.clone().optional()
         };
-        let values = cases_of(&ty, std::iter::empty());
+        let Some((_, patterns)) = named.iter().find(|(name, _)| **name == *field.name) else {
+            continue;
+        };
+        let values = cases_of(&ty, patterns.iter().copied());
         let finite = values
             .iter()
-            .all(|value| matches!(value, Type::Literal(_) | Type::Null));
-        if !names.contains(&&*field.name)
-            || !finite
-            || values.len() < 2
-            || variants.len() * values.len() > MAX_CASES
-        {
+            .all(|value| matches!(value, Type::Literal(_) | Type::Null | Type::Object(_)));
+        if !finite || values.len() < 2 || variants.len() * values.len() > MAX_CASES {
             continue;
         }
         let mut next = Vec::with_capacity(variants.len() * values.len());
