@@ -163,13 +163,14 @@ impl Writer<'_> {
         self.marks.around(row.name, &text, literal(broken))
     }
 
-    /// Returns the paths that may be read where a contract constrains this type. Literal types and forms are left out:
-    /// the checker knows their values, and may know that none of them fulfills the contract.
+    /// Returns the paths that may be read where a contract constrains this type. Literal types, forms, and elements and
+    /// states of loops are left out: the checker may know their values, and that one of them breaks the contract.
     fn unlimited(&self, paths: &[Readable], ty: &Ty) -> Vec<Readable> {
         let target = ty::closed(ty);
         let may = |path: &&Readable| {
-            let form = self.scope.variables[path.variable].kind == Kind::Form;
-            path.exact && !path.constant && !form && ty::closed(&path.ty) == target
+            let kind = &self.scope.variables[path.variable].kind;
+            let known = matches!(kind, Kind::Form | Kind::Local);
+            path.exact && !path.constant && !known && ty::closed(&path.ty) == target
         };
         paths.iter().filter(may).cloned().collect()
     }

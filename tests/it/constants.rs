@@ -416,6 +416,76 @@ fn rounds_with_known_states_are_evaluated() {
 }
 
 #[test]
+fn what_a_built_in_tool_never_accepts_is_found() {
+    fails(
+        FAILS,
+        &[
+            (
+                "step a = sys.fail(class: 'tool-missing')",
+                "`tool-missing` is not an error class",
+            ),
+            (
+                "let kind = 'nonsense.class'\nstep a = sys.fail(class: kind)",
+                "`nonsense.class` is not an error class",
+            ),
+            (
+                "step a = each kind in ['internal', 'no.such'] max 2 { step b = sys.fail(class: kind) yield 1 }\nreply a",
+                "`no.such` is not an error class when the element is \"no.such\"",
+            ),
+        ],
+    );
+    holds(&["step a = sys.fail(class: 'tool.missing')"]);
+}
+
+#[test]
+fn loops_and_forms_that_cannot_be_carried_out_are_found() {
+    fails(
+        FAILS,
+        &[
+            (
+                "let most = 1 - 1\nstep a = repeat x = n max most { next x + 1 when x < 3 }\nreply a",
+                "reached its `max` of 0 rounds",
+            ),
+            (
+                "let all = dyn(5)\nstep a = each x in all max 5 { yield 1 }\nreply a",
+                "`each` needs a list, not int",
+            ),
+            (
+                "let choices: string[] = []\nstep a = input 'Which?' -> { which: string in choices }\nreply a.which",
+                "`which` has no options, so nobody can answer",
+            ),
+        ],
+    );
+    fails(
+        "budget-impossible",
+        &[(
+            "policy { max_steps: 2 }\nstep a = do { step b = db.write() yield b.id }\nstep c = wait 1s\nreply a",
+            "this plan allows 2 steps, but every successful run executes at least 3",
+        )],
+    );
+    holds(&[
+        "policy { max_steps: 3 }\nstep a = do { step b = db.write() yield b.id }\nstep c = wait 1s\nreply a",
+        "let choices: string[] = []\nstep a = input 'Which?' -> { which: string? in choices }\nreply a.which",
+    ]);
+}
+
+#[test]
+fn what_is_below_an_end_or_never_read_is_not_evaluated() {
+    holds(&["let a = 1 / 0\nlet b = a + 1\nreply 1"]);
+    let found = findings_of(&[
+        "reply 3 when true\nstep a = db.write(count: 1 / 0)\nreply 4",
+        "step a = do { yield 1 when 1 < 2 step b = db.write(count: 1 / 0) yield b.id }\nreply a",
+        "ensure true else \"${1 / 0}\"\nreply 1",
+        "if flag { let a = 1 / 0 step b = db.write(count: a) }\nreply 1",
+    ]);
+    let fails = found.iter().map(|found| {
+        let codes = found.iter().map(|found| &*found.code);
+        codes.filter(|code| *code == FAILS).count()
+    });
+    assert_eq!(fails.collect::<Vec<_>>(), [0, 0, 0, 1]);
+}
+
+#[test]
 fn b5_a_deadline_below_a_constant_wait_is_found() {
     fails(
         "deadline-impossible",

@@ -4,10 +4,12 @@ mod failure;
 mod function;
 mod library;
 pub mod operators;
+mod tools;
 
 pub use crate::types::FailureKind;
 pub use failure::Failure;
 pub use function::{Example, Form, Function, Given, Overload, Shape};
+pub use tools::refused_argument;
 
 /// Namespaces of built-in functions; `cel` holds the macro `cel.bind`.
 pub const NAMESPACES: &[&str] = &["math", "lists", "strings", "base64", "cel"];

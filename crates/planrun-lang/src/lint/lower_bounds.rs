@@ -15,6 +15,8 @@ use crate::value::Value;
 
 /// Memoized lower bounds, by plan, since plans that call each other share most of them.
 pub(super) struct LowerBounds {
+    /// Whether steps that call no tool are counted, too.
+    every_step: bool,
     calls: HashMap<*const Plan, u64>,
     times: HashMap<*const Plan, Duration>,
     constants: HashMap<*const Plan, Rc<Constants>>,
@@ -31,6 +33,7 @@ impl LowerBounds {
             subject.constants().clone(),
         )]);
         Self {
+            every_step: false,
             calls: HashMap::default(),
             times: HashMap::default(),
             constants,
@@ -61,6 +64,12 @@ impl LowerBounds {
     /// Returns the minimum number of tool calls of a successful run of a plan.
     pub(super) fn calls(&mut self, plan: &Plan) -> u64 {
         self.block_calls(plan, BlockId(0))
+    }
+
+    /// Returns the minimum number of steps that a successful run of a plan executes.
+    pub(super) fn steps(mut self, plan: &Plan) -> u64 {
+        self.every_step = true;
+        self.calls(plan)
     }
 
     fn called(&mut self, plan: &Arc<Plan>) -> u64 {
@@ -95,10 +104,11 @@ impl LowerBounds {
             return 1;
         }
         // A failure inside may end the step before most of its calls, and the arm takes over.
+        let own = u64::from(self.every_step);
         if !step.recover.is_empty() {
-            return 0;
+            return own;
         }
-        match &step.kind {
+        let inner = match &step.kind {
             StepKind::Call(call) => match &call.target {
                 Target::Tool(_) => 1,
                 Target::Plan(index, _) => {
@@ -115,7 +125,8 @@ impl LowerBounds {
             StepKind::Race(branches) => self.fewest(plan, branches.iter().map(|(_, body)| *body)),
             StepKind::Match { arms, .. } => self.fewest(plan, arms.iter().map(|(_, body)| *body)),
             StepKind::Each(_) | StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged => 0,
-        }
+        };
+        own.saturating_add(inner)
     }
 
     fn fewest(&mut self, plan: &Plan, bodies: impl Iterator<Item = BlockId>) -> u64 {

@@ -1,18 +1,22 @@
 //! Computes what the calls of a plan access through the built-in tools, as far as it is constant.
 
+use std::cell::OnceCell;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use foldhash::HashSet;
 use url::Url;
 
+use crate::eval::Constants;
 use crate::permission::{
     Grant, PathResolver, Permissions, ReachedProgram, is_in_own_folder, reached_file,
 };
-use crate::sema::expr::{Code, Node, Op, Piece};
+use crate::sema::expr::{Code, MapKey, Node, Op, Piece};
 use crate::sema::{BlockId, Call, Plan, Step, StepKind, Target};
 use crate::source::Span;
 use crate::types::{CallKind, Denied, ErrorClass, Signature};
+use crate::value::Value;
 
 /// A setting of `allow`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +72,30 @@ pub(super) struct Reach {
     /// Settings that are required for values known only at run time, and where.
     pub open: Vec<(Access, Span)>,
     lists: Lists,
+}
+
+/// A plan that is walked, and the values of its expressions as far as they are known.
+pub(super) struct Walked<'a> {
+    plan: &'a Plan,
+    constants: OnceCell<Rc<Constants>>,
+    /// Maximum amount of work to evaluate them.
+    work: u64,
+}
+
+impl<'a> Walked<'a> {
+    pub(super) fn new(plan: &'a Plan, constants: Rc<Constants>, work: u64) -> Self {
+        Self {
+            plan,
+            constants: constants.into(),
+            work,
+        }
+    }
+
+    fn value<'c>(&'c self, code: &'c Code) -> Option<&'c Value> {
+        let constants = || Rc::new(Constants::of(self.plan, self.work));
+        let value = code.constant();
+        value.or_else(|| self.constants.get_or_init(constants).value(code))
+    }
 }
 
 /// The called plans that have been walked, each with whether a denial in it is caught.
@@ -219,7 +247,7 @@ impl Need {
 impl Reach {
     /// Computes what a plan and the plans it calls access. The tools and agents they call are included only if
     /// restricted by `lists`.
-    pub(super) fn of(plan: &Plan, lists: Lists) -> Self {
+    pub(super) fn of(plan: &Walked<'_>, lists: Lists) -> Self {
         let mut reach = Self {
             lists,
             ..Self::default()
@@ -236,12 +264,12 @@ impl Reach {
         reach
     }
 
-    fn plan(&mut self, plan: &Plan, around: &Around<'_>, seen: &mut Seen) {
+    fn plan(&mut self, plan: &Walked<'_>, around: &Around<'_>, seen: &mut Seen) {
         self.block(plan, BlockId(0), around, seen);
     }
 
-    fn block(&mut self, plan: &Plan, block: BlockId, around: &Around<'_>, seen: &mut Seen) {
-        for node in &plan.block(block).nodes {
+    fn block(&mut self, plan: &Walked<'_>, block: BlockId, around: &Around<'_>, seen: &mut Seen) {
+        for node in &plan.plan.block(block).nodes {
             let step = node.step();
             let caught = around.caught || step.is_some_and(catches_denial);
             if let Some(StepKind::Call(call)) = step.map(|step| &step.kind) {
@@ -258,7 +286,7 @@ impl Reach {
         }
     }
 
-    fn target(&mut self, plan: &Plan, call: &Call, around: &Around<'_>, seen: &mut Seen) {
+    fn target(&mut self, plan: &Walked<'_>, call: &Call, around: &Around<'_>, seen: &mut Seen) {
         match &call.target {
             Target::Tool(signature)
                 if matches!(signature.kind, CallKind::Agent | CallKind::ReadOnlyAgent) =>
@@ -274,15 +302,20 @@ impl Reach {
                         .extend(Access::ALL.map(|access| (access, call.span)));
                 }
             }
-            Target::Tool(signature) => self.call(call, signature, around),
+            Target::Tool(signature) => self.call(plan, call, signature, around),
             Target::Plan(index, name) => {
                 // A walk in which nothing is caught also finds what a walk in which everything is caught would find.
-                if let Some(inner) = plan.plans.get(*index)
+                if let Some(inner) = plan.plan.plans.get(*index)
                     && !seen.contains(&(Arc::as_ptr(inner), false))
                     && seen.insert((Arc::as_ptr(inner), around.caught))
                 {
+                    let inner = Walked {
+                        plan: inner,
+                        constants: OnceCell::new(),
+                        work: plan.work,
+                    };
                     self.plan(
-                        inner,
+                        &inner,
                         &Around {
                             outer: around.outer.or(Some((call.span, name))),
                             ..*around
@@ -301,7 +334,7 @@ impl Reach {
         }
     }
 
-    fn call(&mut self, call: &Call, signature: &Signature, around: &Around<'_>) {
+    fn call(&mut self, plan: &Walked<'_>, call: &Call, signature: &Signature, around: &Around<'_>) {
         let Signature {
             namespace, name, ..
         } = signature;
@@ -312,16 +345,15 @@ impl Reach {
         self.agent(call, signature, around);
         let mut add = |access, resource, span| self.add((access, resource, span), around);
         let file = |code: &Code| {
-            code.constant()?
-                .as_str()
-                .map(|text| Resource::File(text.into()))
+            let text = plan.value(code)?.as_str();
+            text.map(|text| Resource::File(text.into()))
         };
         match (&*signature.namespace, &*signature.name) {
             ("http", "fetch") => {
                 if let Some(code) = call.argument("url").filter(|code| !code.is_invalid()) {
                     add(
                         Access::Net,
-                        address(&code.root).map(Resource::Address),
+                        address(&code.root, plan.value(code)).map(Resource::Address),
                         code.span,
                     );
                 }
@@ -341,14 +373,14 @@ impl Reach {
             }
             ("proc", _) => {
                 if let Some(code) = call.argument("argv").filter(|code| !code.is_invalid()) {
-                    let (program, span) = first_word(code);
+                    let (program, span) = first_word(code, plan.value(code));
                     add(Access::Run, program.map(Resource::Program), span);
                 }
                 if let Some(code) = call.argument("cwd") {
                     add(Access::Read, file(code).filter(leaves_root), code.span);
                 }
                 match call.argument("env") {
-                    Some(code) => variables(code, &mut |name, span| {
+                    Some(code) => variables(code, plan.value(code), &mut |name, span| {
                         add(Access::Env, name.map(Resource::Variable), span);
                     }),
                     // Programs get all allowed variables.
@@ -413,9 +445,11 @@ pub(super) fn leaves_root(resource: &Resource) -> bool {
 }
 
 /// Returns the address that an expression evaluates to, at least up to the host; the beginning of a template suffices.
-pub(super) fn address(node: &Node) -> Option<Url> {
+pub(super) fn address(node: &Node, value: Option<&Value>) -> Option<Url> {
+    if let Some(value) = value {
+        return Url::parse(value.as_str()?).ok().filter(Url::has_host);
+    }
     match &node.op {
-        Op::Constant(value) => Url::parse(value.as_str()?).ok().filter(Url::has_host),
         Op::Template(pieces) => {
             let Some(Piece::Text(start)) = pieces.first() else {
                 return None;
@@ -432,15 +466,17 @@ pub(super) fn address(node: &Node) -> Option<Url> {
 }
 
 /// Returns the program of an argument vector; `None` if it is not constant.
-fn first_word(code: &Code) -> (Option<Arc<str>>, Span) {
-    let text = |value: &crate::value::Value| {
+fn first_word(code: &Code, value: Option<&Value>) -> (Option<Arc<str>>, Span) {
+    let text = |value: &Value| {
         value
             .as_str()
             .filter(|word| !word.is_empty())
             .map(Into::into)
     };
+    if let Some(value) = value {
+        return (value.at(0).and_then(text), code.span);
+    }
     match &code.root.op {
-        Op::Constant(value) => (value.at(0).and_then(text), code.span),
         Op::List(words) => {
             let first = words.first().map(|(first, _)| first);
             (
@@ -453,26 +489,18 @@ fn first_word(code: &Code) -> (Option<Arc<str>>, Span) {
 }
 
 /// Calls `add` with the names of the variables in a map, and with `None` for those known only at run time.
-fn variables(code: &Code, add: &mut dyn FnMut(Option<Arc<str>>, Span)) {
-    use crate::sema::expr::MapKey;
+fn variables(code: &Code, value: Option<&Value>, add: &mut dyn FnMut(Option<Arc<str>>, Span)) {
     // In addition to the variables that the call sets, programs get all allowed ones.
     add(None, code.span);
-    match &code.root.op {
-        Op::Constant(value) => {
-            let names = value
-                .as_map()
-                .into_iter()
-                .flatten()
-                .filter_map(|(key, _)| key.as_str());
-            names.for_each(|name| add(Some(name.into()), code.span));
-        }
-        Op::Map(entries) => {
-            for (key, value) in entries {
-                if let MapKey::Constant(key) = key {
-                    add(key.as_str().map(Into::into), value.span);
-                }
+    if let Some(value) = value {
+        let entries = value.as_map().into_iter().flatten();
+        let names = entries.filter_map(|(key, _)| key.as_str());
+        names.for_each(|name| add(Some(name.into()), code.span));
+    } else if let Op::Map(entries) = &code.root.op {
+        for (key, value) in entries {
+            if let MapKey::Constant(key) = key {
+                add(key.as_str().map(Into::into), value.span);
             }
         }
-        _ => {}
     }
 }

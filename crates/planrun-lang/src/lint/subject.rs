@@ -9,6 +9,7 @@ use foldhash::HashSet;
 use super::Project;
 use super::flow::Flow;
 use super::lower_bounds::length;
+use super::reach::Walked;
 use crate::eval::Constants;
 use crate::graph::{self, Graph};
 use crate::sema::expr::Code;
@@ -124,6 +125,11 @@ impl<'a> Subject<'a> {
     pub(super) fn constants(&self) -> &Rc<Constants> {
         self.constants
             .get_or_init(|| Rc::new(Constants::of(self.plan, self.work)))
+    }
+
+    /// Returns the plan with its known values, to find out what it accesses.
+    pub(super) fn walked(&self) -> Walked<'_> {
+        Walked::new(self.plan, self.constants().clone(), self.work)
     }
 
     /// Returns the value of an expression of the plan if it is constant.

@@ -6,7 +6,7 @@ use super::body::CheckedBody;
 use super::callable::accepted;
 use super::callee::{Callee, Written, find_callee, written_call};
 use super::checker::PlanChecker;
-use super::contract::{Given, check_contract};
+use super::contract::{CallArguments, check_contract};
 use super::contradiction::contradiction;
 use super::expr::{Code, Expectation};
 use super::finding::{listed, quoted, unknown_near};
@@ -79,9 +79,8 @@ pub(super) fn check_call(
                 .map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
             check_contract(
                 checker,
-                &Given {
+                &CallArguments {
                     signature,
-                    written: written.arguments,
                     arguments: &arguments,
                     span,
                 },

@@ -6,121 +6,146 @@ use super::checker::PlanChecker;
 use super::expr::{Code, MapKey, Node, Op};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
-use crate::syntax::ast;
 use crate::types::{Known, KnownField, Signature, Type, Verdict, Violation, encode, placed_field};
-use crate::value::Key;
+use crate::value::{Key, Value};
 
-/// A checked call of a tool.
-pub(super) struct Given<'a> {
+/// The arguments of a call of a tool.
+pub struct CallArguments<'a> {
     pub signature: &'a Signature,
-    pub written: &'a [ast::Argument],
     pub arguments: &'a [(Arc<str>, Code)],
-    /// Span of the tool's name.
+    /// Span to report what concerns no single argument.
     pub span: Span,
 }
 
-/// Reports arguments that break the contract in every run. Returns true if only the run can check them.
-pub(super) fn check_contract(checker: &mut PlanChecker<'_>, given: &Given<'_>) -> bool {
-    let Some(contract) = &given.signature.input_schema else {
-        return false;
-    };
-    if given.arguments.iter().any(|(_, code)| code.is_invalid()) {
-        return false;
+/// Arguments that break the contract of a tool in every run.
+pub struct Broken {
+    pub message: String,
+    pub span: Span,
+    /// Whether all arguments are known, so that others may satisfy the contract.
+    constant: bool,
+}
+
+impl Broken {
+    fn into_diagnostic(self) -> Diagnostic {
+        let help = if self.constant {
+            "change the value to one that the contract allows"
+        } else {
+            "change the argument: no value that it can have satisfies the contract"
+        };
+        Diagnostic::new(&codes::types::SCHEMA_VIOLATION, self.span, self.message).help(help)
     }
-    let known = arguments(given);
-    match contract.judge(&known) {
-        Verdict::Fits => false,
-        Verdict::Unknown => true,
-        Verdict::Cannot(violation) => {
-            let constant = known.exactly().is_some();
-            checker.report(broken(given, violation, constant));
+}
+
+/// Reports arguments that break the contract in every run. Returns true if only the run can check them.
+pub(super) fn check_contract(checker: &mut PlanChecker<'_>, given: &CallArguments<'_>) -> bool {
+    match given.judge(&mut |_| None) {
+        Ok(certain) => !certain,
+        Err(broken) => {
+            checker.report(broken.into_diagnostic());
             false
         }
     }
 }
 
-fn broken(given: &Given<'_>, violation: Violation, constant: bool) -> Diagnostic {
-    let path = given.signature.path();
-    let part = violation
-        .pointer
-        .trim_start_matches('/')
-        .split('/')
-        .next()
-        .unwrap_or_default();
-    let name = part.replace("~1", "/").replace("~0", "~");
-    let argument = given.written.iter().find(|argument| {
-        !name.is_empty() && argument.name.as_ref().is_some_and(|own| *own.text == *name)
-    });
-    let help = if constant {
-        "change the value to one that the contract allows"
-    } else {
-        "change the argument: no value that it can have satisfies the contract"
-    };
-    let code = &codes::types::SCHEMA_VIOLATION;
-    if let Some(argument) = argument {
-        let rest = violation
-            .pointer
-            .get(part.len() + 1..)
-            .unwrap_or_default()
-            .to_owned();
-        let violation = Violation {
-            pointer: rest,
-            ..violation
+impl CallArguments<'_> {
+    /// Compares the arguments with the contract; `value` returns the values of those that are known. Returns whether they
+    /// certainly satisfy it.
+    ///
+    /// # Errors
+    ///
+    /// What breaks the contract in every run.
+    pub fn judge(&self, value: &mut dyn FnMut(&Code) -> Option<Value>) -> Result<bool, Broken> {
+        let Some(contract) = &self.signature.input_schema else {
+            return Ok(true);
         };
-        let message =
-            format!("the argument `{name}` of `{path}` breaks the tool's contract: {violation}");
-        Diagnostic::new(code, argument.value.span, message).help(help)
-    } else {
-        let message =
-            format!("the arguments of `{path}` break the tool's contract: the call {violation}");
-        Diagnostic::new(code, given.span, message).help(help)
-    }
-}
-
-/// Returns all arguments as the tool receives them.
-fn arguments(given: &Given<'_>) -> Known {
-    let signature = given.signature;
-    let mut fields: Vec<KnownField> = Vec::with_capacity(given.arguments.len());
-    for (name, code) in given.arguments {
-        let field = KnownField {
-            name: name.clone(),
-            value: known(&code.root, &code.ty),
-            sure: true,
-        };
-        fields.extend(match signature.parameter(name) {
-            Some(parameter) => placed_field(field, &parameter.ty, parameter.required),
-            None => Some(field),
-        });
-    }
-    for parameter in &signature.parameters {
-        let Some(default) = &parameter.default else {
-            continue;
-        };
-        let default = Known::Exactly(encode(default, &parameter.ty));
-        match fields.iter_mut().find(|field| field.name == parameter.name) {
-            Some(field) if field.sure => {}
-            Some(field) => {
-                let given = std::mem::replace(&mut field.value, Known::Of(Type::Any));
-                field.value = Known::Either(vec![given, default]);
-                field.sure = true;
-            }
-            None => fields.push(KnownField {
-                name: parameter.name.clone(),
-                value: default,
-                sure: true,
-            }),
+        if self.arguments.iter().any(|(_, code)| code.is_invalid()) {
+            return Ok(true);
+        }
+        let known = self.known(value);
+        match contract.judge(&known) {
+            Verdict::Fits => Ok(true),
+            Verdict::Unknown => Ok(false),
+            Verdict::Cannot(violation) => Err(self.broken(violation, known.exactly().is_some())),
         }
     }
-    if let Some(name) = &signature.key_argument
-        && fields.iter().all(|field| field.name != *name)
-    {
-        fields.push(KnownField {
-            name: name.clone(),
-            value: Known::Of(Type::String),
-            sure: true,
-        });
+
+    fn broken(&self, violation: Violation, constant: bool) -> Broken {
+        let path = self.signature.path();
+        let pointer = violation.pointer.trim_start_matches('/');
+        let part = pointer.split('/').next().unwrap_or_default();
+        let name = part.replace("~1", "/").replace("~0", "~");
+        let mut arguments = self.arguments.iter();
+        let argument = arguments.find(|(own, _)| !name.is_empty() && **own == *name);
+        let (message, span) = if let Some((_, code)) = argument {
+            let rest = violation.pointer.get(part.len() + 1..);
+            let violation = Violation {
+                pointer: rest.unwrap_or_default().to_owned(),
+                ..violation
+            };
+            let argument = format!("the argument `{name}` of `{path}`");
+            let message = format!("{argument} breaks the tool's contract: {violation}");
+            (message, code.span)
+        } else {
+            let call = format!("the arguments of `{path}`");
+            let message = format!("{call} break the tool's contract: the call {violation}");
+            (message, self.span)
+        };
+        Broken {
+            message,
+            span,
+            constant,
+        }
     }
-    Known::closed(fields)
+
+    /// Returns what is known of all arguments as the tool receives them.
+    fn known(&self, value: &mut dyn FnMut(&Code) -> Option<Value>) -> Known {
+        let signature = self.signature;
+        let mut fields: Vec<KnownField> = Vec::with_capacity(self.arguments.len());
+        for (name, code) in self.arguments {
+            let given = match value(code) {
+                Some(value) => Known::Exactly(value.to_json()),
+                None => known(&code.root, &code.ty),
+            };
+            let field = KnownField {
+                name: name.clone(),
+                value: given,
+                sure: true,
+            };
+            fields.extend(match signature.parameter(name) {
+                Some(parameter) => placed_field(field, &parameter.ty, parameter.required),
+                None => Some(field),
+            });
+        }
+        for parameter in &signature.parameters {
+            let Some(default) = &parameter.default else {
+                continue;
+            };
+            let default = Known::Exactly(encode(default, &parameter.ty));
+            match fields.iter_mut().find(|field| field.name == parameter.name) {
+                Some(field) if field.sure => {}
+                Some(field) => {
+                    let given = std::mem::replace(&mut field.value, Known::Of(Type::Any));
+                    field.value = Known::Either(vec![given, default]);
+                    field.sure = true;
+                }
+                None => fields.push(KnownField {
+                    name: parameter.name.clone(),
+                    value: default,
+                    sure: true,
+                }),
+            }
+        }
+        if let Some(name) = &signature.key_argument
+            && fields.iter().all(|field| field.name != *name)
+        {
+            fields.push(KnownField {
+                name: name.clone(),
+                value: Known::Of(Type::String),
+                sure: true,
+            });
+        }
+        Known::closed(fields)
+    }
 }
 
 /// Returns what is known of the value of an expression with this type.

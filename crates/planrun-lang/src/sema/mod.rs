@@ -15,6 +15,7 @@ mod candidates;
 mod checker;
 mod clause;
 mod context;
+mod context_facts;
 mod contract;
 mod contradiction;
 mod declaration;
@@ -44,6 +45,7 @@ mod waiting;
 mod widened;
 
 pub use backoff::{Backoff, MAX_RESENDS};
+pub(crate) use contract::CallArguments;
 pub use declaration::{Declaration, declaration, plan_of_call, spelled_name};
 pub use file::{CheckedFile, Files, check_without_rules, declared_tools};
 pub use plan::{

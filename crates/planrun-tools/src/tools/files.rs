@@ -1,5 +1,6 @@
 //! The namespace `fs`: reads, lists and replaces files within the permissions.
 
+use planrun_lang::builtins::refused_argument;
 use planrun_lang::permission::{Permissions, local_path, reached_file};
 use std::io;
 use std::path::PathBuf;
@@ -120,10 +121,8 @@ impl FileAccess {
                 .unwrap_or_default()
         };
         let written = text("path");
-        if written.is_empty() || written.contains('\0') {
-            return Err(invalid_arguments(
-                "the path is empty or contains a zero byte",
-            ));
+        if let Some(message) = refused_argument(("fs", ""), "path", &Value::from(written)) {
+            return Err(invalid_arguments(&message));
         }
         let value = match kind {
             Kind::Read => self.read(written).map(Value::from),

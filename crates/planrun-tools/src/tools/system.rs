@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::builtins::refused_argument;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Type, Validation};
 use planrun_lang::value::Value;
@@ -144,14 +145,10 @@ fn now(value: Value) -> Conversation {
 
 fn failure(arguments: &Value) -> CallError {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-    let written = text("class").unwrap_or_default();
-    let Some(class) = ErrorClass::find(written) else {
-        let nearest = planrun_lang::diag::closest(written, ErrorClass::names())
-            .map(|name| format!("; did you mean `{name}`?"));
-        let message = format!(
-            "`{written}` is not an error class{}",
-            nearest.unwrap_or_default()
-        );
+    let written = arguments.get("class").unwrap_or(&Value::Null);
+    let Some(class) = written.as_str().and_then(ErrorClass::find) else {
+        let refused = refused_argument(("sys", "fail"), "class", written);
+        let message = refused.unwrap_or_else(|| "the class is missing".to_owned());
         let class = ErrorClass::Validation(Validation::Arguments);
         return CallError::new(class, message, Sent::No);
     };

@@ -27,14 +27,18 @@ struct Known<'a> {
 /// An expression that fails in a loop.
 struct LoopFailure {
     error: EvalError,
+    breaks_contract: bool,
     /// The names and values of the loops around it, from the innermost: "element" and the element.
     around: Vec<(&'static str, String)>,
 }
 
 impl LoopFailure {
     fn new(error: EvalError) -> Self {
-        let around = Vec::new();
-        Self { error, around }
+        Self {
+            error,
+            breaks_contract: false,
+            around: Vec::new(),
+        }
     }
 
     fn in_loop(mut self, what: &'static str, value: &Value) -> Self {
@@ -104,12 +108,15 @@ impl<'a> Walk<'a> {
         let Ending::Failed(failure) = ending else {
             return;
         };
+        let breaks_contract = failure.breaks_contract;
         let error = failure.into_error();
         let mut known = self.found.failures.iter();
         // What fails for every value has been reported.
         if !known.any(|failure| failure.error.span == error.span) {
-            let causes = Vec::new();
-            self.found.failures.push(ConstantFailure { error, causes });
+            self.found.failures.push(ConstantFailure {
+                breaks_contract,
+                ..ConstantFailure::new(error)
+            });
         }
     }
 
@@ -276,6 +283,16 @@ impl<'a> Walk<'a> {
         if let Some(error) = self.failure_in(site, node) {
             return Then::failed(error);
         }
+        let value = |walk: &mut Self, site: Site<'_>, code| match walk.whole(site, code) {
+            Evaluated::Value(value) => Some(value),
+            Evaluated::Unknown | Evaluated::Fails(_) => None,
+        };
+        if let Some(refused) = self.refused(site, node, value) {
+            return Then::Ended(Ending::Failed(LoopFailure {
+                breaks_contract: refused.breaks_contract,
+                ..LoopFailure::new(refused.error)
+            }));
+        }
         let ending = match &step.kind {
             StepKind::Do(body) => self.body(*body, []),
             StepKind::Each(each) => match self.whole(site, &each.list) {
@@ -306,7 +323,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns true if a block is the body of a `repeat`, whose rounds continue after a `yield`.
-    fn is_round(&self, block: BlockId) -> bool {
+    pub(super) fn is_round(&self, block: BlockId) -> bool {
         let owner = self.owners.get(block.0 as usize).copied().flatten();
         owner
             .and_then(|(_, node)| node.step())

@@ -1,11 +1,14 @@
 //! Folds every expression of a plan before it runs, through `let`s and guards.
 
 mod bodies;
+mod calls;
+mod lets;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use self::bodies::KnownLoop;
 use super::known::{Folding, Knowledge};
@@ -26,12 +29,24 @@ pub struct Constants {
     failures: Vec<ConstantFailure>,
 }
 
-/// An expression that fails whenever it is evaluated.
+/// An expression that fails whenever it is evaluated, or a call that is refused in every run.
 #[derive(Clone, Debug)]
 pub struct ConstantFailure {
     pub error: EvalError,
+    /// Whether it is a call whose arguments break the contract of its tool.
+    pub breaks_contract: bool,
     /// Names whose values cause the failure.
     pub causes: Vec<Cause>,
+}
+
+impl ConstantFailure {
+    fn new(error: EvalError) -> Self {
+        Self {
+            error,
+            breaks_contract: false,
+            causes: Vec::new(),
+        }
+    }
 }
 
 /// A name whose known value causes a failure.
@@ -56,6 +71,7 @@ impl Constants {
             conditions: HashMap::new(),
             bound: HashMap::new(),
             loops: Vec::new(),
+            in_lets: Vec::new(),
             work,
             found: Self {
                 values: HashMap::new(),
@@ -82,6 +98,7 @@ impl Constants {
         for known in std::mem::take(&mut walk.loops).into_iter().rev() {
             walk.evaluate_loop(&known);
         }
+        walk.forget_unread();
         walk.found
     }
 
@@ -96,10 +113,7 @@ impl Constants {
         }
         let failures = folding.into_failures().into_iter();
         failures
-            .map(|failure| ConstantFailure {
-                error: failure.error,
-                causes: Vec::new(),
-            })
+            .map(|failure| ConstantFailure::new(failure.error))
             .collect()
     }
 
@@ -129,6 +143,8 @@ struct Walk<'a> {
     /// The values that loops give to the first names of their bodies.
     bound: HashMap<(BlockId, u32), Value>,
     loops: Vec<KnownLoop<'a>>,
+    /// The ranges of the failures in `let`s, with the names of these.
+    in_lets: Vec<(Range<usize>, lets::Slot)>,
     work: u64,
     found: Constants,
 }
@@ -188,19 +204,61 @@ impl Knowledge for KnownAtSite<'_, '_> {
 }
 
 impl<'a> Walk<'a> {
+    /// Removes the failures in `let`s that are never read.
+    fn forget_unread(&mut self) {
+        if self.in_lets.is_empty() {
+            return;
+        }
+        let read = lets::read(self.plan);
+        let lets = self.in_lets.iter();
+        let unread = lets.filter(|(_, name)| !read.contains(name));
+        let unread: HashSet<usize> = unread.flat_map(|(range, _)| range.clone()).collect();
+        let mut numbers = 0..;
+        let failures = &mut self.found.failures;
+        failures.retain(|_| {
+            numbers
+                .next()
+                .is_none_or(|number| !unread.contains(&number))
+        });
+    }
+
     fn block(&mut self, id: BlockId, block: &'a Block) {
+        // Whether the block certainly ends above.
+        let mut ended = false;
         for (number, node) in block.nodes.iter().enumerate() {
             let number = NodeId(u32::try_from(number).unwrap_or(u32::MAX));
-            let runs = self.runs(id, &node.guard);
+            let runs = if ended {
+                Some(false)
+            } else {
+                self.runs(id, &node.guard)
+            };
             if runs != Some(false) {
                 self.node(id, number, node);
                 self.enter(id, node);
+                ended = runs == Some(true) && self.ends(id, node);
             }
             let value = match &node.kind {
                 NodeKind::Let(code) => self.found.value(code).cloned(),
                 _ => None,
             };
             self.define(id, node, runs, Ok(value));
+        }
+    }
+
+    /// Returns true if nothing below a node that runs is executed.
+    fn ends(&self, block: BlockId, node: &Node) -> bool {
+        match &node.kind {
+            NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Next(_) => true,
+            NodeKind::Yield(_) => !self.is_round(block),
+            NodeKind::Ensure { condition, .. } => {
+                matches!(self.found.value(condition), Some(Value::Bool(false)))
+            }
+            NodeKind::Condition(_)
+            | NodeKind::Let(_)
+            | NodeKind::Step(_)
+            | NodeKind::Task(_)
+            | NodeKind::Set(_)
+            | NodeKind::Listener(_) => false,
         }
     }
 
@@ -220,7 +278,31 @@ impl<'a> Walk<'a> {
     fn node(&mut self, block: BlockId, number: NodeId, node: &'a Node) {
         let guard = &node.guard;
         let site = Site { block, guard };
-        node.codes(&mut |code| self.fold(site, code));
+        let before = self.found.failures.len();
+        match &node.kind {
+            NodeKind::Ensure { condition, message } => {
+                self.fold(site, condition);
+                // The text of one that always holds is not evaluated.
+                if !matches!(self.found.value(condition), Some(Value::Bool(true))) {
+                    self.fold(site, message);
+                }
+            }
+            _ => node.codes(&mut |code| self.fold(site, code)),
+        }
+        let failures = before..self.found.failures.len();
+        if let (NodeKind::Let(_), Some(slot), false) = (&node.kind, node.slot, failures.is_empty())
+        {
+            self.in_lets.push((failures, (block, slot)));
+        }
+        let value = |walk: &mut Self, _: Site<'_>, code| walk.found.value(code).cloned();
+        if let Some(refused) = self.refused(site, node, value) {
+            let causes = self.causes_of_refusal(site, node, &refused.error);
+            self.found.failures.push(ConstantFailure {
+                error: refused.error,
+                breaks_contract: refused.breaks_contract,
+                causes,
+            });
+        }
         if let NodeKind::Condition(code) = &node.kind
             && let Some(Value::Bool(holds)) = self.found.value(code).cloned()
         {
@@ -276,7 +358,13 @@ impl<'a> Walk<'a> {
 
     /// Checks a known list against its `max`, and the keys of its elements for duplicates.
     fn each(&mut self, each: &'a Each) {
-        let Some(Value::List(list)) = self.found.value(&each.list).cloned() else {
+        let known = self.found.value(&each.list).cloned();
+        let Some(Value::List(list)) = known else {
+            if let Some(other) = known {
+                let message = format!("`each` needs a list, not {}", other.kind_name());
+                let error = EvalError::plain(message, each.list.span);
+                self.found.failures.push(ConstantFailure::new(error));
+            }
             each.by
                 .iter()
                 .for_each(|by| self.fold(Site::of(each.body), by));
@@ -298,10 +386,8 @@ impl<'a> Walk<'a> {
                 "the list has {}, more than `max {max}`",
                 counted(list.len(), "element")
             );
-            self.found.failures.push(ConstantFailure {
-                error: EvalError::plain(message, each.list.span),
-                causes: Vec::new(),
-            });
+            let error = EvalError::plain(message, each.list.span);
+            self.found.failures.push(ConstantFailure::new(error));
         }
         self.loops
             .push(KnownLoop::Each(each, Value::List(list.clone())));
@@ -323,10 +409,8 @@ impl<'a> Walk<'a> {
             };
             if !labels.insert(serde_json::to_string(&key).unwrap_or_default()) {
                 let message = format!("`by` evaluates to {} for two elements", key.preview(80));
-                self.found.failures.push(ConstantFailure {
-                    error: EvalError::plain(message, by.span),
-                    causes: Vec::new(),
-                });
+                let error = EvalError::plain(message, by.span);
+                self.found.failures.push(ConstantFailure::new(error));
                 return;
             }
         }
@@ -338,17 +422,13 @@ impl<'a> Walk<'a> {
         if let Some(initial) = self.found.value(&repeat.initial).cloned() {
             self.loops.push(KnownLoop::Repeat(repeat, initial));
         }
+        let is_zero = |max: &&Code| self.found.value(max).and_then(Value::as_int) == Some(0);
+        let zero = repeat.max.as_ref().filter(is_zero);
         let mut report = |message: String, span| {
-            self.found.failures.push(ConstantFailure {
-                error: EvalError::plain(message, span),
-                causes: Vec::new(),
-            });
+            let error = EvalError::plain(message, span);
+            self.found.failures.push(ConstantFailure::new(error));
         };
-        if let Some(max) = repeat
-            .max
-            .as_ref()
-            .filter(|max| max.constant().and_then(Value::as_int) == Some(0))
-        {
+        if let Some(max) = zero {
             return report(
                 "`repeat` reached its `max` of 0 rounds before the first one".to_owned(),
                 max.span,
@@ -472,18 +552,21 @@ impl<'a> Walk<'a> {
     }
 
     fn constant_failure(&self, site: Site<'_>, failure: AlwaysFails) -> ConstantFailure {
-        let causes = failure.read.iter().filter_map(|place| {
-            let definition = self.definition(site, *place)?;
-            let value = definition.value.as_ref().ok()?.clone()?;
-            Some(Cause {
-                name: definition.name.clone(),
-                span: definition.span,
-                value,
-            })
-        });
+        let read = failure.read.iter();
         ConstantFailure {
-            causes: causes.collect(),
-            error: failure.error,
+            causes: read.filter_map(|place| self.cause(site, *place)).collect(),
+            ..ConstantFailure::new(failure.error)
         }
+    }
+
+    /// Returns the name at a place if its value is known.
+    fn cause(&self, site: Site<'_>, place: Place) -> Option<Cause> {
+        let definition = self.definition(site, place)?;
+        let value = definition.value.as_ref().ok()?.clone()?;
+        Some(Cause {
+            name: definition.name.clone(),
+            span: definition.span,
+            value,
+        })
     }
 }

@@ -7,6 +7,41 @@ use crate::lint::lower_bounds::LowerBounds;
 use crate::value::counted;
 
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    check_calls(subject, found);
+    check_steps(subject, found);
+}
+
+fn check_steps(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let own = subject.plan.policy.max_steps;
+    let Some(limit) = own.or(subject.project.policy.max_steps) else {
+        return;
+    };
+    let steps = LowerBounds::of(subject).steps(subject.plan);
+    if steps <= limit {
+        return;
+    }
+    let written = subject
+        .setting(policy)
+        .and_then(|policy| entry(policy, "max_steps"));
+    let span = written
+        .filter(|_| own.is_some())
+        .map_or(subject.plan.span, |written| written.span);
+    let whose = if own.is_some() {
+        "this plan"
+    } else {
+        "the project"
+    };
+    let message = format!(
+        "{whose} allows {}, but every successful run executes at least {steps}",
+        counted(limit, "step")
+    );
+    let finding = Diagnostic::new(&codes::safety::BUDGET_IMPOSSIBLE, span, message)
+        .help(format!("allow {} or more", counted(steps, "step")))
+        .expected(format!("{} or more", counted(steps, "step")), limit);
+    found.push(finding);
+}
+
+fn check_calls(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let own = subject.plan.policy.budget.calls;
     let Some(budget) = own.or(subject.project.policy.budget.calls) else {
         return;

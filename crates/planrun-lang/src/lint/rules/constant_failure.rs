@@ -1,4 +1,5 @@
-//! `constant-failure`: an expression that fails in every run that evaluates it, or an `ensure` that is always false.
+//! `constant-failure` and `schema-violation`: an expression or a call that fails in every run that evaluates it, or an
+//! `ensure` that is always false.
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
@@ -34,10 +35,20 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 
 /// Returns the diagnostic for an expression that always fails, with labels for the values that cause the failure.
 pub(in crate::lint) fn finding(failure: &ConstantFailure) -> Diagnostic {
-    let message = format!("this always fails: {}", failure.error.message);
-    let finding = Diagnostic::new(&codes::order::CONSTANT_FAILURE, failure.error.span, message)
-        .note("fails whenever it is evaluated")
-        .help("correct the value, or use one that is known only at run time");
+    let error = &failure.error;
+    let finding = if failure.breaks_contract {
+        Diagnostic::new(
+            &codes::types::SCHEMA_VIOLATION,
+            error.span,
+            error.message.to_string(),
+        )
+        .help("change the value to one that the contract allows")
+    } else {
+        let message = format!("this always fails: {}", error.message);
+        Diagnostic::new(&codes::order::CONSTANT_FAILURE, error.span, message)
+            .note("fails whenever it is evaluated")
+            .help("correct the value, or use one that is known only at run time")
+    };
     let mut labeled: Vec<Span> = Vec::new();
     failure.causes.iter().fold(finding, |finding, cause| {
         if labeled.contains(&cause.span) {

@@ -17,7 +17,8 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let Some(code) = call.argument("url") else {
             continue;
         };
-        let Some(url) = address(&code.root).filter(|url| url.scheme() == "http" && !is_local(url))
+        let Some(url) = address(&code.root, subject.known(code))
+            .filter(|url| url.scheme() == "http" && !is_local(url))
         else {
             continue;
         };

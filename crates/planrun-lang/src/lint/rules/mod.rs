@@ -66,7 +66,7 @@ macro_rules! rules {
 
 rules! {
     constant_condition: order::CONSTANT_CONDITION;
-    constant_failure: order::CONSTANT_FAILURE;
+    constant_failure: order::CONSTANT_FAILURE, types::SCHEMA_VIOLATION;
     default_type: types::DEFAULT_TYPE;
     never_fires: order::NEVER_FIRES, order::DEPENDENCY_CYCLE, order::CANNOT_FINISH, order::STALLS;
     redundant_after: order::REDUNDANT_AFTER;

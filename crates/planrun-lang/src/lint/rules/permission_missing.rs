@@ -17,7 +17,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         agents: own.is_some_and(|own| own.agents.is_some())
             || project.allow.is_some_and(Permissions::lists_agents),
     };
-    let reach = Reach::of(subject.plan, lists);
+    let reach = Reach::of(&subject.walked(), lists);
     let compile = |grant| Permissions::new(grant, project.root, project.paths);
     let own = match subject.plan.allow.as_ref().map(compile).transpose() {
         Ok(own) => own,

@@ -17,7 +17,7 @@ pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         return;
     };
     let (tools, agents) = (true, true);
-    let reach = Reach::of(subject.plan, Lists { tools, agents });
+    let reach = Reach::of(&subject.walked(), Lists { tools, agents });
     for entry in entries {
         let ast::EntryKey::Name(name) = &entry.key else {
             continue;

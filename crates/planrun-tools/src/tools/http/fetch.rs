@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use planrun_lang::builtins::refused_argument;
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
@@ -21,15 +22,6 @@ use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, descr
 /// Maximum length of the body of a failed answer in the error message, in characters.
 const MAX_BODY_PREVIEW: usize = 200;
 const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
-/// Headers that belong to the connection, not to the request.
-const OWN_HEADERS: [&str; 6] = [
-    "connection",
-    "content-length",
-    "host",
-    "te",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// The transport of `http.fetch`.
 pub struct Fetch {
@@ -130,14 +122,18 @@ impl Transport for Fetch {
 
 fn prepare(request: &Request) -> Result<HttpRequest, CallError> {
     let arguments = &request.arguments;
+    for argument in ["url", "headers"] {
+        let value = arguments.get(argument).unwrap_or(&Value::Null);
+        if let Some(message) = refused_argument(("http", "fetch"), argument, value) {
+            return Err(invalid_arguments(message));
+        }
+    }
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let method = text("method").unwrap_or("GET");
     let method = Method::from_bytes(method.as_bytes())
         .map_err(|_| invalid_arguments(format!("{method} is not an HTTP method")))?;
     let written = text("url").unwrap_or_default();
-    let mut url = Url::parse(written).map_err(|problem| {
-        invalid_arguments(format!("`{written}` is not a valid URL: {problem}"))
-    })?;
+    let mut url = Url::parse(written).map_err(|problem| invalid_arguments(problem.to_string()))?;
     if let Some(query) = arguments
         .get("query")
         .and_then(Value::as_map)
@@ -191,19 +187,10 @@ fn add_query(url: &mut Url, query: &Map) {
 }
 
 fn header(name: &Key, value: &Value) -> Result<(HeaderName, HeaderValue), CallError> {
-    let written = name.to_string();
-    let name = HeaderName::from_bytes(written.as_bytes())
-        .map_err(|_| invalid_arguments(format!("`{written}` is not a valid header name")))?;
-    if OWN_HEADERS.contains(&name.as_str()) {
-        return Err(invalid_arguments(format!(
-            "the header {name} is set by the connection, not by the call"
-        )));
-    }
-    let value = HeaderValue::from_str(value.as_str().unwrap_or_default()).map_err(|_| {
-        invalid_arguments(format!(
-            "the header {name} contains characters that are not valid in a header"
-        ))
-    })?;
+    let name = HeaderName::from_bytes(name.to_string().as_bytes())
+        .map_err(|problem| invalid_arguments(problem.to_string()))?;
+    let value = HeaderValue::from_str(value.as_str().unwrap_or_default())
+        .map_err(|problem| invalid_arguments(problem.to_string()))?;
     Ok((name, value))
 }
 

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use planrun_lang::builtins::refused_argument;
 use planrun_lang::call::{Answer, CallError};
 use planrun_lang::permission::{Permissions, ReachedProgram};
 use planrun_lang::protocol::Sent;
@@ -111,20 +112,17 @@ impl Transport for ProcessTool {
 impl ProcessTool {
     fn command(&self, request: &Request) -> Result<Command, CallError> {
         let arguments = &request.arguments;
+        if let Some(message) = refused("argv", arguments) {
+            return Err(invalid_arguments(message));
+        }
         let argv = arguments
             .get("argv")
             .and_then(Value::as_list)
             .unwrap_or_default();
         let argv: Vec<&str> = argv.iter().filter_map(Value::as_str).collect();
-        let Some((program, rest)) = argv
-            .split_first()
-            .filter(|(program, _)| !program.is_empty())
-        else {
-            return Err(invalid_arguments("argv does not name a program".into()));
+        let Some((program, rest)) = argv.split_first() else {
+            return Err(invalid_arguments("argv is missing".into()));
         };
-        if argv.iter().any(|word| word.contains('\0')) {
-            return Err(invalid_arguments("argv contains a zero byte".into()));
-        }
         let program = ReachedProgram::of(&*self.host, &self.root, program);
         self.permissions.run(&program)?;
         let mut command = command(program.path());
@@ -161,6 +159,9 @@ impl ProcessTool {
                 command.env(name, value);
             }
         }
+        if let Some(message) = refused("env", &request.arguments) {
+            return Err(invalid_arguments(message));
+        }
         for (name, value) in request
             .arguments
             .get("env")
@@ -170,13 +171,7 @@ impl ProcessTool {
         {
             let name = name.to_string();
             self.permissions.env(&name)?;
-            let value = value.as_str().unwrap_or_default();
-            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                return Err(invalid_arguments(format!(
-                    "the variable `{name}` cannot be set"
-                )));
-            }
-            command.env(name, value);
+            command.env(name, value.as_str().unwrap_or_default());
         }
         command.env(KEY_VARIABLE, &*request.idempotency_key);
         Ok(())
@@ -191,6 +186,10 @@ fn answer(ended: &Ended) -> Answer {
         ("stdout", text(&ended.stdout)),
         ("stderr", text(&ended.stderr)),
     ]))
+}
+
+fn refused(argument: &str, arguments: &Value) -> Option<String> {
+    refused_argument(("proc", "run"), argument, arguments.get(argument)?)
 }
 
 fn invalid_arguments(message: String) -> CallError {

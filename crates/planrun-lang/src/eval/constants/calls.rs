@@ -1,0 +1,154 @@
+//! Finds calls whose known arguments are refused in every run: they break the contract of the tool, or a built-in tool
+//! never accepts them. The same for the values of form fields that are passed on to a tool.
+
+use super::{Cause, Site, Walk};
+use crate::builtins::refused_argument;
+use crate::eval::EvalError;
+use crate::sema::expr::Code;
+use crate::sema::{Call, CallArguments, InputField, Node, StepKind, Target};
+use crate::value::Value;
+
+/// Maximum number of characters of a value in a message.
+const MAX_VALUE_CHARACTERS: usize = 60;
+
+/// The reason why a call is refused, at the argument that causes it.
+pub(super) struct Refused {
+    pub error: EvalError,
+    pub breaks_contract: bool,
+}
+
+impl Refused {
+    fn always(message: String, code: &Code) -> Self {
+        Self {
+            error: EvalError::plain(message, code.span),
+            breaks_contract: false,
+        }
+    }
+}
+
+/// Evaluates an expression of a node at its site.
+type Evaluate<'a> = fn(&mut Walk<'a>, Site<'_>, &'a Code) -> Option<Value>;
+
+impl<'a> Walk<'a> {
+    /// Returns why the call or the form of a node is refused.
+    pub(super) fn refused(
+        &mut self,
+        site: Site<'_>,
+        node: &'a Node,
+        value: Evaluate<'a>,
+    ) -> Option<Refused> {
+        match &node.step()?.kind {
+            StepKind::Call(call) => self.refused_call(site, call, value),
+            StepKind::Input(form) => {
+                let mut fields = form.fields.iter();
+                fields.find_map(|field| refused_field(self, site, field, value))
+            }
+            _ => None,
+        }
+    }
+
+    fn refused_call(
+        &mut self,
+        site: Site<'_>,
+        call: &'a Call,
+        value: Evaluate<'a>,
+    ) -> Option<Refused> {
+        let Target::Tool(signature) = &call.target else {
+            return None;
+        };
+        let tool = (&*signature.namespace, &*signature.name);
+        let mut values = Vec::with_capacity(call.arguments.len());
+        for (name, code) in &call.arguments {
+            let given = value(self, site, code);
+            let refused = given
+                .as_ref()
+                .and_then(|given| refused_argument(tool, name, given));
+            if let Some(message) = refused {
+                return Some(Refused::always(message, code));
+            }
+            values.push((std::ptr::from_ref(code), given));
+        }
+        // If all are literals, they have been compared with the contract before.
+        if !call.checked_at_run || values.iter().all(|(_, value)| value.is_none()) {
+            return None;
+        }
+        let arguments = CallArguments {
+            signature,
+            arguments: &call.arguments,
+            span: call.span,
+        };
+        let judged = arguments.judge(&mut |code| {
+            let mut values = values.iter();
+            let (_, value) = values.find(|(known, _)| std::ptr::eq(*known, code))?;
+            value.clone()
+        });
+        judged.err().map(|broken| Refused {
+            error: EvalError::plain(broken.message, broken.span),
+            breaks_contract: true,
+        })
+    }
+
+    /// Returns the names with known values that the argument at this place reads.
+    pub(super) fn causes_of_refusal(
+        &self,
+        site: Site<'_>,
+        node: &Node,
+        error: &EvalError,
+    ) -> Vec<Cause> {
+        let mut causes = Vec::new();
+        node.codes(&mut |code| {
+            if code.span == error.span {
+                let reads = code.reads.iter();
+                causes.extend(reads.filter_map(|read| self.cause(site, read.place)));
+            }
+        });
+        causes
+    }
+}
+
+/// Returns why the known values of a field are refused.
+fn refused_field<'a>(
+    walk: &mut Walk<'a>,
+    site: Site<'_>,
+    field: &'a InputField,
+    value: Evaluate<'a>,
+) -> Option<Refused> {
+    if let Some(options) = field.options.as_ref().filter(|_| field.must_be_given())
+        && value(walk, site, options)?
+            .as_list()
+            .is_some_and(<[_]>::is_empty)
+    {
+        let message = format!("`{}` has no options, so nobody can answer", field.name);
+        return Some(Refused::always(message, options));
+    }
+    // Literals have been compared with the contracts before.
+    let mut codes = field.codes().filter(|code| code.constant().is_none());
+    codes.find_map(|code| broken_field(field, code, &value(walk, site, code)?))
+}
+
+/// Returns why an argument to which a field is passed does not accept one of its values.
+fn broken_field(field: &InputField, code: &Code, value: &Value) -> Option<Refused> {
+    let options = field.options.as_ref();
+    let is_options = options.is_some_and(|options| std::ptr::eq(options, code));
+    let values = if is_options {
+        value.as_list()?
+    } else {
+        std::slice::from_ref(value)
+    };
+    let given = values.iter().filter(|value| !value.is_null());
+    let message = given.into_iter().find_map(|value| {
+        let mut contracts = field.contracts.iter();
+        let violation = contracts.find_map(|contract| {
+            let violations = contract.violations(&value.to_json());
+            violations.into_iter().next()
+        })?;
+        let (name, value) = (&field.name, value.preview(MAX_VALUE_CHARACTERS));
+        Some(format!(
+            "`{name}` is passed on to a tool, but {value} {violation}"
+        ))
+    })?;
+    Some(Refused {
+        error: EvalError::plain(message, code.span),
+        breaks_contract: true,
+    })
+}
