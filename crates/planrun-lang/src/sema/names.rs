@@ -320,7 +320,9 @@ impl Names {
     pub(super) fn assume(&mut self, atoms: Vec<Atom>) -> Mark {
         let before = self.mark();
         self.known.guards.extend(atoms.iter().cloned());
-        atoms.into_iter().for_each(|atom| self.learn(atom));
+        for atom in atoms {
+            self.learn(atom);
+        }
         self.guard = None;
         before
     }
@@ -419,11 +421,10 @@ impl Names {
             guards,
             ..Knowledge::default()
         };
-        let outer = OuterKnowledge {
+        OuterKnowledge {
             known: std::mem::replace(&mut self.known, alone),
             listener: self.contexts.listener.replace(at),
-        };
-        outer
+        }
     }
 
     /// Restores the knowledge around a listener.

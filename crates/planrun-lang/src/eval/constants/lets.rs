@@ -28,7 +28,7 @@ pub(super) fn read(plan: &Plan) -> HashSet<Slot> {
         }
         match (&node.kind, node.slot) {
             (NodeKind::Let(_), Some(slot)) => {
-                by_let.entry((block, slot)).or_default().extend(reads)
+                by_let.entry((block, slot)).or_default().extend(reads);
             }
             _ => open.extend(reads),
         }

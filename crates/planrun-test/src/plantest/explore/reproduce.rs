@@ -192,17 +192,17 @@ pub fn literal(value: &Value) -> String {
                 format!("{{ {} }}", fields.join(", "))
             }
         }
-        Value::String(text) => spelled(ast::Literal::String(text.as_ref().into())),
-        Value::Bytes(bytes) => spelled(ast::Literal::Bytes(bytes.as_ref().into())),
+        Value::String(text) => spelled(&ast::Literal::String(text.as_ref().into())),
+        Value::Bytes(bytes) => spelled(&ast::Literal::Bytes(bytes.as_ref().into())),
         Value::Timestamp(_) => format!("timestamp({})", value.to_json_text()),
         Value::Duration(_) => format!("duration({})", value.to_json_text()),
         other => other.to_json_text(),
     }
 }
 
-fn spelled(literal: ast::Literal) -> String {
+fn spelled(literal: &ast::Literal) -> String {
     let mut text = String::new();
-    write_literal(&mut text, &literal);
+    write_literal(&mut text, literal);
     text
 }
 
