@@ -125,10 +125,9 @@ impl Writer<'_> {
             )
             .unwrap();
         }
-        if main && self.dice.one_in(4) {
+        if main && self.dice.one_in(3) {
             let task = self.name("task_");
             writeln!(text, "    task {task} \"T\" {{ note: int }}").unwrap();
-            self.scope.push((format!("{task}.note"), Kind::Maybe));
             self.task = Some(task);
         }
         if main {
@@ -161,7 +160,11 @@ impl Writer<'_> {
 
     /// Writes an integer that depends on the run.
     fn read(&mut self) -> String {
-        let (name, kind) = self.dice.pick(&self.scope).clone();
+        let (name, kind) = match &self.task {
+            // The context changes, so the order of its readers matters.
+            Some(task) if self.dice.one_in(5) => (format!("{task}.note"), Kind::Maybe),
+            _ => self.dice.pick(&self.scope).clone(),
+        };
         match kind {
             Kind::Int => name,
             Kind::Maybe => format!("({name} ?? {})", self.dice.below(4)),
@@ -215,7 +218,7 @@ impl Writer<'_> {
             ends,
             ends * fallible,
             ends * fallible,
-            2 * tasks,
+            6 * tasks,
             plan,
         ]) {
             0 => self.step(place),

@@ -217,6 +217,9 @@ impl Oracle<'_> {
             };
             for index in (0..count).filter(|index| !surely(*index)) {
                 self.make_optional(starts[index], starts[index + 1]);
+                // The run may have ended before or after it.
+                let kind = &frame.content().nodes[index].kind;
+                self.meaning.wide |= matches!(kind, NodeKind::Set(_));
             }
             return Err(Box::new((ended, fault)));
         }
