@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use petgraph::graph::NodeIndex;
 
-use super::contexts::{Changes, Contexts};
+use super::contexts::{Contexts, Uses};
 use super::order::{Dag, add_sequences, placements};
 use super::{BlockGraph, Edge, FiringRead, Graph, Slots, Waits};
 use crate::sema::expr::ReadKind;
@@ -49,17 +49,18 @@ fn build_block(
     }
     let slots = Slots::of(block);
     let mut outward = BTreeSet::new();
-    let (mut declared, mut changes) = (BTreeMap::new(), Changes::default());
+    let (mut declared, mut uses) = (BTreeMap::new(), Uses::of(contexts, block));
     let mut reads = BTreeSet::new();
     let mut firing_reads = Vec::new();
     for (index, node) in block.nodes.iter().enumerate() {
         let target = NodeIndex::new(index);
+        uses.add_order(&mut dag, contexts, block, index);
         reads.clear();
         collect_reads(node, outer, &mut reads);
         for &(up, slot, kind) in &reads {
             let task = contexts.task(id, Place { up, slot });
-            if let Some(changed) = task.and_then(|task| changes.last(task)) {
-                dag.add_edge(changed, target, kind.into());
+            if let Some(task) = task {
+                uses.add_read(&mut dag, task, index, kind.into());
             }
             if up > 0 {
                 outward.insert((up - 1, slot, kind));
@@ -74,11 +75,8 @@ fn build_block(
             }
         }
         add_guard_edges(&mut dag, target, node);
-        if let NodeKind::Task(task) = node.kind {
-            declared.insert(task, index);
-        }
-        add_event_edges(&mut dag, target, node, &slots, &declared);
-        changes.add(&mut dag, contexts, block, index);
+        add_event_edges(&mut dag, target, node, &slots, &mut declared);
+        uses.add_changes(&mut dag, contexts, block, index);
         let number = super::narrow(index);
         firings(block, number, outer, &slots, &mut firing_reads);
     }
@@ -162,14 +160,18 @@ fn firings(
     of_when.for_each(|read| add(read.place.slot, read.kind, true));
 }
 
-/// Adds the edges that a statement has because of events that start listeners.
+/// Adds the edges that a statement has because of events that start listeners. `declared` are the tasks of the block so
+/// far.
 fn add_event_edges(
     dag: &mut Dag,
     target: NodeIndex,
     node: &Node,
     slots: &Slots,
-    declared: &BTreeMap<TaskId, usize>,
+    declared: &mut BTreeMap<TaskId, usize>,
 ) {
+    if let NodeKind::Task(task) = node.kind {
+        declared.insert(task, target.index());
+    }
     let mut subjects = BTreeSet::new();
     let mut visit = |leaf: &Event| match &leaf.kind {
         EventKind::Step { place, .. } if place.up == 0 => {

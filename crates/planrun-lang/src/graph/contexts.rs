@@ -52,6 +52,9 @@ impl<'a> Contexts<'a> {
     /// Returns the tasks that a statement may change before it ends.
     fn changed_by(&self, node: &Node) -> BTreeSet<TaskId> {
         let mut changed = BTreeSet::new();
+        if self.places.is_empty() {
+            return changed;
+        }
         match &node.kind {
             NodeKind::Task(task) => drop(changed.insert(*task)),
             NodeKind::Set(set) => drop(changed.insert(set.task)),
@@ -63,18 +66,60 @@ impl<'a> Contexts<'a> {
     }
 }
 
-/// The changes of contexts so far, while the edges of a block are added.
+/// What has used the contexts so far, while the edges of a block are added.
 #[derive(Default)]
-pub(super) struct Changes(BTreeMap<TaskId, NodeIndex>);
+pub(super) struct Uses {
+    changes: BTreeMap<TaskId, NodeIndex>,
+    readers: BTreeMap<TaskId, NodeIndex>,
+    /// Whether a statement with `after` changes a context: it has no place below the readers above it.
+    out_of_place: bool,
+}
 
-impl Changes {
-    /// Returns the vertex that is settled when every change so far is.
-    pub(super) fn last(&self, task: TaskId) -> Option<NodeIndex> {
-        self.0.get(&task).copied()
+impl Uses {
+    pub(super) fn of(contexts: &Contexts<'_>, block: &Block) -> Self {
+        let mut nodes = block.nodes.iter().filter(|node| !node.after.is_empty());
+        Self {
+            out_of_place: nodes.any(|node| !contexts.changed_by(node).is_empty()),
+            ..Self::default()
+        }
+    }
+
+    /// Lets a statement that reads a context wait for every change so far.
+    pub(super) fn add_read(&mut self, dag: &mut Dag, task: TaskId, index: usize, edge: Edge) {
+        let own = NodeIndex::new(index);
+        if let Some(changed) = self.changes.get(&task) {
+            dag.add_edge(*changed, own, edge);
+        }
+        if self.out_of_place {
+            let above = self.readers.get(&task).copied();
+            let readers = joined(dag, above, own, Edge::Place);
+            self.readers.insert(task, readers);
+        }
+    }
+
+    /// Lets a statement with `after` wait for the readers and changes above it of what it changes, since it has no place.
+    pub(super) fn add_order(
+        &self,
+        dag: &mut Dag,
+        contexts: &Contexts<'_>,
+        block: &Block,
+        index: usize,
+    ) {
+        let node = &block.nodes[index];
+        if node.after.is_empty() || block.parallel_around(narrow(index)).is_some() {
+            return;
+        }
+        for task in contexts.changed_by(node) {
+            for uses in [&self.changes, &self.readers] {
+                if let Some(above) = uses.get(&task) {
+                    dag.add_edge(*above, NodeIndex::new(index), Edge::Place);
+                }
+            }
+        }
     }
 
     /// Adds what a statement changes.
-    pub(super) fn add(
+    pub(super) fn add_changes(
         &mut self,
         dag: &mut Dag,
         contexts: &Contexts<'_>,
@@ -82,17 +127,14 @@ impl Changes {
         index: usize,
     ) {
         let (own, node) = (NodeIndex::new(index), &block.nodes[index]);
-        if contexts.places.is_empty() {
-            return;
-        }
         // It waits for the changes above, and is settled before them only if its guard is false.
         let is_last = node.guard.is_empty()
             && node.after.is_empty()
             && block.parallel_around(narrow(index)).is_none();
         for task in contexts.changed_by(node) {
-            let above = self.last(task).filter(|_| !is_last);
+            let above = self.changes.get(&task).copied().filter(|_| !is_last);
             let last = joined(dag, above, own, Edge::Data);
-            self.0.insert(task, last);
+            self.changes.insert(task, last);
         }
     }
 }

@@ -86,11 +86,20 @@ impl StatementOrder {
 fn awaited(plan: &Plan, block: &Block, index: usize) -> BTreeSet<usize> {
     let node = &block.nodes[index];
     let named = node.after.iter().map(|after| after.node.0 as usize);
-    data(plan, block, index)
-        .into_iter()
-        .chain(guards(node))
-        .chain(named)
-        .collect()
+    let mut awaited: BTreeSet<usize> = data(plan, block, index);
+    awaited.extend(guards(node).chain(named));
+    if !node.after.is_empty() && block.parallel_around(number(index)).is_none() {
+        awaited.extend((0..index).filter(|above| shares_task(plan, &block.nodes[*above], node)));
+    }
+    awaited
+}
+
+/// Returns true if a statement reads or sets a task that another one sets.
+fn shares_task(plan: &Plan, one: &Node, other: &Node) -> bool {
+    let mut read = BTreeSet::new();
+    tasks_read(plan, one, &mut read);
+    let mut tasks = plan.tasks.iter().map(|task| &task.name);
+    tasks.any(|task| sets(plan, other, task) && (read.contains(task) || sets(plan, one, task)))
 }
 
 fn guards(node: &Node) -> impl Iterator<Item = usize> + '_ {
