@@ -243,7 +243,11 @@ fn describe(made: &Effects, seed: u64, order: u64) -> String {
                 call.path,
                 call.tool,
                 call.arguments,
-                if call.optional { " perhaps" } else { "" }
+                if call.optional.is_some() {
+                    " perhaps"
+                } else {
+                    ""
+                }
             )
         })
         .collect();

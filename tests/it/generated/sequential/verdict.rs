@@ -23,7 +23,7 @@ fn calls(expected: &Meaning, ran: &Ran) -> Option<String> {
     let of = |call: &Expected| seen.get(&(call.path.as_str(), call.attempt)).copied();
     for call in &expected.calls {
         match of(call) {
-            None if call.optional => {}
+            None if call.optional.is_some() => {}
             None => {
                 return Some(format!(
                     "`{}` was not called (attempt {})",
@@ -37,7 +37,7 @@ fn calls(expected: &Meaning, ran: &Ran) -> Option<String> {
                 return Some(format!("`{}` was not awaited", call.path));
             }
             Some(seen)
-                if !call.optional
+                if call.optional.is_none()
                     && seen
                         .ends
                         .is_some_and(|ends| ends.1 < seen.begins.1 + call.takes) =>
@@ -70,8 +70,8 @@ fn calls(expected: &Meaning, ran: &Ran) -> Option<String> {
         match (of(above).and_then(|call| call.ends), of(below)) {
             (_, None) => {}
             (Some(ended), Some(begun)) if ended.0 < begun.begins.0 => {}
-            // A call that was skipped because the run ended does not delay a later call that comes after both.
-            (None, Some(_)) if above.optional && !below.optional => {}
+            // A call that was skipped because its block ended does not delay a call that comes after both.
+            (None, Some(_)) if above.optional.is_some() && above.optional != below.optional => {}
             (_, Some(_)) => {
                 return Some(format!(
                     "`{}` begins before `{}` has ended",

@@ -44,8 +44,8 @@ pub struct Expected {
     pub tool: String,
     pub arguments: String,
     pub attempt: u32,
-    /// Whether a concurrent statement may have ended the run before the call began.
-    pub optional: bool,
+    /// The number of the block that a concurrent statement may have ended before the call began.
+    pub optional: Option<usize>,
     /// The minimum duration of a wait, in milliseconds.
     pub takes: u128,
 }
@@ -105,6 +105,8 @@ pub struct Oracle<'a> {
     changed: bool,
     attempts: BTreeMap<String, u32>,
     undoing: bool,
+    /// Number of the last block that has failed.
+    ended: usize,
 }
 
 type Outcome<T> = Result<T, Fault>;
@@ -121,6 +123,7 @@ pub fn meaning(plan: &Arc<Plan>, input: i64, settings: DoubleSettings, world: &W
         changed: false,
         attempts,
         undoing: false,
+        ended: 0,
     };
     let frame = Frame::new(plan, BlockId(0), None, String::new());
     frame.put(0, Value::Int(input));
@@ -215,6 +218,7 @@ impl Oracle<'_> {
                     || statement_order.is_before(index, failed)
                     || over == Some(failed) && index < failed
             };
+            self.ended += 1;
             for index in (0..count).filter(|index| !surely(*index)) {
                 self.make_optional(starts[index], starts[index + 1]);
                 // The run may have ended before or after it.
@@ -258,9 +262,9 @@ impl Oracle<'_> {
     }
 
     fn make_optional(&mut self, from: (usize, usize), to: (usize, usize)) {
-        self.meaning.calls[from.0..to.0]
-            .iter_mut()
-            .for_each(|call| call.optional = true);
+        for call in &mut self.meaning.calls[from.0..to.0] {
+            call.optional = call.optional.or(Some(self.ended));
+        }
         self.meaning.wide |= from.0 < to.0;
         let end = to.1.min(self.log.len());
         self.log[from.1.min(end)..end]
@@ -583,6 +587,7 @@ impl Oracle<'_> {
         let Some((failed, fault)) = self.first(path, faults) else {
             return Ok(Value::List(Arc::new(values)));
         };
+        self.ended += 1;
         for index in (0..list.len()).filter(|index| *index != failed && !in_turn) {
             self.make_optional(starts[index], starts[index + 1]);
         }
@@ -635,7 +640,7 @@ impl Oracle<'_> {
             tool,
             arguments,
             attempt: *attempt,
-            optional: false,
+            optional: None,
             takes,
         });
         *attempt
