@@ -58,9 +58,21 @@ impl<'a> Contexts<'a> {
         match &node.kind {
             NodeKind::Task(task) => drop(changed.insert(*task)),
             NodeKind::Set(set) => drop(changed.insert(set.task)),
+            NodeKind::Step(step) => {
+                let arms = step.recover.iter().map(|arm| arm.body);
+                for inner in step.bodies().chain(arms) {
+                    changed.extend(&self.changed_in[inner.0 as usize]);
+                }
+            }
             // Nothing waits for the firings of a listener.
-            NodeKind::Listener(_) => {}
-            _ => node.inner(&mut |inner| changed.extend(&self.changed_in[inner.0 as usize])),
+            NodeKind::Listener(_)
+            | NodeKind::Condition(_)
+            | NodeKind::Let(_)
+            | NodeKind::Ensure { .. }
+            | NodeKind::Fail(_)
+            | NodeKind::Reply(_)
+            | NodeKind::Yield(_)
+            | NodeKind::Next(_) => {}
         }
         changed
     }

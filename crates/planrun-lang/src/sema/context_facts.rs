@@ -22,6 +22,8 @@ const IN_LISTENER: u32 = 1 << 31;
 pub(super) struct ContextFacts {
     /// By the name of the task.
     changes: BTreeMap<Arc<str>, Changes>,
+    /// The names of the tasks that are no single word, so that they are written in back quotes.
+    quoted: Vec<Arc<str>>,
     /// Position of the listener around this place: it reads contexts as they were when it fired.
     pub listener: Option<u32>,
 }
@@ -43,7 +45,9 @@ pub(super) struct Changes {
 
 impl ContextFacts {
     pub(super) fn new(changes: BTreeMap<Arc<str>, Changes>) -> Self {
+        let quoted = changes.keys().filter(|task| !is_word(task));
         Self {
+            quoted: quoted.cloned().collect(),
             changes,
             listener: None,
         }
@@ -99,7 +103,7 @@ impl ContextFacts {
         self.read_by(atom).all(|(task, changes)| {
             let field = path.strip_prefix(&*canonical_name(task));
             let field = field.and_then(|field| field.strip_prefix('.'));
-            field.is_some_and(|field| is_name(field) && !changes.emptied.contains(field))
+            field.is_some_and(|field| is_word(field) && !changes.emptied.contains(field))
         })
     }
 
@@ -114,7 +118,9 @@ impl ContextFacts {
 
     /// Returns the tasks that a condition reads, and how they change.
     fn read_by<'s>(&'s self, atom: &'s Atom) -> impl Iterator<Item = (&'s Arc<str>, &'s Changes)> {
-        words(atom).filter_map(|word| self.changes.get_key_value(word))
+        let quoted = self.quoted.iter().filter(|task| reads(atom, task));
+        let names = words(atom).chain(quoted.map(|task| &**task));
+        names.filter_map(|name| self.changes.get_key_value(name))
     }
 }
 
@@ -155,15 +161,19 @@ pub(super) fn undated(atom: &Atom) -> Atom {
 
 /// Returns true if a condition names a task.
 pub(super) fn reads(atom: &Atom, task: &str) -> bool {
-    words(atom).any(|word| word == task)
+    if is_word(task) {
+        words(atom).any(|word| word == task)
+    } else {
+        atom.text.contains(&canonical_name(task))
+    }
 }
 
-/// Returns the words of a condition, which include all names that it reads.
+/// Returns the words of a condition, which include all names that it reads and that are not in back quotes.
 fn words(atom: &Atom) -> impl Iterator<Item = &str> {
     atom.text
         .split(|character: char| !is_xid_continue(character))
 }
 
-fn is_name(text: &str) -> bool {
+fn is_word(text: &str) -> bool {
     text.chars().all(is_xid_continue)
 }
