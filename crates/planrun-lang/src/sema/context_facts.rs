@@ -55,6 +55,9 @@ impl ContextFacts {
 
     /// Returns a condition at this position as one that equals only conditions over the same contexts.
     pub(super) fn dated(&self, atom: &Atom, at: u32) -> Atom {
+        if self.changes.is_empty() {
+            return atom.clone();
+        }
         let read = self.read_by(atom).map(|(_, changes)| changes);
         let read = read.collect::<Vec<_>>();
         if read.is_empty() {

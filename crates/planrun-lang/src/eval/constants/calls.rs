@@ -6,6 +6,7 @@ use crate::builtins::refused_argument;
 use crate::eval::EvalError;
 use crate::sema::expr::Code;
 use crate::sema::{Call, CallArguments, InputField, Node, StepKind, Target};
+use crate::types::BUILT_IN;
 use crate::value::Value;
 
 /// Maximum number of characters of a value in a message.
@@ -56,6 +57,9 @@ impl<'a> Walk<'a> {
         let Target::Tool(signature) = &call.target else {
             return None;
         };
+        if !call.checked_at_run && !BUILT_IN.contains(&&*signature.namespace) {
+            return None;
+        }
         let tool = (&*signature.namespace, &*signature.name);
         let mut values = Vec::with_capacity(call.arguments.len());
         for (name, code) in &call.arguments {
