@@ -5,6 +5,7 @@ use super::operator::lossy_number;
 use super::{Checker, Expectation, MapKey, Typed, combine, construct, report};
 use crate::diag::Diagnostic;
 use crate::diag::codes::names::CALL_IN_EXPRESSION;
+use crate::sema::NameKind;
 use crate::sema::expr::{Node, Op};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -101,7 +102,11 @@ fn require_fit(
     }
     let simple = combine::is_simple(&typed.node);
     let diagnostic = if mismatch.absent() && mismatch.path.is_empty() {
-        report::absent_value(&typed.ty, expected, expectation, span, simple)
+        let absent = report::absent_value(&typed.ty, expected, expectation, span, simple);
+        match context_read(checker, &typed.node) {
+            Some(task) => report::changing_context(absent, task, expected),
+            None => absent,
+        }
     } else {
         report::wrong_type(
             &typed.ty,
@@ -115,6 +120,19 @@ fn require_fit(
     checker.report(diagnostic);
     typed.ty = Type::Invalid;
     typed
+}
+
+/// Returns the name of the task if an expression is a field of its context.
+fn context_read<'c>(checker: &'c Checker<'_>, node: &Node) -> Option<&'c str> {
+    let Op::Path { base, .. } = &node.op else {
+        return None;
+    };
+    let Op::Place(place) = base.op else {
+        return None;
+    };
+    let mut reads = checker.reads.iter();
+    let read = reads.find(|read| read.place == place && read.binding == NameKind::Task)?;
+    Some(&read.name)
 }
 
 fn check_expected_object(

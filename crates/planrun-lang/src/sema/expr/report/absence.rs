@@ -114,6 +114,20 @@ pub(in crate::sema::expr) fn absent_value(
     )
 }
 
+/// Adds to the diagnostic for a required value that it is a field of the context of a task, which may have changed since
+/// it was tested.
+pub(in crate::sema::expr) fn changing_context(
+    absent: Diagnostic,
+    task: &str,
+    expected: &Type,
+) -> Diagnostic {
+    absent.help(format!(
+        "add a default: `?? {}`, or name the value with `let` and test that name: the context of `{task}` may change \
+         between a test and a use",
+        default_of(expected)
+    ))
+}
+
 /// Returns a part of a guard as an author would write it.
 pub(in crate::sema::expr) fn atom_text(atom: &Atom) -> String {
     if !atom.negated {

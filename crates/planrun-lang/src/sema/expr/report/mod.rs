@@ -6,7 +6,9 @@ mod functions;
 mod names;
 mod values;
 
-pub(super) use absence::{absent_operand, absent_value, always_absent, atom_text, maybe_absent};
+pub(super) use absence::{
+    absent_operand, absent_value, always_absent, atom_text, changing_context, maybe_absent,
+};
 pub(super) use choices::{impossible_pattern, non_exhaustive, unreachable_arm};
 pub(super) use functions::{
     bind_arguments, has_takes_a_field, named_argument, no_overload, unknown_function,
