@@ -46,11 +46,18 @@ impl StatementOrder {
             let inside = sequence
                 .into_iter()
                 .flat_map(|sequence| sequence.start as usize..index);
-            direct.extend(
-                (0..above)
-                    .chain(inside)
-                    .filter(|above| is_waited_for(&block.nodes[*above])),
-            );
+            let own = &block.nodes[index];
+            let only_reads = own
+                .step()
+                .is_some_and(|step| does(plan, step) == Effect::Read);
+            let is_waited_for = |above: &usize| {
+                let above = &block.nodes[*above];
+                let changes = above
+                    .step()
+                    .is_none_or(|step| does(plan, step) > Effect::Read);
+                is_waited_for(above) && (changes || !only_reads)
+            };
+            direct.extend((0..above).chain(inside).filter(is_waited_for));
         }
         let row = self.closed(&direct);
         self.0.push(row);
