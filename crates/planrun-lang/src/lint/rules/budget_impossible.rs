@@ -1,4 +1,4 @@
-//! `budget-impossible`: every run makes more calls than the budget allows.
+//! `budget-impossible`: every run makes more calls than the budget allows, or executes more steps than `max_steps`.
 
 use super::Subject;
 use super::subject::{entry, policy};
@@ -6,70 +6,68 @@ use crate::diag::{Diagnostic, codes};
 use crate::lint::lower_bounds::LowerBounds;
 use crate::value::counted;
 
+/// A setting that limits what a run does, and the least that every successful run does.
+struct Limit {
+    setting: &'static str,
+    /// The limit of the plan, and that of the project, which applies if the plan has none.
+    own: Option<u64>,
+    project: Option<u64>,
+    least: fn(&Subject<'_>) -> u64,
+    /// What is counted, and what a run does with it.
+    counts: (&'static str, &'static str),
+    more: &'static str,
+    /// Names the limit of the plan and that of the project.
+    whose: (&'static str, &'static str),
+}
+
 pub(super) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    check_calls(subject, found);
-    check_steps(subject, found);
+    let (own, project) = (&subject.plan.policy, &subject.project.policy);
+    let limits = [
+        Limit {
+            setting: "budget",
+            own: own.budget.calls,
+            project: project.budget.calls,
+            least: |subject| LowerBounds::of(subject).calls(subject.plan),
+            counts: ("call", "makes"),
+            more: "; retries and loops need more than that",
+            whose: ("this budget", "the project's budget"),
+        },
+        Limit {
+            setting: "max_steps",
+            own: own.max_steps,
+            project: project.max_steps,
+            least: |subject| LowerBounds::of(subject).steps(subject.plan),
+            counts: ("step", "executes"),
+            more: "",
+            whose: ("this plan", "the project"),
+        },
+    ];
+    found.extend(limits.iter().filter_map(|limit| limit.finding(subject)));
 }
 
-fn check_steps(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let own = subject.plan.policy.max_steps;
-    let Some(limit) = own.or(subject.project.policy.max_steps) else {
-        return;
-    };
-    let steps = LowerBounds::of(subject).steps(subject.plan);
-    if steps <= limit {
-        return;
+impl Limit {
+    fn finding(&self, subject: &Subject<'_>) -> Option<Diagnostic> {
+        let limit = self.own.or(self.project)?;
+        let least = (self.least)(subject);
+        if least <= limit {
+            return None;
+        }
+        let setting = self.setting;
+        let settings = subject.setting(policy).filter(|_| self.own.is_some());
+        let written = settings.and_then(|policy| entry(policy, setting));
+        let span = written.map_or(subject.plan.span, |written| written.span);
+        let whose = if self.own.is_some() {
+            self.whose.0
+        } else {
+            self.whose.1
+        };
+        let (unit, does) = self.counts;
+        let (allowed, needed) = (counted(limit, unit), counted(least, unit));
+        let message =
+            format!("{whose} allows {allowed}, but every successful run {does} at least {least}");
+        let finding = Diagnostic::new(&codes::safety::BUDGET_IMPOSSIBLE, span, message)
+            .help(format!("allow {needed} or more{}", self.more))
+            .expected(format!("{needed} or more"), limit);
+        Some(finding)
     }
-    let written = subject
-        .setting(policy)
-        .and_then(|policy| entry(policy, "max_steps"));
-    let span = written
-        .filter(|_| own.is_some())
-        .map_or(subject.plan.span, |written| written.span);
-    let whose = if own.is_some() {
-        "this plan"
-    } else {
-        "the project"
-    };
-    let message = format!(
-        "{whose} allows {}, but every successful run executes at least {steps}",
-        counted(limit, "step")
-    );
-    let finding = Diagnostic::new(&codes::safety::BUDGET_IMPOSSIBLE, span, message)
-        .help(format!("allow {} or more", counted(steps, "step")))
-        .expected(format!("{} or more", counted(steps, "step")), limit);
-    found.push(finding);
-}
-
-fn check_calls(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let own = subject.plan.policy.budget.calls;
-    let Some(budget) = own.or(subject.project.policy.budget.calls) else {
-        return;
-    };
-    let calls = LowerBounds::of(subject).calls(subject.plan);
-    if calls <= budget {
-        return;
-    }
-    let written = subject
-        .setting(policy)
-        .and_then(|policy| entry(policy, "budget"));
-    let span = written
-        .filter(|_| own.is_some())
-        .map_or(subject.plan.span, |written| written.span);
-    let whose = if own.is_some() {
-        "this budget"
-    } else {
-        "the project's budget"
-    };
-    let message = format!(
-        "{whose} allows {}, but every successful run makes at least {calls}",
-        counted(budget, "call")
-    );
-    let finding = Diagnostic::new(&codes::safety::BUDGET_IMPOSSIBLE, span, message)
-        .help(format!(
-            "allow {} or more; retries and loops need more than that",
-            counted(calls, "call")
-        ))
-        .expected(format!("{} or more", counted(calls, "call")), budget);
-    found.push(finding);
 }
