@@ -83,14 +83,3 @@ pub fn plan_text(shape: &Shape) -> String {
     text.push_str("    reply 1\n}\n");
     text
 }
-
-/// Returns a plan with concurrent waits.
-pub fn sleeping_text(steps: u32, concurrency: u32) -> String {
-    let mut text =
-        format!("use sys\n\nplan sleeping() {{\n    policy {{ concurrency: {concurrency} }}\n");
-    for step in 0..steps {
-        let _ = writeln!(text, "    step s{step} = sys.sleep(duration: 10ms)");
-    }
-    text.push_str("    reply 1\n}\n");
-    text
-}

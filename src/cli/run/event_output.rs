@@ -5,7 +5,7 @@ use std::mem::take;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use planrun_core::journal::Event;
+use planrun_core::journal::{Event, LineWriter};
 use planrun_lang::diag::render::escape_json;
 
 /// Size of a chunk in bytes, at which events are handed over even if more are about to follow.
@@ -17,8 +17,9 @@ const MAX_CHUNKS: usize = 1024;
 pub struct EventOutput {
     /// Lines that have not been handed over.
     lines: Vec<u8>,
+    writer: LineWriter,
     chunks: SyncSender<Vec<u8>>,
-    writer: JoinHandle<io::Result<()>>,
+    thread: JoinHandle<io::Result<()>>,
 }
 
 impl EventOutput {
@@ -27,29 +28,25 @@ impl EventOutput {
     pub fn new(output: impl Write + Send + 'static) -> io::Result<Self> {
         let (chunks, received) = sync_channel(MAX_CHUNKS);
         let name = "planrun-output".to_owned();
-        let writer = Builder::new()
+        let thread = Builder::new()
             .name(name)
             .spawn(|| write_all(received, output))?;
         Ok(Self {
             lines: Vec::new(),
+            writer: LineWriter::default(),
             chunks,
-            writer,
+            thread,
         })
     }
 
     /// Adds the line of an event.
-    ///
-    /// # Errors
-    /// Returns an error if the event cannot be serialized.
-    pub fn write(&mut self, event: &Event) -> io::Result<()> {
-        let mut line = Vec::new();
-        event.write_line(&mut line)?;
-        let line = escape_json(&String::from_utf8_lossy(&line));
+    pub fn write(&mut self, event: &Event) {
+        let line = String::from_utf8_lossy(self.writer.line(event));
+        let line = escape_json(&line);
         self.lines.extend_from_slice(line.as_bytes());
         if self.lines.len() >= CHUNK {
             self.flush();
         }
-        Ok(())
     }
 
     /// Hands over all lines. After a write error they are dropped; [`Self::close`] returns the error.
@@ -66,7 +63,7 @@ impl EventOutput {
     pub fn close(mut self) -> io::Result<()> {
         self.flush();
         drop(self.chunks);
-        self.writer
+        self.thread
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the thread that writes events panicked")))
     }

@@ -24,8 +24,6 @@ pub struct ProgressObserver {
     terminal: Terminal,
     /// The titles of the plan's tasks, by name.
     titles: BTreeMap<Arc<str>, Arc<str>>,
-    /// The first error in serializing events.
-    event_error: Option<io::Error>,
 }
 
 enum Output {
@@ -63,7 +61,6 @@ impl ProgressObserver {
             open_questions: 0,
             terminal,
             titles,
-            event_error: None,
         })
     }
 
@@ -80,7 +77,7 @@ impl ProgressObserver {
             Output::Events(events) => events.close(),
             Output::Silent => Ok(()),
         };
-        written(self.event_error.map_or(closed, Err))
+        written(closed)
     }
 
     /// Prints an error above the live lines.
@@ -181,11 +178,8 @@ fn notice(kind: &EventKind) -> Option<String> {
 
 impl Observer for ProgressObserver {
     fn observe(&mut self, event: &Event) {
-        if let Output::Events(events) = &mut self.output
-            && let Err(error) = events.write(event)
-        {
-            // It does not stop the run.
-            self.event_error.get_or_insert(error);
+        if let Output::Events(events) = &mut self.output {
+            events.write(event);
         }
         self.update(&event.kind);
         if let EventKind::SignalReceived {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::{Event, EventKind, FormField, ReplayState};
+use planrun_core::journal::{Event, EventKind, FormField, LineWriter, ReplayState};
 use planrun_core::run::{
     CachedCall, CallId, CallRequest, Command, Defaults, Input, Interruption, Moment, Order,
     Outcome, Program, Recalled, Run, Setup, Verifying,
@@ -360,9 +360,9 @@ impl<'w, 'a> Process<'w, 'a> {
     }
 
     fn append(&mut self, event: &Event) {
-        let mut line = Vec::new();
+        let mut lines = LineWriter::default();
         let kept = &mut self.world.kept;
-        event.write_entry(&mut line, &mut |digest, content| {
+        let line = lines.entry(event, &mut |digest, content| {
             kept.insert(digest.to_owned(), content.to_vec());
         });
         let calls = match &event.kind {
@@ -375,7 +375,7 @@ impl<'w, 'a> Process<'w, 'a> {
         };
         self.buffer.push(Written {
             number: event.number,
-            line: String::from_utf8(line).unwrap(),
+            line: String::from_utf8_lossy(line).into_owned(),
             calls,
         });
     }

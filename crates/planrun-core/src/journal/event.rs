@@ -17,7 +17,7 @@ use super::words::{Bound, EventName, Waiting};
 
 /// One change of state. Events are numbered from 1; `at` is the wall-clock time in nanoseconds since the Unix epoch.
 ///
-/// `Event::write_line` writes it as JSON, and `Event::read` parses it.
+/// [`super::LineWriter`] writes it as JSON, and `Event::read` parses it.
 #[derive(Clone, Debug)]
 pub struct Event {
     pub number: u64,

@@ -1,7 +1,5 @@
 //! The encoding of an event: one line of JSON, the same in journals and in output.
 
-use std::io;
-
 use serde::Serialize as _;
 
 use super::event::Event;
@@ -15,41 +13,59 @@ const MAX_INLINE_BYTES: usize = 64 * 1024;
 /// Stores a large value: takes the hash of the content in hexadecimal digits, and the content.
 pub type Keep<'a> = dyn FnMut(&str, &[u8]) + 'a;
 
-impl Event {
-    /// Writes the event as one JSON object and a line feed, in one call to the writer.
-    ///
-    /// # Errors
-    /// Returns an error if the writer fails.
-    pub fn write_line(&self, writer: &mut impl io::Write) -> io::Result<()> {
-        let mut text = Vec::with_capacity(256);
-        self.write_object(&mut text);
-        text.push(b'\n');
-        writer.write_all(&text)
-    }
+/// Writes events as lines. Most events have the same time as the one before, so the text of a time is kept.
+pub struct LineWriter {
+    text: Vec<u8>,
+    at: i128,
+    instant: [u8; 24],
+}
 
-    /// Appends the event to `text` as the journal stores it: one JSON object, whose large values are passed to `keep`.
-    pub fn write_entry(&self, text: &mut Vec<u8>, keep: &mut Keep<'_>) {
-        let begin = text.len();
-        self.write_object(text);
-        if text.len() - begin > MAX_INLINE_BYTES {
-            let line = text.split_off(begin);
-            match serde_json::from_slice(&line) {
-                Ok(fields) => without_large_values(&fields, text, keep),
-                Err(_) => text.extend(line),
-            }
+impl Default for LineWriter {
+    fn default() -> Self {
+        Self {
+            text: Vec::new(),
+            at: 0,
+            instant: instant_digits(0),
         }
     }
+}
 
-    fn write_object(&self, text: &mut Vec<u8>) {
+impl LineWriter {
+    /// Returns the event as one JSON object and a line feed.
+    pub fn line(&mut self, event: &Event) -> &[u8] {
+        self.write_object(event);
+        self.text.push(b'\n');
+        &self.text
+    }
+
+    /// Returns the event as the journal stores it: one JSON object, whose large values are passed to `keep`.
+    pub fn entry(&mut self, event: &Event, keep: &mut Keep<'_>) -> &[u8] {
+        self.write_object(event);
+        if self.text.len() > MAX_INLINE_BYTES {
+            let line = std::mem::take(&mut self.text);
+            match serde_json::from_slice(&line) {
+                Ok(fields) => without_large_values(&fields, &mut self.text, keep),
+                Err(_) => self.text = line,
+            }
+        }
+        &self.text
+    }
+
+    fn write_object(&mut self, event: &Event) {
+        if event.at != self.at {
+            (self.at, self.instant) = (event.at, instant_digits(event.at));
+        }
+        let text = &mut self.text;
+        text.clear();
         text.extend_from_slice(b"{\"number\":");
-        infallible(&serde_json::to_writer(&mut *text, &self.number));
+        infallible(&serde_json::to_writer(&mut *text, &event.number));
         text.extend_from_slice(b",\"at\":\"");
-        text.extend_from_slice(&instant_digits(self.at));
+        text.extend_from_slice(&self.instant);
         text.push(b'"');
-        infallible(&self.kind.serialize(KindWriter::new(text)));
-        if !self.sensitive.is_empty() {
+        infallible(&event.kind.serialize(KindWriter::new(text)));
+        if !event.sensitive.is_empty() {
             text.extend_from_slice(b",\"sensitive\":");
-            infallible(&serde_json::to_writer(&mut *text, &self.sensitive));
+            infallible(&serde_json::to_writer(&mut *text, &event.sensitive));
         }
         text.push(b'}');
     }
@@ -100,6 +116,24 @@ mod tests {
                 format!("{at:.3}")
             });
             assert_eq!(instant(nanos), expected);
+        }
+    }
+
+    #[test]
+    fn each_line_has_the_time_of_its_event() {
+        let mut lines = LineWriter::default();
+        for millisecond in [0, 0, 1, 1, 60_000, 0] {
+            let event = Event {
+                number: 1,
+                at: millisecond * 1_000_000,
+                kind: EventKind::RunResumed,
+                sensitive: Vec::new(),
+            };
+            let expected = format!(
+                "{{\"number\":1,\"at\":\"{}\",\"event\":\"run.resumed\"}}\n",
+                instant(event.at)
+            );
+            assert_eq!(String::from_utf8_lossy(lines.line(&event)), expected);
         }
     }
 
@@ -280,21 +314,19 @@ mod tests {
                 error: None,
             },
         ];
-        let mut text = Vec::new();
+        let (mut text, mut lines) = (Vec::new(), LineWriter::default());
         for (number, kind) in (1..).zip(kinds.iter().cloned()) {
             let sensitive = if number == 1 {
                 vec!["arguments.at".into()]
             } else {
                 Vec::new()
             };
-            Event {
+            text.extend_from_slice(lines.line(&Event {
                 number,
                 at: 1_700_000_000_123_456_789,
                 kind,
                 sensitive,
-            }
-            .write_line(&mut text)
-            .unwrap();
+            }));
         }
         let text = String::from_utf8(text).unwrap();
         assert_eq!(text.lines().count(), kinds.len());
@@ -306,9 +338,8 @@ mod tests {
         for line in text.lines() {
             let read =
                 Event::read(line.as_bytes(), &mut |_| Err("no value is stored".into())).unwrap();
-            let mut again = Vec::new();
-            read.write_line(&mut again).unwrap();
-            assert_eq!(String::from_utf8(again).unwrap().trim_end(), line);
+            let again = String::from_utf8_lossy(lines.line(&read));
+            assert_eq!(again.trim_end(), line);
         }
         insta::assert_snapshot!("events", text);
     }

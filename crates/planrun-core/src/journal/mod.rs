@@ -24,7 +24,7 @@ pub use external_input::{ExternalInput, ExternalInputKind};
 pub use failure::StepError;
 pub use grant::{APPROVE, Grant, GrantScope, GrantedCalls, SCOPE};
 pub use inbox_command::{Cancel, InboxCommand, Move, Signal};
-pub use line::Keep;
+pub use line::{Keep, LineWriter};
 pub use question::{APPROVAL, Answer, AnswerError, FormField, Given, Question};
 pub use questions::{Accepted, Questions};
 pub use read::{EventError, Kept};

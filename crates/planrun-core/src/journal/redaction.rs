@@ -305,7 +305,7 @@ pub fn paths_below(field: &str, paths: &[Arc<str>]) -> Vec<Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::{Given, GrantScope, GrantedCalls, Waiting};
+    use crate::journal::{Given, GrantScope, GrantedCalls, LineWriter, Waiting};
     use planrun_lang::types::{Effect, Type};
     use planrun_lang::value::parse_timestamp;
 
@@ -339,9 +339,9 @@ mod tests {
     }
 
     fn line(event: &Event) -> String {
-        let mut line = Vec::new();
-        event.write_entry(&mut line, &mut |_, _| {});
-        String::from_utf8(line).unwrap()
+        let mut lines = LineWriter::default();
+        let line = lines.entry(event, &mut |_, _| {});
+        String::from_utf8_lossy(line).into_owned()
     }
 
     #[test]

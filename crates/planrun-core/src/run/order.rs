@@ -83,7 +83,9 @@ impl Draw {
 
     /// Takes the next answer.
     pub(super) fn next_answer(&mut self) -> Option<(CallId, CallOutcome)> {
-        let drawn = self.one_of(self.answers.len()).unwrap_or(0);
-        self.answers.remove(drawn)
+        match self.one_of(self.answers.len()) {
+            Some(drawn) => self.answers.remove(drawn),
+            None => self.answers.pop_front(),
+        }
     }
 }

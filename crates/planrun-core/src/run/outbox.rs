@@ -50,7 +50,11 @@ impl Outbox {
 
     /// Moves the commands to `commands`.
     pub(super) fn drain_into(&mut self, commands: &mut Vec<Command>) {
-        commands.append(&mut self.commands);
+        if commands.is_empty() {
+            std::mem::swap(commands, &mut self.commands);
+        } else {
+            commands.append(&mut self.commands);
+        }
     }
 
     /// Emits an event, unless it is the replay of a recorded one. Returns the number of the latest event.

@@ -90,8 +90,10 @@ pub(super) struct Uses {
 impl Uses {
     pub(super) fn of(contexts: &Contexts<'_>, block: &Block) -> Self {
         let mut nodes = block.nodes.iter().filter(|node| !node.after.is_empty());
+        let out_of_place =
+            !contexts.places.is_empty() && nodes.any(|node| !contexts.changed_by(node).is_empty());
         Self {
-            out_of_place: nodes.any(|node| !contexts.changed_by(node).is_empty()),
+            out_of_place,
             ..Self::default()
         }
     }
@@ -118,10 +120,14 @@ impl Uses {
         index: usize,
     ) {
         let node = &block.nodes[index];
-        if node.after.is_empty() || block.parallel_around(narrow(index)).is_some() {
+        let changed = contexts.changed_by(node);
+        if changed.is_empty()
+            || node.after.is_empty()
+            || block.parallel_around(narrow(index)).is_some()
+        {
             return;
         }
-        for task in contexts.changed_by(node) {
+        for task in changed {
             for uses in [&self.changes, &self.readers] {
                 if let Some(above) = uses.get(&task) {
                     dag.add_edge(*above, NodeIndex::new(index), Edge::Place);
@@ -139,11 +145,15 @@ impl Uses {
         index: usize,
     ) {
         let (own, node) = (NodeIndex::new(index), &block.nodes[index]);
+        let changed = contexts.changed_by(node);
+        if changed.is_empty() {
+            return;
+        }
         // It waits for the changes above, and is settled before them only if its guard is false.
         let is_last = node.guard.is_empty()
             && node.after.is_empty()
             && block.parallel_around(narrow(index)).is_none();
-        for task in contexts.changed_by(node) {
+        for task in changed {
             let above = self.changes.get(&task).copied().filter(|_| !is_last);
             let last = joined(dag, above, own, Edge::Data);
             self.changes.insert(task, last);

@@ -11,10 +11,7 @@ const MAX_LETS: usize = 8;
 /// a person's answer.
 pub(super) fn is_gated<'a>(subject: &Subject<'a>, site: &StepSite<'a>) -> bool {
     subject.outwards(site).any(|(block, node)| {
-        let confirmed = node
-            .step()
-            .and_then(|step| step.clauses.as_deref())
-            .is_some_and(|clauses| clauses.confirm.is_some());
+        let confirmed = node.step().is_some_and(|step| step.confirm().is_some());
         confirmed
             || conditions(subject, block, node)
                 .any(|code| asks_people(subject, block, code, MAX_LETS))

@@ -240,7 +240,7 @@ impl LowerBounds {
         let takes = self.work_time(plan, step);
         // An arm takes over if a timeout or deadline, or a failure inside, ends the work.
         let bounds = [step.within(), step.timeout()];
-        match step.recover.as_slice() {
+        match &*step.recover {
             [] => takes,
             _ if is_tool_call(step) => {
                 let bounds = bounds

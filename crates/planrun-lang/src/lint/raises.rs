@@ -187,11 +187,7 @@ fn bounds(step: &Step, classes: &mut Classes) {
             ErrorClass::Transient(Transient::Timeout)
         }]);
     }
-    if step
-        .clauses
-        .as_ref()
-        .is_some_and(|clauses| clauses.confirm.is_some())
-    {
+    if step.confirm().is_some() {
         classes.add([ErrorClass::Denied(Denied::Human), ErrorClass::Expired]);
     }
 }

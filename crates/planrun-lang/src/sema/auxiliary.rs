@@ -203,7 +203,7 @@ pub(super) fn check_verify(
         if every.is_some() || within.is_some() {
             clauses.within = Some(within.unwrap_or_else(|| duration(VERIFY_WITHIN, span)));
             let every = every.unwrap_or_else(|| duration(VERIFY_EVERY, span));
-            clauses.until = Some(Until { condition, every });
+            clauses.until = Some(Box::new(Until { condition, every }));
             push_auxiliary_step(checker, Some(slot), step, clauses);
         } else {
             push_auxiliary_step(checker, Some(slot), step, clauses);

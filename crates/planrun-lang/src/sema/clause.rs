@@ -85,7 +85,7 @@ fn unknown_step(checker: &PlanChecker<'_>, name: &ast::Name) -> Diagnostic {
 }
 
 /// Returns the word and span of each clause.
-pub(super) fn places(clauses: &[ast::Clause]) -> Vec<(&'static str, Span)> {
+pub(super) fn places(clauses: &[ast::Clause]) -> Box<[(&'static str, Span)]> {
     let place = |clause: &ast::Clause| (clause.kind.word(), clause.span);
     clauses.iter().map(place).collect()
 }
@@ -128,7 +128,7 @@ pub(super) fn check_clause(
         ast::ClauseKind::Until { condition, every } => {
             let condition = checker.condition(condition);
             let every = checker.time_limit(every, "`every`");
-            outcome.until = Some(Until { condition, every });
+            outcome.until = Some(Box::new(Until { condition, every }));
             if !body.does.effect.is_read_only() {
                 let message = format!("`until` repeats the call, but this call is of class `{}`", body.does.effect);
                 checker.report(
@@ -151,7 +151,7 @@ pub(super) fn check_clause(
         ast::ClauseKind::Confirm { text, by, expires } => {
             let text = checker.text(text, "the question of `confirm`");
             let (by, expires) = role_and_expiry(checker, by.as_deref(), expires.as_deref());
-            outcome.confirm = Some(Confirm { span: clause.span, text, by, expires });
+            outcome.confirm = Some(Box::new(Confirm { span: clause.span, text, by, expires }));
         }
         ast::ClauseKind::Verify { .. } => {
             outcome.verify = without_value(checker, step, body, |checker| check_verify(checker, clause, body));

@@ -66,9 +66,10 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
         ty,
         effect: body.does.effect,
         order: does.order,
-        touches: body.does.touches,
+        touches: body.does.touches.into(),
+        places: places(&step.clauses),
         clauses: (!clauses.is_empty()).then(|| Box::new(clauses)),
-        recover: arms,
+        recover: arms.into(),
     };
     let named = Some((step.name.text.clone(), slot));
     let node = checker
@@ -87,10 +88,7 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
 /// Checks all clauses except `when`, `after` and `recover`. The step's own name is visible.
 fn check_clauses(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody) -> Clauses {
     let subject = Subject::of(&step.body, body);
-    let mut outcome = Clauses {
-        places: places(&step.clauses),
-        ..Clauses::default()
-    };
+    let mut outcome = Clauses::default();
     for clause in &step.clauses {
         if !check_applicable(checker, step, clause, subject) {
             continue;
@@ -105,7 +103,7 @@ fn check_clauses(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &Checked
     if outcome.verify.is_none() {
         outcome.agent_check = check_agent(checker, &step.name.text, body);
     }
-    refuse_same_paths(checker, &step.name, &body.kind, &outcome);
+    refuse_same_paths(checker, step, &body.kind, &outcome);
     outcome
 }
 

@@ -12,15 +12,16 @@ use crate::syntax::ast;
 /// Reports names inside a step that its clauses also use.
 pub(super) fn refuse_same_paths(
     checker: &mut PlanChecker<'_>,
-    name: &ast::Name,
+    step: &ast::Step,
     kind: &StepKind,
     clauses: &Clauses,
 ) {
+    let name = &step.name;
     let place = |word: &str| {
-        let mut places = clauses.places.iter();
-        places
-            .find(|(known, _)| *known == word)
-            .map(|(_, span)| *span)
+        let mut written = step.clauses.iter();
+        written
+            .find(|clause| clause.kind.word() == word)
+            .map(|clause| clause.span)
     };
     let agent_check = clauses.agent_check.as_ref().map(|_| name.span);
     let used = [

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::Event;
+use planrun_core::journal::{Event, LineWriter};
 use planrun_core::run::{
     Asking, CachedCall, CallId, CallRequest, Command, Input, Interruption, Moment, Outcome,
     Program, Run,
@@ -74,8 +74,7 @@ struct Driver<'a> {
     wake: Option<Duration>,
     epoch: Instant,
     now: Moment,
-    /// Buffer for the line of an event.
-    line: Vec<u8>,
+    lines: LineWriter,
     spans: Option<StepSpans>,
     ended: bool,
 }
@@ -122,7 +121,7 @@ impl<'a> Driver<'a> {
             wake: None,
             epoch,
             now,
-            line: Vec::new(),
+            lines: LineWriter::default(),
             spans: StepSpans::new(),
             ended: false,
         }
@@ -236,11 +235,10 @@ impl<'a> Driver<'a> {
     fn append(&mut self, mut event: Event) {
         self.written = event.number;
         if let Some(log) = &mut self.log {
-            self.line.clear();
-            event.write_entry(&mut self.line, &mut |digest, content| {
+            let line = self.lines.entry(&event, &mut |digest, content| {
                 log.keep(digest, content);
             });
-            log.append(event.number, &self.line);
+            log.append(event.number, line);
         }
         if let Some(spans) = &mut self.spans {
             spans.note(&event, self.run.redactor());

@@ -14,7 +14,7 @@ use super::pinned::Pinned;
 use super::recorded::RecordedRun;
 use super::{CheckedPlan, Error, Inputs, Planrun, above};
 use crate::journal::store::Digest;
-use planrun_core::journal::{Event, EventKind, RecordedStep, ReplayState, StepError};
+use planrun_core::journal::{Event, EventKind, LineWriter, RecordedStep, ReplayState, StepError};
 use planrun_core::run::Program;
 
 /// The names of the statements that a patch has changed.
@@ -111,9 +111,8 @@ impl RecordedRun {
             kind,
             sensitive: Vec::new(),
         };
-        let mut line = Vec::new();
-        event.write_entry(&mut line, &mut |_, _| {});
-        lease.append(event.number, &line);
+        let mut lines = LineWriter::default();
+        lease.append(event.number, lines.entry(&event, &mut |_, _| {}));
         Ok(lease.close()?)
     }
 }

@@ -234,11 +234,7 @@ impl Surveyor {
         if let Some(undo) = step.undo() {
             survey.join(self.without_errors(plan, undo.body, path));
         }
-        if let Some(confirm) = step
-            .clauses
-            .as_ref()
-            .and_then(|clauses| clauses.confirm.as_ref())
-        {
+        if let Some(confirm) = step.confirm() {
             survey.confirm(confirm);
         }
         survey

@@ -288,11 +288,7 @@ fn called(step: &Step) -> Arc<str> {
 /// Returns why a step needs an approval, independent of its arguments. Steps of `verify` and `undo` blocks only need
 /// their own `confirm`.
 fn gate<'s>(ctx: &Context, at: NodeRef, step: &'s Step) -> Option<Gate<'s>> {
-    if let Some(confirm) = step
-        .clauses
-        .as_ref()
-        .and_then(|clauses| clauses.confirm.as_ref())
-    {
+    if let Some(confirm) = step.confirm() {
         return Some(Gate::Own(confirm));
     }
     let StepKind::Call(Call {

@@ -31,7 +31,6 @@ impl Calls {
     pub(in crate::run) fn attempt(
         &mut self,
         ctx: &mut Context,
-        program: &Arc<Program>,
         at: NodeRef,
         step: &Step,
         signature: &Arc<Signature>,
@@ -57,7 +56,7 @@ impl Calls {
         }
         ctx.tree.set_state(at, StepState::Running);
         ctx.tree.record_mut(at).attempts += 1;
-        let event = announce(ctx, program, at, signature, &state);
+        let event = announce(ctx, at, signature, &state);
         ctx.tree.record_mut(at).note_open(&state);
         // A call without effects may be sent at once; any other only when its event is durable.
         let needed = if state.effect.is_read_only() {
@@ -71,7 +70,7 @@ impl Calls {
             self.open.held.push_back(at);
             return;
         }
-        self.dispatch(ctx, program, at, step, signature, state);
+        self.dispatch(ctx, at, step, signature, state);
     }
 
     /// Sends held attempts whose events are durable, and begins lookups of cached results that were held back.
@@ -97,7 +96,7 @@ impl Calls {
                     let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
                         continue;
                     };
-                    self.dispatch(ctx, &program, at, step, signature, state);
+                    self.dispatch(ctx, at, step, signature, state);
                 }
                 Phase::ToRecall(age) => self.recall(ctx, at, age),
                 Phase::InFlight
@@ -113,7 +112,6 @@ impl Calls {
     pub(in crate::run) fn dispatch(
         &mut self,
         ctx: &mut Context,
-        program: &Arc<Program>,
         at: NodeRef,
         step: &Step,
         signature: &Arc<Signature>,
@@ -127,7 +125,7 @@ impl Calls {
         ctx.outbox.push(Command::Call(CallRequest {
             call,
             scope: ctx.tree[at.0].scope,
-            path: ctx.tree.path(program, at),
+            path: state.path.clone(),
             signature: signature.clone(),
             arguments: state.arguments.clone(),
             key: state.key.clone(),
@@ -204,20 +202,18 @@ impl Calls {
                 match result(signature, answer, max_result) {
                     Ok(value) => {
                         if let Some(note) = note {
-                            let path = ctx.tree.path(program, at);
                             ctx.outbox.emit(EventKind::ResultNoted {
-                                path: path.clone(),
+                                path: state.path.clone(),
                                 note: note.into(),
                             });
                         }
                         self.answered(ctx, program, at, (step, signature), state, value);
                     }
                     Err(fault) => {
-                        let path = ctx.tree.path(program, at);
                         let mut error = StepError::new(
                             ErrorClass::Validation(Validation::Result),
                             fault,
-                            &path,
+                            &state.path,
                         );
                         (error.attempt, error.sent) = (attempts, Sent::Answered);
                         ctx.tree.record_mut(at).note_failure(state.effect, &error);
@@ -227,8 +223,8 @@ impl Calls {
             }
             Err(error) => {
                 ctx.reached(at, Reached::Failed(error.class.clone()));
-                let path = ctx.tree.path(program, at);
-                let error = Arc::new(StepError::attempt(error, state.effect, &path, attempts));
+                let error = StepError::attempt(error, state.effect, &state.path, attempts);
+                let error = Arc::new(error);
                 if error.sent != Sent::No {
                     state.arrived = state.arrived.or(Some(state.sent_at));
                 }
@@ -263,7 +259,7 @@ impl Calls {
         }
         match ctx.tree.evaluate(at.0, &until.condition) {
             Ok(Value::Bool(true)) => ctx.settle(at, End::Completed(value)),
-            Ok(_) => self.poll_again(ctx, program, at, until, state, None),
+            Ok(_) => self.poll_again(ctx, at, until, state, None),
             Err(error) => ctx.expression_failed(at, &error),
         }
     }
@@ -285,12 +281,11 @@ impl Calls {
             && error.sent == Sent::Answered;
         let unknown = error.class == ErrorClass::UnknownOutcome || broken;
         let ending = ctx.tree[at.0].ending.is_some();
-        let program = ctx.tree.program(at.0);
         if let Some(until) = step
             .until()
             .filter(|_| !ending && matches!(error.class, ErrorClass::Transient(_)))
         {
-            return self.poll_again(ctx, &program, at, until, state, Some(error));
+            return self.poll_again(ctx, at, until, state, Some(error));
         }
         if ending || unknown || !is_retried || !error.is_value() {
             return call_failed(ctx, at, state, error);
@@ -321,7 +316,7 @@ impl Calls {
         // The execution ends only if the contract says that nothing has happened; otherwise the next attempt keeps its
         // key.
         if error.ends_execution() {
-            next_execution(ctx, &program, at, &mut state);
+            next_execution(ctx, &mut state);
         }
         self.wait(ctx, at, state, Waiting::Retry, wait, Some(error));
     }
@@ -339,11 +334,9 @@ impl Calls {
         state.number = ctx.schedule.number();
         state.phase = Phase::Waiting;
         ctx.tree.set_state(at, StepState::Waiting);
-        let program = ctx.tree.program(at.0);
-        let path = ctx.tree.path(&program, at);
         let attempt = ctx.tree.record(at).attempts;
         ctx.outbox.emit(EventKind::StepWaiting {
-            path: path.clone(),
+            path: state.path.clone(),
             attempt,
             what,
             wait,
@@ -378,18 +371,12 @@ impl Calls {
         let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
             return;
         };
-        self.attempt(ctx, &program, at, step, signature, state);
+        self.attempt(ctx, at, step, signature, state);
     }
 }
 
 /// Emits the event of an attempt before the attempt is made. Returns the number of the event.
-fn announce(
-    ctx: &mut Context,
-    program: &Program,
-    at: NodeRef,
-    signature: &Arc<Signature>,
-    state: &CallState,
-) -> u64 {
+fn announce(ctx: &mut Context, at: NodeRef, signature: &Arc<Signature>, state: &CallState) -> u64 {
     if ctx.outbox.recording.is_silent() {
         return 0;
     }
@@ -403,7 +390,7 @@ fn announce(
     };
     let labels = below(ARGUMENTS, &sensitive_arguments(signature, &state.arguments));
     let kind = EventKind::StepRunning {
-        path: ctx.tree.path(program, at),
+        path: state.path.clone(),
         tool: ctx.tree.scope_mut(at.0).tool_name(signature),
         attempt: ctx.tree.record(at).attempts,
         call: Some(call),

@@ -96,14 +96,9 @@ fn warn_of_low_budgets(ctx: &mut Context, frame: FrameId) {
     let mut inner = Some(ctx.tree[frame].scope);
     while let Some(scope) = inner {
         inner = ctx.tree.scopes[scope].outer;
-        if ctx.tree.scopes[scope].policy.budget.is_empty() {
-            continue;
-        }
-        for share in shares(ctx, scope) {
-            let known = ctx.tree.scopes[scope].low.contains(&share.word);
-            if known || share.used < share.limit * LOW {
-                continue;
-            }
+        while let Some(share) = first_share(ctx, scope, |share| {
+            share.used >= share.limit * LOW && !ctx.tree.scopes[scope].low.contains(&share.word)
+        }) {
             ctx.tree.scopes[scope].low.push(share.word);
             ctx.outbox.emit(EventKind::BudgetLow {
                 budget: share.word.into(),
@@ -121,12 +116,7 @@ pub(in crate::run) fn budget_is_spent(ctx: &mut Context, at: NodeRef) -> bool {
     }
     let mut inner = Some(ctx.tree[at.0].scope);
     while let Some(scope) = inner {
-        let bounded = !ctx.tree.scopes[scope].policy.budget.is_empty();
-        let spent = bounded.then(|| {
-            let mut shares = shares(ctx, scope);
-            shares.find(|share| share.used >= share.limit)
-        });
-        if let Some(share) = spent.flatten() {
+        if let Some(share) = first_share(ctx, scope, |share| share.used >= share.limit) {
             let (class, message) = (
                 ErrorClass::Budget(share.class),
                 format!("the budget of {share} is spent"),
@@ -142,8 +132,9 @@ pub(in crate::run) fn budget_is_spent(ctx: &mut Context, at: NodeRef) -> bool {
     false
 }
 
-/// Returns the limits of a plan instance's budget, with their usage.
-fn shares(ctx: &Context, scope: usize) -> impl Iterator<Item = Share> + use<> {
+/// Returns the first limit of a plan instance's budget, with its usage, that fulfils a condition. It is called for every
+/// attempt, so it computes no more than it compares.
+fn first_share(ctx: &Context, scope: usize, condition: impl Fn(&Share) -> bool) -> Option<Share> {
     let scope = &ctx.tree.scopes[scope];
     let Budget {
         calls,
@@ -161,30 +152,29 @@ fn shares(ctx: &Context, scope: usize) -> impl Iterator<Item = Share> + use<> {
         clippy::cast_precision_loss,
         reason = "a count beyond 2^53 is beyond any budget"
     )]
-    let count = |used: u64, limit: Option<u64>| Some((used as f64, limit? as f64));
-    let time = time.map(|limit| {
-        let since = Duration::from_micros(ctx.outbox.elapsed().saturating_sub(scope.begun));
-        let since = since.saturating_sub(ctx.schedule.waited());
-        (since.as_secs_f64(), limit.as_secs_f64())
-    });
-    let share = |class, word, share: Option<(f64, f64)>| {
-        let (used, limit) = share?;
-        Some(Share {
+    let number = |count: u64| count as f64;
+    let share = |class, word, used: f64, limit: f64| {
+        let share = Share {
             class,
             word,
             used,
             limit,
-        })
+        };
+        condition(&share).then_some(share)
     };
-    // Computed for every attempt, so nothing is allocated.
-    let shares = [
-        share(Part::Calls, "calls", count(made, calls)),
-        share(Part::Tokens, "tokens", count(used.tokens, tokens)),
-        share(Part::Cost, "cost", cost.map(|limit| (used.cost, limit))),
-        share(Part::Time, "time", time),
-        share(Part::Memory, "memory", count(held, memory)),
-    ];
-    shares.into_iter().flatten()
+    let count = |class, word, used: u64, limit: Option<u64>| {
+        share(class, word, number(used), number(limit?))
+    };
+    count(Part::Calls, "calls", made, calls)
+        .or_else(|| count(Part::Tokens, "tokens", used.tokens, tokens))
+        .or_else(|| share(Part::Cost, "cost", used.cost, cost?))
+        .or_else(|| {
+            let limit = time?.as_secs_f64();
+            let since = Duration::from_micros(ctx.outbox.elapsed().saturating_sub(scope.begun));
+            let since = since.saturating_sub(ctx.schedule.waited());
+            share(Part::Time, "time", since.as_secs_f64(), limit)
+        })
+        .or_else(|| count(Part::Memory, "memory", held, memory))
 }
 
 /// Returns the usage in an answer, at the paths that the tool's contract names.

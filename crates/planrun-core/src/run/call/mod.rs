@@ -108,13 +108,13 @@ impl Calls {
         let execution = ctx.executions.first(&path);
         let key = idempotency_key(&ctx.setup.run_id, call.effect, &path, execution);
         let arrived = open.and_then(|open| open.arrived);
-        let mut state = Box::new(CallState::new(call.effect, arguments, execution, key));
+        let mut state = Box::new(CallState::new(path, call.effect, arguments, execution, key));
         state.arrived = arrived;
         if was_cached {
             return self.replay_recall(ctx, at, state);
         }
         match self.unless_cached(ctx, at, step, state) {
-            Ok(Some(state)) => self.attempt(ctx, &program, at, step, signature, state),
+            Ok(Some(state)) => self.attempt(ctx, at, step, signature, state),
             Ok(None) => {}
             Err(error) => {
                 self.open.slots.give(ctx, at.0);
@@ -244,15 +244,9 @@ pub(in crate::run) fn outcome_unknown(
 }
 
 /// Turns the call into its next execution.
-pub(in crate::run) fn next_execution(
-    ctx: &Context,
-    program: &Program,
-    at: NodeRef,
-    state: &mut CallState,
-) {
+pub(in crate::run) fn next_execution(ctx: &Context, state: &mut CallState) {
     let execution = state.execution + 1;
-    let path = ctx.tree.path(program, at);
-    let key = idempotency_key(&ctx.setup.run_id, state.effect, &path, execution);
+    let key = idempotency_key(&ctx.setup.run_id, state.effect, &state.path, execution);
     state.begin_execution(execution, key);
 }
 

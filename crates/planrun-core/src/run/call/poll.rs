@@ -13,7 +13,6 @@ use super::{Calls, next_execution};
 use crate::journal::{StepError, Waiting};
 use crate::run::context::Context;
 use crate::run::frame::NodeRef;
-use crate::run::program::Program;
 
 impl Calls {
     /// Polls again, after a result that does not satisfy `until`, or after a poll without an answer. Polling ends with
@@ -21,7 +20,6 @@ impl Calls {
     pub(in crate::run) fn poll_again(
         &mut self,
         ctx: &mut Context,
-        program: &Arc<Program>,
         at: NodeRef,
         until: &Until,
         mut state: Box<CallState>,
@@ -36,7 +34,7 @@ impl Calls {
             .as_ref()
             .and_then(|error| error.retry_after)
             .unwrap_or_default();
-        next_execution(ctx, program, at, &mut state);
+        next_execution(ctx, &mut state);
         state.begin_poll(poll_error.clone());
         let least = Duration::from_millis(1);
         self.wait(

@@ -58,7 +58,13 @@ impl Calls {
             poll_error: recorded.poll_error,
             attempt: recorded.trial,
             has_peer_questions: !recorded.asked.is_empty(),
-            ..CallState::new(effect, recorded.arguments, recorded.execution, key)
+            ..CallState::new(
+                path.clone(),
+                effect,
+                recorded.arguments,
+                recorded.execution,
+                key,
+            )
         });
         ctx.tree.set_state(at, StepState::Running);
         ctx.tree.record_mut(at).note_open(&state);
@@ -154,7 +160,7 @@ impl Calls {
         state.arrived = state.arrived.or(Some(state.sent_at));
         if state.phase == Phase::Lost && state.handle.is_some() {
             state.number = ctx.schedule.number();
-            return self.dispatch(ctx, &program, at, step, signature, state);
+            return self.dispatch(ctx, at, step, signature, state);
         }
         ctx.tree.record_mut(at).in_doubt |= !state.effect.is_read_only();
         let ending = ctx.tree[at.0].ending.is_some();
@@ -162,7 +168,7 @@ impl Calls {
         if state.effect.repeatable() && !ending && forgotten.is_none() {
             // The lost attempt is repeated, so it does not count.
             state.attempt = state.attempt.saturating_sub(1);
-            return self.attempt(ctx, &program, at, step, signature, state);
+            return self.attempt(ctx, at, step, signature, state);
         }
         let error = forgotten.unwrap_or_else(|| lost_with_its_process(ctx, at, state.effect));
         self.open.slots.give(ctx, at.0);

@@ -91,7 +91,7 @@ impl Calls {
             );
             return ctx.then(Next::GiveSlot(at.0));
         }
-        self.attempt(ctx, &program, at, step, signature, state);
+        self.attempt(ctx, at, step, signature, state);
     }
 
     /// Replays a cached result that an earlier process found, which is delivered at its recorded place.

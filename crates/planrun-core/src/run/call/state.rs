@@ -14,6 +14,8 @@ pub(in crate::run) struct CallState {
     /// Distinguishes answers and timers of this phase from those of earlier phases.
     pub number: u64,
     pub phase: Phase,
+    /// Path of its step.
+    pub path: Arc<str>,
     pub effect: Effect,
     pub arguments: Value,
     /// Idempotency key, shared by every attempt of the execution.
@@ -65,6 +67,7 @@ pub(in crate::run) enum Phase {
 impl CallState {
     /// Creates a call that is about to make its first attempt.
     pub(in crate::run) fn new(
+        path: Arc<str>,
         effect: Effect,
         arguments: Value,
         execution: u32,
@@ -73,6 +76,7 @@ impl CallState {
         Self {
             number: 0,
             phase: Phase::InFlight,
+            path,
             effect,
             arguments,
             key,

@@ -117,11 +117,12 @@ fn refused_field<'a>(
     field: &'a InputField,
     value: Evaluate<'a>,
 ) -> Option<Refused> {
-    if let Some(options) = field.options.as_ref().filter(|_| field.must_be_given())
-        && value(walk, site, options)?
-            .as_list()
-            .is_some_and(<[_]>::is_empty)
-    {
+    let options = field.options.as_ref().filter(|_| field.must_be_given());
+    let mut is_empty = |options: &'a Code| {
+        let known = value(walk, site, options);
+        known.is_some_and(|known| known.as_list().is_some_and(<[_]>::is_empty))
+    };
+    if let Some(options) = options.filter(|options| is_empty(options)) {
         let message = format!("`{}` has no options, so nobody can answer", field.name);
         return Some(Refused::always(message, options));
     }

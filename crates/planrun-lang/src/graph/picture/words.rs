@@ -170,8 +170,7 @@ impl Words<'_> {
             | StepKind::Wait(_)
             | StepKind::Damaged => {}
         }
-        let places = step.clauses.iter().flat_map(|clauses| &clauses.places);
-        for (word, span) in places {
+        for (word, span) in &step.places {
             match *word {
                 // Described from the checked plan, elsewhere or below, because the source text would be that of a whole
                 // block.

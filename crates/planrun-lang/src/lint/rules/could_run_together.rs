@@ -60,8 +60,7 @@ fn neighbours(block: &Block, graph: &BlockGraph, first: usize) -> Vec<usize> {
 }
 
 fn has_fixed_position(step: &Step) -> bool {
-    let clauses = step.clauses.as_ref();
-    let asks = clauses.is_some_and(|clauses| clauses.confirm.is_some() || clauses.until.is_some());
+    let asks = step.confirm().is_some() || step.until().is_some();
     asks || step.order == OrderClass::Clock
         || matches!(step.kind, StepKind::Input(_) | StepKind::Wait(_))
 }

@@ -68,11 +68,7 @@ fn places<'a>(node: &'a Node, block: BlockId, leaks: &mut dyn FnMut(&'a Code, &s
                 StepKind::Input(input) => leaks(&input.prompt, "a question to a person", None),
                 _ => {}
             }
-            let confirm = step
-                .clauses
-                .as_deref()
-                .and_then(|clauses| clauses.confirm.as_ref());
-            if let Some(confirm) = confirm {
+            if let Some(confirm) = step.confirm() {
                 leaks(&confirm.text, "a question to a person", None);
             }
         }

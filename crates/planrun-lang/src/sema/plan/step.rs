@@ -18,10 +18,12 @@ pub struct Step {
     pub effect: Effect,
     /// Order class, including that of its arms.
     pub order: OrderClass,
-    pub touches: Vec<Touch>,
+    pub touches: Box<[Touch]>,
+    /// Words and spans of all clauses, in source order.
+    pub places: Box<[(&'static str, Span)]>,
     /// `None` for most steps.
     pub clauses: Option<Box<Clauses>>,
-    pub recover: Vec<Recover>,
+    pub recover: Box<[Recover]>,
 }
 
 #[derive(Debug)]
@@ -45,13 +47,11 @@ pub enum StepKind {
 /// Clauses of a step, except its guard, `after` and its `recover` arms.
 #[derive(Debug, Default)]
 pub struct Clauses {
-    /// Words and spans of all clauses, in source order.
-    pub places: Vec<(&'static str, Span)>,
     pub timeout: Option<Code>,
     pub within: Option<Code>,
     pub retry: Option<Retry>,
-    pub until: Option<Until>,
-    pub confirm: Option<Confirm>,
+    pub until: Option<Box<Until>>,
+    pub confirm: Option<Box<Confirm>>,
     /// Maximum age of a cached result.
     pub cache: Option<Code>,
     pub verify: Option<Verify>,
@@ -251,15 +251,16 @@ impl Step {
             ty,
             effect,
             order,
-            touches,
+            touches: touches.into(),
+            places: Box::default(),
             clauses: None,
-            recover: Vec::new(),
+            recover: Box::default(),
         }
     }
 
     /// Returns the spans of the clauses with this word.
     pub fn clause_spans(&self, word: &str) -> impl Iterator<Item = Span> {
-        let places = self.clauses.iter().flat_map(|clauses| &clauses.places);
+        let places = self.places.iter();
         places
             .filter(move |(known, _)| *known == word)
             .map(|(_, span)| *span)
@@ -292,7 +293,13 @@ impl Step {
     /// Returns its poll condition.
     #[must_use]
     pub fn until(&self) -> Option<&Until> {
-        self.clauses.as_ref()?.until.as_ref()
+        self.clauses.as_ref()?.until.as_deref()
+    }
+
+    /// Returns its `confirm` clause.
+    #[must_use]
+    pub fn confirm(&self) -> Option<&Confirm> {
+        self.clauses.as_ref()?.confirm.as_deref()
     }
 
     /// Returns its `verify` clause.
@@ -416,7 +423,6 @@ impl Clauses {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self {
-            places,
             timeout,
             within,
             retry,
@@ -427,8 +433,7 @@ impl Clauses {
             agent_check,
             undo,
         } = self;
-        places.is_empty()
-            && timeout.is_none()
+        timeout.is_none()
             && within.is_none()
             && retry.is_none()
             && until.is_none()

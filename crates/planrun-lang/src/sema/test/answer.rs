@@ -283,10 +283,7 @@ impl Question<'_> {
     fn expires(&self) -> bool {
         match self {
             Self::Gate(step) => {
-                let confirm = step
-                    .clauses
-                    .as_ref()
-                    .and_then(|clauses| clauses.confirm.as_ref());
+                let confirm = step.confirm();
                 confirm.is_some_and(|confirm| confirm.expires.is_some())
             }
             Self::Form(step, _) => step.within().is_some(),
@@ -394,9 +391,7 @@ fn may_ask_outcome(step: &Step, call: &Call) -> bool {
 }
 
 fn has_gate(step: &Step) -> bool {
-    step.clauses
-        .as_ref()
-        .is_some_and(|clauses| clauses.confirm.is_some())
+    step.confirm().is_some()
 }
 
 /// Returns the paths of the approvals and forms of a plan, without element indices, for suggestions.

@@ -179,11 +179,7 @@ fn ungated(plan: &Plan, events: &[String]) -> Option<String> {
 
 /// Returns true if the step at a path has a `confirm`.
 fn asks(plan: &Plan, path: &str) -> bool {
-    let asks = |step: &Step| {
-        step.clauses
-            .as_ref()
-            .is_some_and(|clauses| clauses.confirm.is_some())
-    };
+    let asks = |step: &Step| step.confirm().is_some();
     let steps = steps_at(plan, &without_indices(path));
     !steps.is_empty() && steps.iter().all(|(step, _)| asks(step))
 }
