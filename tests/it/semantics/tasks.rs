@@ -211,6 +211,22 @@ async fn r6_2_when_guards_over_the_contexts_of_the_snapshot() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r6_2_a_firing_sees_the_contexts_of_its_event_whatever_is_set_meanwhile() {
+    for task in ["t", "`the task`"] {
+        let ran = run(&format!(
+            r#"task {task} "T" {{ n: int }}
+            listener l on {task} is running {{
+                step first = wait 1s
+                step told = a.mail(x: {task}.n)
+            }}
+            set {task} running {{ n: 1 }} set {task} done {{ n: 2 }}"#
+        ))
+        .await;
+        assert_eq!(mails(&ran), [json!(1)], "{task}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn r6_2_a_step_that_ends_is_an_event_and_brings_its_error() {
     let world = world().tool("a.write", [Fail("tool.busy", Answered)]);
     let ran = world

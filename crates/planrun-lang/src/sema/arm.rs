@@ -34,7 +34,7 @@ pub(super) fn check_race(
 ) -> CheckedBody {
     for (_, branch) in branches {
         if let ast::ArmBody::Do(block) = branch {
-            checker.names.enter_unsettled(block.span);
+            checker.names.known.enter_unsettled(block.span);
         }
     }
     let mut arms = Vec::new();
@@ -112,9 +112,9 @@ pub(super) fn check_match(
         let at = subject.span.start;
         let facts = pattern.facts.iter();
         let facts = facts.map(|fact| checker.names.dated(fact, at)).collect();
-        let before = checker.names.assume(facts);
+        let before = checker.names.known.assume(facts);
         let body = check_arm(checker, "match", &arm.body, None, None);
-        checker.names.forget(before);
+        checker.names.known.forget(before);
         does.merge(&body.does);
         types.push(body.ty);
         outcome.push((pattern.matcher, body.id));

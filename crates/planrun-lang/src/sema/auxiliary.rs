@@ -8,6 +8,7 @@ use super::body::CheckedBody;
 use super::call::{check_call, check_call_step};
 use super::checker::PlanChecker;
 use super::expr::{Code, Expectation};
+use super::knowledge::OuterContexts;
 use super::plan::{
     BlockId, Call, Clauses, Footprint, NodeKind, OrderClass, Retry, Step, StepKind, Target, Undo,
     Until, Verify,
@@ -38,11 +39,13 @@ pub(super) struct OpenUndo {
     read_before: bool,
     /// Whether it is inside another `undo`.
     nested: bool,
+    contexts: OuterContexts,
 }
 
 /// Opens the block of an `undo`. Its path is `x.undo`; inside, the step's name is the value that its call gave.
 pub(super) fn open_undo(checker: &mut PlanChecker<'_>, step: &ast::Name, gives: &Type) -> OpenUndo {
     let first = checker.blocks.all.len();
+    let contexts = checker.names.known.enter_auxiliary(step.span);
     let body = checker.open_block(BlockKind::Do, None, &[]);
     checker.introduce(step, NameKind::Local, gives.clone());
     OpenUndo {
@@ -50,6 +53,7 @@ pub(super) fn open_undo(checker: &mut PlanChecker<'_>, step: &ast::Name, gives: 
         first,
         read_before: checker.valued.remove(&step.span),
         nested: std::mem::replace(&mut checker.undoing, true),
+        contexts,
     }
 }
 
@@ -77,7 +81,7 @@ pub(super) fn push_undo_step(checker: &mut PlanChecker<'_>, span: Span, body: Ch
 pub(super) fn close_undo(
     checker: &mut PlanChecker<'_>,
     step: &ast::Name,
-    open: &OpenUndo,
+    open: OpenUndo,
     gives: &Type,
 ) -> Option<Undo> {
     checker.undoing = open.nested;
@@ -86,6 +90,7 @@ pub(super) fn close_undo(
         checker.valued.insert(step.span);
     }
     let closed = checker.close_block();
+    checker.names.known.leave_auxiliary(open.contexts);
     retry_calls(checker, open.first);
     closed.map(|_| Undo {
         body: open.body,
@@ -176,6 +181,7 @@ pub(super) fn check_verify(
     else {
         return None;
     };
+    let contexts = checker.names.known.enter_auxiliary(clause.span);
     let id = checker.open_block(BlockKind::Do, None, &[]);
     let found = match probe {
         ast::Probe::Call(call) => check_call_step(checker, call),
@@ -196,28 +202,41 @@ pub(super) fn check_verify(
         checker.value_of(gives, &body.ty, expectation)
     });
     let span = clause.span;
-    if let StepKind::Call(call) = &found.kind {
-        let does = Footprint::of(call.effect, OrderClass::of(call.effect));
-        let step = Step::bare(call.span, found.kind, found.ty, does);
-        let mut clauses = Clauses::default();
-        if every.is_some() || within.is_some() {
-            clauses.within = Some(within.unwrap_or_else(|| duration(VERIFY_WITHIN, span)));
-            let every = every.unwrap_or_else(|| duration(VERIFY_EVERY, span));
-            clauses.until = Some(Box::new(Until { condition, every }));
-            push_auxiliary_step(checker, Some(slot), step, clauses);
-        } else {
-            push_auxiliary_step(checker, Some(slot), step, clauses);
-            push_check(checker, span, condition);
-        }
-    }
+    push_probe(checker, (slot, found), (every, within), (span, condition));
     let known = value.is_some();
     let value = value.unwrap_or_else(|| Code::literal(Value::Null, Type::Null, span));
     checker.blocks.push(span, NodeKind::Yield(value));
-    checker.close_block().map(|_| Verify {
+    let closed = checker.close_block();
+    checker.names.known.leave_auxiliary(contexts);
+    closed.map(|_| Verify {
         span,
         body: id,
         gives: known,
     })
+}
+
+/// Adds the call of a `verify` and its check, which polls if it has a time.
+fn push_probe(
+    checker: &mut PlanChecker<'_>,
+    (slot, found): (u32, CheckedBody),
+    (every, within): (Option<Code>, Option<Code>),
+    (span, condition): (Span, Code),
+) {
+    let StepKind::Call(call) = &found.kind else {
+        return;
+    };
+    let does = Footprint::of(call.effect, OrderClass::of(call.effect));
+    let step = Step::bare(call.span, found.kind, found.ty, does);
+    let mut clauses = Clauses::default();
+    if every.is_some() || within.is_some() {
+        clauses.within = Some(within.unwrap_or_else(|| duration(VERIFY_WITHIN, span)));
+        let every = every.unwrap_or_else(|| duration(VERIFY_EVERY, span));
+        clauses.until = Some(Box::new(Until { condition, every }));
+        push_auxiliary_step(checker, Some(slot), step, clauses);
+    } else {
+        push_auxiliary_step(checker, Some(slot), step, clauses);
+        push_check(checker, span, condition);
+    }
 }
 
 /// Adds a check of `verify` that does not poll.

@@ -149,7 +149,7 @@ fn check_let(
 
 /// Checks `parallel { … }`: its statements belong to the surrounding block, and are ordered as one statement of it.
 fn check_parallel(checker: &mut PlanChecker<'_>, span: Span, block: &ast::Block) {
-    checker.names.enter_unsettled(span);
+    checker.names.known.enter_unsettled(span);
     let first = next_node(checker);
     // The order class of the `parallel` depends on all its statements, so their footprint is collected separately.
     let around = checker
@@ -200,7 +200,7 @@ fn check_if(
             .iter()
             .any(|statement| ends(statement, kind))
     };
-    let before = checker.names.mark();
+    let before = checker.names.known.mark();
     let mut first = None;
     let mut excluded = Vec::new();
     checker.names.begin_if();
@@ -214,7 +214,7 @@ fn check_if(
             .push(condition.span, NodeKind::Condition(code));
         let mark = checker.guard_by(node, condition, false);
         check_statements(checker, &block.statements);
-        excluded.extend(checker.names.excluded_by_ends(before, ended(block)));
+        excluded.extend(checker.names.known.excluded_by_ends(before, ended(block)));
         checker.unguard(mark);
         let mark = checker.guard_by(node, condition, true);
         first.get_or_insert(mark);
@@ -222,12 +222,12 @@ fn check_if(
     }
     if let Some(block) = otherwise {
         check_statements(checker, &block.statements);
-        excluded.extend(checker.names.excluded_by_ends(before, ended(block)));
+        excluded.extend(checker.names.known.excluded_by_ends(before, ended(block)));
     }
     checker.names.end_if();
     checker.unguard(first);
     for conditions in excluded {
-        checker.names.exclude(conditions);
+        checker.names.known.exclude(conditions);
     }
 }
 

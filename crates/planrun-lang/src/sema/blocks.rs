@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::expr::Code;
-use super::names::Mark;
+use super::knowledge::Mark;
 use super::plan::{After, Block, BlockId, Footprint, GuardAtom, Node, NodeId, NodeKind, Parallel};
 use crate::source::Span;
 use crate::types::{Type, fit};

@@ -204,14 +204,14 @@ impl<'a> PlanChecker<'a> {
         let mut later = Vec::new();
         introduced(statements, &mut later);
         self.names.open(later);
-        self.blocks.open(kind, label, self.names.mark())
+        self.blocks.open(kind, label, self.names.known.mark())
     }
 
     /// Closes the innermost block.
     pub(super) fn close_block(&mut self) -> Option<OpenBlock> {
         let slots = self.names.close();
         let mut open = self.blocks.leave()?;
-        self.names.forget(open.known);
+        self.names.known.forget(open.known);
         self.diagnostics.extend(annotate_forms(
             &mut open.nodes,
             &self.blocks.all,
@@ -260,7 +260,7 @@ impl<'a> PlanChecker<'a> {
             self.report_contradiction(condition, &facts);
         }
         // A condition that always holds makes nothing absent.
-        let facts = self.names.assume(
+        let facts = self.names.known.assume(
             facts
                 .into_iter()
                 .filter(|fact| &*fact.text != "true" || fact.negated)
@@ -279,7 +279,7 @@ impl<'a> PlanChecker<'a> {
     /// Adds what holds below a statement that ends the block if `condition` is `truth`: the opposite.
     pub(super) fn assume_not_taken(&mut self, condition: &ast::Expr, truth: bool) {
         let facts = self.facts_of(condition, !truth);
-        self.names.prove(
+        self.names.known.prove(
             facts
                 .into_iter()
                 .filter(|fact| !matches!(&*fact.text, "true" | "false")),
@@ -314,7 +314,7 @@ impl<'a> PlanChecker<'a> {
         } else {
             format!("!({})", fact.text)
         };
-        let message = if self.names.is_guarded_by(fact) {
+        let message = if self.names.known.is_guarded_by(fact) {
             "this can never run: an enclosing condition requires the opposite"
         } else {
             "this can never run: if it holds, execution has already ended above"
@@ -330,7 +330,7 @@ impl<'a> PlanChecker<'a> {
     /// Removes the guards that were added since `mark`.
     pub(super) fn unguard(&mut self, mark: impl Into<Option<GuardMark>>) {
         let Some(mark) = mark.into() else { return };
-        self.names.forget(mark.facts);
+        self.names.known.forget(mark.facts);
         if let Some(block) = self.blocks.innermost_mut() {
             block.guard.truncate(mark.atoms);
         }

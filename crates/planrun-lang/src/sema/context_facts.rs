@@ -24,8 +24,9 @@ pub(super) struct ContextFacts {
     changes: BTreeMap<Arc<str>, Changes>,
     /// The names of the tasks that are no single word, so that they are written in back quotes.
     quoted: Vec<Arc<str>>,
-    /// Position of the listener around this place: it reads contexts as they were when it fired.
-    pub listener: Option<u32>,
+    /// The listener around this place: it reads contexts as they were when it fired. Also an `undo` or a `verify`, which
+    /// reads them as they are when it runs.
+    pub listener: Option<Span>,
 }
 
 /// The `set`s of one task.
@@ -63,7 +64,7 @@ impl ContextFacts {
         if read.is_empty() {
             return atom.clone();
         }
-        let from = self.listener.unwrap_or(0);
+        let from = self.listener.map_or(0, |listener| listener.start);
         let above = read.iter().map(|changes| changes.begun(from..at));
         let above = u32::try_from(above.sum::<usize>()).unwrap_or(u32::MAX);
         let contexts = if self.listener.is_some() {
@@ -177,6 +178,7 @@ fn words(atom: &Atom) -> impl Iterator<Item = &str> {
         .split(|character: char| !is_xid_continue(character))
 }
 
-fn is_word(text: &str) -> bool {
+/// Returns true if a name is one word, so that it is written without back quotes.
+pub(super) fn is_word(text: &str) -> bool {
     text.chars().all(is_xid_continue)
 }

@@ -24,6 +24,7 @@ mod event_value;
 pub mod expr;
 mod file;
 mod finding;
+mod knowledge;
 mod least;
 mod names;
 mod own_plans;

@@ -1,6 +1,4 @@
-//! The names of a plan during the check: frames, names introduced later, and the facts that hold.
-//!
-//! An end is a statement that ends its block or the plan, such as a guarded `reply`: below it, its condition is false.
+//! The names of a plan during the check: frames, and names introduced later.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -8,16 +6,12 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
-use super::context_facts::{ContextFacts, reads, undated};
-use super::expr::opposite;
+use super::context_facts::ContextFacts;
+use super::knowledge::Knowledge;
 use super::scope::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};
 use crate::source::Span;
 use crate::types::Type;
 
-/// Maximum number of conditions around an end in an `if`; beyond it, the end proves nothing below the `if`.
-const MAX_CONDITIONS: usize = 50;
-/// Maximum number of ends in a branch that are remembered outside of it.
-const MAX_ENDS: usize = 20;
 /// Maximum number of suggestions for unknown names in a plan, since each one compares all names.
 const MAX_SEARCHES: usize = 200;
 
@@ -29,10 +23,7 @@ pub(super) struct Names {
     namespaces: BTreeSet<Arc<str>>,
     /// The plans of the file; shared by all of them.
     plans: Arc<BTreeSet<Arc<str>>>,
-    contexts: ContextFacts,
-    known: Knowledge,
-    /// The guards of `known`, shared by all names that are introduced under them.
-    guard: Option<Arc<[Atom]>>,
+    pub known: Knowledge,
     /// The branches of `if`s around this place, outermost first.
     branches: Vec<Branch>,
     /// Number of `if`s so far.
@@ -43,41 +34,11 @@ pub(super) struct Names {
     searches: Cell<usize>,
 }
 
-/// What is known at one place of a plan.
-#[derive(Clone, Debug, Default)]
-struct Knowledge {
-    /// The guards, and what ends above have proved.
-    facts: Vec<Atom>,
-    /// The indices of the facts that hold until a `set` changes the contexts that they are about.
-    passing: Vec<usize>,
-    /// Only the guards: what ends above have proved holds in the same flow, but not in listeners.
-    guards: Vec<Atom>,
-    /// Conditions that do not hold together, since otherwise the plan or block would have ended above.
-    excluded: Vec<Arc<[Atom]>>,
-    /// The same for all ends above, including those that are expressed as facts.
-    ends: Vec<Arc<[Atom]>>,
-}
-
 /// One branch of an `if`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Branch {
     of: u32,
     arm: usize,
-}
-
-/// A state of the knowledge that can be restored.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
-    facts: usize,
-    guards: usize,
-    excluded: usize,
-    ends: usize,
-}
-
-/// What is known in the flow around a listener; its firings know less.
-pub(super) struct OuterKnowledge {
-    known: Knowledge,
-    listener: Option<u32>,
 }
 
 /// The names of one frame.
@@ -125,7 +86,7 @@ impl Names {
         Self {
             namespaces: namespaces.into_iter().collect(),
             plans,
-            contexts,
+            known: Knowledge::new(contexts),
             ..Self::default()
         }
     }
@@ -162,7 +123,7 @@ impl Names {
         let guard = if new.kind == NameKind::Local {
             Arc::default()
         } else {
-            self.guard()
+            self.known.guards()
         };
         self.conditions += guard.len();
         let definition = Definition {
@@ -244,16 +205,6 @@ impl Names {
         hidden.map_or(Ok(()), |span| Err(Collision::Hides(span)))
     }
 
-    /// Returns the current guards.
-    fn guard(&mut self) -> Arc<[Atom]> {
-        if self.known.guards.is_empty() {
-            return Arc::default();
-        }
-        self.guard
-            .get_or_insert_with(|| self.known.guards.as_slice().into())
-            .clone()
-    }
-
     /// Changes the type of a name of the innermost frame, as its last definition gives it.
     pub(super) fn retype(&mut self, name: &str, ty: Type, winner: Option<Type>) {
         let entry = self
@@ -297,141 +248,6 @@ impl Names {
     /// Ends the innermost `if`.
     pub(super) fn end_if(&mut self) {
         self.branches.pop();
-    }
-
-    /// Returns a mark of the current knowledge.
-    pub(super) fn mark(&self) -> Mark {
-        let Knowledge {
-            facts,
-            guards,
-            excluded,
-            ends,
-            ..
-        } = &self.known;
-        Mark {
-            facts: facts.len(),
-            guards: guards.len(),
-            excluded: excluded.len(),
-            ends: ends.len(),
-        }
-    }
-
-    /// Adds guards that hold from here on, and returns the mark before them.
-    pub(super) fn assume(&mut self, atoms: Vec<Atom>) -> Mark {
-        let before = self.mark();
-        self.known.guards.extend(atoms.iter().cloned());
-        for atom in atoms {
-            self.learn(atom);
-        }
-        self.guard = None;
-        before
-    }
-
-    /// Adds what an end above has proved: it holds from here on, and does not make names that are introduced below
-    /// absent.
-    pub(super) fn prove(&mut self, atoms: impl IntoIterator<Item = Atom>) {
-        for atom in atoms {
-            self.known.ends.push(opposite(&atom).into());
-            self.learn(atom);
-        }
-    }
-
-    /// Removes what is known about the context of a task that a `set` changes, unless it holds afterwards too.
-    pub(super) fn change_context(&mut self, task: &str) {
-        let Knowledge { facts, passing, .. } = &mut self.known;
-        passing.retain(|index| {
-            let fact = facts.get_mut(*index).filter(|fact| reads(fact, task));
-            let changed = fact.map(|fact| *fact = Atom::default());
-            changed.is_none()
-        });
-    }
-
-    /// Removes what is known about the contexts that a loop or a concurrent statement changes, since they may change
-    /// before anything in it begins.
-    pub(super) fn enter_unsettled(&mut self, statement: Span) {
-        for task in self.contexts.changed_in(statement) {
-            self.change_context(&task);
-        }
-    }
-
-    /// Adds a fact. One about contexts also narrows types, unless they may change at any time.
-    fn learn(&mut self, atom: Atom) {
-        if self.contexts.narrows(&atom) {
-            if !self.contexts.lasts(&atom) {
-                self.known.passing.push(self.known.facts.len());
-            }
-            self.known.facts.push(undated(&atom));
-        }
-        self.known.facts.push(atom);
-    }
-
-    /// Adds conditions that do not hold together, since otherwise the plan or block would have ended above.
-    pub(super) fn exclude(&mut self, mut atoms: Vec<Atom>) {
-        atoms.retain(|atom| !self.known.facts.contains(atom));
-        if let [only] = atoms.as_slice() {
-            self.prove(opposite(only));
-        } else {
-            let excluded: Arc<[Atom]> = atoms.into();
-            self.known.ends.push(excluded.clone());
-            self.known.excluded.push(excluded);
-        }
-    }
-
-    /// Returns the conditions that do not hold together when the guards since `first` end: those guards with the
-    /// conditions of each end since then, or only the guards if `ended`, which is set if the branch always ends.
-    pub(super) fn excluded_by_ends(&self, first: Mark, ended: bool) -> Vec<Vec<Atom>> {
-        let guards = self.known.guards.get(first.guards..).unwrap_or_default();
-        if guards.len() > MAX_CONDITIONS {
-            return Vec::new();
-        }
-        if ended {
-            return vec![guards.to_vec()];
-        }
-        let ends = self.known.ends.get(first.ends..).unwrap_or_default();
-        ends.iter()
-            .take(MAX_ENDS)
-            .map(|end| [guards, end].concat())
-            .collect()
-    }
-
-    /// Restores the knowledge of a mark.
-    pub(super) fn forget(&mut self, mark: Mark) {
-        self.known.facts.truncate(mark.facts);
-        let passing = &mut self.known.passing;
-        passing.truncate(passing.partition_point(|index| *index < mark.facts));
-        self.known.guards.truncate(mark.guards);
-        self.known.excluded.truncate(mark.excluded);
-        self.known.ends.truncate(mark.ends);
-        self.guard = None;
-    }
-
-    /// Returns true if a guard around this place requires the condition or its negation.
-    pub(super) fn is_guarded_by(&self, fact: &Atom) -> bool {
-        let mut guards = self.known.guards.iter();
-        guards.any(|guard| guard.condition() == fact.condition())
-    }
-
-    /// Restricts the knowledge to the guards, since nothing else holds in the firings of a listener that begins at `at`.
-    pub(super) fn enter_listener(&mut self, at: u32) -> OuterKnowledge {
-        let guards = self.known.guards.clone();
-        let lasting = guards.iter();
-        let lasting = lasting.filter(|atom| atom.contexts > 0 && self.contexts.lasts(atom));
-        let alone = Knowledge {
-            facts: lasting.map(undated).chain(guards.iter().cloned()).collect(),
-            guards,
-            ..Knowledge::default()
-        };
-        OuterKnowledge {
-            known: std::mem::replace(&mut self.known, alone),
-            listener: self.contexts.listener.replace(at),
-        }
-    }
-
-    /// Restores the knowledge around a listener.
-    pub(super) fn leave_listener(&mut self, outer: OuterKnowledge) {
-        self.known = outer.known;
-        self.contexts.listener = outer.listener;
-        self.guard = None;
     }
 
     pub(super) fn is_namespace(&self, name: &str) -> bool {
@@ -498,15 +314,15 @@ impl Scope for Names {
     }
 
     fn facts(&self) -> &[Atom] {
-        &self.known.facts
+        self.known.facts()
     }
 
     fn dated(&self, atom: &Atom, at: u32) -> Atom {
-        self.contexts.dated(atom, at)
+        self.known.dated(atom, at)
     }
 
     fn excluded(&self) -> &[Arc<[Atom]>] {
-        &self.known.excluded
+        self.known.excluded()
     }
 
     fn is_plan(&self, name: &str) -> bool {

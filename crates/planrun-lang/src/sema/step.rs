@@ -122,7 +122,7 @@ fn check_undo(
             push_undo_step(checker, block.span, done);
         }
     }
-    close_undo(checker, &step.name, &open, &body.ty)
+    close_undo(checker, &step.name, open, &body.ty)
 }
 
 /// Records a call whose result should be read.
@@ -316,7 +316,7 @@ fn check_repeat(
     let initial_code = checker.value(initial);
     report_unbounded(checker, "repeat", max, initial.span);
     let max = max.map(|max| checker.count_from(0, max, "`max` of `repeat`"));
-    checker.names.enter_unsettled(block.span);
+    checker.names.known.enter_unsettled(block.span);
     let id = checker.open_block(BlockKind::Repeat, None, &block.statements);
     let state_type = widened(&initial_code.ty);
     checker.introduce_local(state, state_type);

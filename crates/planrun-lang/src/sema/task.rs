@@ -7,18 +7,20 @@ use super::blocks::BlockKind;
 use super::checker::PlanChecker;
 use super::clause::steps_above;
 use super::context::Contexts;
+use super::context_facts::is_word;
 use super::event::check_event;
 use super::event_value::event_value_type;
 use super::expr::{Code, Expectation};
 use super::finding::unknown;
-use super::names::{Mark, NewName, OuterKnowledge};
+use super::knowledge::{Mark, OuterKnown};
+use super::names::NewName;
 use super::plan::{
     After, Event, Footprint, Listener, NodeKind, OrderClass, Set, Status, Task, TaskId,
 };
 use super::scope::{Lookup, NameKind, Scope as _};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical_name};
 use crate::types::{Effect, Field, ObjectType, Rest, Type};
 
 /// Checks `task t "title" [statuses […]] [{ field: T }] [external]`.
@@ -125,7 +127,7 @@ pub(super) fn check_set(checker: &mut PlanChecker<'_>, statement: &ast::Statemen
             .push_node(statement.span, None, steps, NodeKind::Set(Box::new(set)));
     }
     checker.unguard(mark);
-    checker.names.change_context(&task.text);
+    checker.names.known.change_context(&task.text);
 }
 
 fn check_set_context(checker: &mut PlanChecker<'_>, context: &ast::Expr, task: &ast::Name) -> Code {
@@ -210,7 +212,7 @@ pub(super) struct OpenListener<'a> {
     name: &'a ast::Name,
     slot: u32,
     /// What is known around it.
-    outer: OuterKnowledge,
+    outer: OuterKnown,
     /// What is known at the start of its body.
     known: Mark,
     listener: Listener,
@@ -242,7 +244,7 @@ pub(super) fn open_listener<'a>(
     let payload = payload
         .as_ref()
         .map(|payload| checker.types.resolve(payload, checker.diagnostics));
-    let outer = checker.names.enter_listener(statement.span.start);
+    let outer = checker.names.known.enter_listener(statement.span);
     let id = checker.open_block(BlockKind::Listener, None, &body.statements);
     let brings = binding
         .as_ref()
@@ -255,7 +257,7 @@ pub(super) fn open_listener<'a>(
     let facts = when.as_deref();
     let facts = facts.map_or_else(Vec::new, |when| checker.facts_of(when, true));
     let when = when.as_ref().map(|when| checker.condition(when));
-    let known = checker.names.assume(facts);
+    let known = checker.names.known.assume(facts);
     Some(OpenListener {
         statement: statement.span,
         name,
@@ -277,11 +279,11 @@ pub(super) fn open_listener<'a>(
 
 /// Closes the block of a listener and adds its node.
 pub(super) fn close_listener(checker: &mut PlanChecker<'_>, open: OpenListener<'_>) {
-    checker.names.forget(open.known);
+    checker.names.known.forget(open.known);
     if let Some(block) = checker.close_block() {
         checker.blocks.add_footprint(&block.does);
     }
-    checker.names.leave_listener(open.outer);
+    checker.names.known.leave_listener(open.outer);
     let named = Some((open.name.text.clone(), open.slot));
     checker.blocks.push_node(
         open.statement,
@@ -301,8 +303,11 @@ fn snapshot_contexts(
     let words = text
         .split(|character: char| !unicode_ident::is_xid_continue(character))
         .collect::<BTreeSet<_>>();
+    let tasks = checker.tasks.iter().map(|task| &*task.name);
+    let quoted = tasks.filter(|name| !is_word(name) && text.contains(&canonical_name(name)));
     let named = words
         .into_iter()
+        .chain(quoted)
         .filter_map(|word| checker.task_named(word))
         .collect::<BTreeSet<_>>();
     let mut snapshot = Vec::new();
