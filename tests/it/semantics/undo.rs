@@ -104,6 +104,25 @@ async fn r3_7_a_failing_undo_stops_none_of_the_others_and_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r3_7_an_undo_never_invents_the_value_of_a_let_that_has_failed() {
+    for block in ["do", "each e in [1] max 1"] {
+        let ran = world()
+            .run(&plan(&format!(
+                "step n = a.read()
+                 step outer = {block} {{
+                     let q = 10 / (n - 1)
+                     step one = a.make() undo a.drop(x: q)
+                     yield one
+                 }}
+                 step two = a.bad() after outer"
+            )))
+            .await;
+        assert_eq!(dropped(&ran), [] as [serde_json::Value; 0], "{block}");
+        assert_eq!(ran.outcome.not_undone.len(), 1, "{block}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn r3_7_an_undo_has_retries_of_its_own_even_of_an_effect() {
     let world = world().tool(
         "a.drop",

@@ -443,10 +443,10 @@ impl Frame {
         }
     }
 
-    /// Frees what only a running frame needs.
+    /// Frees what only a running frame needs. An `undo` or a `verify` may still read its values, and the errors of those
+    /// that have none.
     pub(super) fn retire(&mut self) {
         self.waiting = Waiting::default();
-        self.let_errors = BTreeMap::new();
         self.condition_errors = BTreeMap::new();
     }
 }
