@@ -14,7 +14,7 @@ use crate::syntax::canonical_name;
 
 /// Marks [`Atom::contexts`] of a condition that equals no other, since the contexts may change at any time.
 const ONLY_HERE: u32 = 1 << 30;
-/// Marks those of conditions in a listener, whose contexts do not change.
+/// Marks those of conditions in a listener, an `undo` or a `verify`, whose contexts do not change.
 const IN_LISTENER: u32 = 1 << 31;
 
 /// How the contexts of the tasks of a plan change.
