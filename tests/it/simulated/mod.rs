@@ -15,7 +15,7 @@ use crate::generate::{Project, Size, project};
 use crate::generated::project_context::{ProjectContext, seeds};
 
 /// Number of plans that are tried in CI.
-const PLANS: u64 = 2_000;
+const PLANS: u64 = 5_000;
 /// Number of worlds for each plan.
 const WORLDS: u64 = 5;
 

@@ -217,7 +217,9 @@ impl World<'_> {
         if let Some(key) = event["key"].as_str() {
             self.keys.insert(path.to_owned(), key.to_owned());
         }
-        if event["event"] == "step.settled" && event["status"] == "completed" {
+        // A `recover` arm may complete the step while its call stays open.
+        let completed = event["status"] == "completed" && event["recovered"] != true;
+        if event["event"] == "step.settled" && completed {
             self.completed.extend(self.keys.get(path).cloned());
         }
         self.journal.push(line);

@@ -1,6 +1,6 @@
 //! The machine behind [`Run`](super::Run): inputs go in with the time, commands come out. It does no I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use planrun_lang::protocol::{RunState, StepState};
@@ -48,6 +48,8 @@ pub struct Run {
     pub(super) finished: bool,
     /// Whether what an earlier process left has not been taken up completely.
     catching_up: bool,
+    /// Inputs that wait until everything has been done that followed from the one before, as on replay.
+    deferred: VecDeque<Input>,
 }
 
 impl Run {
@@ -99,6 +101,7 @@ impl Run {
             stopped: false,
             finished: false,
             catching_up,
+            deferred: VecDeque::new(),
         };
         run.begin(program, inputs);
         run
@@ -145,6 +148,10 @@ impl Run {
     }
 
     fn accept(&mut self, input: Input) {
+        let continues_a_step = matches!(input, Input::Asked { .. } | Input::Recalled { .. });
+        if continues_a_step && self.ctx.in_order && self.has_ready() {
+            return self.deferred.push_back(input);
+        }
         let (ctx, steps) = (&mut self.ctx, &mut self.steps);
         match input {
             Input::Continue => self.turn(),
@@ -182,6 +189,7 @@ impl Run {
         !self.finished
             && (self.has_ready()
                 || self.catching_up
+                || !self.deferred.is_empty()
                 || ctx.schedule.has_answers() && !ctx.in_order
                 || ctx.outbox.recording.has_messages() && !ctx.is_suspended())
     }
@@ -209,6 +217,9 @@ impl Run {
         let called = &mut self.steps.calls.called;
         if std::mem::take(called) || self.has_ready() || self.finished {
             return;
+        }
+        if let Some(input) = self.deferred.pop_front() {
+            return self.accept(input);
         }
         if !self.catch_up() {
             self.take_message();
