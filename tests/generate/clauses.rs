@@ -22,6 +22,7 @@ impl Writer<'_> {
     /// inner step would replace the one here, or the reverse.
     pub fn effect_clauses(&mut self, name: &str, ty: &Ty, may_undo: bool) -> EffectClauses {
         let known = self.scope.mark();
+        let facts = self.scope.distrust_all();
         // The answer of the step may be lost, so its value is optional here.
         self.scope.add(name, ty.clone().optional(), Kind::Step);
         let mut effect_clauses = EffectClauses {
@@ -36,9 +37,11 @@ impl Writer<'_> {
             // The undo may read the value of the step.
             let known = self.scope.mark();
             self.scope.add(name, ty.clone(), Kind::Local);
+            self.scope.distrust_all();
             self.undo(&mut effect_clauses.text);
             self.scope.close(known);
         }
+        self.scope.remember(facts);
         effect_clauses
     }
 

@@ -9,7 +9,8 @@ use super::scope::Kind;
 use super::ty::{self, Field, Object, Ty};
 use super::words;
 
-/// A declared task that has not been set yet.
+/// A declared task.
+#[derive(Clone)]
 pub struct Task {
     name: String,
     statuses: &'static [&'static str],
@@ -28,16 +29,16 @@ const NOTE: &str = "note";
 const MORE: &str = "more";
 
 impl Writer<'_> {
-    /// Writes the tasks of a plan. Returns them for [`Writer::set_tasks`].
-    pub fn tasks(&mut self, text: &mut String) -> Vec<Task> {
-        let mut tasks = Vec::new();
+    /// Writes the tasks of a plan.
+    pub fn declare_tasks(&mut self, text: &mut String) {
+        self.tasks.clear();
         if !self.size.whole_language {
-            return tasks;
+            return;
         }
         for _ in 0..self.dice.below(3) {
             let name = self.names.value(self.dice);
             let statuses = *self.dice.pick(&STATUSES);
-            let more = ty::closed(&ty::any(self.dice, 1, true)).present();
+            let more = ty::closed(&ty::any(self.dice, 1, true));
             writeln!(
                 text,
                 "    task {name} \"{}\" statuses [{}] {{ {NOTE}: string, {MORE}: {} }}",
@@ -46,41 +47,71 @@ impl Writer<'_> {
                 more.text()
             )
             .unwrap();
-            tasks.push(Task {
+            self.tasks.push(Task {
                 name,
                 statuses,
                 more,
             });
         }
-        tasks
+    }
+
+    /// Writes an unguarded `set` of a task. The statements below it may read the context.
+    pub fn early_set(&mut self) -> Option<String> {
+        if self.tasks.is_empty() {
+            return None;
+        }
+        let task = self.dice.pick(&self.tasks).clone();
+        let status = *self.dice.pick(task.statuses);
+        let mut text = String::new();
+        self.set(&task, status, None, &mut text);
+        // What was known of the context before is out of date.
+        self.scope.distrust(&task.name);
+        let start = format!("{}.", task.name);
+        self.guards.retain(|(guard, _)| !guard.contains(&start));
+        if !self
+            .scope
+            .variables
+            .iter()
+            .any(|known| known.name == task.name)
+        {
+            self.scope
+                .add(&task.name, context(&task.more), Kind::Context);
+        }
+        Some(text)
+    }
+
+    fn set(&mut self, task: &Task, status: &str, guard: Option<&str>, text: &mut String) {
+        let known = self.scope.mark();
+        if let Some(guard) = guard {
+            self.scope.hold(guard);
+            self.mark_tested(guard, None);
+        }
+        let (note, more) = (self.template(1).text, self.value(&task.more, 1).text);
+        self.scope.forget(known);
+        write!(
+            text,
+            "    set {} {status} {{ {NOTE}: {note}, {MORE}: {more} }}",
+            task.name
+        )
+        .unwrap();
+        if let Some(guard) = guard {
+            write!(text, " when {guard}").unwrap();
+        }
+        text.push('\n');
     }
 
     /// Writes a `set` and a listener for each task.
-    pub fn set_tasks(&mut self, tasks: Vec<Task>, text: &mut String) {
-        for task in tasks {
+    pub fn set_tasks(&mut self, text: &mut String) {
+        for task in std::mem::take(&mut self.tasks) {
             let status = task.statuses[1];
             let guard = if self.dice.one_in(3) {
                 self.condition(1)
             } else {
                 None
             };
-            let known = self.scope.mark();
-            if let Some(guard) = &guard {
-                self.scope.hold(&guard.text);
-                self.mark_tested(&guard.text, None);
-            }
-            let (note, more) = (self.template(1).text, self.value(&task.more, 1).text);
-            self.scope.forget(known);
-            write!(
-                text,
-                "    set {} {status} {{ {NOTE}: {note}, {MORE}: {more} }}",
-                task.name
-            )
-            .unwrap();
-            if let Some(guard) = guard {
-                write!(text, " when {}", guard.text).unwrap();
-            }
-            text.push('\n');
+            let guard = guard.map(|guard| guard.text);
+            self.set(&task, status, guard.as_deref(), text);
+            self.scope.distrust(&task.name);
             let event = format!("{} is {status}", task.name);
             self.listener(&event, EventValue::One(context(&task.more)), text);
         }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::catalog::Catalog;
 use super::contracts::{ROWS, Row};
+use super::language::Task;
 use super::marks::{Limited, Marks};
 use super::readable::unread;
 use super::scope::{Kind, Scope};
@@ -77,6 +78,8 @@ pub struct Writer<'a> {
     pub read_only: bool,
     /// Whether the plan, or a plan that it calls, asks an agent.
     pub asks: bool,
+    /// The tasks of the plan.
+    pub tasks: Vec<Task>,
     /// Inside `parallel`: number of names that were visible before it.
     pub parallel: Option<usize>,
     /// Number of steps with `undo` so far.
@@ -125,6 +128,7 @@ pub fn plan_file(
         restricted_to_reads: false,
         read_only: true,
         asks: false,
+        tasks: Vec::new(),
         parallel: None,
         undos: 0,
         returns: Ty::Str,
@@ -226,13 +230,13 @@ impl Writer<'_> {
         self.indent = 1;
         let mut settings = self.settings();
         let mut body = String::new();
-        let tasks = self.tasks(&mut body);
+        self.declare_tasks(&mut body);
         self.network_step(&mut settings, &mut body);
         while self.left > 0 {
             let statement = self.statement(true);
             body.push_str(&statement);
         }
-        self.set_tasks(tasks, &mut body);
+        self.set_tasks(&mut body);
         body.push_str(&self.reply());
         let budget = self.budget(&body);
         let mut settings = settings.replace(BUDGET, &budget);

@@ -37,6 +37,8 @@ pub fn readables(scope: &Scope) -> Vec<Readable> {
             variable: position,
         };
         follow(scope, start, 0, &mut own);
+        // The context of a task is read field by field.
+        own.retain(|path| variable.kind != Kind::Context || path.text != variable.name);
         own.truncate(MAX_PATHS);
         found.extend(own);
     }
@@ -51,8 +53,9 @@ pub fn mark(scope: &Scope, readable: &Readable) {
 /// Returns the names since `first` that have to be read and have not been.
 pub fn unread(scope: &Scope, first: usize) -> Vec<String> {
     let variables = scope.variables[first.min(scope.variables.len())..].iter();
-    let variables =
-        variables.filter(|variable| variable.kind != Kind::Local && !variable.used.get());
+    let variables = variables.filter(|variable| {
+        !matches!(variable.kind, Kind::Local | Kind::Context) && !variable.used.get()
+    });
     variables.map(|variable| variable.name.clone()).collect()
 }
 

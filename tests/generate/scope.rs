@@ -30,6 +30,8 @@ pub enum Kind {
     /// A race, with the names of its branches.
     Race(Vec<String>),
     Let,
+    /// A task, whose context can be read.
+    Context,
     /// An element, an error or a loop state: it need not be read.
     Local,
 }
@@ -57,6 +59,9 @@ pub struct Mark {
     hidden: usize,
     tested: usize,
 }
+
+/// The paths that are present and the conditions that hold.
+pub struct Facts(Vec<String>, Vec<String>);
 
 impl Scope {
     pub fn mark(&self) -> Mark {
@@ -124,6 +129,42 @@ impl Scope {
             .filter(|variable| open(&variable.guard));
         let names: Vec<String> = open.map(|variable| variable.name.clone()).collect();
         self.hidden.extend(names);
+    }
+
+    /// Forgets what is known of the context of a task. Names whose guard tests it are not read from here on.
+    pub fn distrust(&mut self, task: &str) {
+        let start = format!("{task}.");
+        let about = |text: &String| text.contains(&start);
+        self.present
+            .iter_mut()
+            .filter(|path| about(path))
+            .for_each(String::clear);
+        self.holding
+            .iter_mut()
+            .filter(|held| about(held))
+            .for_each(String::clear);
+        let guarded = self
+            .variables
+            .iter()
+            .filter(|known| known.guard.iter().any(about));
+        self.hidden.extend(guarded.map(|known| known.name.clone()));
+    }
+
+    /// Forgets what is known of all contexts, as in a block that runs after later statements. Returns what was known,
+    /// for [`Self::remember`].
+    pub fn distrust_all(&mut self) -> Facts {
+        let facts = Facts(self.present.clone(), self.holding.clone());
+        let contexts = self
+            .variables
+            .iter()
+            .filter(|known| known.kind == Kind::Context);
+        let contexts: Vec<String> = contexts.map(|known| known.name.clone()).collect();
+        contexts.iter().for_each(|task| self.distrust(task));
+        facts
+    }
+
+    pub fn remember(&mut self, Facts(present, holding): Facts) {
+        (self.present, self.holding) = (present, holding);
     }
 
     pub fn is_tested(&self, path: &str) -> bool {

@@ -23,18 +23,20 @@ impl Writer<'_> {
         }
         let plan = usize::from(self.indent == 1);
         let value = usize::from(lets);
-        let written = match self
-            .dice
-            .weighed(&[14, 5 * value, 3 * value, 1, plan, plan, 2 * plan])
-        {
-            0 => self.step(),
-            1 => self.let_value(),
-            2 => self.if_blocks(),
-            3 => self.ensure(),
-            4 => self.early_reply(),
-            5 => self.guarded_fail(),
-            _ => self.parallel(),
-        };
+        let written =
+            match self
+                .dice
+                .weighed(&[14, 5 * value, 3 * value, 1, plan, plan, 2 * plan, 2 * plan])
+            {
+                0 => self.step(),
+                1 => self.let_value(),
+                2 => self.if_blocks(),
+                3 => self.ensure(),
+                4 => self.early_reply(),
+                5 => self.guarded_fail(),
+                6 => self.parallel(),
+                _ => self.early_set().unwrap_or_else(|| self.parallel()),
+            };
         text + &written
     }
 

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
-use planrun_lang::protocol::Sent::{Answered, No, Refused};
+use planrun_lang::protocol::Sent::{Answered, Maybe, No, Refused};
 
 const TOOLS: &str = "
 use a, b
@@ -235,6 +235,37 @@ async fn r4_2_another_execution_is_asked_for_again_and_a_no_to_it_stays() {
             "and lives through it again"
         );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r4_2_what_goes_on_with_an_open_execution_is_asked_for_once_as_it_will_be_sent() {
+    let log = MemoryLog::default();
+    let mut world = World::new()
+        .tool("a.read", [give(json!(1)), give(json!(2))])
+        .tool("c.put", [Fail("transient.network", Maybe), give(json!(3))]);
+    (world.journal, world.answers) = (Some(log.clone()), vec![("d.w.confirm", json!(true))]);
+    let text = plan(
+        "policy { on_failure: pause }
+         step d = do {
+             step r = a.read()
+             step w = c.put(x: r) confirm \"Put?\" retry { attempts: 1 } recover transient => 0
+             ensure w > 0 else \"lost\"
+             yield w
+         }
+         reply d",
+    )
+    .replace(
+        "use a, b",
+        "use a, b, c\ntool c.put(x: int) -> int idempotent",
+    );
+    assert_eq!(world.run(&text).await.class(), "validation.ensure");
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.calls("a.read").len()), (json!(3), 2));
+    let asked = questions(&log);
+    let arguments: Vec<&Json> = asked.iter().map(|asked| &asked["arguments"]).collect();
+    assert_eq!(arguments, [&json!({"x": 1}), &json!({"x": 1})]);
+    let keys: Vec<&str> = ran.calls("c.put").iter().map(|seen| &*seen.key).collect();
+    assert_eq!((keys.len(), keys[0]), (2, keys[1]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@ use planrun_lang::sema::{Call, Confirm, Step, StepKind, Target};
 use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::Value;
 
+use super::open_execution;
 use super::state::CallState;
 use crate::journal::{Question, StepError, Waiting};
 use crate::run::agenda::Inquiry;
@@ -338,6 +339,7 @@ pub(in crate::run) fn question_of(
 }
 
 /// Returns what a person has to see to approve a step: the arguments of a call, or the value that a block begins with.
+/// A call that continues an open execution is sent with the arguments of that execution.
 fn displayed_arguments(
     ctx: &mut Context,
     at: NodeRef,
@@ -345,7 +347,13 @@ fn displayed_arguments(
 ) -> Result<Value, Arc<StepError>> {
     let code = match &step.kind {
         StepKind::Call(call) => match &call.target {
-            Target::Tool(signature) => return ctx.arguments(at, call, &signature.clone()),
+            Target::Tool(signature) => {
+                let path = ctx.tree.own_path(at);
+                if let Some(open) = open_execution(ctx, at, &path) {
+                    return Ok(open.arguments);
+                }
+                return ctx.arguments(at, call, signature);
+            }
             Target::Plan(index, _) => {
                 let program = ctx.tree.program(at.0);
                 let parameters = program
