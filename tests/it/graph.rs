@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use planrun_core::run::Program;
-use planrun_lang::graph::Vertex::{Barriers, Decisions, Everything};
+use planrun_lang::graph::Vertex::{Barriers, Decisions, Everything, Free};
 use planrun_lang::graph::{self, BlockGraph, Vertex, draw};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
@@ -264,6 +264,53 @@ fn a_parallel_has_one_place_and_an_if_in_it_is_joined() {
         "e -place-> join4",
     ];
     assert_eq!(place, expected);
+}
+
+#[test]
+fn what_reads_a_context_that_others_change_waits_for_the_barriers_above() {
+    let plan = plan(
+        "task own \"Own\" { n: int }
+         task theirs \"Theirs\" { n: int } external
+         step w = db.write()
+         let a = own.n
+         let b = theirs.n
+         ensure theirs.n != null else \"no\"
+         step c = sys.nothing() when theirs.n != b
+         step d = sys.nothing() after w when own.n == a
+         parallel {
+             let e = theirs.n
+             step f = db.read()
+         }
+         reply [c, d, e, f]",
+    );
+    let expected = [
+        Free,
+        Free,
+        Everything(2),
+        Decisions,
+        Barriers(4),
+        Barriers(5),
+        Barriers(6),
+        Decisions,
+        Decisions,
+        Decisions,
+        Barriers(10),
+        Barriers(10),
+        Everything(12),
+    ];
+    assert_eq!(vertices(&plan), expected);
+    let drawing = graph::drawing(&plan, &graph::build(&plan));
+    let order = drawing
+        .edges
+        .iter()
+        .filter(|edge| edge.kind == draw::EdgeKind::Order);
+    let names = |edge: &draw::DrawnEdge| {
+        let id = |place: usize| &*drawing.nodes[place].id;
+        format!("{} {}", id(edge.from), id(edge.to))
+    };
+    let arrows: Vec<String> = order.map(names).collect();
+    assert!(arrows.contains(&"w b".to_owned()), "{arrows:?}");
+    assert!(!arrows.contains(&"w a".to_owned()), "{arrows:?}");
 }
 
 #[test]

@@ -608,6 +608,40 @@ async fn r1_a_cancel_ends_firings_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r6_2_what_reads_a_context_that_others_change_waits_for_what_stands_above_it() {
+    let ran = run(r#"task t "T" { n: int }
+        step begun = a.write()
+        listener l on begun is completed { step put = a.put() set t done { n: put } }
+        step done = wait for t is done
+        let read = t.n ?? 0
+        ensure t.n != null else "nothing is known"
+        if t.n != null {
+            step told = a.mail(x: t.n)
+        }
+        parallel {
+            step pure = sys.echo(value: t.n ?? 0)
+            if t.n != null {
+                let more = t.n + 1
+            }
+        }
+        reply [read, pure, more]"#)
+    .await;
+    assert_eq!(
+        (ran.reply(), mails(&ran)),
+        (json!([2, 2, 3]), vec![json!(2)])
+    );
+    // What stands above what others wait for is read as it was then.
+    let ran = run(r#"task t "T" { n: int }
+        let before = t.n ?? 0
+        step begun = a.write()
+        listener l on begun is completed { step put = a.put() set t done { n: put } }
+        step done = wait for t is done
+        reply [before, t.n]"#)
+    .await;
+    assert_eq!(ran.reply(), json!([0, 2]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn r1_an_abort_takes_back_what_waits_and_a_deadline_ends_firings() {
     let world = world().tool("a.read", [Fail("tool.busy", Answered)]);
     let ran = world

@@ -119,12 +119,13 @@ impl Flow<'_> {
         } else if self.is_undecided(node) {
             // An `ensure` is decided by its condition, any other statement by its guard.
             let kind = &self.block.nodes[node as usize].kind;
-            let decided_by_guard = !matches!(kind, NodeKind::Ensure { .. });
-            let is_complete = decided_by_guard
-                || in_vain
-                || flags.has(Flags::GUARD_FAILED)
-                || entry.rest_waits == 0;
-            !is_complete || self.frame.waits_for_decisions(node)
+            if !matches!(kind, NodeKind::Ensure { .. }) {
+                self.frame.waits_for_decisions(node)
+            } else {
+                let is_complete =
+                    in_vain || flags.has(Flags::GUARD_FAILED) || entry.rest_waits == 0;
+                !is_complete || self.waits_for_place(node)
+            }
         } else if self.frame.ends_at(node).is_some() {
             self.frame.waits_for_everything(node, node)
         } else if self.frame.late.contains_key(&node) {

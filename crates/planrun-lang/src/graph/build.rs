@@ -6,7 +6,7 @@ use std::sync::Arc;
 use petgraph::graph::NodeIndex;
 
 use super::contexts::{Contexts, Uses};
-use super::order::{Dag, add_sequences, placements};
+use super::order::{Dag, add_places, placements};
 use super::{BlockGraph, Edge, FiringRead, Graph, Slots, Waits};
 use crate::sema::expr::ReadKind;
 use crate::sema::{Block, BlockId, Event, EventKind, Node, NodeKind, Place, Plan, TaskId};
@@ -60,7 +60,7 @@ fn build_block(
         for &(up, slot, kind) in &reads {
             let task = contexts.task(id, Place { up, slot });
             if let Some(task) = task {
-                uses.add_read(&mut dag, task, index, kind.into());
+                uses.add_read(&mut dag, contexts, task, index, kind.into());
             }
             if up > 0 {
                 outward.insert((up - 1, slot, kind));
@@ -80,13 +80,14 @@ fn build_block(
         let number = super::narrow(index);
         firings(block, number, outer, &slots, &mut firing_reads);
     }
-    add_sequences(&mut dag, block);
+    add_places(&mut dag, block, &uses.shared_reads);
     let waits = waits(&dag);
     (
         BlockGraph {
             dag,
             nodes: block.nodes.len(),
             barriers,
+            shared_reads: uses.shared_reads,
             waits,
             slots,
             firing_reads,

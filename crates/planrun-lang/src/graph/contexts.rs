@@ -17,6 +17,8 @@ pub(super) struct Contexts<'a> {
     /// The tasks that each block may change, in inner blocks too but not in listeners, by block number. Blocks are
     /// added from the last to the first, each before the block around it.
     changed_in: Vec<BTreeSet<TaskId>>,
+    /// The tasks that somebody else may change at any time: external ones, and those that a listener sets.
+    shared: BTreeSet<TaskId>,
 }
 
 impl<'a> Contexts<'a> {
@@ -28,6 +30,7 @@ impl<'a> Contexts<'a> {
                 .collect(),
             nesting: (!plan.tasks.is_empty()).then(|| Nesting::of(plan)),
             changed_in: vec![BTreeSet::new(); plan.blocks.len()],
+            shared: shared(plan),
         }
     }
 
@@ -78,6 +81,20 @@ impl<'a> Contexts<'a> {
     }
 }
 
+/// Returns the tasks that are external, and those that the firings of a listener set.
+fn shared(plan: &Plan) -> BTreeSet<TaskId> {
+    let ids = || (0..plan.tasks.len()).map(|index| TaskId(narrow(index)));
+    let mut shared: BTreeSet<TaskId> = ids().filter(|task| plan.task(*task).external).collect();
+    if plan.tasks.is_empty() {
+        return shared;
+    }
+    let listeners = plan.blocks.iter().flat_map(|block| &block.nodes);
+    for listener in listeners.filter_map(Node::listener) {
+        shared.extend(plan.tasks_set_in(listener.body));
+    }
+    shared
+}
+
 /// What has used the contexts so far, while the edges of a block are added.
 #[derive(Default)]
 pub(super) struct Uses {
@@ -85,6 +102,8 @@ pub(super) struct Uses {
     readers: BTreeMap<TaskId, NodeIndex>,
     /// Whether a statement with `after` changes a context: it has no place below the readers above it.
     out_of_place: bool,
+    /// The statements that read a context which others may change at any time.
+    pub(super) shared_reads: BTreeSet<u32>,
 }
 
 impl Uses {
@@ -99,8 +118,18 @@ impl Uses {
     }
 
     /// Lets a statement that reads a context wait for every change so far.
-    pub(super) fn add_read(&mut self, dag: &mut Dag, task: TaskId, index: usize, edge: Edge) {
+    pub(super) fn add_read(
+        &mut self,
+        dag: &mut Dag,
+        contexts: &Contexts<'_>,
+        task: TaskId,
+        index: usize,
+        edge: Edge,
+    ) {
         let own = NodeIndex::new(index);
+        if contexts.shared.contains(&task) {
+            self.shared_reads.insert(narrow(index));
+        }
         if let Some(changed) = self.changes.get(&task) {
             dag.add_edge(*changed, own, edge);
         }

@@ -8,6 +8,7 @@ mod order;
 mod picture;
 mod slots;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -39,6 +40,8 @@ pub struct BlockGraph {
     pub nodes: usize,
     /// Whether later reads wait for a node, by node number.
     pub barriers: Vec<bool>,
+    /// The nodes that read a context which others may change at any time. They wait for the barriers above.
+    pub shared_reads: BTreeSet<u32>,
     /// Number of edges that each vertex waits for initially.
     pub waits: Vec<Waits>,
     /// The nodes that give the value of each slot of the frame.
@@ -184,6 +187,12 @@ impl BlockGraph {
     #[must_use]
     pub fn is_barrier(&self, node: u32) -> bool {
         self.barriers.get(node as usize).copied().unwrap_or(false)
+    }
+
+    /// Returns true if a node reads a context that others may change at any time.
+    #[must_use]
+    pub fn reads_shared(&self, node: usize) -> bool {
+        self.shared_reads.contains(&narrow(node))
     }
 
     /// Returns the vertices that wait for this one, in source order.

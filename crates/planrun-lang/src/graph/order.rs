@@ -1,5 +1,7 @@
 //! Dependencies that follow from source order.
 
+use std::collections::BTreeSet;
+
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use super::{BlockGraph, Edge, Vertex, narrow};
@@ -13,23 +15,23 @@ pub(super) struct Placement<'a> {
     index: u32,
     node: &'a Node,
     parallel: Option<&'a Parallel>,
+    /// Whether it reads a context that others may change, so that it has the place of a read at least.
+    reads_shared: bool,
 }
 
-/// Returns the position of each node of a block, in order.
+/// Returns the position of each node of a block, in order, before it is known which of them read shared contexts.
 pub(super) fn placements(block: &Block) -> impl Iterator<Item = Placement<'_>> {
-    block
-        .nodes
-        .iter()
-        .enumerate()
-        .map(|(index, node)| Placement::new(block, narrow(index), node))
+    let nodes = block.nodes.iter().enumerate();
+    nodes.map(|(index, node)| Placement::new(block, narrow(index), node, false))
 }
 
 impl<'a> Placement<'a> {
-    fn new(block: &'a Block, index: u32, node: &'a Node) -> Self {
+    fn new(block: &'a Block, index: u32, node: &'a Node, reads_shared: bool) -> Self {
         Self {
             index,
             node,
             parallel: block.parallel_around(index),
+            reads_shared,
         }
     }
 
@@ -46,13 +48,14 @@ impl<'a> Placement<'a> {
     fn place(self) -> Vertex {
         match &self.node.kind {
             NodeKind::Listener(_) | NodeKind::Task(_) => Vertex::Free,
-            NodeKind::Condition(_) | NodeKind::Let(_) | NodeKind::Ensure { .. } => {
-                Vertex::Decisions
-            }
             NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => {
                 Vertex::Everything(self.index)
             }
-            NodeKind::Step(_) | NodeKind::Set(_) => {
+            NodeKind::Condition(_)
+            | NodeKind::Let(_)
+            | NodeKind::Ensure { .. }
+            | NodeKind::Step(_)
+            | NodeKind::Set(_) => {
                 let place = self
                     .parallel
                     .map_or(self.index, |parallel| parallel.nodes.start);
@@ -67,19 +70,47 @@ impl<'a> Placement<'a> {
 
     /// Returns true if later reads wait for it.
     pub(super) fn is_barrier(self) -> bool {
-        matches!(self.node.kind, NodeKind::Step(_) | NodeKind::Set(_))
-            && self.order() == OrderClass::Barrier
+        acts(self.node) && self.order() == OrderClass::Barrier
     }
 
     fn order(self) -> OrderClass {
-        self.parallel
-            .map_or_else(|| self.node.order(), |parallel| parallel.order)
+        match self.parallel.filter(|_| acts(self.node)) {
+            Some(parallel) if self.reads_shared => parallel.order.max(OrderClass::Read),
+            Some(parallel) => parallel.order,
+            None => own_order(self.node, self.reads_shared),
+        }
     }
+}
+
+/// Returns true if later statements may wait for a node because of its place.
+fn acts(node: &Node) -> bool {
+    matches!(node.kind, NodeKind::Step(_) | NodeKind::Set(_))
+}
+
+/// Returns the order class of a node, regardless of a `parallel` around it.
+fn own_order(node: &Node, reads_shared: bool) -> OrderClass {
+    let order = node.order();
+    if reads_shared {
+        order.max(OrderClass::Read)
+    } else {
+        order
+    }
+}
+
+/// Gives the nodes that read a shared context their place, and orders the statements of each `if` in a `parallel`.
+pub(super) fn add_places(dag: &mut Dag, block: &Block, shared_reads: &BTreeSet<u32>) {
+    for index in shared_reads {
+        if let Some(node) = block.nodes.get(*index as usize) {
+            let placement = Placement::new(block, *index, node, true);
+            dag[NodeIndex::new(*index as usize)] = placement.vertex();
+        }
+    }
+    add_sequences(dag, block, shared_reads);
 }
 
 /// Adds the edges that keep the source order within each `if` of a `parallel`. Preceding statements are joined pairwise
 /// into chains, so that the number of edges stays linear.
-pub(super) fn add_sequences(dag: &mut Dag, block: &Block) {
+fn add_sequences(dag: &mut Dag, block: &Block, shared_reads: &BTreeSet<u32>) {
     for sequence in block
         .parallels
         .iter()
@@ -90,10 +121,8 @@ pub(super) fn add_sequences(dag: &mut Dag, block: &Block) {
             let Some(node) = block.nodes.get(index as usize) else {
                 continue;
             };
-            if !matches!(node.kind, NodeKind::Step(_) | NodeKind::Set(_)) {
-                continue;
-            }
-            let (order, own) = (node.order(), NodeIndex::new(index as usize));
+            let order = own_order(node, shared_reads.contains(&index));
+            let own = NodeIndex::new(index as usize);
             let above = match order {
                 OrderClass::Pure => None,
                 OrderClass::Read => barriers,
@@ -101,6 +130,9 @@ pub(super) fn add_sequences(dag: &mut Dag, block: &Block) {
             };
             if let Some(above) = above.filter(|_| node.after.is_empty()) {
                 dag.add_edge(above, own, Edge::Place);
+            }
+            if !acts(node) {
+                continue;
             }
             everything = Some(joined(dag, everything, own, Edge::Place));
             if order == OrderClass::Barrier {
@@ -131,7 +163,9 @@ pub fn awaited_by_place(block: &Block, graph: &BlockGraph, target: usize) -> Vec
     let Some(node) = block.nodes.get(target) else {
         return Vec::new();
     };
-    let (place, only_barriers) = match Placement::new(block, narrow(target), node).place() {
+    let reads_shared = graph.reads_shared(target);
+    let placement = Placement::new(block, narrow(target), node, reads_shared);
+    let (place, only_barriers) = match placement.place() {
         Vertex::Everything(place) => (place as usize, false),
         Vertex::Barriers(place) => (place as usize, true),
         Vertex::Free | Vertex::Decisions | Vertex::Join => return Vec::new(),

@@ -73,11 +73,16 @@ impl<'a> Branches<'a> {
 
     /// Returns the condition of a statement's own `when`.
     pub fn own_condition(&self, index: usize) -> Option<&'a Code> {
-        let atom = self.block.nodes.get(index)?.guard.last()?;
-        match &self.block.node(atom.condition).kind {
-            NodeKind::Condition(code) if !self.conditions.contains(&atom.condition.0) => Some(code),
+        match &self.block.nodes.get(self.own_condition_node(index)?)?.kind {
+            NodeKind::Condition(code) => Some(code),
             _ => None,
         }
+    }
+
+    /// Returns the node of the condition of a statement's own `when`.
+    pub fn own_condition_node(&self, index: usize) -> Option<usize> {
+        let condition = self.block.nodes.get(index)?.guard.last()?.condition.0;
+        (!self.conditions.contains(&condition)).then_some(condition as usize)
     }
 
     /// Returns the drawn frames of `if`s, each with one of its conditions.

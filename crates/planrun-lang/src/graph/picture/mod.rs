@@ -86,6 +86,8 @@ struct Role {
     has_after: bool,
     /// It has no position in the order: listeners, tasks and values.
     unordered: bool,
+    /// It, or a condition of it, reads a context that others may change, so that it waits for the barriers above.
+    reads_shared: bool,
 }
 
 #[derive(Default)]
@@ -189,9 +191,19 @@ impl Picture {
             }
             self.kind(&node.kind, open, (place, &path), calls, inner);
         }
+        let graph = &open.graph.blocks[open.block.0 as usize];
+        for condition in branches.conditions() {
+            self.roles[condition.1].reads_shared |= graph.reads_shared(condition.0);
+        }
+        for (index, place) in places.iter().enumerate() {
+            let Some(place) = place else { continue };
+            let own = branches.own_condition_node(index);
+            self.roles[*place].reads_shared = own.is_some_and(|own| graph.reads_shared(own))
+                || block.nodes[index].after.is_empty() && graph.reads_shared(index);
+        }
         self.edges(
             block,
-            &open.graph.blocks[open.block.0 as usize],
+            graph,
             &places,
             &branches,
             (&mut calls.events, open.plan),

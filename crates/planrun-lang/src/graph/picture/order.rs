@@ -54,6 +54,7 @@ impl Picture {
             let parts = inside[index].iter().map(|part| self.roles[*part]);
             let mut own = super::Role {
                 unordered: true,
+                reads_shared: self.roles[index].reads_shared,
                 ..super::Role::default()
             };
             for part in parts {
@@ -61,6 +62,7 @@ impl Picture {
                 own.acts |= part.acts;
                 own.decides |= part.decides || part.ends;
                 own.unordered &= part.unordered;
+                own.reads_shared |= part.reads_shared;
             }
             self.roles[index] = own;
         }
@@ -100,7 +102,7 @@ impl SourceOrder<'_> {
         for own in inside.iter().copied() {
             let role = self.picture.roles[own];
             self.inherit(own, &reached);
-            if role.unordered
+            if role.unordered && !role.reads_shared
                 || matches!(
                     self.picture.drawing.nodes[own].kind,
                     Shape::Recover | Shape::Undo
@@ -138,7 +140,7 @@ impl SourceOrder<'_> {
         let role = self.picture.roles[own];
         let places = role.acts && !role.has_after;
         let everything = role.ends || places && role.order >= OrderClass::Clock;
-        let barriers = everything || places && role.order == OrderClass::Read;
+        let barriers = everything || role.reads_shared || places && role.order == OrderClass::Read;
         let mut awaited = Vec::new();
         if everything {
             let above = reached.barriers.iter().chain(&reached.since);

@@ -151,17 +151,7 @@ impl Plan {
     /// the plan changes to `failed` is excluded, since the plan decides when it fails, and so is an `external` one.
     #[must_use]
     pub fn fails_with(&self, body: BlockId) -> Vec<(TaskId, Status)> {
-        let mut found = BTreeSet::new();
-        let mut open = vec![body];
-        while let Some(block) = open.pop() {
-            for node in &self.block(block).nodes {
-                if let NodeKind::Set(set) = &node.kind {
-                    found.insert(set.task);
-                }
-                node.inner(&mut |inner| open.push(inner));
-            }
-        }
-        let own = found.into_iter().filter_map(|id| {
+        let own = self.tasks_set_in(body).into_iter().filter_map(|id| {
             let task = self.task(id);
             let failed = task.status(FAILED).filter(|_| !task.external)?;
             let all = self.blocks.iter().flat_map(|block| &block.nodes);
@@ -175,6 +165,22 @@ impl Plan {
             (!sets.any(|set| set.task == id && set.status == failed)).then_some((id, failed))
         });
         own.collect()
+    }
+
+    /// Returns the tasks that a block sets, including those that its inner blocks set.
+    #[must_use]
+    pub fn tasks_set_in(&self, body: BlockId) -> BTreeSet<TaskId> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![body];
+        while let Some(block) = open.pop() {
+            for node in &self.block(block).nodes {
+                if let NodeKind::Set(set) = &node.kind {
+                    found.insert(set.task);
+                }
+                node.inner(&mut |inner| open.push(inner));
+            }
+        }
+        found
     }
 }
 
