@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use planrun_core::journal::StepError;
 use planrun_core::run::Outcome;
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::{BlockId, CheckedFile, Node, Plan, Step, StepKind};
+use planrun_lang::sema::{BlockId, CheckedFile, Node, Plan, Step, StepKind, Target};
 use planrun_lang::types::{ErrorClass, FailureKind, Type, Validation, check_value};
 use planrun_lang::value::Value;
 use rayon::prelude::*;
@@ -370,7 +370,14 @@ fn leaves_types_open(checked: &CheckedFile) -> bool {
 }
 
 fn is_open(node: &Node) -> bool {
-    let mut open = false;
+    let mut open = node.step().is_some_and(|step| match &step.kind {
+        // What a model gives may be declared as `any`; the result of `sys.echo` has the type of its argument.
+        StepKind::Call(call) => match &call.target {
+            Target::Tool(tool) => &*tool.namespace != "sys" && has_any(&tool.returns),
+            Target::Plan(..) => false,
+        },
+        _ => false,
+    });
     node.codes(&mut |code| {
         open |= has_any(&code.ty) || code.into.as_ref().is_some_and(|place| !place.sure);
     });

@@ -8,7 +8,7 @@ use planrun_lang::protocol::StepState;
 use planrun_lang::sema::{
     Event, EventKind as Condition, NodeKind, Status, StepKind, Task, TaskId, Wait,
 };
-use planrun_lang::types::{ErrorClass, Type, Validation, decode};
+use planrun_lang::types::{ErrorClass, Field, Type, Validation, decode};
 use planrun_lang::value::{Key, Value};
 use serde_json::Value as Json;
 
@@ -323,13 +323,14 @@ pub(super) fn external_move(
     };
     let mut given: IndexMap<Key, Value> = IndexMap::new();
     for (name, json) in fields {
-        let value = match field_type(task, name) {
-            Some(ty) if !json.is_null() => decode(json, ty).map_err(|mismatch| {
-                format!(
-                    "`{name}` in the context of `{}` does not fit: {mismatch}",
-                    task.name
-                )
-            })?,
+        let value = match field(task, name) {
+            Some(field) if !json.is_null() || !field.may_be_null() => decode(json, &field.ty)
+                .map_err(|mismatch| {
+                    format!(
+                        "`{name}` in the context of `{}` does not fit: {mismatch}",
+                        task.name
+                    )
+                })?,
             Some(_) | None => Value::from_json(json),
         };
         given.insert(Key::String(name.as_str().into()), value);
@@ -339,15 +340,11 @@ pub(super) fn external_move(
     Ok((found, given))
 }
 
-fn field_type<'t>(task: &'t Task, name: &str) -> Option<&'t Type> {
-    let Type::Object(object) = &task.context else {
+fn field<'t>(task: &'t Task, name: &str) -> Option<&'t Field> {
+    let Type::Object(context) = &task.context else {
         return None;
     };
-    object
-        .fields
-        .iter()
-        .find(|field| &*field.name == name)
-        .map(|field| &field.ty)
+    context.field(name)
 }
 
 /// Returns true if part of a condition can be made true from outside.

@@ -23,6 +23,8 @@ pub(super) struct Contexts {
     sets: BTreeMap<Arc<str>, Vec<Written>>,
     /// Fields that may be null in the value of a `set`, by the start of its statement.
     unsure: BTreeSet<(u32, Arc<str>)>,
+    /// The external tasks, each with the fields that may be set to null from outside.
+    external: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
     rounds: usize,
     changed: bool,
     around: Around,
@@ -63,25 +65,29 @@ impl Contexts {
 
     /// Returns where and how the plan changes the contexts of its tasks.
     pub(super) fn facts(&self) -> ContextFacts {
-        let changes = |sets: &Vec<Written>| {
-            let starts = sets.iter().map(|set| set.span.start).collect::<Vec<_>>();
-            let emptied = self.unsure.iter();
+        let changes = |task: &Arc<str>| {
+            let sets = self.sets.get(task).map_or(&[][..], Vec::as_slice);
+            let external = self.external.get(task);
+            let unsure = self.unsure.iter();
+            let starts: BTreeSet<u32> = sets.iter().map(|set| set.span.start).collect();
+            let unsure = unsure.filter(|(set, _)| starts.contains(set));
             Changes {
-                by_listener: sets.iter().any(|set| set.around.in_listener),
+                last_bytes: sets.iter().map(|set| set.span.end - 1).collect(),
+                at_any_time: external.is_some() || sets.iter().any(|set| set.around.in_listener),
                 concurrent: sets
                     .iter()
                     .filter_map(|set| set.around.concurrent)
                     .collect(),
                 repeated: sets.iter().filter_map(|set| set.around.repeated).collect(),
-                emptied: emptied
-                    .filter(|(set, _)| starts.binary_search(set).is_ok())
-                    .map(|(_, field)| field.clone())
+                emptied: unsure
+                    .map(|(_, field)| field)
+                    .chain(external.into_iter().flatten())
+                    .cloned()
                     .collect(),
-                starts,
             }
         };
-        let sets = self.sets.iter();
-        let sets = sets.map(|(task, sets)| (task.clone(), changes(sets)));
+        let tasks: BTreeSet<&Arc<str>> = self.sets.keys().chain(self.external.keys()).collect();
+        let sets = tasks.into_iter().map(|task| (task.clone(), changes(task)));
         ContextFacts::new(sets.collect())
     }
 
@@ -141,6 +147,17 @@ impl Contexts {
                 Some(_) | None => field.clone(),
             }
         })
+    }
+
+    /// Records which fields of an external task may be set to null from outside.
+    pub(super) fn record_external(&mut self, task: &Task) {
+        let Type::Object(context) = &task.context else {
+            return;
+        };
+        let fields = context.fields.iter().filter(|field| field.may_be_null());
+        let fields = fields.map(|field| field.name.clone()).collect();
+        let known = self.external.insert(task.name.clone(), fields);
+        self.changed |= known.is_none();
     }
 
     /// Records which fields the value of a `set` may leave null.
@@ -243,7 +260,7 @@ fn is_sure(given: &Type, field: &str) -> bool {
     match given {
         Type::Object(object) => object
             .field(field)
-            .is_some_and(|known| known.required && !known.ty.admits_null()),
+            .is_some_and(|known| !known.may_be_null()),
         // Already reported.
         Type::Invalid => true,
         _ => false,

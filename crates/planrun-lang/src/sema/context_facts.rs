@@ -29,18 +29,18 @@ pub(super) struct ContextFacts {
     pub listener: Option<Span>,
 }
 
-/// The `set`s of one task.
+/// How the context of one task changes.
 #[derive(Debug)]
 pub(super) struct Changes {
-    /// Where they begin, in source order.
-    pub starts: Vec<u32>,
-    /// Whether a listener changes the context, which may happen at any time.
-    pub by_listener: bool,
+    /// The last bytes of its `set`s, in source order: each reads the context as it was before.
+    pub last_bytes: Vec<u32>,
+    /// Whether a listener, or somebody outside, may change the context at any time.
+    pub at_any_time: bool,
     /// The statements in which it changes while others run.
     pub concurrent: BTreeSet<Span>,
     /// The loops in which it changes.
     pub repeated: BTreeSet<Span>,
-    /// The fields that one of them may give as null.
+    /// The fields that may be set to null.
     pub emptied: BTreeSet<Arc<str>>,
 }
 
@@ -65,7 +65,7 @@ impl ContextFacts {
             return atom.clone();
         }
         let from = self.listener.map_or(0, |listener| listener.start);
-        let above = read.iter().map(|changes| changes.begun(from..at));
+        let above = read.iter().map(|changes| changes.ended(from..at));
         let above = u32::try_from(above.sum::<usize>()).unwrap_or(u32::MAX);
         let contexts = if self.listener.is_some() {
             IN_LISTENER | (from + above)
@@ -115,7 +115,7 @@ impl ContextFacts {
     pub(super) fn changed_in(&self, statement: Span) -> Vec<Arc<str>> {
         let tasks = self.changes.iter();
         tasks
-            .filter(|(_, changes)| changes.begun(statement.start..statement.end) > 0)
+            .filter(|(_, changes)| changes.ended(statement.start..statement.end) > 0)
             .map(|(task, _)| task.clone())
             .collect()
     }
@@ -129,15 +129,15 @@ impl ContextFacts {
 }
 
 impl Changes {
-    /// Returns the number of `set`s that begin in a range.
-    fn begun(&self, range: Range<u32>) -> usize {
-        let before = |at: u32| self.starts.partition_point(|start| *start < at);
+    /// Returns the number of `set`s that end in a range.
+    fn ended(&self, range: Range<u32>) -> usize {
+        let before = |at: u32| self.last_bytes.partition_point(|last| *last < at);
         before(range.end).saturating_sub(before(range.start))
     }
 
     /// Returns true if the context may change while a statement at this position runs.
     pub(super) fn is_concurrent_at(&self, at: u32) -> bool {
-        self.by_listener
+        self.at_any_time
             || self
                 .concurrent
                 .iter()

@@ -57,7 +57,9 @@ pub(super) fn check_task(checker: &mut PlanChecker<'_>, statement: &ast::Stateme
     };
     task.slot = checker.introduce(name, NameKind::Task, Contexts::initial_type(&task));
     let id = TaskId(u32::try_from(checker.tasks.len()).unwrap_or(u32::MAX));
-    if !external {
+    if *external {
+        checker.contexts.record_external(&task);
+    } else {
         checker
             .candidates
             .tasks

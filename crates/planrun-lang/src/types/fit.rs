@@ -225,10 +225,11 @@ fn object_to_map(object: &ObjectType, map: &MapType, from: &Type, to: &Type) -> 
     for field in &object.fields {
         let one = || fit(&field.ty, &map.value).within(|| PathPart::Field(field.name.clone()));
         verdict = verdict.and(|| {
-            if field.required {
-                one()
-            } else {
-                one().at_most_unknown()
+            match (field.required, map.value.admits_null()) {
+                (true, _) => one(),
+                (false, true) => one().at_most_unknown(),
+                // The field may be null, which such a map does not admit.
+                (false, false) => Fit::Unknown.and(|| one().at_most_unknown()),
             }
         });
     }

@@ -113,6 +113,14 @@ pub struct Field {
     pub required: bool,
 }
 
+impl Field {
+    /// Returns true if reading it may give null: it may be missing, or its value may be null.
+    #[must_use]
+    pub fn may_be_null(&self) -> bool {
+        !self.required || self.ty.admits_null()
+    }
+}
+
 /// The rule for undeclared fields.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Rest {

@@ -174,6 +174,24 @@ impl ObjectType {
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| &*field.name == name)
     }
+
+    /// Returns the type of its values when it is used as a map: of any type if it may have undeclared fields.
+    #[must_use]
+    pub fn value_type(&self) -> Type {
+        let rest = match &self.rest {
+            Rest::Closed => None,
+            Rest::Open => Some(Type::Any),
+            Rest::Typed(ty) => Some(ty.clone()),
+        };
+        let fields = self.fields.iter().map(|field| {
+            if field.required {
+                field.ty.clone()
+            } else {
+                field.ty.clone().optional()
+            }
+        });
+        Type::union(fields.chain(rest))
+    }
 }
 
 fn in_member(ty: &Type, name: &str) -> FieldLookup {

@@ -113,7 +113,7 @@ pub(super) fn check_coalesce(
     operands: &[ast::Expr],
     span: Span,
 ) -> Typed {
-    let known = (checker.env.facts.len(), checker.env.excluded.len());
+    let known = checker.env.mark();
     let mut typed: Vec<Typed> = Vec::with_capacity(operands.len());
     for (position, operand) in operands.iter().enumerate() {
         let last = position + 1 == operands.len();
@@ -131,8 +131,7 @@ pub(super) fn check_coalesce(
         });
         assume_absent(checker, operand);
     }
-    checker.env.facts.truncate(known.0);
-    checker.env.excluded.truncate(known.1);
+    checker.env.reset(known);
     coalesced(typed, span)
 }
 
@@ -164,15 +163,18 @@ pub(super) fn assume_absent(checker: &mut Checker<'_>, operand: &ast::Expr) {
         }
         // A trial check under the guard; its diagnostics have been reported before.
         let (findings, reads) = (checker.diagnostics.len(), checker.reads.len());
-        let ty = checker.with_facts(open.clone(), |checker| checker.lenient(operand).ty);
+        let mark = checker.env.mark();
+        checker.env.add_outer(open.iter().cloned());
+        let ty = checker.lenient(operand).ty;
+        checker.env.reset(mark);
         checker.diagnostics.truncate(findings);
         checker.reads.truncate(reads);
         if ty.admits_null() {
             continue;
         }
         match open.as_slice() {
-            [only] => checker.env.facts.extend(narrow::opposite(only)),
-            _ => checker.env.excluded.push(open.into()),
+            [only] => checker.env.add_outer(narrow::opposite(only)),
+            _ => checker.env.exclude(open.into()),
         }
     }
 }
@@ -196,23 +198,23 @@ pub(super) fn check_choice(
     span: Span,
     result_of: &mut dyn FnMut(&mut Checker<'_>, &ast::Expr) -> Typed,
 ) -> Typed {
-    let facts = checker.env.facts.len();
+    let mark = checker.env.mark();
     let mut nodes = Vec::with_capacity(arms.len());
     let mut types = Vec::with_capacity(arms.len() + 1);
     for (condition, result) in arms {
         let test = checker.expression(condition);
         let what = format_args!("an operand of `? :`");
         require_bool(checker, what, &test, condition.span);
-        let before = checker.env.facts.len();
+        let before = checker.env.mark();
         checker.env.assume(condition, true);
         let value = checker.lazily(|checker| result_of(checker, result));
-        checker.env.facts.truncate(before);
+        checker.env.reset(before);
         checker.env.assume(condition, false);
         types.push(value.ty);
         nodes.push((test.node, value.node));
     }
     let last = checker.lazily(|checker| result_of(checker, otherwise));
-    checker.env.facts.truncate(facts);
+    checker.env.reset(mark);
     types.push(last.ty);
     Typed::new(
         Op::Conditional {
@@ -252,11 +254,11 @@ pub(super) fn check_match_choice(
     let mut nodes = Vec::with_capacity(arms.len());
     let mut types = Vec::with_capacity(arms.len());
     for (arm, pattern) in arms.iter().zip(taken) {
-        checker.env.narrowed.push((text.clone(), pattern.subject));
+        checker.env.enter_arm(text.clone(), pattern.subject);
         let value = checker.with_facts(pattern.facts, |checker| {
             checker.lazily(|checker| result_of(checker, &arm.value))
         });
-        checker.env.narrowed.pop();
+        checker.env.leave_arm();
         types.push(value.ty);
         nodes.push((pattern.matcher, value.node));
     }

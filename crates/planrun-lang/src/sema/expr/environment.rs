@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use unicode_ident::is_xid_continue;
+
 use super::narrow::{self, covers, plain, present_path};
 use crate::sema::presence::Known;
 use crate::sema::{Atom, Binding, Definition, Scope};
@@ -13,8 +15,25 @@ pub(super) struct Local {
     pub name: Arc<str>,
     pub ty: Type,
     pub register: u16,
-    /// Facts from this index on may be about this variable; earlier ones are about another variable of the same name.
-    pub facts: usize,
+    /// Facts about macro variables from this index on may be about this one; earlier ones are about another of the same
+    /// name.
+    facts: usize,
+}
+
+/// The type of the subject of a `match` in one of its arms.
+struct Narrowed {
+    path: String,
+    ty: Type,
+    /// Number of macro variables around the arm. Those inside it may have the same names, and are not meant.
+    locals: usize,
+}
+
+/// What is known at some point, to return to it.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    facts: usize,
+    local_facts: usize,
+    excluded: usize,
 }
 
 /// The scope of the plan, the macro variables inside the expression, and the facts about both.
@@ -24,12 +43,15 @@ pub(super) struct Environment<'a> {
     pub locals: Vec<Local>,
     /// Maximum number of registers in use at the same time.
     pub registers: u16,
-    /// What holds because of conditions inside the expression.
-    pub facts: Vec<Atom>,
+    /// What holds because of conditions inside the expression, except for `local_facts`.
+    facts: Vec<Atom>,
+    /// What holds because of conditions that read macro variables. It proves no guard of a statement: a name in a guard
+    /// is never a macro variable.
+    local_facts: Vec<Atom>,
     /// Conditions inside the expression that do not hold together.
-    pub excluded: Vec<Arc<[Atom]>>,
-    /// Subjects of the surrounding `match` arms, with their types there.
-    pub narrowed: Vec<(String, Type)>,
+    excluded: Vec<Arc<[Atom]>>,
+    /// What the surrounding `match` arms prove, innermost last.
+    narrowed: Vec<Narrowed>,
 }
 
 impl<'a> Environment<'a> {
@@ -39,6 +61,7 @@ impl<'a> Environment<'a> {
             locals: Vec::new(),
             registers: 0,
             facts: Vec::new(),
+            local_facts: Vec::new(),
             excluded: Vec::new(),
             narrowed: Vec::new(),
         }
@@ -46,8 +69,8 @@ impl<'a> Environment<'a> {
 
     /// Returns true if a condition proves that the value at this path is present. `has` of a field only proves that it
     /// is not missing; `by_has` is set if that is enough, because the field is never null when it exists.
-    pub fn is_present(&self, root: Option<&str>, path: &str, by_has: bool) -> bool {
-        self.known(root).any(|atom| {
+    pub fn is_present(&self, path: &str, by_has: bool) -> bool {
+        self.known().any(|atom| {
             let Some(present) = present_path(atom).map(plain) else {
                 return false;
             };
@@ -56,8 +79,8 @@ impl<'a> Environment<'a> {
     }
 
     /// Returns true if exactly this is known, such as `r.ok` or its negation.
-    pub fn is_known(&self, root: Option<&str>, text: &str, negated: bool) -> bool {
-        self.known(root)
+    pub fn is_known(&self, text: &str, negated: bool) -> bool {
+        self.known()
             .any(|atom| atom.negated == negated && atom.contexts == 0 && plain(&atom.text) == text)
     }
 
@@ -70,9 +93,54 @@ impl<'a> Environment<'a> {
         };
         for atom in plain {
             let dated = self.scope.dated(&atom, condition.span.start);
-            self.facts.extend((dated != atom).then_some(dated));
-            self.facts.push(atom);
+            if dated != atom {
+                self.add(dated);
+            }
+            self.add(atom);
         }
+    }
+
+    /// Adds a fact about what the names mean here.
+    pub fn add(&mut self, fact: Atom) {
+        let about_local = |local: &Local| mentions(&fact.text, &local.name);
+        if self.locals.iter().any(about_local) {
+            self.local_facts.push(fact);
+        } else {
+            self.facts.push(fact);
+        }
+    }
+
+    /// Adds facts about names of the plan, even if macro variables have the same names.
+    pub fn add_outer(&mut self, facts: impl IntoIterator<Item = Atom>) {
+        self.facts.extend(facts);
+    }
+
+    /// Adds that these conditions, of which none reads a macro variable, do not hold together.
+    pub fn exclude(&mut self, conditions: Arc<[Atom]>) {
+        self.excluded.push(conditions);
+    }
+
+    pub fn mark(&self) -> Mark {
+        Mark {
+            facts: self.facts.len(),
+            local_facts: self.local_facts.len(),
+            excluded: self.excluded.len(),
+        }
+    }
+
+    /// Forgets what has become known since a mark.
+    pub fn reset(&mut self, mark: Mark) {
+        self.facts.truncate(mark.facts);
+        self.local_facts.truncate(mark.local_facts);
+        self.excluded.truncate(mark.excluded);
+    }
+
+    /// Returns true if nothing is known that narrows a type.
+    pub fn knows_nothing(&self) -> bool {
+        self.facts.is_empty()
+            && self.local_facts.is_empty()
+            && self.narrowed.is_empty()
+            && self.scope.facts().is_empty()
     }
 
     /// Returns what is known here.
@@ -113,19 +181,16 @@ impl<'a> Environment<'a> {
         })
     }
 
-    /// Returns the facts that may be about a path that begins with this name.
-    fn known(&self, root: Option<&str>) -> impl Iterator<Item = &Atom> {
-        let local = root.and_then(|name| self.local(name));
-        let outer: &[Atom] = if local.is_some() {
-            &[]
-        } else {
-            self.scope.facts()
-        };
-        let inner = self
-            .facts
-            .get(local.map_or(0, |local| local.facts)..)
-            .unwrap_or(&[]);
-        outer.iter().chain(inner)
+    /// Returns the facts whose names mean here what they meant where the fact was found.
+    fn known(&self) -> impl Iterator<Item = &Atom> {
+        let outer = self.scope.facts().iter().chain(&self.facts);
+        let outer = outer.filter(|fact| !is_shadowed(&fact.text, &self.locals));
+        let local = self.local_facts.iter().enumerate();
+        let local = local.filter(|(index, fact)| {
+            let mut later = self.locals.iter().filter(|local| local.facts > *index);
+            !later.any(|local| mentions(&fact.text, &local.name))
+        });
+        outer.chain(local.map(|(_, fact)| fact))
     }
 
     /// Returns the innermost macro variable with this name.
@@ -133,13 +198,28 @@ impl<'a> Environment<'a> {
         self.locals.iter().rev().find(|local| &*local.name == name)
     }
 
+    /// Enters an arm of a `match` in which its subject has this type.
+    pub fn enter_arm(&mut self, path: String, ty: Type) {
+        let locals = self.locals.len();
+        self.narrowed.push(Narrowed { path, ty, locals });
+    }
+
+    pub fn leave_arm(&mut self) {
+        self.narrowed.pop();
+    }
+
+    pub fn is_in_arm(&self) -> bool {
+        !self.narrowed.is_empty()
+    }
+
     /// Returns the type of this path in a surrounding `match` arm, if it is the subject.
     pub fn narrowed_type(&self, path: &str) -> Option<&Type> {
-        self.narrowed
-            .iter()
-            .rev()
-            .find(|(subject, _)| subject == path)
-            .map(|(_, ty)| ty)
+        let mut arms = self.narrowed.iter().rev();
+        let narrowed = arms.find(|arm| {
+            let inside = self.locals.get(arm.locals..).unwrap_or_default();
+            arm.path == path && !is_shadowed(path, inside)
+        });
+        narrowed.map(|arm| &arm.ty)
     }
 
     /// Returns the type of a name, narrowed by the conditions and arms around.
@@ -149,7 +229,7 @@ impl<'a> Environment<'a> {
         }
         let text = canonical_name(name);
         let ty = self.narrowed_type(&text).cloned().unwrap_or(ty);
-        if ty.is_optional() && self.is_present(Some(name), &text, true) {
+        if ty.is_optional() && self.is_present(&text, true) {
             ty.without_null()
         } else {
             ty
@@ -165,7 +245,7 @@ impl<'a> Environment<'a> {
             name,
             ty: ty.clone(),
             register,
-            facts: self.facts.len(),
+            facts: self.local_facts.len(),
         });
         register
     }
@@ -184,4 +264,20 @@ fn possible<'a>(known: &Known<'_>, binding: &'a Binding) -> impl Iterator<Item =
         .into_iter()
         .filter(|(_, live)| *live)
         .map(|(definition, _)| definition)
+}
+
+/// Returns true if a text names one of these macro variables.
+fn is_shadowed(text: &str, locals: &[Local]) -> bool {
+    locals.iter().any(|local| mentions(text, &local.name))
+}
+
+/// Returns true if an expression, as text, contains a name that is not the name of a field.
+fn mentions(text: &str, name: &str) -> bool {
+    let name = canonical_name(name);
+    let is_inside = |character: char| is_xid_continue(character) || character == '`';
+    text.match_indices(&*name).any(|(at, found)| {
+        let (before, after) = (&text[..at], &text[at + found.len()..]);
+        !before.ends_with(|last: char| is_inside(last) || last == '.')
+            && !after.starts_with(is_inside)
+    })
 }

@@ -7,7 +7,7 @@ use super::{Checker, Comprehension, MacroKind, Op, Typed, combine, narrow, repor
 use crate::sema::Lookup;
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Field, Type, error_object, result_union};
+use crate::types::{Type, error_object, result_union};
 
 /// The form of a macro with a given number of arguments.
 pub(super) struct Form {
@@ -95,7 +95,7 @@ pub(super) fn check_comprehension(
     let first = if pairs { &over.position } else { &over.single };
     let first = checker.env.push(variables.first(), first);
     let second = pairs.then(|| checker.env.push(variables.get(1), &over.value));
-    let facts = checker.env.facts.len();
+    let mark = checker.env.mark();
     let mut parts = rest.iter();
     let condition = if form.condition { parts.next() } else { None };
     let condition = condition.map(|argument| {
@@ -118,7 +118,7 @@ pub(super) fn check_comprehension(
         &last.value,
         (&range, &over, variables.first()),
     );
-    checker.env.facts.truncate(facts);
+    checker.env.reset(mark);
     checker.env.locals.truncate(outer);
     Ok((
         Comprehension {
@@ -259,7 +259,7 @@ fn range_of(ty: &Type) -> Option<Range> {
         let (single, position, value) = match member {
             Type::List(element) => ((**element).clone(), Type::Int, (**element).clone()),
             Type::Map(map) => (map.key.clone(), map.key.clone(), map.value.clone()),
-            Type::Object(object) => (Type::String, Type::String, field_union(&object.fields)),
+            Type::Object(object) => (Type::String, Type::String, object.value_type()),
             Type::Result(value) => return range_of(&result_union(value)),
             Type::Error => return range_of(&error_object()),
             Type::Any | Type::Never => (Type::Any, Type::Any, Type::Any),
@@ -275,14 +275,4 @@ fn range_of(ty: &Type) -> Option<Range> {
         position: Type::union(positions),
         value: Type::union(values),
     })
-}
-
-fn field_union(fields: &[Field]) -> Type {
-    Type::union(fields.iter().map(|field| {
-        if field.required {
-            field.ty.clone()
-        } else {
-            field.ty.clone().optional()
-        }
-    }))
 }

@@ -201,9 +201,7 @@ pub(super) fn check_winner(
                 if let Some(winner) = checker.env.winner_type(&binding) {
                     checker.read(name, &binding, ReadKind::Value, *place);
                     let there = !checker.env.given(&binding).1
-                        || checker
-                            .env
-                            .is_present(Some(name), &canonical_name(name), true);
+                        || checker.env.is_present(&canonical_name(name), true);
                     let ty = if there { winner } else { winner.optional() };
                     return Typed::new(Op::Winner(binding.place), ty, span);
                 }

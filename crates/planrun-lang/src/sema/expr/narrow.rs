@@ -288,10 +288,10 @@ impl Checker<'_> {
         facts: Vec<Atom>,
         check: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        let before = self.env.facts.len();
-        self.env.facts.extend(facts);
+        let before = self.env.mark();
+        facts.into_iter().for_each(|fact| self.env.add(fact));
         let result = check(self);
-        self.env.facts.truncate(before);
+        self.env.reset(before);
         result
     }
 }

@@ -90,7 +90,7 @@ fn check_logical(
     span: Span,
     and: bool,
 ) -> Typed {
-    let facts = checker.env.facts.len();
+    let mark = checker.env.mark();
     let mut nodes: Vec<Node> = Vec::with_capacity(rest.len() + 1);
     for operand in std::iter::once(first).chain(rest.iter().map(|link| &link.operand)) {
         let typed = if nodes.is_empty() {
@@ -104,7 +104,7 @@ fn check_logical(
         nodes.push(typed.node);
         checker.env.assume(operand, and);
     }
-    checker.env.facts.truncate(facts);
+    checker.env.reset(mark);
     let operands = std::iter::once(first).chain(rest.iter().map(|link| &link.operand));
     repeated_conditions(checker, operands.zip(&nodes), and);
     let op = if and { Op::And(nodes) } else { Op::Or(nodes) };

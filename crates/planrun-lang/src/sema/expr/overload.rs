@@ -180,11 +180,9 @@ fn takes(shape: &Shape, ty: &Type, bound: &mut Bound) -> bool {
         Shape::Map(key, value) => match ty {
             Type::Map(map) => takes(key, &map.key, bound) && takes(value, &map.value, bound),
             Type::Object(object) => {
+                let values = object.value_type();
                 takes(key, &Type::String, bound)
-                    && object
-                        .fields
-                        .iter()
-                        .all(|field| takes(value, &field.ty, bound))
+                    && values.members().iter().all(|ty| takes(value, ty, bound))
             }
             Type::Result(_) | Type::Error => takes(key, &Type::String, bound),
             _ => false,

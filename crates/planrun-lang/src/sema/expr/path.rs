@@ -178,25 +178,18 @@ fn absence_reason(checker: &Checker<'_>, walk: &Walk) -> Option<String> {
 
 /// Narrows the value so far by the conditions and arms around.
 fn narrow_walk(checker: &mut Checker<'_>, walk: &mut Walk) {
-    if checker.env.facts.is_empty()
-        && checker.env.scope.facts().is_empty()
-        && checker.env.narrowed.is_empty()
-    {
+    if checker.env.knows_nothing() {
         return;
     }
     let optional = walk.ty.is_optional();
-    if !optional && checker.env.narrowed.is_empty() {
+    if !optional && !checker.env.is_in_arm() {
         return;
     }
     let text = walk.text(walk.done);
     if let Some(ty) = checker.env.narrowed_type(&text) {
         walk.ty = ty.clone();
     }
-    if walk.ty.is_optional()
-        && checker
-            .env
-            .is_present(walk.root(), &text, walk.missing_only)
-    {
+    if walk.ty.is_optional() && checker.env.is_present(&text, walk.missing_only) {
         walk.ty = walk.ty.without_null();
     }
 }
@@ -305,7 +298,7 @@ fn result_field(
         _ => return None,
     };
     let condition = format!("{}.ok", walk.text(walk.done));
-    if checker.env.is_known(walk.root(), &condition, negated) {
+    if checker.env.is_known(&condition, negated) {
         return Some((ty, false, None));
     }
     let guard = if negated {

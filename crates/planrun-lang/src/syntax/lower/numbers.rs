@@ -99,7 +99,7 @@ fn literal(text: &str, negative: bool) -> Result<Literal, Problem> {
         return hexadecimal(hex, negative);
     }
     if rest.eq_ignore_ascii_case("u") {
-        return unsigned(digits, 10);
+        return unsigned(digits, 10, negative);
     }
     if text.parse::<f64>().is_ok() {
         return double(text, negative);
@@ -130,7 +130,11 @@ fn integer(digits: &str, radix: u32, negative: bool) -> Result<Literal, Problem>
         .map_err(|_| too_large)
 }
 
-fn unsigned(digits: &str, radix: u32) -> Result<Literal, Problem> {
+fn unsigned(digits: &str, radix: u32, negative: bool) -> Result<Literal, Problem> {
+    if negative {
+        let help = "an unsigned integer is never negative: leave out the `-` or the `u`".to_owned();
+        return Err(Problem::Number { help, fix: None });
+    }
     let too_large = Problem::TooLarge {
         limit: "18446744073709551615u",
     };
@@ -149,7 +153,7 @@ fn hexadecimal(text: &str, negative: bool) -> Result<Literal, Problem> {
         return Err(Problem::Number { help, fix: None });
     }
     if is_unsigned {
-        unsigned(digits, 16)
+        unsigned(digits, 16, negative)
     } else {
         integer(digits, 16, negative)
     }
@@ -322,6 +326,10 @@ mod tests {
             value("9223372036854775808"),
             Err(Problem::TooLarge { .. })
         ));
+        for text in ["1u", "0x1Fu"] {
+            let negative = literal(text, true);
+            assert!(matches!(negative, Err(Problem::Number { .. })), "{text}");
+        }
     }
 
     #[test]
