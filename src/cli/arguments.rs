@@ -131,8 +131,8 @@ pub struct RunArguments {
     /// Resume a run of the journal, given by its id or a prefix of it
     #[arg(long, value_name = "RUN", conflicts_with_all = ["inputs", "input", "run_id", "mock", "max_steps", "strict", "no_journal", "plan"])]
     pub resume: Option<String>,
-    /// Reuse the results of an earlier run for every call whose statement, arguments and contract are unchanged.
-    /// Inputs that are not given are taken from that run
+    /// Reuse the results of an earlier run, which must have ended, for every call that was not undone and whose
+    /// statement, arguments and contract are unchanged. Inputs that are not given are taken from that run
     #[arg(long, value_name = "RUN", conflicts_with = "resume")]
     pub base: Option<String>,
     /// With `--base`, execute this step and all later steps again

@@ -74,6 +74,10 @@ impl From<Error> for Failure {
             Error::Ended { run, .. } => {
                 format!("{error}; start a new run from it with `planrun run PLAN --base {run}`")
             }
+            Error::NotEnded { run, .. } => format!(
+                "{error}; change it with `planrun runs patch {run} PLAN`, or end it with \
+                 `planrun runs cancel {run}`"
+            ),
             Error::Changed { run } => {
                 format!("{error}; look at it with `planrun runs show {run}`, then try again")
             }

@@ -227,6 +227,32 @@ fn what_a_program_leaves_running_ends_with_it() {
 }
 
 #[test]
+fn what_comes_after_a_program_that_is_out_of_time_waits_until_it_has_ended() {
+    let tools = "        - { name: put, effect: effect, arguments: [put] }\n        - { name: drop, effect: idempotent, arguments: [drop] }\n";
+    let script = r#"if [ "$1" = drop ]; then echo undone >> log; exit 0; fi
+trap 'sleep 0.3; echo effect >> log; exit 1' TERM
+echo begun >> log
+sleep 20 &
+wait"#;
+    let log = |place: &TempDir| std::fs::read_to_string(place.path().join("log")).unwrap();
+    let undone = "text.put() within 500ms undo text.drop()";
+    let place = project(script, "", tools, undone);
+    assert_eq!(run(&place, &["run", "a.plan"]).status, 1);
+    assert_eq!(log(&place), "begun\neffect\nundone\n");
+    let recovered = "text.put() within 500ms recover unknown_outcome => text.drop()";
+    let place = project(script, "", tools, recovered);
+    assert_eq!(run(&place, &["run", "a.plan"]).status, 0);
+    assert_eq!(log(&place), "begun\neffect\nundone\n");
+    // Whoever is asked whether it happened can look at what has happened.
+    let place = project(script, "", tools, "text.put() within 500ms");
+    let plan = std::fs::read_to_string(place.path().join("a.plan")).unwrap();
+    let paused = plan.replace("-> any {", "-> any {\n    policy { on_failure: pause }");
+    std::fs::write(place.path().join("a.plan"), paused).unwrap();
+    assert_eq!(run(&place, &["run", "a.plan"]).status, 4);
+    assert_eq!(log(&place), "begun\neffect\n");
+}
+
+#[test]
 fn a_project_that_says_what_may_be_run_says_it_of_these_programs_too() {
     let tools = "        - { name: show, effect: read }\n";
     let place = project("echo done", "", tools, "text.show()");

@@ -428,6 +428,64 @@ async fn a_new_run_takes_over_from_another_and_repeats_no_effect_without_consent
     assert!(folder.path().join("out/1.txt").exists());
 }
 
+const STAGED: &str = r#"
+use fs
+
+plan staged(number: int) -> int {
+    allow { read: ["."], write: ["out"] }
+    step one = fs.write(path: "out/one.txt", content: "1")
+    step inner = do {
+        step two = fs.write(path: "out/two.txt", content: "2")
+        yield 2
+    } undo fs.write(path: "out/undone.txt", content: "0")
+    step three = fs.write(path: "out/three.txt", content: "3")
+    ensure number > 1 else "too small"
+    reply number
+}
+"#;
+
+#[tokio::test]
+async fn a_resumed_run_still_reuses_results_and_what_was_undone_is_done_again() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("out")).unwrap();
+    let planrun = Planrun::open(folder.path()).unwrap();
+    let plan = plan(&planrun, &folder, STAGED);
+    let failed = begun(&planrun, &plan, "r1", &json!({ "number": 1 })).unwrap();
+    assert_eq!(driven(failed).await.outcome.state, RunState::Failed);
+    let files = || {
+        let exists = |name: &&str| folder.path().join("out").join(name).exists();
+        let names = ["one.txt", "two.txt", "three.txt", "undone.txt"];
+        names.into_iter().filter(exists).collect::<Vec<_>>()
+    };
+    assert_eq!(files().len(), 4);
+    for name in files() {
+        std::fs::remove_file(folder.path().join("out").join(name)).unwrap();
+    }
+    let base = planrun.base("r1").await.unwrap();
+    let inputs = plan
+        .inputs(json!({ "number": 2 }).as_object().unwrap().clone())
+        .unwrap();
+    let options = RunOptions {
+        id: Some("r2".into()),
+        base: Some(base),
+        drive: ResumeOptions {
+            until: Some("one".to_owned()),
+            ..ResumeOptions::default()
+        },
+        ..RunOptions::default()
+    };
+    driven(planrun.start(&plan, inputs, options).unwrap()).await;
+    assert_eq!(files(), [""; 0]);
+    let open = planrun.base("r2").await;
+    let (refused, message) = kind(open);
+    assert_eq!(refused, ErrorKind::Conflict);
+    assert!(message.contains("`r2` has not ended"), "{message}");
+    let resumed = planrun.resume("r2", ResumeOptions::default()).unwrap();
+    let outcome = driven(resumed).await.outcome;
+    assert_eq!(outcome.state, RunState::Completed);
+    assert_eq!(files(), ["two.txt"], "the effect that r1 has undone");
+}
+
 /// Returns an engine with one tool of its own, written in Rust.
 fn with_own_tool(folder: &TempDir) -> Planrun {
     let double = planrun::tool::from_fn(

@@ -1,6 +1,6 @@
 //! Drives a run with tokio: makes its calls, keeps its clock, writes its events, asks people.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +45,14 @@ pub async fn run(
     driving.instrument(span).await
 }
 
+/// An attempt in flight.
+struct InFlight {
+    /// Stops it.
+    cancel: CancellationToken,
+    /// Whether it may change something.
+    changes: bool,
+}
+
 /// Carries out the commands of one run.
 struct Driver<'a> {
     run: Run,
@@ -60,8 +68,12 @@ struct Driver<'a> {
     /// Number of the last event that was written, and of the last event that the run knows to be durable.
     written: u64,
     durable: u64,
-    /// Tokens that stop attempts in flight.
-    attempts: HashMap<CallId, CancellationToken>,
+    attempts: HashMap<CallId, InFlight>,
+    /// Attempts at effects that were told to stop and have not ended. Until they have, no further call is sent: an undo,
+    /// or whatever else comes next, must not overtake them.
+    stopping: HashSet<CallId>,
+    /// Calls that wait until those have ended.
+    held: VecDeque<CallRequest>,
     /// Open questions of peers of attempts in flight.
     asks: HashMap<CallId, OpenAsk>,
     cache: RunCache,
@@ -112,6 +124,8 @@ impl<'a> Driver<'a> {
             written,
             durable: written,
             attempts: HashMap::new(),
+            stopping: HashSet::new(),
+            held: VecDeque::new(),
             asks: HashMap::new(),
             cache,
             spare_token: None,
@@ -197,7 +211,8 @@ impl<'a> Driver<'a> {
                         .push_back(Input::ScopeRefused { scope, message });
                 }
             }
-            Command::Call(request) => self.call(request),
+            Command::Call(request) if self.stopping.is_empty() => self.call(request),
+            Command::Call(request) => self.held.push_back(request),
             Command::Recall {
                 call,
                 of,
@@ -208,12 +223,7 @@ impl<'a> Driver<'a> {
                     self.cache.remember(cacheable, at, value);
                 }
             }
-            Command::StopCall(call) => {
-                self.asks.remove(&call);
-                if let Some(token) = self.attempts.remove(&call) {
-                    token.cancel();
-                }
-            }
+            Command::StopCall(call) => self.stop(call),
             Command::Reply { call, reply } => {
                 if let Some(asked) = self.asks.remove(&call) {
                     asked.reply(&reply);
@@ -229,6 +239,17 @@ impl<'a> Driver<'a> {
             } => self.observer.reached(&program.plan, block, node, &what),
             Command::Wait(until) => (self.waits, self.wake) = (true, until),
             Command::End => self.ended = true,
+        }
+    }
+
+    fn stop(&mut self, call: CallId) {
+        self.asks.remove(&call);
+        self.held.retain(|request| request.call != call);
+        if let Some(attempt) = self.attempts.remove(&call) {
+            attempt.cancel.cancel();
+            if attempt.changes {
+                self.stopping.insert(call);
+            }
         }
     }
 
@@ -264,6 +285,7 @@ impl<'a> Driver<'a> {
             spans.attempt(&request.path, &signature.path())
         });
         let cancel = self.spare_token.take().unwrap_or_default();
+        let changes = !signature.effect.is_read_only();
         let reply = span.in_scope(|| {
             transport.call(Request {
                 path: request.path.clone(),
@@ -281,7 +303,11 @@ impl<'a> Driver<'a> {
                 self.inputs.push_back(Input::CallEnded { call, outcome });
             }
             Conversation::Later(events) => {
-                self.attempts.insert(call, cancel.clone());
+                let in_flight = InFlight {
+                    cancel: cancel.clone(),
+                    changes,
+                };
+                self.attempts.insert(call, in_flight);
                 let attempt = Attempt {
                     call,
                     path: request.path,
@@ -370,9 +396,20 @@ impl<'a> Driver<'a> {
                 if let Input::CallEnded { call, .. } = &input {
                     self.attempts.remove(call);
                     self.asks.remove(call);
+                    self.stopping.remove(call);
                 }
                 self.inputs.push_back(input);
+                self.send_held();
             }
+        }
+    }
+
+    /// Sends the calls that waited for attempts to stop.
+    fn send_held(&mut self) {
+        while self.stopping.is_empty()
+            && let Some(request) = self.held.pop_front()
+        {
+            self.call(request);
         }
     }
 
@@ -435,6 +472,13 @@ impl<'a> Driver<'a> {
     }
 
     async fn conclude(mut self) -> Outcome {
+        self.held.clear();
+        // Whoever resumes the run, or answers a question about an attempt, must find that it has ended.
+        while !self.stopping.is_empty()
+            && let Some(message) = self.receiver.recv().await
+        {
+            self.arrived(message);
+        }
         // Nothing is received any more, so whoever is waiting to send must not wait longer.
         self.receiver.close();
         self.read_clocks();

@@ -9,6 +9,7 @@ use planrun_lang::protocol::StepState;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::{Effect, Signature};
 
+use super::pinned::PinnedBase;
 use super::{Error, Inputs, Planrun};
 use planrun_core::run::{Copied, Copies, Program, RepeatReason, StepReport};
 
@@ -26,9 +27,14 @@ impl Planrun {
     /// Returns a run on which a new one can be based.
     ///
     /// # Errors
-    /// Returns an error if there is no such run, or if its records cannot be used.
+    /// Returns an error if there is no such run, or if its records cannot be used; [`Error::NotEnded`] if it may still
+    /// call tools, or undo what it has done.
     pub async fn base(&self, run: &str) -> Result<Base, Error> {
         let recorded = self.recorded(run)?;
+        if !recorded.row.ended {
+            let (run, state) = (recorded.row.run.clone(), recorded.row.info.state.clone());
+            return Err(Error::NotEnded { run, state });
+        }
         let loaded = recorded.load()?;
         let tools = called(&loaded.program.plan);
         let (run, definitions) = (recorded.row.run.clone(), loaded.program.plan.definitions());
@@ -44,6 +50,29 @@ impl Planrun {
 }
 
 impl Base {
+    /// Returns the results that a resumed run copies, as it was started.
+    pub(super) async fn pinned_copies(
+        planrun: &Planrun,
+        pinned: &PinnedBase,
+        program: &Program,
+    ) -> Result<Copies, Error> {
+        let base = planrun.base(&pinned.run).await.map_err(|error| {
+            Error::Unusable(format!(
+                "the run reuses results of the run `{}`, which cannot be read: {error}",
+                pinned.run
+            ))
+        })?;
+        let (copies, _) = base.copies(program, pinned.from.as_deref())?;
+        Ok(Copies {
+            repeats_effects: pinned.repeats_effects,
+            ..copies
+        })
+    }
+
+    pub(super) fn run(&self) -> &str {
+        &self.run
+    }
+
     /// Returns its inputs.
     #[must_use]
     pub fn inputs(&self) -> &Inputs {
@@ -71,7 +100,8 @@ impl Base {
             },
             Vec::new(),
         );
-        for step in self.steps.iter().filter(|step| is_kept(step)) {
+        let undone = self.undone();
+        for step in self.steps.iter().filter(|step| is_kept(step, &undone)) {
             let Some((contract, effect)) =
                 step.tool.as_deref().and_then(|tool| self.contract(tool))
             else {
@@ -110,6 +140,12 @@ impl Base {
         Ok((copies, repeated))
     }
 
+    /// Returns the paths of the steps whose undo was at least begun.
+    fn undone(&self) -> BTreeSet<&str> {
+        let undone = self.steps.iter().filter(|step| is_undone(step));
+        undone.map(|step| &*step.path).collect()
+    }
+
     /// Returns the hash of the contract of a tool that the run has called, and its effect.
     fn contract(&self, tool: &str) -> Option<(String, Effect)> {
         self.tools
@@ -126,15 +162,23 @@ fn called(plan: &Plan) -> BTreeMap<String, Arc<Signature>> {
         .collect()
 }
 
-/// Returns true if a step has a result of its own that is still valid. Steps of `verify` and `undo` blocks belong to
-/// their run only.
-fn is_kept(step: &StepReport) -> bool {
+/// Returns true if the undo of a step was at least begun.
+fn is_undone(step: &StepReport) -> bool {
+    let mut attributes = step.attributes.iter();
+    attributes.any(|known| ["undone", "undo_failed"].contains(known))
+}
+
+/// Returns true if a step has a result of its own that is still valid: neither it nor a step around it is `undone`.
+/// Steps of `verify` and `undo` blocks belong to their run only.
+fn is_kept(step: &StepReport, undone: &BTreeSet<&str>) -> bool {
+    let path = &*step.path;
+    let ends = path.match_indices(['.', '[']).map(|(at, _)| at);
     step.status == StepState::Completed
         && step.effect.is_some()
-        && !step
-            .attributes
-            .iter()
-            .any(|known| ["undone", "undo_failed", "recovered"].contains(known))
+        && !step.attributes.contains(&"recovered")
+        && !ends
+            .chain([path.len()])
+            .any(|end| undone.contains(&path[..end]))
 }
 
 /// Returns the names of a step and of all statements that depend on it.

@@ -55,6 +55,11 @@ pub enum Error {
         visible_list(steps)
     )]
     RepeatsEffects { run: String, steps: Vec<String> },
+    /// The results of a run cannot be reused before it has ended.
+    #[error(
+        "the run `{run}` has not ended, so it may still use or undo its results: it is {state}"
+    )]
+    NotEnded { run: String, state: String },
     #[error("the run `{run}` has ended: {state}")]
     Ended { run: String, state: String },
     /// The run has progressed since the request was checked against it.
@@ -117,9 +122,10 @@ impl Error {
             Self::PlanChoice { .. } | Self::UnknownStep { .. } | Self::NothingAsked { .. } => {
                 ErrorKind::NotFound
             }
-            Self::RepeatsEffects { .. } | Self::Ended { .. } | Self::Changed { .. } => {
-                ErrorKind::Conflict
-            }
+            Self::RepeatsEffects { .. }
+            | Self::NotEnded { .. }
+            | Self::Ended { .. }
+            | Self::Changed { .. } => ErrorKind::Conflict,
             Self::Stuck { .. } => ErrorKind::Paused,
         }
     }

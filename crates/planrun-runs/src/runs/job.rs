@@ -8,7 +8,7 @@ use planrun_lang::source::SourceFile;
 use planrun_tools::tools::Catalog;
 
 use super::begun::Begun;
-use super::pinned::Pinned;
+use super::pinned::{Pinned, PinnedBase};
 use super::recorded::RecordedRun;
 use super::run::{Driven, ResumeOptions};
 use super::{CheckedPlan, Error, Inputs, Journal, Workspace};
@@ -36,6 +36,8 @@ pub(super) struct Job {
     pub(super) max_steps: Option<u64>,
     pub(super) strict: bool,
     pub(super) approval: Option<Approval>,
+    /// Where the results that it copies come from.
+    pub(super) base: Option<PinnedBase>,
     /// Results of another run to copy.
     pub(super) copies: Option<Copies>,
     pub(super) until: Option<Until>,
@@ -60,6 +62,7 @@ impl Job {
             max_steps: None,
             strict: false,
             approval: None,
+            base: None,
             copies: None,
             until: None,
             retries: false,
@@ -121,6 +124,7 @@ impl Job {
             max_steps: pinned.max_steps,
             strict: pinned.strict,
             approval: pinned.approval.clone(),
+            base: pinned.base.clone(),
             copies: None,
             until: None,
             retries: false,
@@ -146,6 +150,7 @@ impl Job {
             (self.mock, self.max_steps, self.strict),
         );
         pinned.approval.clone_from(&self.approval);
+        pinned.base.clone_from(&self.base);
         pinned.confined = workspace.confined.is_some();
         pinned.within = workspace.confined.clone().unwrap_or_default();
         let new = NewRun {

@@ -82,6 +82,7 @@ impl RecordedRun {
         );
         (after.confined, after.approval) = (before.confined, before.approval.clone());
         after.within.clone_from(&before.within);
+        after.base.clone_from(&before.base);
         self.append_patch(&after)?;
         Ok(Patched::between(&was, &is))
     }

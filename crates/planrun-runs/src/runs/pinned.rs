@@ -52,9 +52,22 @@ pub(super) struct Pinned {
     /// What a person has to approve before the run does anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
+    /// The run whose results it copies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<PinnedBase>,
     /// Paths of sensitive values in the inputs; their first field is the name of the input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sensitive: Vec<Arc<str>>,
+}
+
+/// How a run copies results of another one. That one has ended, so its results do not change.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct PinnedBase {
+    pub run: String,
+    /// A step that is executed again, with everything that comes after it.
+    pub from: Option<String>,
+    /// Whether effects of the other run may be repeated.
+    pub repeats_effects: bool,
 }
 
 /// Version of this document.
@@ -99,6 +112,7 @@ impl Pinned {
             confined: false,
             within: Arc::default(),
             approval: None,
+            base: None,
             sensitive,
         }
     }
@@ -149,7 +163,7 @@ impl Pinned {
 
     /// Returns the digest that two starts with the same id must share to be the same run. It covers the meaning of
     /// their plans, independent of the layout of the text, the other pinned files byte by byte, the inputs, the
-    /// options, and what restricts the run in addition to the project. It does not cover `approval`.
+    /// options, and what restricts the run in addition to the project. It does not cover `approval` and `base`.
     pub(super) fn digest(&self) -> Digest {
         let meaning = |name: &str, text: &str| {
             let source = SourceFile::new(name, text);

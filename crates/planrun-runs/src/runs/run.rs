@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::base::Base;
 use super::job::Job;
+use super::pinned::PinnedBase;
 use super::recorded::RecordedRun;
 use super::replay::replay;
 use super::result_file::ResultFile;
@@ -41,7 +42,7 @@ pub struct RunOptions {
     pub approval: Option<Approval>,
     /// Another run, whose results are copied where possible.
     pub base: Option<Base>,
-    /// A step that is executed again, with everything that depends on it, although the base has executed it.
+    /// A step that is executed again, with everything that comes after it, although the base has executed it.
     pub from: Option<String>,
     /// Whether effects of the base may be repeated.
     pub repeats_effects: bool,
@@ -83,6 +84,7 @@ impl Default for ResumeOptions {
 /// is not recorded.
 pub struct Run {
     id: String,
+    planrun: Planrun,
     work: Work,
     /// Where the result of a deferred call is expected.
     result: ResultFile,
@@ -127,6 +129,11 @@ impl Planrun {
         }
         if let Some(base) = &options.base {
             job.copies = Some(copies(base, &job.program, &options)?);
+            job.base = Some(PinnedBase {
+                run: base.run().to_owned(),
+                from: options.from.clone(),
+                repeats_effects: options.repeats_effects,
+            });
         }
         job.mock = options.mock;
         job.max_steps = options.max_steps;
@@ -136,6 +143,7 @@ impl Planrun {
         if options.ephemeral {
             return Ok(Run {
                 id: job.run.clone(),
+                planrun: self.clone(),
                 result: ResultFile::of(self, &job.run),
                 work: Work::Job(Box::new(job), None),
             });
@@ -147,6 +155,7 @@ impl Planrun {
         }
         Ok(Run {
             id: job.run.clone(),
+            planrun: self.clone(),
             result: ResultFile::of(self, &job.run),
             work: Work::Job(Box::new(job), Some(journal)),
         })
@@ -194,6 +203,7 @@ impl Planrun {
             let recorded = self.recorded_as(journal, row, replay)?;
             return Ok(Run {
                 id: recorded.row.run.clone(),
+                planrun: self.clone(),
                 result: ResultFile::of(self, &recorded.row.run),
                 work: Work::Ended(Box::new(recorded)),
             });
@@ -225,6 +235,7 @@ impl Planrun {
         (job.retries, job.drive) = (drive.retries, drive);
         Ok(Run {
             id: job.run.clone(),
+            planrun: self.clone(),
             result: ResultFile::of(self, &job.run),
             work: Work::Job(Box::new(job), Some(recorded.journal)),
         })
@@ -371,7 +382,11 @@ impl Run {
     /// Returns an error if the mock server cannot be started, or if the record of the run cannot be used.
     pub async fn drive(self, observer: &mut dyn Observer) -> Result<Driven, Error> {
         match self.work {
-            Work::Job(job, journal) => {
+            Work::Job(mut job, journal) => {
+                if let (None, Some(base)) = (&job.copies, &job.base) {
+                    job.copies =
+                        Some(Base::pinned_copies(&self.planrun, base, &job.program).await?);
+                }
                 let cache: Arc<dyn ResultCache> = match &journal {
                     Some(journal) if !job.is_simulated() => journal.cache(),
                     Some(_) | None => Arc::new(MemoryCache::default()),
