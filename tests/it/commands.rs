@@ -110,6 +110,27 @@ fn d7_lists_name_states_that_can_be_asked_for_and_count_what_completed() {
 }
 
 #[test]
+fn d7_a_run_that_waits_for_centuries_is_listed_with_its_time() {
+    let place = project();
+    for year in ["2200", "9999"] {
+        let plan =
+            format!("plan p() {{ step w = wait until timestamp(\"{year}-12-31T23:59:59Z\") }}");
+        fs::write(place.path().join("b.plan"), plan).unwrap();
+        let waiting = run_in(&place, &["run", "b.plan", "--run-id", year]);
+        assert_eq!(waiting.status, 4, "{waiting:?}");
+        let list =
+            |more: &[&str]| run_in(&place, &[&["runs", "list", "--limit", "1"], more].concat());
+        let row = list(&["--format", "json"]).json()["runs"][0].clone();
+        assert_eq!(row["wake_at"], format!("{year}-12-31T23:59:59Z"));
+        let human = list(&[]).stdout;
+        assert!(
+            human.contains("resumes in ") && !human.contains("10950d"),
+            "{human}"
+        );
+    }
+}
+
+#[test]
 fn d7_a_run_that_lost_its_process_is_found_as_interrupted() {
     let place = project();
     let app = APP.replace("mock: { id: m }", "mock: [{ data: { id: m }, delay: 30s }]");

@@ -1,11 +1,9 @@
 //! Durability: killed after any event, a run resumes at the same place, and no call is made twice.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use planrun_core::run::Interruption;
 use planrun_runs::journal::MemoryLog;
-use planrun_tools::host::Host as _;
 use serde_json::{Value as Json, json};
 
 use crate::world::Script::Fail;
@@ -363,10 +361,7 @@ async fn driven(world: &World) -> Option<Ran> {
         let Some(Interruption::Waiting { wake, .. }) = ran.outcome.interruption else {
             return Some(ran);
         };
-        let left = wake.expect("everybody has answered") - world.host.now();
-        world
-            .host
-            .advance(Duration::from_nanos(u64::try_from(left).unwrap_or(0)));
+        world.host.set_now(wake.expect("everybody has answered"));
     }
     panic!("the run pauses for ever");
 }

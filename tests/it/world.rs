@@ -59,6 +59,8 @@ pub struct World {
     files: BTreeMap<String, String>,
     pub cancel: CancellationToken,
     pub stop_after: Option<Duration>,
+    /// Time after which a run counts as one that does not end.
+    pub limit: Duration,
     /// The journal of runs. If it has events already, the run is resumed.
     pub journal: Option<MemoryLog>,
     /// Cached results of steps.
@@ -105,6 +107,7 @@ impl World {
             files,
             cancel,
             stop_after: None,
+            limit: Duration::from_hours(24 * 365),
             journal: None,
             cache: None,
             replay_only: false,
@@ -276,7 +279,7 @@ impl World {
             });
         }
         let running = driver::run(&program, &inputs, context);
-        let outcome = tokio::time::timeout(Duration::from_hours(24 * 365), running).await;
+        let outcome = tokio::time::timeout(self.limit, running).await;
         let Ok(outcome) = outcome else { return None };
         let took = begun.elapsed().as_millis();
         // Cancelled tools get a moment to notice.

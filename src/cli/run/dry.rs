@@ -1,11 +1,10 @@
 //! `planrun run --dry-run`: prints what a run would do as far as it is known, without executing anything.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use planrun_lang::bounds::{Undoing, Use};
 use planrun_lang::diag::render::visible_line;
-use planrun_lang::value::{Value, shortened};
+use planrun_lang::value::{Value, saturating_duration, shortened};
 
 use super::drive::OutputOptions;
 use crate::cli::arguments::RunFormat;
@@ -150,9 +149,7 @@ fn format_duration(expires: &Known) -> String {
     else {
         return known(expires);
     };
-    short_duration(Duration::from_nanos(
-        u64::try_from(*nanoseconds).unwrap_or(0),
-    ))
+    short_duration(saturating_duration(*nanoseconds))
 }
 
 fn known(known: &Known) -> String {

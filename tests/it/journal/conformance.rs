@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planrun_core::journal::Summary;
 use planrun_lang::protocol::RunState;
-use planrun_lang::value::Value;
+use planrun_lang::value::{MAX_TIMESTAMP, Value};
 use planrun_runs::journal::store::{
     Created, Digest, Filter, Journal, JournalError, Lease, MemoryStore, NewRun, Prune, Seen,
     Settings, Store, export, verify_export,
@@ -138,13 +138,17 @@ fn a_run_has_one_driver_and_events_in_order(store: &dyn Store) {
         Err(JournalError::Driven { .. })
     ));
     assert!(store.is_driven(&store.run("r1").unwrap()));
-    summarize(&mut *lease, RunState::Paused, Some(9));
+    summarize(
+        &mut *lease,
+        RunState::Paused,
+        Some(MAX_TIMESTAMP / 1000 * 1000),
+    );
     lease.close().unwrap();
     let row = store.run("r1").unwrap();
     assert!(!store.is_driven(&row) && row.holder.is_none());
     assert_eq!(
         (&*row.state, row.ended, row.events, row.wake_at),
-        ("paused", false, 3, Some(9))
+        ("paused", false, 3, Some(MAX_TIMESTAMP / 1000 * 1000))
     );
     assert_eq!(
         (row.note.as_deref(), row.steps_done, row.steps_all),
@@ -235,8 +239,8 @@ fn events_out_of_order_are_refused_and_nothing_behind_them_is_written(store: &dy
 fn lists_are_filtered_and_the_newest_come_first(store: &dyn Store) {
     for (run, plan, at, state, wake) in [
         ("a", "one", 10, RunState::Completed, None),
-        ("b", "two", 30, RunState::Paused, Some(100)),
-        ("c", "one", 20, RunState::Paused, Some(50)),
+        ("b", "two", 30, RunState::Paused, Some(100_000)),
+        ("c", "one", 20, RunState::Paused, Some(50_000)),
     ] {
         let mut lease = create(
             store,
@@ -285,7 +289,7 @@ fn lists_are_filtered_and_the_newest_come_first(store: &dyn Store) {
         names(
             store,
             &Filter {
-                due: Some(50),
+                due: Some(50_000),
                 ..Filter::default()
             }
         ),

@@ -55,7 +55,7 @@ fn a_newer_format_is_refused() {
             JournalError::NewerFormat {
                 path: temp.path(),
                 found: 7,
-                known: 2
+                known: 3
             }
         );
     }

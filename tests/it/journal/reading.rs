@@ -244,7 +244,7 @@ fn runs_are_listed_newest_first_and_filtered() {
         else {
             panic!()
         };
-        let wake_at = (*state == "paused").then_some(1000 + at);
+        let wake_at = (*state == "paused").then_some(1000 * (1000 + at));
         driver.summary(planrun_runs::journal::store::Summary {
             wake_at,
             ..summary(state, at + 1)
@@ -292,7 +292,7 @@ fn runs_are_listed_newest_first_and_filtered() {
     );
     assert_eq!(
         list(Filter {
-            due: Some(1100),
+            due: Some(1_100_000),
             ..Filter::default()
         }),
         ["r1"]
@@ -300,7 +300,7 @@ fn runs_are_listed_newest_first_and_filtered() {
     let row = journal.run("r2").unwrap();
     assert_eq!(
         (row.created_at, row.updated_at, row.wake_at),
-        (200, 201, Some(1200))
+        (200, 201, Some(1_200_000))
     );
     assert_eq!(
         (row.steps_done, row.steps_all, row.ended),

@@ -1,12 +1,18 @@
 //! Section 4: `timeout`, `within`, `until` and the deadline.
 
+use std::future::Future;
 use std::time::Duration;
 
+use planrun_core::run::Interruption;
+use planrun_runs::journal::MemoryLog;
+use planrun_tools::host::Host as _;
+use proptest::prelude::*;
 use serde_json::json;
 
 use crate::world::Script::Fail;
-use crate::world::{World, after, give};
+use crate::world::{Ran, World, after, give};
 use planrun_lang::protocol::Sent::No;
+use planrun_lang::value::{MAX_TIMESTAMP, parse_timestamp, timestamp_text};
 
 const TOOLS: &str = "
 use a
@@ -126,4 +132,136 @@ async fn r4_1_an_arm_catches_the_end_of_within_and_one_at_work_ends_with_it() {
         ))
         .await;
     assert_eq!((ran.class().as_str(), ran.took), ("transient.timeout", 100));
+}
+
+const DAY: i128 = 86_400_000_000_000;
+
+/// Runs a future on paused time.
+fn on_paused_time<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build();
+    runtime.unwrap().block_on(future)
+}
+
+/// A world in which a run may take ten thousand years.
+fn patient() -> World {
+    let mut world = World::new().tool("a.read", [state(true)]);
+    world.limit = Duration::from_hours(24 * 366 * 10_000);
+    world
+}
+
+/// Returns the time at which a suspended run resumes.
+fn wake(ran: &Ran) -> Option<i128> {
+    match &ran.outcome.interruption {
+        Some(Interruption::Waiting { wake, .. }) => *wake,
+        _ => None,
+    }
+}
+
+/// Waits until a time, first in one process, then across processes that resume the run a day before and at that time.
+async fn waits_until(until: i128) {
+    let text = plan(&format!(
+        "step w = wait until timestamp(\"{}\") step r = a.read() after w reply r.done",
+        timestamp_text(until)
+    ));
+    let live = patient();
+    let left = u128::try_from(until - live.host.now()).unwrap();
+    let whole = left
+        .div_ceil(1_000_000)
+        .min(u128::try_from(MAX_TIMESTAMP - live.host.now()).unwrap() / 1_000_000);
+    assert_eq!(live.run(&text).await.took, whole + 10);
+
+    let mut world = patient();
+    let log = MemoryLog::default();
+    world.journal = Some(log.clone());
+    let paused = world.run(&text).await;
+    let woken = wake(&paused).expect("the run waits");
+    assert_eq!(
+        woken - world.host.now(),
+        i128::try_from(whole).unwrap() * 1_000_000
+    );
+    let slept = log
+        .lines()
+        .into_iter()
+        .find(|line| line.contains("\"until\""))
+        .unwrap();
+    let slept: serde_json::Value = serde_json::from_str(&slept).unwrap();
+    assert_eq!(
+        parse_timestamp(slept["until"].as_str().unwrap()),
+        Some(woken)
+    );
+    world.host.set_now(woken - DAY);
+    assert_eq!(wake(&world.run(&text).await), Some(woken), "a day before");
+    assert!(world.seen().is_empty());
+    world.host.set_now(woken);
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.took), (json!(true), 10));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_wait_ends_at_its_time_however_far_away_it_is(
+        until in parse_timestamp("2026-02-01T00:00:00Z").unwrap()..=MAX_TIMESTAMP,
+    ) {
+        on_paused_time(waits_until(until));
+    }
+}
+
+#[test]
+fn a_wait_until_the_last_moment_does_not_end_before() {
+    on_paused_time(waits_until(MAX_TIMESTAMP));
+    on_paused_time(waits_until(
+        parse_timestamp("9999-12-31T23:59:59Z").unwrap(),
+    ));
+}
+
+/// A duration of 821 years that is known only at run time.
+const LONG: &str = "step known = a.read() let d = duration(known.done ? \"300000d\" : \"1s\")";
+
+#[tokio::test(start_paused = true)]
+async fn a_step_has_as_much_time_as_its_bounds_say_however_long_they_are() {
+    for bound in ["timeout d", "within d"] {
+        let world = patient().tool("a.write", [after(900, give(json!(1)))]);
+        let ran = world
+            .run(&plan(&format!("{LONG} step w = a.write() {bound} reply w")))
+            .await;
+        assert_eq!((ran.reply(), ran.took), (json!(1), 910), "{bound}");
+    }
+    let world = patient().tool("a.write", [give(json!(1))]);
+    let text = format!("{LONG} step s = wait d step w = a.write() after s reply w");
+    let ran = world.run(&plan(&text)).await;
+    assert_eq!(
+        (ran.reply(), ran.took),
+        (json!(1), 300_000 * 86_400_000 + 10)
+    );
+    let text = format!("{LONG} step r = a.read() until !r.done every d within d");
+    let ran = patient().run(&plan(&text)).await;
+    assert_eq!(
+        (ran.class().as_str(), ran.took),
+        ("validation.until", 300_000 * 86_400_000 + 10)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_stays_open_as_long_as_it_says_however_long_that_is() {
+    for question in [
+        "step w = a.write() confirm \"Write?\" expires d",
+        "step w = input \"Which?\" -> { n: int } within d",
+    ] {
+        let mut world = patient().tool("a.write", [give(json!(1))]);
+        world.journal = Some(MemoryLog::default());
+        let text = plan(&format!("{LONG} {question}"));
+        let began = world.host.now();
+        let far = began + 300_000 * DAY;
+        for now in [began, far - DAY] {
+            world.host.set_now(now);
+            assert_eq!(wake(&world.run(&text).await), Some(far), "{question}");
+        }
+        world.host.set_now(far);
+        assert_eq!(world.run(&text).await.class(), "expired", "{question}");
+    }
 }

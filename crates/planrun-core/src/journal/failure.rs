@@ -8,7 +8,7 @@ use planrun_lang::call::Details;
 use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::{ErrorClass, FailureKind, Validation};
-use planrun_lang::value::{Key, Value, duration_text, parse_duration};
+use planrun_lang::value::{Key, Value, duration_text, parse_duration, saturating_duration};
 use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
@@ -216,8 +216,8 @@ impl Link {
             .ok_or_else(|| format!("`{}` is not an error class", self.class))?;
         let retry_after = match self.retry_after {
             Some(text) => {
-                let nanos = parse_duration(&text).and_then(|nanos| u64::try_from(nanos).ok());
-                Some(Duration::from_nanos(
+                let nanos = parse_duration(&text).filter(|nanos| *nanos >= 0);
+                Some(saturating_duration(
                     nanos.ok_or_else(|| format!("`{text}` is not a duration"))?,
                 ))
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::Offset;
 use planrun_lang::protocol::{RunState, StepState};
-use planrun_lang::value::Value;
+use planrun_lang::value::{MAX_TIMESTAMP, MIN_TIMESTAMP, Value, civil};
 use serde::de::{self, Error as _};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -21,8 +21,8 @@ pub const VALUE: &str = "value";
 pub const PAYLOAD: &str = "payload";
 pub const REPLY: &str = "reply";
 
-/// Formats nanoseconds since the Unix epoch as RFC 3339 with milliseconds; as 1970-01-01T00:00:00.000Z if the year does
-/// not have four digits.
+/// Formats nanoseconds since the Unix epoch as RFC 3339 with milliseconds; a time outside the years 1 to 9999 as the
+/// nearest one in them.
 #[must_use]
 pub fn instant(nanos: i128) -> String {
     String::from_utf8_lossy(&instant_digits(nanos)).into_owned()
@@ -30,19 +30,15 @@ pub fn instant(nanos: i128) -> String {
 
 /// The text of an instant. Every event has one, so it is written in place.
 pub(super) fn instant_digits(nanos: i128) -> [u8; 24] {
-    let mut text = *b"1970-01-01T00:00:00.000Z";
+    let mut text = *b"0000-00-00T00:00:00.000Z";
     // 64 bits hold every time from 1678 to 2261, and are divided much faster.
-    let at = match i64::try_from(nanos) {
-        Ok(nanos) => Timestamp::from_millisecond(nanos.div_euclid(1_000_000)),
-        Err(_) => Timestamp::from_nanosecond(nanos),
-    };
-    let Ok(at) = at else {
-        return text;
-    };
-    let at = Offset::UTC.to_datetime(at);
-    let Ok(year @ 0..=9999) = u16::try_from(at.year()) else {
-        return text;
-    };
+    let near = i64::try_from(nanos).ok();
+    let near = near.and_then(|nanos| Timestamp::from_millisecond(nanos.div_euclid(1_000_000)).ok());
+    let at = near.map_or_else(
+        || civil(nanos.clamp(MIN_TIMESTAMP, MAX_TIMESTAMP)),
+        |near| Offset::UTC.to_datetime(near),
+    );
+    let year = at.year().unsigned_abs();
     let millisecond = at.millisecond().unsigned_abs();
     let digit = |number: u16| b'0' + (number % 10) as u8;
     let mut put = |place: usize, number: u16| {

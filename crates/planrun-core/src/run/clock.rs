@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-/// The longest wait for which a timer is set, 30 years.
-pub(super) const MAX_WAIT: Duration = Duration::from_hours(24 * 365 * 30);
+use planrun_lang::value::MAX_TIMESTAMP;
+
+use super::frame::Microseconds;
+
+/// One millisecond in nanoseconds.
+const MILLISECOND: i128 = 1_000_000;
 
 /// A point in time on both clocks. A run reads no clock itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,10 +19,15 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Returns the monotonic time after a wait, which is bounded.
+    /// Returns the monotonic time after a wait.
     pub(super) fn after(self, wait: Duration) -> Duration {
-        self.monotonic.saturating_add(wait.min(MAX_WAIT))
+        self.monotonic.saturating_add(wait)
     }
+}
+
+/// Converts a length of time to whole microseconds.
+pub(super) fn microseconds(length: Duration) -> Microseconds {
+    Microseconds::try_from(length.as_micros()).unwrap_or(Microseconds::MAX)
 }
 
 /// Formats a time of a run, given in microseconds since the run began.
@@ -26,13 +35,9 @@ pub(super) fn instant(begun_at: i128, since_start: u64) -> String {
     crate::journal::instant(begun_at + i128::from(since_start) * 1000)
 }
 
-/// Rounds a time up to whole milliseconds, so that the recorded time is exactly the one that is used.
+/// Rounds a time up to whole milliseconds, so that the recorded time is exactly the one that is used. The last one is
+/// that of the year 9999.
 pub(super) fn whole_milliseconds(nanos: i128) -> i128 {
-    let milli = i128::try_from(Duration::from_millis(1).as_nanos()).unwrap_or(1);
-    nanos.div_euclid(milli) * milli
-        + if nanos.rem_euclid(milli) == 0 {
-            0
-        } else {
-            milli
-        }
+    let nanos = nanos.saturating_add(MILLISECOND - 1).min(MAX_TIMESTAMP);
+    nanos - nanos.rem_euclid(MILLISECOND)
 }

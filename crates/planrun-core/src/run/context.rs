@@ -8,9 +8,10 @@ use planrun_lang::eval::EvalError;
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::{NodeId, OnFailure, Step, StepKind};
 use planrun_lang::types::{Budget, ErrorClass};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, saturating_duration};
 
 use super::agenda::{Agenda, End, Next, Reaction, Subject};
+use super::clock::microseconds;
 use super::command::{Command, ScopeId};
 use super::execution::Executions;
 use super::flow::Flow;
@@ -384,9 +385,9 @@ impl Context {
         let Value::Duration(nanos) = self.tree.evaluate(at.0, within)? else {
             return Ok(());
         };
-        let wait = Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
+        let wait = saturating_duration(nanos);
         let path = self.tree.path(program, at);
-        let until = now.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
+        let until = now.saturating_add(microseconds(wait));
         let number = self.schedule.number();
         let bound = Within {
             path,

@@ -7,7 +7,7 @@ use planrun_lang::protocol::RunState;
 use planrun_lang::secrets::{Redactor, at_path};
 use planrun_lang::value::Value;
 
-use super::clock::Moment;
+use super::clock::{Moment, microseconds};
 use super::command::Command;
 use super::frame::Microseconds;
 use super::recording::Recording;
@@ -142,8 +142,7 @@ impl Outbox {
 
     /// Returns the time since the run began, by the clock of this process.
     pub(super) fn real_elapsed(&self) -> Microseconds {
-        let here = self.now.monotonic.saturating_sub(self.begun);
-        let here = u64::try_from(here.as_micros()).unwrap_or(u64::MAX);
+        let here = microseconds(self.now.monotonic.saturating_sub(self.begun));
         self.recording.time_before().saturating_add(here)
     }
 

@@ -4,8 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use planrun_lang::protocol::StepState;
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, saturating_duration};
 
+use super::clock::microseconds;
 use super::frame::{Microseconds, NodeRef};
 use crate::journal::{
     EventKind, EventName, ExternalInput, ExternalInputKind, Message, Questions, RecordedCall,
@@ -48,7 +49,7 @@ impl Recording {
             events = replay.last;
             // If the clock was set back in between, the run is still not younger than its last event.
             let age = now.max(replay.last_at) - replay.begun_at;
-            time_before = u64::try_from(age / 1000).unwrap_or(0);
+            time_before = microseconds(saturating_duration(age));
         }
         Self {
             is_durable,
@@ -361,7 +362,7 @@ impl Recording {
         if let ExternalInputKind::Answer { path, .. } = &input.kind {
             expecting.remove(path);
         }
-        let age = u64::try_from((input.at - replay.begun_at) / 1000).unwrap_or(0);
+        let age = microseconds(saturating_duration(input.at - replay.begun_at));
         // Replayed time does not go back, even if the clock was set back.
         self.replay_time = self.replay_time.max(Some(age));
         Some((input, at))

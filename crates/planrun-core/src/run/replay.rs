@@ -1,8 +1,10 @@
 //! External inputs of a run, live or replayed: signals, answers, timers, moves of tasks.
 
 use planrun_lang::protocol::StepState;
+use planrun_lang::value::saturating_duration;
 
 use super::agenda::Inquiry;
+use super::clock::microseconds;
 use super::frame::NodeRef;
 use super::machine::Run;
 use crate::journal::{AnswerError, Bound, ExternalInputKind, InboxCommand, Message};
@@ -118,7 +120,7 @@ impl Run {
     /// Ends the waits whose `within` had already expired when a message was sent, however late a process reads it.
     fn end_waits_before(&mut self, at: i128) {
         let ctx = &self.ctx;
-        let ago = u64::try_from((ctx.outbox.now.wall - at) / 1000).unwrap_or(0);
+        let ago = microseconds(saturating_duration(ctx.outbox.now.wall - at));
         let then = ctx.outbox.real_elapsed().saturating_sub(ago);
         let is_over = |at: &NodeRef| {
             let within = ctx.schedule.within.get(at);

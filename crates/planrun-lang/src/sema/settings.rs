@@ -11,6 +11,7 @@ use crate::source::{SourceFile, Span};
 use crate::syntax::settings::{ALLOW, BUDGET, POLICY, RETRY, Setting, Settings, Takes};
 use crate::syntax::{self, ast};
 use crate::types::{ErrorClass, ErrorPattern};
+use crate::value::saturating_duration;
 
 impl Policy {
     /// Reads the settings of a project file as if they were written in a plan: `"200ms"` is a duration, `"full"` a
@@ -202,10 +203,9 @@ impl SettingsReader<'_> {
     fn duration(&mut self, value: &ast::Expr, setting: &Setting) -> Option<Duration> {
         let limit = matches!(setting.takes, Takes::TimeLimit);
         if let ast::ExprKind::Literal(ast::Literal::Duration(nanos)) = value.kind
-            && let Ok(nanos) = u64::try_from(nanos)
-            && (nanos > 0 || !limit)
+            && (nanos > 0 || nanos == 0 && !limit)
         {
-            return Some(Duration::from_nanos(nanos));
+            return Some(saturating_duration(nanos));
         }
         let expected = if limit {
             "a duration above zero, such as `30s`"

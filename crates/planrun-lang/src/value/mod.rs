@@ -26,7 +26,7 @@ pub use path::{path_below, path_in, split_path};
 pub use show::shortened;
 pub use time::{
     MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, civil, duration_text, parse_duration, parse_offset,
-    parse_timestamp, timestamp_text,
+    parse_timestamp, saturating_duration, timestamp_text,
 };
 pub use typed::TypedError;
 

@@ -1,6 +1,7 @@
 //! Parses and formats timestamps and durations.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime, Time, datetime};
@@ -123,6 +124,13 @@ pub fn duration_text(nanoseconds: i128) -> String {
     );
     text.push('s');
     text
+}
+
+/// Converts nanoseconds to a length of time: zero if they are negative, and the longest one if they are more than it.
+#[must_use]
+pub fn saturating_duration(nanoseconds: i128) -> Duration {
+    SignedDuration::try_from_nanos_i128(nanoseconds.max(0))
+        .map_or(Duration::MAX, SignedDuration::unsigned_abs)
 }
 
 /// Parses a duration such as `1h30m`, `-1.5s` or `200ms` to nanoseconds. `None` beyond 10,000 years.
@@ -252,6 +260,20 @@ mod tests {
             timestamp_text(MAX_TIMESTAMP),
             "9999-12-31T23:59:59.999999999Z"
         );
+    }
+
+    #[test]
+    fn lengths_of_time_saturate_upwards() {
+        assert_eq!(saturating_duration(-1), Duration::ZERO);
+        assert_eq!(
+            saturating_duration(1_500_000_000),
+            Duration::from_millis(1500)
+        );
+        assert_eq!(
+            saturating_duration(MAX_TIMESTAMP - MIN_TIMESTAMP),
+            Duration::new(315_537_897_599, 999_999_999)
+        );
+        assert_eq!(saturating_duration(i128::MAX), Duration::MAX);
     }
 
     #[test]

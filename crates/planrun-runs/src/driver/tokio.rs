@@ -30,6 +30,9 @@ use crate::journal::Log;
 /// Number of turns in a row after which the driver reads its clocks and takes what has arrived.
 const TURNS: u32 = 64;
 
+/// The longest wait for which the driver sets a timer, 30 years.
+const MAX_WAIT: Duration = Duration::from_hours(24 * 365 * 30);
+
 /// A run with at least this many events takes milliseconds to free, so it is freed in the background.
 const MANY_EVENTS: u64 = 10_000;
 
@@ -428,7 +431,12 @@ impl<'a> Driver<'a> {
     async fn wait(&mut self) {
         self.observer.idle();
         let cancel = self.cancel.clone();
-        let wake = self.wake.map(|at| self.epoch + at);
+        // A run that is woken too early waits again.
+        let soonest = self.epoch + self.now.monotonic.saturating_add(MAX_WAIT);
+        let wake = self.wake.map(|at| match self.epoch.checked_add(at) {
+            Some(at) => at.min(soonest),
+            None => soonest,
+        });
         let (log, receiver) = (&mut self.log, &mut self.receiver);
         let journal = async {
             match log {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::test::TestSignal;
+use planrun_lang::value::saturating_duration;
 use planrun_tools::host::{Host, MemoryHost, VirtualHost};
 use planrun_tools::tools::{Catalog, StandIn};
 use tokio::task::JoinSet;
@@ -366,7 +367,7 @@ impl TestRun<'_> {
 
 /// Waits until the run wakes or receives a message. Returns false if neither can happen.
 async fn sleep(host: &dyn Host, wake: Option<i128>, signals: &mut JoinSet<()>) -> bool {
-    let left = wake.map(|wake| Duration::from_nanos(u64::try_from(wake - host.now()).unwrap_or(0)));
+    let left = wake.map(|wake| saturating_duration(wake - host.now()));
     tokio::select! {
         biased;
         Some(_) = signals.join_next() => true,

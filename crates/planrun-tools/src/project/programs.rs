@@ -1,13 +1,12 @@
 //! Programs as tools: the `process` entries of `planrun.yaml`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, CONFIG_KEY};
 use planrun_lang::diag::{Diagnostic, Severity, nearest};
 use planrun_lang::source::Span;
 use planrun_lang::types::Signature;
-use planrun_lang::value::parse_duration;
+use planrun_lang::value::{parse_duration, saturating_duration};
 
 use super::servers::{ServerReader, command_of};
 use crate::tools::app::section::Section;
@@ -257,13 +256,13 @@ fn bounds(section: &Section, found: &mut Vec<Diagnostic>) -> Bounds {
     let output = output.and_then(|bytes| usize::try_from(bytes).ok());
     let time = limits.get("time").and_then(|node| {
         let length = limits.text("time", found)?;
-        let nanoseconds = parse_duration(&length).and_then(|length| u64::try_from(length).ok());
-        if nanoseconds.is_none_or(|length| length == 0) {
+        let nanoseconds = parse_duration(&length).filter(|length| *length > 0);
+        if nanoseconds.is_none() {
             let message =
                 format!("`time` of `limits` must be a duration such as 30s, but is `{length}`");
             limits.report(node.span, message, found);
         }
-        nanoseconds.map(Duration::from_nanos)
+        nanoseconds.map(saturating_duration)
     });
     Bounds {
         output: output.unwrap_or(usual.output),

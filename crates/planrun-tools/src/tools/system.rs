@@ -6,7 +6,7 @@ use std::time::Duration;
 use planrun_lang::builtins::refused_argument;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Type, Validation};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, saturating_duration};
 
 use super::{BoxFuture, Conversation, Described, Request, Transport, described};
 use crate::host::Host;
@@ -162,7 +162,7 @@ fn failure(arguments: &Value) -> CallError {
     let retry_after = arguments
         .get("retry_after")
         .and_then(Value::as_duration)
-        .map(length);
+        .map(saturating_duration);
     let details = arguments.get("details").map(Value::to_json);
     CallError {
         retry_after,
@@ -175,7 +175,7 @@ fn sleep(request: Request) -> Conversation {
         .arguments
         .get("duration")
         .and_then(Value::as_duration)
-        .map_or(Duration::ZERO, length);
+        .map_or(Duration::ZERO, saturating_duration);
     // The wait starts with the call, not when the future is first polled.
     let pause = tokio::time::sleep(length);
     Conversation::from_future(async move {
@@ -188,11 +188,6 @@ fn sleep(request: Request) -> Conversation {
             slept.map(|()| Value::Null).ok_or_else(stopped)?,
         ))
     })
-}
-
-/// Converts nanoseconds; a negative duration becomes zero.
-fn length(nanoseconds: i128) -> Duration {
-    Duration::from_nanos(u64::try_from(nanoseconds.max(0)).unwrap_or(u64::MAX))
 }
 
 fn given(name: &str, ty: Type, required: bool) -> Parameter {

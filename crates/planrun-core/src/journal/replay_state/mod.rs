@@ -11,7 +11,7 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use planrun_lang::protocol::{RunState, StepState};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
 use crate::journal::call::{RecordedCall, RecordedPhase};
@@ -267,7 +267,7 @@ impl ReplayState {
             .filter(|(end, _)| *end > moment)
             .map(|(_, length)| length)
             .sum();
-        Duration::from_nanos(u64::try_from(known + self.idle_since_last_event(now)).unwrap_or(0))
+        saturating_duration(known + self.idle_since_last_event(now))
     }
 
     /// Returns the idle part of the time since the last event, in which no process drove the run.

@@ -7,7 +7,7 @@ use planrun_lang::call::CallOutcome;
 use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::Step;
 use planrun_lang::types::{Effect, ErrorClass, Signature, Validation, sensitive_arguments};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
 use super::budget::{budget_is_spent, used_by};
@@ -416,9 +416,9 @@ fn timeout(ctx: &Context, frame: FrameId, step: &Step) -> Duration {
         .timeout()
         .map(|timeout| ctx.tree.evaluate(frame, timeout));
     match own {
-        Some(Ok(Value::Duration(nanos))) => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
+        Some(Ok(Value::Duration(nanos))) => saturating_duration(nanos),
         // A pure call bounds its own duration, as `sys.sleep` does; only an answer that can be lost needs a timeout.
-        _ if step.effect == Effect::Pure => crate::run::clock::MAX_WAIT,
+        _ if step.effect == Effect::Pure => Duration::MAX,
         _ => ctx.tree.scope(frame).policy.timeout,
     }
 }

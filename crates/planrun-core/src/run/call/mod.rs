@@ -13,11 +13,11 @@ pub(super) mod take_over;
 
 use std::cmp::Reverse;
 use std::sync::Arc;
-use std::time::Duration;
 
 use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::Step;
 use planrun_lang::types::{ErrorClass, Signature};
+use planrun_lang::value::saturating_duration;
 
 use self::approval::{Approvals, Verdict};
 use self::budget::Budgets;
@@ -263,10 +263,9 @@ pub(in crate::run) fn key_is_forgotten(
     if state.effect.is_read_only() || age < i128::try_from(ttl.as_nanos()).unwrap_or(i128::MAX) {
         return None;
     }
-    let age = Duration::from_nanos(u64::try_from(age).unwrap_or(u64::MAX));
     let message = format!(
         "it is unknown whether this happened: it was sent {} ago, but `{}` recognizes a repetition only for {}",
-        short_duration(age),
+        short_duration(saturating_duration(age)),
         signature.path(),
         short_duration(ttl),
     );

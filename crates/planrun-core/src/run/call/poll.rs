@@ -6,7 +6,7 @@ use std::time::Duration;
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::Until;
 use planrun_lang::types::{ErrorClass, Transient};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, saturating_duration};
 
 use super::state::CallState;
 use super::{Calls, next_execution};
@@ -26,7 +26,7 @@ impl Calls {
         poll_error: Option<Arc<StepError>>,
     ) {
         let wait = match ctx.tree.evaluate(at.0, &until.every) {
-            Ok(Value::Duration(nanos)) => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
+            Ok(Value::Duration(nanos)) => saturating_duration(nanos),
             Ok(_) => Duration::ZERO,
             Err(error) => return ctx.expression_failed(at, &error),
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::types::{Effect, ErrorClass, Transient};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, saturating_duration};
 
 use super::attempt::call_failed;
 use super::state::{CallState, Phase};
@@ -104,8 +104,7 @@ impl Calls {
         let Some(number) = self.open.get(at).map(|state| state.number) else {
             return;
         };
-        let waited = u64::try_from(ctx.outbox.now.wall - since).unwrap_or(0);
-        let left = wait.saturating_sub(Duration::from_nanos(waited));
+        let left = wait.saturating_sub(saturating_duration(ctx.outbox.now.wall - since));
         let again = Timer::NextAttempt(at, number);
         ctx.schedule.set(ctx.outbox.now.after(left), number, again);
     }

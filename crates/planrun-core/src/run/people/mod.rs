@@ -6,11 +6,10 @@ pub(super) mod sleep;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use planrun_lang::protocol::StepState;
 use planrun_lang::types::{Denied, ErrorClass};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, saturating_duration};
 
 use self::asked::{Asked, QuestionStatus};
 use crate::journal::{
@@ -187,8 +186,8 @@ impl People {
         ctx.tree.set_state(at, StepState::Waiting);
         let number = ctx.schedule.number();
         if let Some(until) = until {
-            let left = u64::try_from(until - ctx.outbox.now.wall).unwrap_or(0);
-            let wake = ctx.outbox.now.after(Duration::from_nanos(left));
+            let left = saturating_duration(until - ctx.outbox.now.wall);
+            let wake = ctx.outbox.now.after(left);
             ctx.schedule.set(wake, number, Timer::Hold(at, number));
         }
         self.moments += usize::from(question.is_none());

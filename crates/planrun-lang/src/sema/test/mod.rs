@@ -20,7 +20,7 @@ use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
-use crate::value::Value;
+use crate::value::{Value, saturating_duration};
 
 pub use answer::{steps_at, without_indices};
 pub use expect::Place as OutcomeName;
@@ -199,7 +199,7 @@ impl TestChecker<'_> {
         let before = self.diagnostics.len();
         let code = self.constant_of(expression, &Type::Duration, &what);
         if let Some(Value::Duration(nanos)) = code.constant() {
-            return Duration::from_nanos(u64::try_from(*nanos).unwrap_or(0));
+            return saturating_duration(*nanos);
         }
         self.must_be_known(before, expression.span, what);
         Duration::ZERO

@@ -24,7 +24,8 @@ pub use run_row::{Created, Filter, Holder, NewRun, RunInfo, RunRow};
 pub use sqlite::{Durable, Events, Journal, Settings, SqliteLease, Summary, Synchronous};
 pub use verify::{ExportFault, verify_export};
 
-/// Converts a time to 64-bit nanoseconds since the Unix epoch, as in the file, which reach to the year 2262.
+/// Converts a time that has been to 64-bit nanoseconds since the Unix epoch, as in the file, which reach to the year
+/// 2262.
 fn nanos(moment: i128) -> i64 {
     i64::try_from(moment).unwrap_or(if moment < 0 { i64::MIN } else { i64::MAX })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use planrun_lang::protocol::{RunState, StepState};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
 use super::crashes::Crash;
@@ -430,5 +430,5 @@ impl History {
 }
 
 fn since(begun: i128, at: i128) -> Duration {
-    Duration::from_nanos(u64::try_from(at - begun).unwrap_or(0))
+    saturating_duration(at - begun)
 }

@@ -10,7 +10,7 @@ use planrun_lang::types::{
     CallKind, Contract, Effect, ErrorClass, KEY_TTL, Parameter, Signature, Type, UsagePaths,
     Validator, from_schema, method_effect,
 };
-use planrun_lang::value::parse_duration;
+use planrun_lang::value::{parse_duration, saturating_duration};
 use serde_json::Value as Json;
 
 use super::section::Section;
@@ -342,12 +342,9 @@ fn key(
     };
     let argument = known.named(&entry, "argument", found).into_iter().next();
     let ttl = entry.get("ttl").map_or(KEY_TTL, |node| {
-        let length = node
-            .text()
-            .and_then(parse_duration)
-            .and_then(|length| u64::try_from(length).ok());
+        let length = node.text().and_then(parse_duration);
         if let Some(length) = length.filter(|length| *length > 0) {
-            return Duration::from_nanos(length);
+            return saturating_duration(length);
         }
         entry.report(
             node.span,

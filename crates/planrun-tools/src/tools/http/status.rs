@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Auth, ErrorClass, Transient};
+use planrun_lang::value::saturating_duration;
 use reqwest::header::{self, HeaderMap};
 
 /// Maximum wait that `Retry-After` can request.
@@ -56,8 +57,7 @@ pub fn retry_after(headers: &HeaderMap, now: i128) -> Option<Duration> {
         // A number that is too large to be read is longer than any wait.
         text.parse().map_or(LONGEST_WAIT, Duration::from_secs)
     } else {
-        let wait = date(text)?.as_nanosecond() - now;
-        Duration::from_nanos(u64::try_from(wait.max(0)).unwrap_or(u64::MAX))
+        saturating_duration(date(text)?.as_nanosecond() - now)
     };
     Some(wait.min(LONGEST_WAIT))
 }

@@ -6,6 +6,7 @@ use super::super::digest::{Digest, link};
 use super::super::failure::JournalError;
 use super::nanos;
 use super::queue::{Summary, Target, Work};
+use super::rows::wake_microseconds;
 
 /// Maximum length of a segment in bytes, unless a single event is longer. Longer texts are split, because readers hold
 /// one segment at a time.
@@ -129,7 +130,7 @@ fn advance(
                 summary.ended,
                 summary.error,
                 summary.note,
-                summary.wake_at.map(nanos),
+                summary.wake_at.map(wake_microseconds),
                 nanos(summary.updated_at),
                 summary.steps_done,
                 summary.steps_all,

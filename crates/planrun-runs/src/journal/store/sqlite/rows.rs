@@ -58,6 +58,17 @@ impl Inner {
     }
 }
 
+/// Converts a time to whole microseconds since the Unix epoch, as `wake_at` has them, which reach beyond the year 9999.
+fn whole_microseconds(moment: i128) -> i64 {
+    let whole = moment.div_euclid(1000);
+    i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// Converts the time at which a run wakes for `wake_at`. It is rounded up, so that the run is not due too early.
+pub(super) fn wake_microseconds(wake: i128) -> i64 {
+    whole_microseconds(wake.saturating_add(999))
+}
+
 /// Returns the query for the runs that pass the filter, and its parameters.
 fn select(filter: &Filter) -> (String, Vec<Value>) {
     let mut parameters: Vec<Value> = Vec::new();
@@ -76,7 +87,7 @@ fn select(filter: &Filter) -> (String, Vec<Value>) {
         conditions.push("created_at >= ?");
     }
     if let Some(due) = filter.due {
-        parameters.push(nanos(due).into());
+        parameters.push(whole_microseconds(due).into());
         conditions.push("wake_at <= ?");
     }
     parameters.push(
@@ -125,7 +136,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         ended: row.get(8)?,
         error: row.get(9)?,
         note: row.get(10)?,
-        wake_at: row.get::<_, Option<i64>>(11)?.map(i128::from),
+        wake_at: row
+            .get::<_, Option<i64>>(11)?
+            .map(|wake| i128::from(wake) * 1000),
         steps_done: row.get(12)?,
         steps_all: row.get(13)?,
         events: row.get(14)?,

@@ -13,8 +13,11 @@ const APPLICATION: i64 = 0x706c_616e;
 pub(super) type Migration = &'static str;
 
 /// The migration at index n leads from format n to n + 1; format 0 is an empty file.
-pub(super) const MIGRATIONS: &[Migration] =
-    &[include_str!("format_1.sql"), include_str!("format_2.sql")];
+pub(super) const MIGRATIONS: &[Migration] = &[
+    include_str!("format_1.sql"),
+    include_str!("format_2.sql"),
+    include_str!("format_3.sql"),
+];
 
 /// The format of a file before anything is changed in it.
 pub(super) enum FileFormat {
@@ -142,6 +145,19 @@ mod tests {
             .unwrap();
         assert_eq!(owner, "of p");
         migrate(&mut connection, Path::new("j"), &migrations).unwrap();
+    }
+
+    #[test]
+    fn wake_times_of_an_older_file_are_converted_and_never_become_earlier() {
+        let mut connection = older_file();
+        connection
+            .execute("UPDATE runs SET wake_at = 1700000000000000001", [])
+            .unwrap();
+        migrate(&mut connection, Path::new("j"), MIGRATIONS).unwrap();
+        let wake: i64 = connection
+            .query_row("SELECT wake_at FROM runs", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(wake, 1_700_000_000_000_001);
     }
 
     #[test]
