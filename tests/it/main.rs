@@ -75,6 +75,7 @@ mod process_tools;
 mod prompts;
 mod questions;
 mod readme;
+mod recorded_runs;
 mod recordings;
 mod remedies;
 mod render;

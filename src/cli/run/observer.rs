@@ -145,7 +145,7 @@ impl ProgressObserver {
             | EventKind::StepSleeps { .. }
             | EventKind::StepRecovering { .. }
             | EventKind::TimerFired { .. }
-            | EventKind::RunResumed
+            | EventKind::RunResumed { .. }
             | EventKind::RunCancelling { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }

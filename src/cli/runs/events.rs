@@ -158,7 +158,7 @@ impl<'e> Details<'e> {
             } => (details.status, details.reason) = (status, refused.as_deref()),
             EventKind::SignalReceived { refused, .. } => details.reason = refused.as_deref(),
             EventKind::RunStarted { .. }
-            | EventKind::RunResumed
+            | EventKind::RunResumed { .. }
             | EventKind::RunCancelling { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }

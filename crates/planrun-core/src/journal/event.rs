@@ -35,13 +35,20 @@ pub enum EventKind {
     RunStarted {
         run: Arc<str>,
         plan: Arc<str>,
+        /// The step up to which the process drives the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Arc<str>>,
         /// Number of steps that the plan itself holds.
         #[serde(skip)]
         steps: usize,
     },
     /// Another process resumed the run. Everything that follows happened after that process had read all events before.
     #[serde(rename = "run.resumed")]
-    RunResumed,
+    RunResumed {
+        /// The step up to which the process drives the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Arc<str>>,
+    },
     /// The run was asked to end.
     #[serde(rename = "run.cancelling")]
     RunCancelling {
@@ -386,7 +393,7 @@ impl EventKind {
     pub fn path(&self) -> &str {
         match self {
             Self::RunStarted { .. }
-            | Self::RunResumed
+            | Self::RunResumed { .. }
             | Self::RunCancelling { .. }
             | Self::RunPaused { .. }
             | Self::RunPatched { .. }
@@ -419,7 +426,7 @@ impl EventKind {
     pub const fn name(&self) -> EventName {
         match self {
             Self::RunStarted { .. } => EventName::RunStarted,
-            Self::RunResumed => EventName::RunResumed,
+            Self::RunResumed { .. } => EventName::RunResumed,
             Self::RunCancelling { .. } => EventName::RunCancelling,
             Self::RunPaused { .. } => EventName::RunPaused,
             Self::RunPatched { .. } => EventName::RunPatched,
@@ -464,7 +471,7 @@ impl EventKind {
             | Self::TaskMoved { context: value, .. }
             | Self::SignalReceived { payload: value, .. } => Some((PAYLOAD, value)),
             Self::RunStarted { .. }
-            | Self::RunResumed
+            | Self::RunResumed { .. }
             | Self::RunCancelling { .. }
             | Self::RunPaused { .. }
             | Self::RunPatched { .. }

@@ -123,7 +123,7 @@ mod tests {
             let event = Event {
                 number: 1,
                 at: millisecond * 1_000_000,
-                kind: EventKind::RunResumed,
+                kind: EventKind::RunResumed { until: None },
                 sensitive: Vec::new(),
             };
             let expected = format!(
@@ -209,10 +209,14 @@ mod tests {
             EventKind::RunStarted {
                 run: "r".into(),
                 plan: "入职".into(),
+                until: None,
                 steps: 2,
             },
             EventKind::StepQueued { path: "a".into() },
-            EventKind::RunResumed,
+            EventKind::RunResumed { until: None },
+            EventKind::RunResumed {
+                until: Some("a".into()),
+            },
             EventKind::RunCancelling { keep: false },
             EventKind::RunCancelling { keep: true },
             EventKind::RunPaused {

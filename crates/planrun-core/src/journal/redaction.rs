@@ -193,7 +193,7 @@ impl Event {
             EventKind::HandleGiven { handle, .. } => redactor.json(handle),
             EventKind::TaskSet { .. }
             | EventKind::RunStarted { .. }
-            | EventKind::RunResumed
+            | EventKind::RunResumed { .. }
             | EventKind::RunCancelling { .. }
             | EventKind::StepRetried { .. }
             | EventKind::UsageReported { .. }

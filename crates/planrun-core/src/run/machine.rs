@@ -112,12 +112,15 @@ impl Run {
         ctx.open_scope(program, None);
         let nodes = program.plan.body().nodes.iter();
         let steps = nodes.filter(|node| node.step().is_some()).count();
+        let until = ctx.setup.until.as_ref().map(|until| until.step.clone());
         if ctx.outbox.recording.is_replaying() {
-            ctx.outbox.emit(EventKind::RunResumed);
+            let until = until.clone();
+            ctx.outbox.emit(EventKind::RunResumed { until });
         }
         ctx.outbox.emit(EventKind::RunStarted {
             run: ctx.setup.run_id.clone(),
             plan: program.plan.name.clone(),
+            until,
             steps,
         });
         ctx.outbox.summarize(RunState::Running, None, None);

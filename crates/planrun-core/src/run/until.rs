@@ -33,6 +33,17 @@ impl Until {
         })
     }
 
+    /// Returns the target of a run that was driven up to one of these steps after the other; `None` if the plan itself
+    /// lacks one of them, or if there are none.
+    pub fn all<'a>(program: &Program, steps: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+        let mut targets = steps.into_iter().map(|step| Self::new(program, step));
+        let first = targets.next()??;
+        targets.try_fold(first, |mut all, next| {
+            all.needed.extend(next?.needed);
+            Some(all)
+        })
+    }
+
     /// Returns the names of the plan's own steps.
     pub fn steps(program: &Program) -> impl Iterator<Item = &str> {
         let steps = program

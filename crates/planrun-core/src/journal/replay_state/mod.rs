@@ -41,6 +41,8 @@ pub struct ReplayState {
     pub error: Option<Arc<StepError>>,
     /// Wall-clock time at which the run resumes by itself, in nanoseconds since the Unix epoch.
     pub wake: Option<i128>,
+    /// The steps up to which processes have driven the run; `None` if one of them was to drive it to its end.
+    pub until: Option<BTreeSet<Arc<str>>>,
     /// Hash of the pinned document after the last patch; `None` if the run was never patched.
     pub patched: Option<Arc<str>>,
     /// The steps by path, in the order of their first events.
@@ -132,8 +134,10 @@ impl ReplayState {
 
     fn apply_kind(&mut self, kind: EventKind, at: i128, idle: i128) {
         match kind {
-            EventKind::RunStarted { run, plan, .. } => self.started(run, plan, at),
-            EventKind::RunResumed => self.resumed(idle, at),
+            EventKind::RunStarted {
+                run, plan, until, ..
+            } => self.started(run, plan, until, at),
+            EventKind::RunResumed { until } => self.resumed(idle, until, at),
             EventKind::RunPaused { wake, still } => {
                 self.exclude_waits_for_people(at);
                 self.paused(wake, still);
@@ -302,8 +306,9 @@ impl ReplayState {
         self.mark_replayed(EventName::AnswerGiven, path);
     }
 
-    fn started(&mut self, run: Arc<str>, plan: Arc<str>, at: i128) {
+    fn started(&mut self, run: Arc<str>, plan: Arc<str>, until: Option<Arc<str>>, at: i128) {
         (self.run, self.plan) = (run, plan);
+        self.until = until.map(|step| BTreeSet::from([step]));
         self.begun_at = at;
         self.processes = 1;
         self.state = Some(RunState::Running);
@@ -357,7 +362,11 @@ impl ReplayState {
         self.add_external_input(at, ExternalInputKind::Retried { path });
     }
 
-    fn resumed(&mut self, idle: i128, at: i128) {
+    fn resumed(&mut self, idle: i128, until: Option<Arc<str>>, at: i128) {
+        self.until = self.until.take().zip(until).map(|(mut steps, step)| {
+            steps.insert(step);
+            steps
+        });
         if self.state == Some(RunState::Running) {
             self.crashes += 1;
         }

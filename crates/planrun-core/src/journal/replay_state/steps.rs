@@ -57,7 +57,7 @@ impl ReplayState {
             // A note accompanies an answer and is not replayed by itself. The other events do not belong to steps.
             EventKind::ResultNoted { .. }
             | EventKind::RunStarted { .. }
-            | EventKind::RunResumed
+            | EventKind::RunResumed { .. }
             | EventKind::RunCancelling { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }

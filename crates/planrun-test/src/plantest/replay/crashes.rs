@@ -70,7 +70,7 @@ fn mark(event: &EventKind) -> Option<Mark> {
         | EventKind::TimerFired { .. }
         | EventKind::ListenerFired { .. } => 0,
         EventKind::RunStarted { .. }
-        | EventKind::RunResumed
+        | EventKind::RunResumed { .. }
         | EventKind::RunCancelling { .. }
         | EventKind::RunPaused { .. }
         | EventKind::RunPatched { .. }

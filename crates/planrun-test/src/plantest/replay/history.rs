@@ -111,7 +111,7 @@ impl History {
             EventKind::RunStarted { .. } => {
                 (self.begun_at, self.state) = (at, Some(RunState::Running));
             }
-            EventKind::RunResumed => {
+            EventKind::RunResumed { .. } => {
                 if self.state == Some(RunState::Running) {
                     self.died(Some(since(self.begun_at, at)));
                 }

@@ -1,0 +1,131 @@
+//! What is recorded of a run, as `runs show` and `runs list` print it after its process.
+
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use super::support::{Output, folder, planrun};
+
+const APP: &str = "name: desk
+tools:
+  - name: look
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: read
+    parameters: { type: object, properties: { id: { type: string } }, required: [id] }
+    returns: { type: object, properties: { n: { type: integer } }, required: [n] }
+    mock:
+      - { when: { id: gone }, status: 404 }
+      - { when: { id: slow }, delay: 30s, data: { n: 3 } }
+      - { data: { n: 3 } }
+  - name: mail
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: effect
+    parameters: { type: object, properties: { to: { type: string } }, required: [to] }
+    returns: { type: object, properties: { id: { type: string } }, required: [id] }
+    mock: { id: m }
+";
+
+const PLANS: &str = r#"use desk, sys
+
+plan stepwise() {
+    task t "T" { n: int }
+    step a = desk.look(id: "ok")
+    set t done { n: 4 }
+    step f = input "Which?" -> { n: int } within 2m
+    step b = desk.mail(to: "x")
+}
+
+plan parks() {
+    policy { on_failure: pause }
+    step a = desk.look(id: "ok")
+    step b = desk.look(id: "gone")
+    step m = desk.mail(to: "${b.n}")
+}
+
+plan asks() {
+    step a = desk.look(id: "ok")
+    step f = input "Which ${a.n}?" -> { n: int } within 2d
+    step b = desk.mail(to: "x") confirm "Send it?" expires 2d
+}
+
+plan ends() -> int {
+    task t "T" { n: int }
+    step a = desk.look(id: "ok")
+    set t done { n: a.n }
+    step many = each id in ["a", "gone"] max 3 {
+        step x = desk.look(id: id) recover _ => { n: 2 }
+        yield x.n
+    }
+    step w = sys.sleep(duration: 3ms)
+    step s = desk.mail(to: "x") after w
+    reply a.n + size(s.id)
+}
+
+plan fails() -> int {
+    step a = desk.look(id: "ok")
+    step r = desk.look(id: "gone")
+    reply r.n
+}
+
+plan lasts() -> int {
+    step a = desk.look(id: "slow")
+    reply a.n
+}
+"#;
+
+fn project() -> TempDir {
+    folder([
+        ("planrun.yaml", "apps: [desk.yaml]\n"),
+        ("desk.yaml", APP),
+        ("a.plan", PLANS),
+    ])
+}
+
+fn run_in(place: &TempDir, arguments: &[&str]) -> Output {
+    planrun(arguments).within(place.path()).run()
+}
+
+/// Returns the document of a run that is started or resumed.
+fn run(place: &TempDir, arguments: &[&str]) -> Json {
+    run_in(
+        place,
+        &[&["run"], arguments, &["--format", "json"]].concat(),
+    )
+    .json()
+}
+
+fn shown(place: &TempDir, run: &str) -> Json {
+    run_in(place, &["runs", "show", run, "--format", "json"]).json()
+}
+
+/// Removes the times of steps from the document of a run: the clocks that events and reports are read from are not
+/// read at the same moment.
+fn without_times(mut document: Json) -> Json {
+    for step in document["steps"].as_array_mut().unwrap() {
+        step.as_object_mut().unwrap().remove("started_at");
+    }
+    document
+}
+
+#[test]
+fn what_a_run_was_told_to_leave_out_is_not_shown_as_if_it_had_happened() {
+    let place = project();
+    let id = ["--run-id", "r", "--mock", "--plan", "stepwise"];
+    let first = run(&place, &[&["a.plan", "--until", "a"], &id[..]].concat());
+    assert_eq!(first["tasks"][0]["status"], "pending");
+    let recorded = shown(&place, "r");
+    assert_eq!(without_times(recorded.clone()), without_times(first));
+    assert_eq!(shown(&place, "r"), recorded);
+    let events = run_in(&place, &["runs", "events", "r", "--format", "ndjson"]);
+    let lines: Vec<Json> = events
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!((lines.len(), &lines[0]["until"]), (4, &json!("a")));
+
+    let again = run(&place, &["--resume", "r", "--until", "b"]);
+    assert_eq!(again["steps"][1]["status"], "waiting");
+    let recorded = shown(&place, "r");
+    assert_eq!(without_times(recorded.clone()), without_times(again));
+    assert_eq!(shown(&place, "r"), recorded);
+}
