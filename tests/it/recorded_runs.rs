@@ -129,3 +129,17 @@ fn what_a_run_was_told_to_leave_out_is_not_shown_as_if_it_had_happened() {
     assert_eq!(without_times(recorded.clone()), without_times(again));
     assert_eq!(shown(&place, "r"), recorded);
 }
+
+#[test]
+fn a_recorded_run_has_the_document_that_its_process_printed() {
+    let place = project();
+    for plan in ["parks", "asks", "ends", "fails"] {
+        let printed = run(
+            &place,
+            &["a.plan", "--mock", "--plan", plan, "--run-id", plan],
+        );
+        let recorded = shown(&place, plan);
+        assert_eq!(without_times(recorded), without_times(printed), "{plan}");
+    }
+    assert_eq!(shown(&place, "parks")["error"]["class"], "tool.failed");
+}

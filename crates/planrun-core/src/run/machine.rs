@@ -244,7 +244,8 @@ impl Run {
         }
         self.catching_up = false;
         if replay_only {
-            self.suspend(Interruption::Asked);
+            let failed = (self.steps.parking).failed_and_quiet(&self.ctx, &self.steps.calls);
+            self.suspend(failed.unwrap_or(Interruption::Asked));
         } else if self.ctx.setup.retries {
             let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
             let parking = &mut self.steps.parking;

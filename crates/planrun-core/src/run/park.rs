@@ -14,7 +14,7 @@ use super::call::Calls;
 use super::compensation::Compensation;
 use super::context::Context;
 use super::execution::Execution;
-use super::frame::{FrameId, NodeRef};
+use super::frame::{FrameId, Microseconds, NodeRef};
 use super::interruption::Interruption;
 use super::task::Tasks;
 use super::tree::Tree;
@@ -33,13 +33,15 @@ impl Parking {
     /// Parks a step that has failed.
     pub(super) fn park(&mut self, ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
         let now = ctx.outbox.elapsed();
+        let path = ctx.tree.own_path(at);
+        let recorded = ctx.outbox.recording.recorded_duration(&path);
         let record = ctx.tree.record_mut(at);
-        record.duration = record.started.map_or(0, |started| now - started);
+        let since = |started: Microseconds| now - started;
+        record.duration = recorded.unwrap_or_else(|| record.started.map_or(0, since));
         record.details_mut().error = Some(error.clone());
         let (attempts, duration) = (record.attempts, Duration::from_micros(record.duration));
         ctx.tree.set_state(at, StepState::Waiting);
         ctx.tree[at.0].visible.insert(at.1, StepState::Failed);
-        let path = ctx.tree.own_path(at);
         ctx.outbox.emit(EventKind::StepSettled {
             path: path.clone(),
             state: StepState::Failed,

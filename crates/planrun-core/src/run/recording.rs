@@ -185,6 +185,14 @@ impl Recording {
             .is_some_and(|step| step.process < replay.processes)
     }
 
+    /// Returns the recorded duration of a step whose end is being replayed.
+    pub(super) fn recorded_duration(&self, path: &str) -> Option<Microseconds> {
+        let replay = self.replay.as_ref()?;
+        let ended = replay.has_unreplayed(EventName::StepSettled, path);
+        let step = replay.steps.get(path).filter(|_| ended)?;
+        Some(step.duration_ms.saturating_mul(1000))
+    }
+
     /// Returns true if the replay contains a retry of what has failed.
     pub(super) fn is_retried_later(&self, path: &str) -> bool {
         self.replay

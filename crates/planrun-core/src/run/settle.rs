@@ -143,6 +143,9 @@ fn emit_settled(
         return;
     }
     let path = ctx.tree.path(program, at);
+    if let Some(recorded) = ctx.outbox.recording.recorded_duration(&path) {
+        ctx.tree.record_mut(at).duration = recorded;
+    }
     let state = ctx.tree.state_of(at);
     let record = ctx.tree.record(at);
     let kind = EventKind::StepSettled {
