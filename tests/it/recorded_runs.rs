@@ -1,5 +1,8 @@
 //! What is recorded of a run, as `runs show` and `runs list` print it after its process.
 
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
@@ -142,4 +145,36 @@ fn a_recorded_run_has_the_document_that_its_process_printed() {
         assert_eq!(without_times(recorded), without_times(printed), "{plan}");
     }
     assert_eq!(shown(&place, "parks")["error"]["class"], "tool.failed");
+}
+
+#[test]
+fn a_run_whose_process_died_is_interrupted_in_every_form() {
+    let place = project();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_planrun"))
+        .args([
+            "run", "a.plan", "--mock", "--plan", "lasts", "--run-id", "dead",
+        ])
+        .current_dir(place.path())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !run_in(&place, &["runs", "events", "dead"])
+        .stdout
+        .contains("desk.look")
+    {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let listed = || run_in(&place, &["runs", "list", "--format", "json"]).json()["runs"][0].clone();
+    assert_eq!(shown(&place, "dead")["status"], "running");
+    assert_eq!(listed()["status"], "running");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(shown(&place, "dead")["status"], "interrupted");
+    let row = listed();
+    assert_eq!(
+        (&row["status"], &row["driven"]),
+        (&json!("interrupted"), &json!(false))
+    );
+    let human = run_in(&place, &["runs", "show", "dead"]).stdout;
+    assert!(human.starts_with("lasts dead: interrupted"), "{human}");
 }

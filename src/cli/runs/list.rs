@@ -130,7 +130,7 @@ fn document(row: &RunSummary) -> serde_json::Value {
     json!({
         "run": row.run,
         "plan": row.plan,
-        "status": row.state,
+        "status": row.status(),
         "driven": row.driven,
         "created_at": timestamp(row.created_at),
         "updated_at": timestamp(row.updated_at),

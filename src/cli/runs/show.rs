@@ -41,7 +41,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     let outcome = wait(recorded.outcome())??;
     if arguments.format == Format::Json {
         let mut text = Vec::new();
-        let written = outcome.write_json(&mut text);
+        let written = outcome.write_json_with_status(row.status(), &mut text);
         written.map_err(|error| Failure::Environment(format!("cannot write the run: {error}")))?;
         text.push(b'\n');
         terminal.print_json(&String::from_utf8_lossy(&text))?;

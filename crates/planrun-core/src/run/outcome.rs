@@ -122,7 +122,7 @@ struct Document<'a> {
     version: u32,
     run: &'a str,
     plan: &'a str,
-    status: RunState,
+    status: &'a str,
     reply: Option<Value>,
     steps: Vec<StepReport>,
     tasks: &'a [TaskReport],
@@ -367,12 +367,24 @@ impl Outcome {
     /// # Errors
     /// Returns an error if the writer fails.
     pub fn write_json(&self, writer: impl std::io::Write) -> std::io::Result<()> {
+        self.write_json_with_status(self.state.name(), writer)
+    }
+
+    /// Writes the JSON document of a recorded run with this status, which also says whether a process drives it.
+    ///
+    /// # Errors
+    /// Returns an error if the writer fails.
+    pub fn write_json_with_status(
+        &self,
+        status: &str,
+        writer: impl std::io::Write,
+    ) -> std::io::Result<()> {
         let steps = self.steps();
         let document = Document {
             version: 1,
             run: &self.run,
             plan: &self.plan,
-            status: self.state,
+            status,
             reply: self.redacted_reply(),
             steps,
             tasks: &self.tasks,
