@@ -6,6 +6,7 @@ pub mod arguments;
 mod ask;
 pub mod breaking;
 pub mod check;
+mod columns;
 pub mod completions;
 pub mod deferred;
 mod eval;

@@ -1,5 +1,6 @@
 //! What is recorded of a run, as `runs show` and `runs list` print it after its process.
 
+use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -177,4 +178,20 @@ fn a_run_whose_process_died_is_interrupted_in_every_form() {
     );
     let human = run_in(&place, &["runs", "show", "dead"]).stdout;
     assert!(human.starts_with("lasts dead: interrupted"), "{human}");
+}
+
+#[test]
+fn steps_with_wide_names_are_aligned() {
+    let place = project();
+    let plan = "use desk\nplan p() {\n    step `查询客户` = desk.look(id: \"ok\")\n    step b = desk.mail(to: \"x\")\n}\n";
+    fs::write(place.path().join("b.plan"), plan).unwrap();
+    let ran = run_in(&place, &["run", "b.plan", "--mock", "--run-id", "wide"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let shown = run_in(&place, &["runs", "show", "wide"]).stdout;
+    let column = |path: &str| {
+        let line = shown.lines().find(|line| line.contains(path)).unwrap();
+        let (before, _) = line.split_once("completed").unwrap();
+        unicode_width::UnicodeWidthStr::width(before)
+    };
+    assert_eq!(column("查询客户"), column("  b "), "{shown}");
 }

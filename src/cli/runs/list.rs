@@ -9,6 +9,7 @@ use serde_json::json;
 use super::Format;
 use super::inbox::questions_of;
 use super::time::{relative_time, timestamp};
+use crate::cli::columns::{padded, widest};
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Planrun, RunFilter, RunSummary, Wake};
 
@@ -96,21 +97,13 @@ fn table(planrun: &Planrun, rows: &[RunSummary], now: i128) -> String {
             rest.join(", "),
         ]);
     }
-    let width = |column: usize| {
-        lines
-            .iter()
-            .map(|line| unicode_width::UnicodeWidthStr::width(&*line[column]))
-            .max()
-            .unwrap_or(0)
-    };
+    let width = |column: usize| widest(lines.iter().map(|line| &*line[column]));
     let widths: Vec<usize> = (0..6).map(width).collect();
     let mut text = String::new();
     for line in &lines {
         let mut row = String::new();
         for (cell, width) in line.iter().zip(&widths) {
-            let missing = width - unicode_width::UnicodeWidthStr::width(&**cell);
-            row.push_str(cell);
-            row.extend(std::iter::repeat_n(' ', missing + 2));
+            row.push_str(&padded(cell, width + 2));
         }
         text.push_str(row.trim_end());
         text.push('\n');

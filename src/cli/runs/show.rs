@@ -9,6 +9,7 @@ use planrun_lang::value::counted;
 use super::Format;
 use super::inbox::questions_of;
 use super::time::{format_millis, timestamp};
+use crate::cli::columns::{padded, widest};
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::run::{Outcome, StepReport, TaskReport, Verification};
@@ -87,18 +88,15 @@ fn timeline(outcome: &Outcome, began: i128) -> String {
         .zip(&offsets)
         .filter_map(|(step, offset)| Some((*offset)? + step.duration_ms));
     let total = ends.max().unwrap_or(0).max(1);
-    let width = steps
-        .iter()
-        .map(|step| step.path.chars().count())
-        .max()
-        .unwrap_or(0);
-    for (step, offset) in steps.iter().zip(&offsets) {
+    let paths: Vec<_> = steps.iter().map(|step| visible_line(&step.path)).collect();
+    let width = widest(paths.iter().map(|path| &**path));
+    for ((step, path), offset) in steps.iter().zip(&paths).zip(&offsets) {
         let bar = offset
             .map(|offset| bar(offset, step.duration_ms, total))
             .unwrap_or_default();
         let line = format!(
-            "  {:<width$}  {:<9}  {:<bars$}  {:>7}  {}",
-            visible_line(&step.path),
+            "  {}  {:<9}  {:<bars$}  {:>7}  {}",
+            padded(path, width),
             step.status.name(),
             bar,
             offset

@@ -11,6 +11,7 @@ use planrun_tools::contract::ToolIndex;
 use serde_json::{Map, Value as Json, json};
 
 use super::show::contract;
+use crate::cli::columns::{padded, widest};
 use crate::cli::{Exit, Failure, Terminal};
 
 /// Maximum number of tools listed for a query.
@@ -75,15 +76,18 @@ impl ListArguments {
             let contracts: Vec<String> = tools.iter().map(|tool| contract(tool)).collect();
             return contracts.join("\n");
         }
-        let width = tools.iter().map(|tool| tool.path().chars().count()).max();
-        let width = width.unwrap_or_default();
-        let lines = tools.iter().map(|tool| {
-            let path = visible_line(&tool.path()).into_owned();
+        let paths = tools
+            .iter()
+            .map(|tool| visible_line(&tool.path()).into_owned());
+        let paths: Vec<String> = paths.collect();
+        let width = widest(paths.iter().map(|path| &**path));
+        let lines = tools.iter().zip(&paths).map(|(tool, path)| {
             if self.brief {
                 return format!("{path}\n");
             }
             let line = format!(
-                "{path:width$}  {:12}  {}",
+                "{}  {:12}  {}",
+                padded(path, width),
                 tool.effect.name(),
                 visible_line(tool.first_sentence())
             );
