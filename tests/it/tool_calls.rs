@@ -186,6 +186,10 @@ fn a_deferred_call_that_wants_a_yes_waits_for_it() {
         assert_eq!(calls(&place), [] as [Json; 0]);
         let id = deferred["run"].as_str().unwrap();
         let asked = waiting["questions"][0]["path"].as_str().unwrap();
+        assert_eq!(
+            waiting["questions"][0]["answer_with"],
+            format!("planrun runs answer {id} {asked}=true --resume"),
+        );
         let answer = format!("{asked}={answer}");
         run(&place, &["runs", "answer", id, &answer, "--resume"]);
         let ended = result(path.to_str().unwrap());

@@ -2,6 +2,7 @@
 
 mod call;
 mod event;
+mod example;
 mod external_input;
 mod failure;
 mod grant;

@@ -8,9 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun_core::journal::StepError;
+use planrun_core::journal::{Question, StepError};
 use planrun_core::run::{Interruption, Outcome};
-use planrun_lang::diag::render::escape_json;
+use planrun_lang::diag::render::{escape_json, quoted, visible_line};
 use planrun_lang::protocol::RunState;
 use planrun_lang::types::{Denied, ErrorClass};
 use planrun_tools::host::Host;
@@ -105,8 +105,10 @@ pub fn call_status(outcome: &Outcome) -> Json {
             .questions
             .iter()
             .map(|(path, question)| {
-                let answer = format!("planrun runs answer {run} {path}=VALUE --resume");
-                json!({ "path": path, "question": question.text, "answer_with": answer })
+                json!({
+                    "path": path, "question": question.text,
+                    "answer_with": answer_command(run, path, question),
+                })
             })
             .collect();
         return json!({
@@ -126,6 +128,18 @@ pub fn call_status(outcome: &Outcome) -> Json {
     };
     let error = error.map(error_json);
     json!({ "success": false, "status": status, "run": run, "error": error })
+}
+
+/// Returns the shell command that gives an example answer to a question.
+fn answer_command(run: &str, path: &str, question: &Question) -> String {
+    let run = quoted(&visible_line(run));
+    let answer = quoted(&escape_json(&format!("{path}={}", question.example())));
+    let by = question.by.as_ref();
+    let by = by.map(|by| format!(" --by {}", quoted(&visible_line(by))));
+    format!(
+        "planrun runs answer {run} {answer}{} --resume",
+        by.unwrap_or_default()
+    )
 }
 
 fn error_json(error: &StepError) -> Json {
