@@ -329,6 +329,50 @@ plan inner(text: string) {{
 }
 
 #[test]
+fn from_a_step_on_everything_below_it_is_done_again() {
+    let plan = "use fs
+plan a() {
+    allow { write: [\".\"] }
+    task t \"T\" { n: int }
+    listener over on t is done { step told = fs.write(path: \"told.txt\", content: \"1\") }
+    step a = fs.write(path: \"a.txt\", content: \"1\")
+    step b = fs.write(path: \"b.txt\", content: \"1\")
+    set t done { n: 1 }
+    step c = fs.write(path: \"c.txt\", content: \"1\")
+    if 1 < 2 { step d = fs.write(path: \"d.txt\", content: \"1\") }
+}
+";
+    let files = folder([("a.plan", plan)]);
+    let within = |arguments: &[&str]| {
+        let base = ["run", "a.plan", "--format", "json"];
+        planrun([&base, arguments].concat())
+            .within(files.path())
+            .run()
+    };
+    assert_eq!(within(&["--run-id", "r"]).status, 0);
+    let refused = within(&["--base", "r", "--from", "b"]);
+    let asked = "has already done: b (fs.write), c (fs.write), d (fs.write);";
+    assert_eq!(refused.status, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains(asked), "{}", refused.stderr);
+    let copied = |arguments: &[&str]| -> Vec<String> {
+        let output = within(&[&["--base", "r", "--yes"], arguments].concat());
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let steps = output.json()["steps"].as_array().unwrap().clone();
+        let copies = steps.iter().filter(|step| {
+            let attributes = step["attributes"].as_array().unwrap();
+            attributes.iter().any(|attribute| attribute == "copied")
+        });
+        copies
+            .map(|step| step["path"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(copied(&["--from", "b"]), ["over[0].told", "a"]);
+    assert_eq!(copied(&["--from", "c"]), ["over[0].told", "a", "b"]);
+    assert_eq!(copied(&["--from", "a"]), ["over[0].told"]);
+    assert_eq!(copied(&[]).len(), 5);
+}
+
+#[test]
 fn a6_r10_12_a_patch_brings_in_nothing_that_could_not_be_done() {
     let plan = |below: &str| {
         format!(

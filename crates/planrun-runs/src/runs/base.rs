@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use planrun_lang::diag::closest;
-use planrun_lang::graph::Edge;
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::{Effect, Signature};
@@ -89,7 +88,7 @@ impl Base {
         from: Option<&str>,
     ) -> Result<(Copies, Vec<String>), Error> {
         let asked = from
-            .map(|from| downstream(program, from))
+            .map(|from| from_on(program, from))
             .transpose()?
             .unwrap_or_default();
         let now = program.plan.definitions();
@@ -181,10 +180,9 @@ fn is_kept(step: &StepReport, undone: &BTreeSet<&str>) -> bool {
             .any(|end| undone.contains(&path[..end]))
 }
 
-/// Returns the names of a step and of all statements that depend on it.
-fn downstream(program: &Program, from: &str) -> Result<BTreeSet<String>, Error> {
+/// Returns the names of a step and of all statements below it in the text, which include those that depend on it.
+fn from_on(program: &Program, from: &str) -> Result<BTreeSet<String>, Error> {
     let nodes = &program.plan.body().nodes;
-    let graph = &program.graph.blocks[0];
     let named = |name: &str| {
         nodes
             .iter()
@@ -207,33 +205,8 @@ fn downstream(program: &Program, from: &str) -> Result<BTreeSet<String>, Error> 
             hint,
         });
     };
-    let (mut found, mut open) = (
-        BTreeSet::new(),
-        vec![u32::try_from(first).unwrap_or(u32::MAX)],
-    );
-    let mut seen = BTreeSet::new();
-    while let Some(node) = open.pop() {
-        if !seen.insert(node) {
-            continue;
-        }
-        found.extend(
-            nodes
-                .get(node as usize)
-                .and_then(|node| node.name.as_deref())
-                .map(str::to_owned),
-        );
-        let because = |edge: Edge| {
-            matches!(
-                edge,
-                Edge::Data | Edge::State | Edge::Guard | Edge::After | Edge::Listener
-            )
-        };
-        open.extend(
-            graph
-                .readers(node)
-                .filter(|(_, edge)| because(*edge))
-                .map(|(reader, _)| reader),
-        );
-    }
-    Ok(found)
+    let from_there = nodes.iter().skip(first);
+    Ok(from_there
+        .filter_map(|node| node.name.as_deref().map(str::to_owned))
+        .collect())
 }

@@ -42,7 +42,7 @@ pub struct RunOptions {
     pub approval: Option<Approval>,
     /// Another run, whose results are copied where possible.
     pub base: Option<Base>,
-    /// A step that is executed again, with everything that comes after it, although the base has executed it.
+    /// A step that is executed again, with everything below it in the text, although the base has executed it.
     pub from: Option<String>,
     /// Whether effects of the base may be repeated.
     pub repeats_effects: bool,
