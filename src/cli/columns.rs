@@ -1,10 +1,10 @@
 //! Text in columns of a terminal, in which a Chinese character takes two.
 
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthStr;
 
 /// Returns the number of columns that the widest of these texts takes.
 pub(super) fn widest<'t>(texts: impl IntoIterator<Item = &'t str>) -> usize {
-    let widths = texts.into_iter().map(|text| text.width());
+    let widths = texts.into_iter().map(UnicodeWidthStr::width);
     widths.max().unwrap_or(0)
 }
 
