@@ -214,9 +214,6 @@ mod tests {
             },
             EventKind::StepQueued { path: "a".into() },
             EventKind::RunResumed { until: None },
-            EventKind::RunResumed {
-                until: Some("a".into()),
-            },
             EventKind::RunCancelling { keep: false },
             EventKind::RunCancelling { keep: true },
             EventKind::RunPaused {
@@ -313,6 +310,9 @@ mod tests {
                 state: RunState::Completed,
                 reply: Some(reply.clone()),
                 error: None,
+            },
+            EventKind::RunResumed {
+                until: Some("a".into()),
             },
         ];
         let (mut text, mut lines) = (Vec::new(), LineWriter::default());
