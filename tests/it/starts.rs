@@ -373,6 +373,52 @@ plan a() {
 }
 
 #[test]
+fn a_patch_does_not_apply_the_failure_of_a_call_to_the_call_that_replaces_it() {
+    let plan = |policy: &str, path: &str, more: &str| {
+        format!(
+            "use fs
+plan a() -> string {{
+    policy {{ on_failure: {policy} }}
+    allow {{ read: [\".\"] }}
+    step text = fs.read(path: \"{path}\")
+        {more}
+    reply text
+}}
+"
+        )
+    };
+    let files = folder([
+        ("a.plan", &*plan("pause", "nowhere.txt", "")),
+        ("here.txt", "here"),
+    ]);
+    let within = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    assert_eq!(within(&["run", "a.plan", "--run-id", "r"]).status, 4);
+    let patches = [
+        ("pause", "recover _ => \"none\"", "its `recover` arm"),
+        ("undo", "", "the new `on_failure`"),
+        ("pause", "confirm \"Read?\"", "its `confirm`"),
+    ];
+    for (policy, more, refused) in patches {
+        std::fs::write(
+            files.path().join("new.plan"),
+            plan(policy, "here.txt", more),
+        )
+        .unwrap();
+        let output = within(&["runs", "patch", "r", "new.plan"]);
+        assert_eq!(output.status, 2, "{refused}: {}", output.stderr);
+        assert!(output.stderr.contains(refused), "{}", output.stderr);
+    }
+    std::fs::write(files.path().join("new.plan"), plan("pause", "here.txt", "")).unwrap();
+    let output = within(&["runs", "patch", "r", "new.plan", "--resume"]);
+    assert_eq!(
+        (output.status, output.stdout.trim()),
+        (0, "here"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
 fn a6_r10_12_a_patch_brings_in_nothing_that_could_not_be_done() {
     let plan = |below: &str| {
         format!(

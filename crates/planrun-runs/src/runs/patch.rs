@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::graph::Edge;
 use planrun_lang::protocol::{Sent, StepState};
-use planrun_lang::sema::{Call, Plan, StepKind, Target};
+use planrun_lang::sema::{Call, Plan, Step, StepKind, Target};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Denied, Effect, ErrorClass, check_value};
 
@@ -65,6 +65,7 @@ impl RecordedRun {
             &started,
         )?;
         refuse_contracts(&old.program.plan, &now.plan, replay)?;
+        refuse_old_failures((&old.program.plan, &now.plan), (&was, &is), replay)?;
         refuse_inputs(&now.plan, &old.inputs)?;
         let nodes = now.plan.body().nodes.iter();
         let over = nodes.filter(|node| {
@@ -137,11 +138,7 @@ impl Patched {
 /// become another call, unless an attempt at it may have taken effect: then the same execution is continued.
 fn started(program: &Program, now: &Program, replay: &ReplayState) -> BTreeSet<String> {
     let called = |program: &Program, name: &str| {
-        let nodes = &program.plan.body().nodes;
-        let step = nodes
-            .iter()
-            .find(|node| node.name.as_deref() == Some(name))
-            .and_then(|node| node.step())?;
+        let step = own_step(&program.plan, name)?;
         matches!(
             &step.kind,
             StepKind::Call(Call {
@@ -219,6 +216,49 @@ fn refuse_above(
         ))),
         None => Ok(()),
     }
+}
+
+/// Refuses a patch after which a recorded failure would not only be retried, but have another effect: the new call would
+/// then not be made.
+fn refuse_old_failures(
+    (old, new): (&Plan, &Plan),
+    (was, is): (&BTreeMap<String, String>, &BTreeMap<String, String>),
+    replay: &ReplayState,
+) -> Result<(), Error> {
+    let replaced = replay.steps.iter().filter(|(name, step)| {
+        step.state == StepState::Failed && was.get(&***name) != is.get(&***name)
+    });
+    for (name, step) in replaced {
+        let Some(error) = &step.error else { continue };
+        let (Some(before), Some(now)) = (own_step(old, name), own_step(new, name)) else {
+            continue;
+        };
+        let catches = now.recover.iter().any(|arm| arm.catches(&error.class));
+        let asks = now.confirm().is_some() && before.confirm().is_none();
+        let what = if old.policy.on_failure != new.policy.on_failure {
+            "the new `on_failure`"
+        } else if catches {
+            "its `recover` arm"
+        } else if asks {
+            "its `confirm`"
+        } else {
+            continue;
+        };
+        return Err(Error::Invalid(format!(
+            "`{}` has failed with {}, and {what} would apply to that failure instead of to the new call; \
+             patch the call alone, and resume the run before anything else is changed",
+            visible_line(name),
+            error.class
+        )));
+    }
+    Ok(())
+}
+
+/// Returns a step of the plan itself.
+fn own_step<'p>(plan: &'p Plan, name: &str) -> Option<&'p Step> {
+    let mut nodes = plan.body().nodes.iter();
+    let node = nodes.find(|node| node.name.as_deref() == Some(name))?;
+    node.step()
 }
 
 fn refuse_contracts(old: &Plan, new: &Plan, replay: &ReplayState) -> Result<(), Error> {

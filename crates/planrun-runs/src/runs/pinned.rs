@@ -64,7 +64,7 @@ pub(super) struct Pinned {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PinnedBase {
     pub run: String,
-    /// A step that is executed again, with everything that comes after it.
+    /// A step that is executed again, with everything below it in the text.
     pub from: Option<String>,
     /// Whether effects of the other run may be repeated.
     pub repeats_effects: bool,
