@@ -73,7 +73,10 @@ pub fn print(
     }
     Ok(match outcome.state {
         RunState::Completed => Exit::Fine,
-        RunState::Cancelled => Exit::Interrupted,
+        RunState::Cancelled => {
+            terminal.note("the run was cancelled");
+            Exit::Interrupted
+        }
         RunState::Failed | RunState::Stalled | RunState::Running => Exit::Findings,
         RunState::Paused => Exit::Paused,
     })
