@@ -159,7 +159,9 @@ impl Scope {
             .iter()
             .filter(|known| known.kind == Kind::Context);
         let contexts: Vec<String> = contexts.map(|known| known.name.clone()).collect();
-        contexts.iter().for_each(|task| self.distrust(task));
+        for task in &contexts {
+            self.distrust(task);
+        }
         facts
     }
 

@@ -253,6 +253,32 @@ wait"#;
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn what_a_killed_process_has_left_running_ends_before_the_run_goes_on() {
+    let tools = "        - { name: put, effect: idempotent, key: {}, arguments: [put] }\n";
+    let script = "echo begun >> log; sleep 2; echo ended >> log; echo put";
+    let place = project(script, "", tools, "text.put()");
+    let log = || std::fs::read_to_string(place.path().join("log")).unwrap_or_default();
+    let mut first = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"))
+        .args(["run", "a.plan", "--run-id", "r"])
+        .current_dir(place.path())
+        .spawn()
+        .unwrap();
+    while log().is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let resumed = run(&place, &["runs", "resume", "r"]);
+    assert_eq!(
+        (resumed.status, resumed.stdout.trim()),
+        (0, "put"),
+        "{resumed:?}"
+    );
+    assert_eq!(log(), "begun\nbegun\nended\n");
+}
+
+#[test]
 fn a_project_that_says_what_may_be_run_says_it_of_these_programs_too() {
     let tools = "        - { name: show, effect: read }\n";
     let place = project("echo done", "", tools, "text.show()");

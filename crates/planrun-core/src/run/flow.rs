@@ -119,12 +119,12 @@ impl Flow<'_> {
         } else if self.is_undecided(node) {
             // An `ensure` is decided by its condition, any other statement by its guard.
             let kind = &self.block.nodes[node as usize].kind;
-            if !matches!(kind, NodeKind::Ensure { .. }) {
-                self.frame.waits_for_decisions(node)
-            } else {
+            if matches!(kind, NodeKind::Ensure { .. }) {
                 let is_complete =
                     in_vain || flags.has(Flags::GUARD_FAILED) || entry.rest_waits == 0;
                 !is_complete || self.waits_for_place(node)
+            } else {
+                self.frame.waits_for_decisions(node)
             }
         } else if self.frame.ends_at(node).is_some() {
             self.frame.waits_for_everything(node, node)

@@ -7,7 +7,7 @@ use planrun_lang::protocol::RunState;
 use planrun_lang::secrets::Redactor;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::{ErrorClass, Validation};
-use planrun_tools::tools::StandIn;
+use planrun_tools::tools::{StandIn, kill_left_by};
 use tokio_util::sync::CancellationToken;
 
 use super::base::Base;
@@ -218,6 +218,10 @@ impl Planrun {
             drop(lease);
             journal.wait_released(&row.run);
             return Err(Error::Changed { run: row.info.run });
+        }
+        if let Some(dead) = &row.holder {
+            // A call that its process has left running must have ended before it is verified or sent again.
+            kill_left_by(dead.process);
         }
         let replay = replay(&journal, &row.run)?;
         if replay.crashes() >= MAX_CRASHES && !drive.again {

@@ -30,7 +30,7 @@ pub use conversation::{
 };
 pub use credential::credentials_in_address;
 pub use files::FileAccess;
-pub use process::kill_programs;
+pub use process::{kill_left_by, kill_programs};
 pub use project_limit::ProjectLimit;
 pub use required_permission::{FilePath, Origin, RequiredPermission};
 pub use server::{DeniedServer, PinnedTool, Server, ServerError};

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+use rustix::process::{
+    Pid, Signal, kill_process, kill_process_group, test_kill_process, test_kill_process_group,
+};
 use tokio::process::{Child, Command};
 
 /// Time between asking a program to stop and killing it.
@@ -25,6 +27,16 @@ pub fn kill_programs() {
     let running = std::mem::take(&mut *RUNNING.lock().unwrap_or_else(PoisonError::into_inner));
     for (mark, leader) in running {
         kill(leader, &mark);
+    }
+}
+
+/// Kills the programs that another process of planrun has left running, and everything that they have started. Nothing
+/// happens if that process is still running.
+pub fn kill_left_by(process: u32) {
+    let id = i32::try_from(process).ok().and_then(Pid::from_raw);
+    if id.is_some_and(|id| test_kill_process(id).is_err()) {
+        let owner = format!("{process}-");
+        kill_marked(&|mark| mark.starts_with(owner.as_bytes()));
     }
 }
 
@@ -122,8 +134,12 @@ impl Drop for ProcessGroup {
 /// Kills a group and the marked processes that have left it.
 fn kill(leader: Pid, mark: &str) {
     let _ = kill_process_group(leader, Signal::KILL);
+    kill_marked(&|found| found == mark.as_bytes());
+}
+
+fn kill_marked(is_meant: &dyn Fn(&[u8]) -> bool) {
     for _ in 0..MAX_SEARCHES {
-        let marked = marked(mark);
+        let marked = marked(is_meant);
         if marked.is_empty() {
             return;
         }
@@ -133,10 +149,10 @@ fn kill(leader: Pid, mark: &str) {
     }
 }
 
-/// Returns the processes with this mark; empty if the system has no `/proc`. Zombies have no environment and are not
+/// Returns the processes with such a mark; empty if the system has no `/proc`. Zombies have no environment and are not
 /// found.
-fn marked(mark: &str) -> Vec<Pid> {
-    let expected = format!("{MARK_VARIABLE}={mark}");
+fn marked(is_meant: &dyn Fn(&[u8]) -> bool) -> Vec<Pid> {
+    let start = format!("{MARK_VARIABLE}=");
     let Ok(processes) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -146,7 +162,11 @@ fn marked(mark: &str) -> Vec<Pid> {
         let environment = fs::read(entry.path().join("environ")).ok()?;
         let mut variables = environment.split(|byte| *byte == 0);
         variables
-            .any(|variable| variable == expected.as_bytes())
+            .any(|variable| {
+                variable
+                    .strip_prefix(start.as_bytes())
+                    .is_some_and(is_meant)
+            })
             .then(|| Pid::from_raw(id))
             .flatten()
     };

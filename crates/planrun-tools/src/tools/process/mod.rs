@@ -9,8 +9,8 @@ mod word;
 
 pub(in crate::tools) use built_in::{KEY_VARIABLE, ProcessTool, process_signature};
 pub use context::ProgramContext;
-pub use group::kill_programs;
 pub(in crate::tools) use group::{GRACE, ProcessGroup};
+pub use group::{kill_left_by, kill_programs};
 pub(in crate::tools) use program::ProgramTransport;
 pub use program::{Input, Output, Program, ProgramTool};
 pub use run::Bounds;
