@@ -472,3 +472,98 @@ fn the_options_of_a_question_are_not_shown_if_they_are_secret_and_can_be_chosen(
         output.stderr
     );
 }
+
+#[test]
+fn a_key_of_an_element_that_the_check_knows_to_be_secret_is_an_error() {
+    let app = format!("name: vault{}", VAULT.replace("ADDRESS", "127.0.0.1:9"));
+    let app = app.replace(
+        "- name: rotate\n    effect: effect",
+        "- name: rotate\n    sensitive: [result.body]\n    effect: effect",
+    );
+    let keyed = |inputs: &str, steps: &str, element: &str, by: &str| {
+        let plan = format!(
+            "use vault, sys
+            plan p({inputs}) {{
+                {steps}
+                step l = each x in [{element}, \"b\"] max 3 by {by} {{ step o = sys.echo(value: 1) yield o }}
+                reply l
+            }}"
+        );
+        let place = folder([("p.plan", &*plan), ("apps/vault.yaml", &*app)]);
+        planrun(["check", "p.plan"]).within(place.path()).run()
+    };
+    for (inputs, steps, element, by, message) in [
+        (
+            "pw: secret",
+            "",
+            "pw",
+            "x",
+            "the secret input `pw` is exposed in the key of an element",
+        ),
+        (
+            "pw: secret",
+            "let k = \"k-${pw}\"",
+            "k",
+            "x",
+            "the secret input `pw` is exposed in the key of an element",
+        ),
+        (
+            "",
+            "step n = vault.rotate()",
+            "string(n.body)",
+            "x",
+            "a secret of `vault.rotate` is exposed in the key of an element",
+        ),
+    ] {
+        let output = keyed(inputs, steps, element, by);
+        assert_eq!(output.status, 1, "{element}: {}", output.stdout);
+        assert!(
+            output.stdout.contains("error[secret-leaks]") && output.stdout.contains(message),
+            "{element}: {}",
+            output.stdout
+        );
+    }
+    let output = keyed("pw: secret", "", "pw", "size(x)");
+    assert_eq!(output.status, 0, "{}", output.stdout);
+}
+
+#[test]
+fn an_element_is_never_identified_by_a_secret() {
+    const SECRETS: [&str; 1] = ["hunter2-c0rrect"];
+    let plan = "use sys
+        type Login = { user: string, password: secret }
+        plan p(login: Login) {
+            step l = each x in [login.user, login.password] max 3 by x {
+                step o = sys.echo(value: 1) confirm \"ok ${x}\" by \"desk\"
+                yield o
+            }
+            reply l
+        }";
+    let input = json!({"login": {"user": "ann", "password": SECRETS[0]}}).to_string();
+    let place = folder([("p.plan", plan), ("in.json", &*input)]);
+    let run = |arguments: &[&str]| planrun(arguments).within(place.path()).run();
+    let dry = run(&["run", "p.plan", "--input", "in.json", "--dry-run"]);
+    assert!(dry.stdout.contains("l[\"[redacted]\"].o"), "{}", dry.stdout);
+    clean_output("dry run", &dry, &SECRETS);
+    let output = run(&["run", "p.plan", "--input", "in.json", "--run-id", "r"]);
+    assert_eq!(output.status, 1, "{}", output.stderr);
+    let message = "`by` evaluates to a key that contains a secret";
+    assert!(
+        output.stderr.contains("validation.expression") && output.stderr.contains(message),
+        "{}",
+        output.stderr
+    );
+    for view in [
+        &["runs", "show", "r"][..],
+        &["runs", "show", "r", "--format", "json"],
+        &["runs", "events", "r"],
+        &["runs", "list"],
+        &["runs", "inbox", "--format", "json"],
+        &["run", "--resume", "r", "--format", "json"],
+        &["run", "--resume", "r", "--output", "full"],
+    ] {
+        let shown = run(view);
+        clean_output(&format!("{view:?}"), &shown, &SECRETS);
+        assert!(!shown.stdout.contains("l["), "{view:?}: {}", shown.stdout);
+    }
+}

@@ -16,6 +16,9 @@ use super::program::Program;
 use super::reached::Reached;
 use crate::journal::StepError;
 
+const SECRET_KEY: &str = "`by` evaluates to a key that contains a secret, and the paths of the steps contain the key; \
+     omit `by`, or use a part of the element that is not secret";
+
 /// The state of a running step that holds other steps.
 pub(super) enum BlockState {
     /// One body at a time, or none in a step that only waits.
@@ -461,7 +464,8 @@ fn each_state(
     })
 }
 
-/// Returns the indices of the elements, or their keys from `by`, which must differ.
+/// Returns the indices of the elements, or their keys from `by`, which must differ. A key with a secret in it is an
+/// error, since paths are displayed as they are.
 fn labels(
     ctx: &mut Context,
     program: &Arc<Program>,
@@ -486,7 +490,9 @@ fn labels(
         match ctx.tree.evaluate(scratch, by) {
             Ok(key) => {
                 let label: Arc<str> = serde_json::to_string(&key).unwrap_or_default().into();
-                if !seen.insert(label.clone()) {
+                if ctx.outbox.redactor.value(&key).is_some() {
+                    fault = Some(EvalError::plain(SECRET_KEY, by.span));
+                } else if !seen.insert(label.clone()) {
                     let message = format!("`by` evaluates to {} for two elements", key.preview(80));
                     fault = Some(EvalError::plain(message, by.span));
                 }

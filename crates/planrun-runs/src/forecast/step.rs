@@ -212,7 +212,10 @@ impl Walk<'_> {
                 }
             }
             let key = each.by.as_ref().and_then(|by| self.value(inner, by));
-            let label = key.map_or_else(|| index.to_string(), |key| key.to_json_text());
+            let label = key.map_or_else(
+                || index.to_string(),
+                |key| self.redactor.value(&key).unwrap_or(key).to_json_text(),
+            );
             self.frames[inner].path = format!("{path}[{label}]");
             self.block(inner, runs);
             values.push(self.frames[inner].value.clone());
