@@ -567,3 +567,24 @@ fn an_element_is_never_identified_by_a_secret() {
         assert!(!shown.stdout.contains("l["), "{view:?}: {}", shown.stdout);
     }
 }
+
+#[test]
+fn the_reason_why_an_effect_was_not_undone_shows_no_secret() {
+    let server = EchoServer::new(&[]);
+    let app = format!("name: vault{}", VAULT.replace("ADDRESS", &server.address));
+    let plan = "use vault, sys
+        plan p(pw: secret) {
+            step o = vault.open(password: pw) undo sys.fail(class: \"tool.gone\", message: \"no ${pw}\")
+            step bad = sys.fail(class: \"tool.bad\", message: \"bad\") after o
+        }";
+    let place = folder([("p.plan", plan), ("apps/vault.yaml", &*app)]);
+    let output = planrun(["run", "p.plan", "-i", "pw=hunter2-c0rrect"])
+        .within(place.path())
+        .run();
+    assert!(
+        output.stderr.contains("not undone, since `o.undo"),
+        "{}",
+        output.stderr
+    );
+    clean_output("not undone", &output, &["hunter2-c0rrect"]);
+}

@@ -235,7 +235,9 @@ impl Outcome {
     ) -> Self {
         let programs = scopes.into_iter().map(|scope| scope.program).collect();
         if !redactor.is_empty() {
-            self.error = self.error.map(|error| Arc::new(error.redacted(&redactor)));
+            let redacted = |error: Arc<StepError>| Arc::new(error.redacted(&redactor));
+            self.error = self.error.map(redacted);
+            self.not_undone = self.not_undone.into_iter().map(redacted).collect();
             for task in &mut self.tasks {
                 task.context = redactor
                     .value(&task.context)
