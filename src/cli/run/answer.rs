@@ -54,12 +54,8 @@ pub fn print(
             }
         }
     }
-    for error in &outcome.not_undone {
-        terminal.error(&format!(
-            "not undone, since `{}` failed: {}",
-            visible_line(&error.step),
-            visible_line(&error.message)
-        ));
+    for line in not_undone(outcome) {
+        terminal.error(&line);
     }
     ask::print_open_questions(outcome, terminal);
     if let Some(interruption) = &outcome.interruption {
@@ -79,6 +75,22 @@ pub fn print(
         }
         RunState::Failed | RunState::Stalled | RunState::Running => Exit::Findings,
         RunState::Paused => Exit::Paused,
+    })
+}
+
+/// Describes the effects that were not undone, one per line.
+pub fn not_undone(outcome: &Outcome) -> impl Iterator<Item = String> {
+    outcome.not_undone.iter().map(|error| {
+        let how = if error.class == ErrorClass::Cancelled {
+            "did not complete"
+        } else {
+            "failed"
+        };
+        format!(
+            "not undone, since `{}` {how}: {}",
+            visible_line(&error.step),
+            visible_line(&error.message)
+        )
     })
 }
 

@@ -132,7 +132,7 @@ struct CancelArguments {
     /// Id of the run, or a prefix of it
     #[arg(value_name = "RUN")]
     run: String,
-    /// Do not undo anything
+    /// Do not undo anything, or nothing more if the run is already undoing
     #[arg(long)]
     keep: bool,
     /// Cancel the run even while it is undoing; what is not yet undone is kept

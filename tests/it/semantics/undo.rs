@@ -1,5 +1,6 @@
 //! Section 3.7: the effects of a failed plan are undone, last first.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -381,5 +382,177 @@ async fn the_within_of_a_step_that_has_ended_does_not_end_it_again_while_somebod
     assert_eq!(
         (ran.class().as_str(), ran.status("one"), dropped(&ran)),
         ("unknown_outcome", "unknown".to_owned(), vec![json!(7)])
+    );
+}
+
+/// Three effects, each of which takes a second to undo.
+fn three() -> World {
+    let mut world = world().tool("a.put", [after(1000, give(json!(2)))]);
+    world.journal = Some(MemoryLog::default());
+    world
+}
+
+fn three_and(last: &str) -> String {
+    plan(&format!(
+        "step one = a.make() undo a.put(x: 1)
+         step two = a.make() undo a.put(x: 2)
+         step three = a.make() undo a.put(x: 3)
+         {last}"
+    ))
+}
+
+const LONG: &str = "step long = wait 30s";
+
+/// Sends commands to the run of a world, each after this number of milliseconds.
+fn send(world: &World, commands: &[(u64, &'static str)]) {
+    for (millis, command) in commands.iter().copied() {
+        let log = world.journal.clone().unwrap();
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+            log.send(command);
+        });
+    }
+}
+
+/// Returns the undo calls, in order.
+fn put(ran: &Ran) -> Vec<serde_json::Value> {
+    let calls = ran.calls("a.put");
+    calls
+        .iter()
+        .map(|seen| seen.arguments["x"].clone())
+        .collect()
+}
+
+/// Returns the attributes of the three steps.
+fn marks(ran: &Ran) -> [Vec<&'static str>; 3] {
+    ["one", "two", "three"].map(|step| {
+        let mut attributes = ran.step(step).attributes;
+        attributes.retain(|attribute| *attribute != "reused");
+        attributes
+    })
+}
+
+/// Returns the steps of an outcome that were not undone, with the reasons.
+fn stays(ran: &Ran) -> Vec<(String, String)> {
+    let errors = ran.outcome.not_undone.iter();
+    errors
+        .map(|error| (error.step.to_string(), error.message.to_string()))
+        .collect()
+}
+
+const CANCEL: &str = r#"{"cancel": true}"#;
+const KEEP: &str = r#"{"cancel": true, "keep": true}"#;
+const FORCE: &str = r#"{"cancel": true, "force": true}"#;
+
+#[tokio::test(start_paused = true)]
+async fn r3_7_a_cancel_that_ends_an_undo_awaits_what_is_in_flight_and_tells_what_stays() {
+    for (last, first, second, state, why) in [
+        (
+            LONG,
+            CANCEL,
+            FORCE,
+            "cancelled",
+            "the run was cancelled by force",
+        ),
+        (
+            LONG,
+            CANCEL,
+            KEEP,
+            "cancelled",
+            "the run was cancelled, and its effects are kept",
+        ),
+        (
+            "step bad = a.bad()",
+            "",
+            FORCE,
+            "failed",
+            "the run was cancelled by force",
+        ),
+    ] {
+        let mut world = three();
+        if !first.is_empty() {
+            send(&world, &[(100, first)]);
+        }
+        send(&world, &[(600, second)]);
+        let text = three_and(last);
+        let ran = world.run(&text).await;
+        let picture = |ran: &Ran| {
+            assert_eq!(ran.outcome.state.name(), state, "{last} {second}");
+            assert_eq!(put(ran), [json!(3)], "{last} {second}");
+            assert_eq!(
+                marks(ran),
+                [vec!["not_undone"], vec!["not_undone"], vec!["undone"]],
+                "{last} {second}"
+            );
+            let expected = ["one.undo", "two.undo"].map(|step| (step.to_owned(), why.to_owned()));
+            assert_eq!(stays(ran), expected, "{last} {second}");
+        };
+        picture(&ran);
+        world.replay_only = true;
+        let shown = world.run(&text).await;
+        picture(&shown);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_7_an_undo_that_was_ended_stays_ended_when_the_process_dies() {
+    let mut world = three();
+    let text = three_and(LONG);
+    send(&world, &[(100, CANCEL), (600, FORCE)]);
+    let log = world.journal.take().unwrap();
+    log.dies_at(|line| String::from_utf8_lossy(line).contains("\"force\":true"));
+    world.journal = Some(log);
+    assert!(
+        world
+            .run_until_it_dies(&text, BTreeMap::new())
+            .await
+            .is_none()
+    );
+    let log = world.journal.take().unwrap().revived();
+    assert!(log.lines().last().unwrap().contains("run.cancelling"));
+    world.journal = Some(log);
+    let ran = world.run(&text).await;
+    assert_eq!(ran.outcome.state.name(), "cancelled");
+    assert_eq!(put(&ran), [json!(3)]);
+    assert_eq!(
+        marks(&ran),
+        [vec!["not_undone"], vec!["not_undone"], vec!["undo_failed"]]
+    );
+    let (step, why) = &stays(&ran)[2];
+    assert_eq!(
+        (step.as_str(), why.as_str()),
+        (
+            "three.undo",
+            "the process that sent it ended before an answer arrived"
+        )
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_7_an_undo_that_was_ended_in_the_middle_tells_what_became_of_it() {
+    let body = |undo: &str| plan(&format!("step one = a.make() undo {undo} {LONG}"));
+    let world = three().tool("a.drop", [after(1000, Fail("tool.failed", Answered))]);
+    send(&world, &[(100, CANCEL), (600, FORCE)]);
+    let ran = world.run(&body("a.drop(x: 1)")).await;
+    let message = stays(&ran)[0].1.clone();
+    assert_eq!(ran.step("one").attributes, ["undo_failed"]);
+    assert_eq!(message, "scripted tool.failed");
+    let world = three();
+    send(&world, &[(100, CANCEL), (600, FORCE)]);
+    let ran = world
+        .run(&body(
+            "do { step first = a.put(x: 1) step second = a.put(x: 2) }",
+        ))
+        .await;
+    assert_eq!(
+        (put(&ran), ran.step("one").attributes),
+        (vec![json!(1)], vec!["undo_failed"])
+    );
+    assert_eq!(
+        stays(&ran),
+        [(
+            "one.undo".to_owned(),
+            "it was cancelled before it completed".to_owned()
+        )]
     );
 }

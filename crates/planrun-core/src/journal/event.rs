@@ -55,6 +55,9 @@ pub enum EventKind {
         /// Whether the effects of the run are kept instead of undone.
         #[serde(default, skip_serializing_if = "not")]
         keep: bool,
+        /// Whether effects that are already being undone are kept, too.
+        #[serde(default, skip_serializing_if = "not")]
+        force: bool,
     },
     /// The process suspends the run until an answer, a signal or a timer.
     #[serde(rename = "run.paused")]

@@ -36,8 +36,9 @@ pub enum ExternalInputKind {
         status: Arc<str>,
         context: Value,
     },
-    /// The run was asked to end; `keep` says whether its effects are kept.
-    Cancel { keep: bool },
+    /// The run was asked to end. `keep` says whether its effects are kept, `force` whether those are kept that are
+    /// already being undone.
+    Cancel { keep: bool, force: bool },
     /// A failed step was to be executed again.
     Retried { path: Arc<str> },
 }

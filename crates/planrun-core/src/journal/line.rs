@@ -214,8 +214,14 @@ mod tests {
             },
             EventKind::StepQueued { path: "a".into() },
             EventKind::RunResumed { until: None },
-            EventKind::RunCancelling { keep: false },
-            EventKind::RunCancelling { keep: true },
+            EventKind::RunCancelling {
+                keep: false,
+                force: false,
+            },
+            EventKind::RunCancelling {
+                keep: true,
+                force: true,
+            },
             EventKind::RunPaused {
                 wake: Some(1_700_000_000_000_000_000),
                 still: true,

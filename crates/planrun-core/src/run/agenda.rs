@@ -153,8 +153,8 @@ pub(super) enum Inquiry {
     VerifyAgain(NodeRef),
     /// Verification has found the effect of a step.
     Verified(NodeRef),
-    /// End the undo that is in progress and skip the remaining ones, because the run was cancelled with `force`.
-    AbandonUndo,
+    /// End the undo that is in progress and skip the remaining ones, for this reason.
+    AbandonUndo(&'static str),
 }
 
 /// Reactions to events.

@@ -118,7 +118,9 @@ impl Run {
             Inquiry::OpenVerify(at) => open_verify(ctx, at),
             Inquiry::VerifyAgain(at) => self.compensation.verify_step_again(ctx, at),
             Inquiry::Verified(at) => self.compensation.note_verified(at),
-            Inquiry::AbandonUndo => self.compensation.abandon_undo(ctx, &mut steps.people),
+            Inquiry::AbandonUndo(why) => {
+                self.compensation.abandon_undo(ctx, &mut steps.people, why);
+            }
         }
     }
 

@@ -252,6 +252,8 @@ pub(super) struct Details {
 pub(super) enum Undone {
     Yes,
     No(Arc<StepError>),
+    /// It was not begun, because the run was cancelled meanwhile.
+    Skipped(Arc<StepError>),
 }
 
 impl Record {

@@ -9,7 +9,7 @@ use planrun_lang::sema::BlockId;
 use planrun_lang::types::{Denied, ErrorClass};
 use planrun_lang::value::Value;
 
-use super::agenda::{Agenda, Reaction};
+use super::agenda::{Agenda, Inquiry, Reaction};
 use super::block::Blocks;
 use super::call::Calls;
 use super::clock::Moment;
@@ -36,6 +36,10 @@ use super::tree::Tree;
 use super::unknown_outcome::UnknownOutcomes;
 use crate::journal::{EventKind, StepError};
 
+/// Why effects of a cancelled run are not undone any more.
+const FORCED: &str = "the run was cancelled by force";
+const KEPT: &str = "the run was cancelled, and its effects are kept";
+
 /// The state of a run: the lower layers, and the concepts that use them.
 pub struct Run {
     pub(super) ctx: Context,
@@ -43,8 +47,8 @@ pub struct Run {
     pub(super) compensation: Compensation,
     pub(super) tasks: Tasks,
     pub(super) listeners: Listeners,
-    /// Whether the run was cancelled, or this process suspends it.
-    pub(super) stopped: bool,
+    /// Whether the run was asked to end.
+    cancelled: bool,
     pub(super) finished: bool,
     /// Whether what an earlier process left has not been taken up completely.
     catching_up: bool,
@@ -98,7 +102,7 @@ impl Run {
             compensation: Compensation::new(program),
             tasks: Tasks::default(),
             listeners: Listeners::default(),
-            stopped: false,
+            cancelled: false,
             finished: false,
             catching_up,
             deferred: VecDeque::new(),
@@ -179,7 +183,7 @@ impl Run {
                 steps.people.ask_ended(ctx, &steps.peers, asking, given);
             }
             Input::ScopeRefused { scope, message } => self.scope_refused(scope, message),
-            Input::Stop if !self.stopped => self.interrupt(),
+            Input::Stop if !self.is_stopped() => self.interrupt(),
             Input::JournalBroken(_) | Input::Stop => {}
         }
         self.perform();
@@ -382,30 +386,39 @@ impl Run {
         self.ctx.end_block(frame, Ending::Failed(Arc::new(error)));
     }
 
-    /// Stops the process: a durable run is suspended, any other is cancelled and keeps its effects.
+    /// Stops the process: a durable run is suspended, any other is cancelled and keeps its effects, unless they are
+    /// already being undone.
     fn interrupt(&mut self) {
         if self.ctx.outbox.recording.is_durable() {
             return self.suspend(Interruption::Asked);
         }
-        self.stop(true);
+        self.cancel(!self.compensation.is_undoing(), false);
     }
 
-    /// Cancels the run. Its effects are undone, unless `keep` is set.
-    pub(super) fn stop(&mut self, keep: bool) {
-        if self.stopped {
+    /// Cancels the run. Its effects are undone, unless `keep` is set. If they are already being undone, this goes on
+    /// unless `keep` or `force` is set.
+    pub(super) fn cancel(&mut self, keep: bool, force: bool) {
+        let ends_undo = (keep || force) && self.compensation.is_undoing();
+        let will_undo = !self.cancelled || self.compensation.undoes_cancelled;
+        if self.cancelled && !ends_undo && !(keep && will_undo) {
             return;
         }
-        self.stopped = true;
-        self.compensation.undoes_cancelled = !keep;
-        self.ctx.outbox.emit(EventKind::RunCancelling { keep });
+        self.cancelled = true;
+        self.compensation.undoes_cancelled = will_undo && !keep;
+        self.ctx
+            .outbox
+            .emit(EventKind::RunCancelling { keep, force });
         self.ctx.end_block(0, Ending::Cancelled);
         self.ctx.then(Reaction::CancelFirings);
+        if ends_undo {
+            let why = if keep { KEPT } else { FORCED };
+            self.ctx.then(Inquiry::AbandonUndo(why));
+        }
     }
 
     /// Suspends the run: nothing new is sent, and the process waits only for attempts in flight that the next process
     /// could neither repeat nor reattach to.
     pub(super) fn suspend(&mut self, why: Interruption) {
-        self.stopped = true;
         self.ctx.interruption = Some(why);
         self.steps.calls.open.suspend(&mut self.ctx);
         self.stop_if_quiet();
@@ -468,7 +481,7 @@ impl Run {
     /// Returns true if the run was cancelled, or this process suspends it.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.stopped
+        self.ctx.is_suspended() || self.cancelled
     }
 
     /// Returns what must be redacted in the run's events.

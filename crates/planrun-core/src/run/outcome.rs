@@ -533,6 +533,7 @@ fn attributes(record: &Record) -> Vec<&'static str> {
         .map(|undone| match undone {
             Undone::Yes => "undone",
             Undone::No(_) => "undo_failed",
+            Undone::Skipped(_) => "not_undone",
         });
     let copied = record
         .details()

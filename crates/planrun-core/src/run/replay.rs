@@ -43,7 +43,7 @@ impl Run {
                     .receive_move(ctx, &path, (&status, &context), None);
             }
             (ExternalInputKind::Given(answer), _) => steps.people.take_answer(ctx, &answer),
-            (ExternalInputKind::Cancel { keep }, _) => self.stop(keep),
+            (ExternalInputKind::Cancel { keep, force }, _) => self.cancel(keep, force),
             (ExternalInputKind::Retried { path }, _) => {
                 ctx.outbox.recording.replay_retry();
                 let is_verification = self.compensation.replay_verification_retry(ctx, &path);
@@ -102,10 +102,7 @@ impl Run {
                 ctx.then(Inquiry::MessageTaken(id));
             }
             Ok(InboxCommand::Cancel(cancel)) => {
-                self.stop(cancel.keep);
-                if cancel.force {
-                    self.ctx.then(Inquiry::AbandonUndo);
-                }
+                self.cancel(cancel.keep, cancel.force);
                 self.ctx.then(Inquiry::MessageTaken(id));
             }
             Err(fault) => {

@@ -143,7 +143,7 @@ impl ReplayState {
                 self.paused(wake, still);
             }
             EventKind::RunPatched { after, .. } => (self.patched, self.crashes) = (Some(after), 0),
-            EventKind::RunCancelling { keep } => self.cancelling(keep, at),
+            EventKind::RunCancelling { keep, force } => self.cancelling(keep, force, at),
             settled @ EventKind::RunSettled { .. } => self.run_settled(settled),
             EventKind::TimerFired { path, timer } => self.timer(path, timer, at),
             EventKind::TaskSet { path, status, .. } => {
@@ -315,9 +315,9 @@ impl ReplayState {
         self.note_event(EventName::RunStarted, "");
     }
 
-    fn cancelling(&mut self, keep: bool, at: i128) {
+    fn cancelling(&mut self, keep: bool, force: bool, at: i128) {
         self.note_event(EventName::RunCancelling, "");
-        self.add_external_input(at, ExternalInputKind::Cancel { keep });
+        self.add_external_input(at, ExternalInputKind::Cancel { keep, force });
     }
 
     fn paused(&mut self, wake: Option<i128>, still: bool) {

@@ -11,7 +11,7 @@ use planrun_lang::sema::{AgentCheck, BlockId, Call, OnFailure, Step, StepKind, T
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
 
-use self::undo::undone;
+use self::undo::{skip_undo, undone};
 use crate::journal::{EventKind, StepError};
 use crate::run::agenda::{Inquiry, Next};
 use crate::run::context::Context;
@@ -37,6 +37,8 @@ pub(in crate::run) struct Compensation {
     phases: BTreeMap<FrameId, Phase>,
     /// Whether the run was cancelled and its effects are undone.
     pub undoes_cancelled: bool,
+    /// Why nothing is undone any more, although undoing had begun.
+    abandoned: Option<&'static str>,
 }
 
 impl Compensation {
@@ -171,10 +173,13 @@ impl Compensation {
 
     fn first_phase(&mut self, ctx: &mut Context, frame: FrameId) -> Phase {
         if self.undoes(ctx, frame) {
-            return Phase::Undoing {
-                left: self.to_undo(ctx, frame),
-                current: None,
-            };
+            let left = self.to_undo(ctx, frame);
+            if let Some(why) = self.abandoned {
+                skip_undo(ctx, &left, why);
+                return Phase::Over;
+            }
+            let current = None;
+            return Phase::Undoing { left, current };
         }
         if ctx.tree[frame].owner.is_none() && ctx.tree[frame].ending.is_none() {
             return Phase::Verifying(self.verify_all(ctx));
@@ -214,6 +219,7 @@ impl Compensation {
                 return self.resolved(ctx, at, frame, outcome);
             }
             Some(Phase::Undoing { .. }) => {
+                let outcome = undo::in_effect(ctx, frame, outcome);
                 undone(ctx, at, outcome);
                 return self.next_to_undo(ctx, at);
             }
@@ -299,11 +305,24 @@ impl Compensation {
         true
     }
 
-    /// Ends the undo that is in progress, and skips the remaining ones.
-    pub(in crate::run) fn abandon_undo(&mut self, ctx: &mut Context, people: &mut People) {
+    /// Returns true if effects are being undone.
+    pub(in crate::run) fn is_undoing(&self) -> bool {
+        let mut phases = self.phases.values();
+        phases.any(|phase| matches!(phase, Phase::Undoing { .. }))
+    }
+
+    /// Ends the undo that is in progress, of which only effects in flight are awaited, and skips the remaining ones.
+    pub(in crate::run) fn abandon_undo(
+        &mut self,
+        ctx: &mut Context,
+        people: &mut People,
+        why: &'static str,
+    ) {
+        self.abandoned = Some(why);
         let mut current = Vec::new();
         for phase in self.phases.values_mut() {
             if let Phase::Undoing { left, current: at } = phase {
+                skip_undo(ctx, left, why);
                 left.clear();
                 current.extend(*at);
             }
@@ -312,6 +331,7 @@ impl Compensation {
             if self.asks(at) {
                 people.release_hold(ctx, at);
                 self.stop_asking(ctx, at);
+                skip_undo(ctx, &[at], why);
                 self.next_to_undo(ctx, at);
             }
             for frame in ctx.tree.live_frames(at) {

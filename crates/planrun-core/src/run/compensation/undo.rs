@@ -127,12 +127,16 @@ impl Compensation {
             .and_then(Step::verify)
             .is_some_and(|verify| verify.gives);
         match outcome {
+            Err(Ending::Failed(error)) if error.denies_effect() => {
+                self.next_to_undo(ctx, at);
+            }
+            Ok(()) | Err(_) if let Some(why) = self.abandoned => {
+                skip_undo(ctx, &[at], why);
+                self.next_to_undo(ctx, at);
+            }
             Ok(()) if gives => {
                 let gave = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
                 open_undo(ctx, at, gave);
-            }
-            Err(Ending::Failed(error)) if error.denies_effect() => {
-                self.next_to_undo(ctx, at);
             }
             Ok(()) | Err(_) => self.undo_unknown(ctx, at),
         }
@@ -216,7 +220,7 @@ impl Compensation {
     pub(in crate::run) fn not_undone(&self, ctx: &Context) -> Vec<Arc<StepError>> {
         let failed = |at: &NodeRef| match ctx.tree.record(*at).details()?.undone.as_ref()? {
             Undone::Yes => None,
-            Undone::No(error) => Some(error.clone()),
+            Undone::No(error) | Undone::Skipped(error) => Some(error.clone()),
         };
         self.happened.iter().filter_map(failed).collect()
     }
@@ -256,6 +260,37 @@ fn open_undo(ctx: &mut Context, at: NodeRef, gave: Value) {
     if let Some(undo) = ctx.tree.step(&program, at).and_then(Step::undo) {
         ctx.reached(at, Reached::Undone);
         open_auxiliary(ctx, &program, at, undo.body, Role::Undo, gave);
+    }
+}
+
+/// Returns what an `undo` has done although it was ended: nothing may have been left to do, or a call may have failed.
+pub(super) fn in_effect(
+    ctx: &Context,
+    frame: FrameId,
+    outcome: Result<(), Ending>,
+) -> Result<(), Ending> {
+    if !matches!(outcome, Err(Ending::Cancelled)) {
+        return outcome;
+    }
+    let frame = &ctx.tree[frame];
+    let mut records = frame.records.iter().filter(|record| !record.recovered);
+    let error = records.find_map(|record| record.details()?.error.clone());
+    if let Some(error) = error {
+        return Err(Ending::Failed(error));
+    }
+    // Nodes without a record are no statements.
+    let statements = frame.nodes.iter().zip(&frame.records);
+    let mut states = statements.map(|(node, _)| node.state);
+    let is_done = states.all(|state| matches!(state, StepState::Completed | StepState::Skipped));
+    if is_done { Ok(()) } else { outcome }
+}
+
+/// Records that steps are not undone, because the run was cancelled while it undid its effects.
+pub(super) fn skip_undo(ctx: &mut Context, steps: &[NodeRef], why: &str) {
+    for at in steps {
+        let path: Arc<str> = format!("{}.undo", ctx.tree.own_path(*at)).into();
+        let error = Arc::new(StepError::new(ErrorClass::Cancelled, why, &path));
+        ctx.tree.record_mut(*at).details_mut().undone = Some(Undone::Skipped(error));
     }
 }
 

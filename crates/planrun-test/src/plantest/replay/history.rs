@@ -162,10 +162,9 @@ impl History {
 
     /// Records a message from outside.
     fn receive(&mut self, kind: EventKind, at: i128) {
-        if let EventKind::RunCancelling { keep } = kind {
-            let (cancel, force) = (true, false);
+        if let EventKind::RunCancelling { keep, force } = kind {
             let cancel = Cancel {
-                cancel,
+                cancel: true,
                 keep,
                 force,
             };
