@@ -783,3 +783,50 @@ fn the_exit_code_of_a_cancel_states_whether_the_run_is_cancelled() {
     assert_eq!(late.status, 1, "{late:?}");
     assert!(late.stderr.contains("the run r1 is completed"), "{late:?}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_cancel_that_is_interrupted_while_it_undoes_can_be_ended_with_the_effects_kept() {
+    use std::process::{Command, Stdio};
+    let plan = "use fs, sys
+        plan p() {
+            allow { write: [\"*.txt\"] }
+            step one = fs.write(path: \"1.txt\", content: \"1\") undo sys.sleep(duration: 2s)
+            step two = fs.write(path: \"2.txt\", content: \"2\") undo sys.sleep(duration: 2s)
+            step form = input \"How many?\" -> { n: int } after two
+        }";
+    let place = begun(plan, &[]);
+    let cancel = Command::new(env!("CARGO_BIN_EXE_planrun"))
+        .args(["runs", "cancel", "r1"])
+        .current_dir(place.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begins = || {
+        run(&place, &["runs", "events", "r1"])
+            .stdout
+            .contains("two.undo")
+    };
+    while !begins() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let signalled = Command::new("kill")
+        .args(["-TERM", &cancel.id().to_string()])
+        .status();
+    assert!(signalled.unwrap().success());
+    let ended = cancel.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{told}");
+    assert!(told.contains("the run r1 is paused"), "{told}");
+    let listed = run(&place, &["runs", "list"]).stdout;
+    assert!(listed.contains("paused"), "{listed}");
+    let kept = run(&place, &["runs", "cancel", "r1", "--keep"]);
+    assert_eq!(kept.status, 0, "{kept:?}");
+    let line = "not undone, since `one.undo` did not complete: the run was cancelled, and its effects are kept";
+    assert!(kept.stderr.contains(line), "{kept:?}");
+    let shown = run(&place, &["runs", "show", "r1"]).stdout;
+    assert!(
+        shown.contains(line) && shown.contains("not_undone"),
+        "{shown}"
+    );
+}

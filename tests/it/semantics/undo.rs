@@ -556,3 +556,25 @@ async fn r3_7_an_undo_that_was_ended_in_the_middle_tells_what_became_of_it() {
         )]
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn r3_7_ctrl_c_interrupts_the_undo_of_a_cancelled_run_and_the_next_process_goes_on() {
+    let mut world = three();
+    let text = three_and(LONG);
+    send(&world, &[(100, CANCEL)]);
+    world.stop_after = Some(Duration::from_millis(600));
+    let ran = world.run(&text).await;
+    assert_eq!(ran.outcome.state.name(), "paused");
+    assert!(ran.took < 1100, "{}", ran.took);
+    assert_eq!(put(&ran), [json!(3)]);
+    (world.stop_after, world.cancel) = (None, tokio_util::sync::CancellationToken::new());
+    let ran = world.run(&text).await;
+    assert_eq!(ran.outcome.state.name(), "cancelled");
+    let mut numbers = put(&ran);
+    numbers.dedup();
+    assert_eq!(numbers, [json!(3), json!(2), json!(1)]);
+    assert_eq!(
+        marks(&ran),
+        [["undone"], ["undone"], ["undone"]].map(|own| own.to_vec())
+    );
+}

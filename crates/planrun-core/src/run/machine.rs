@@ -478,10 +478,11 @@ impl Run {
         }
     }
 
-    /// Returns true if the run was cancelled, or this process suspends it.
+    /// Returns true if [`Input::Stop`] would change nothing: this process already suspends the run, or the run cannot be
+    /// suspended and was cancelled.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.ctx.is_suspended() || self.cancelled
+        self.ctx.is_suspended() || self.cancelled && !self.ctx.outbox.recording.is_durable()
     }
 
     /// Returns what must be redacted in the run's events.
