@@ -830,3 +830,35 @@ fn a_cancel_that_is_interrupted_while_it_undoes_can_be_ended_with_the_effects_ke
         "{shown}"
     );
 }
+
+#[test]
+fn runs_with_unread_answers_are_due_and_a_damaged_one_holds_up_no_other() {
+    let plan =
+        "plan ask() -> int { step form = input \"How many?\" -> { count: int } reply form.count }";
+    let place = project(plan);
+    for id in ["r1", "r2", "r3"] {
+        let output = run(&place, &["run", "a.plan", "--run-id", id]);
+        assert_eq!(output.status, 4, "{output:?}");
+    }
+    assert_eq!(run(&place, &["runs", "resume", "--due"]).stderr, "");
+    for id in ["r1", "r2", "r3"] {
+        let output = run(&place, &["runs", "answer", id, "form={\"count\": 2}"]);
+        assert_eq!(output.status, 0, "{output:?}");
+    }
+    let journal = rusqlite::Connection::open(place.path().join(".planrun/journal.db")).unwrap();
+    let damage = "UPDATE segments SET text = replace(text, 'step', 'stop') WHERE id >> 32 = (SELECT id FROM runs WHERE run = 'r2')";
+    assert!(journal.execute(damage, []).unwrap() > 0);
+    let output = run(&place, &["runs", "inbox"]);
+    assert_eq!(output.status, 3, "{output:?}");
+    assert!(output.stderr.contains("r2: "), "{}", output.stderr);
+    let output = run(&place, &["runs", "resume", "--due"]);
+    assert_eq!(output.status, 3, "{output:?}");
+    assert!(output.stderr.contains("r2: "), "{}", output.stderr);
+    let listed = run(&place, &["runs", "list", "--format", "json"]).json();
+    let runs = listed["runs"].as_array().unwrap().iter();
+    let completed = runs.filter(|run| run["status"] == "completed");
+    assert_eq!(
+        completed.map(|run| &run["run"]).collect::<Vec<_>>(),
+        [&json!("r3"), &json!("r1")]
+    );
+}

@@ -279,6 +279,58 @@ fn what_a_killed_process_has_left_running_ends_before_the_run_goes_on() {
 }
 
 #[test]
+fn an_answer_to_a_run_that_is_being_suspended_resumes_it() {
+    let tools = "        - { name: put, effect: effect, arguments: [put] }\n";
+    let place = project(
+        "echo begun >> log; sleep 1; echo put",
+        "",
+        tools,
+        "text.put()",
+    );
+    let plan = "use text
+plan a() -> string {
+    parallel {
+        step put = text.put()
+        step form = input \"How many?\" -> { count: int }
+    }
+    reply \"${put} ${form.count}\"
+}
+";
+    std::fs::write(place.path().join("a.plan"), plan).unwrap();
+    for (answer, status, printed) in [
+        (
+            ["runs", "answer", "r", "form={\"count\": 2}", "--resume"],
+            0,
+            "put 2",
+        ),
+        (["runs", "cancel", "s", "--keep", "-q"], 0, ""),
+    ] {
+        let log = place.path().join("log");
+        let mut first = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"))
+            .args(["run", "a.plan", "--run-id", answer[2]])
+            .current_dir(place.path())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        while !log.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let id = rustix::process::Pid::from_child(&first);
+        rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let answered = run(&place, &answer);
+        let got = (answered.status, answered.stdout.trim());
+        assert_eq!(got, (status, printed), "{answered:?}");
+        assert_eq!(first.wait().unwrap().code(), Some(130));
+        std::fs::remove_file(log).unwrap();
+    }
+    let listed = run(&place, &["runs", "list", "--format", "json"]).json();
+    let states = listed["runs"].as_array().unwrap().iter();
+    let states: Vec<&Json> = states.map(|run| &run["status"]).collect();
+    assert_eq!(states, [&json!("cancelled"), &json!("completed")]);
+}
+
+#[test]
 fn a_project_that_says_what_may_be_run_says_it_of_these_programs_too() {
     let tools = "        - { name: show, effect: read }\n";
     let place = project("echo done", "", tools, "text.show()");

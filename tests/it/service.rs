@@ -155,7 +155,7 @@ async fn events_are_followed_from_process_to_process_until_the_run_ends() {
     let other = Planrun::open(folder.path()).unwrap();
     let act = async {
         assert_eq!(driven(run).await.outcome.state, RunState::Paused);
-        let asked = other.inbox(None).unwrap();
+        let asked = other.inbox(None).unwrap().runs;
         assert_eq!(
             (asked.len(), asked[0].run(), &*asked[0].questions()[0].0),
             (1, "r1", "form")

@@ -70,7 +70,7 @@ pub fn print(
     Ok(match outcome.state {
         RunState::Completed => Exit::Fine,
         RunState::Cancelled => {
-            terminal.note("the run was cancelled");
+            terminal.note(&format!("the run {} is cancelled", outcome.run));
             Exit::Interrupted
         }
         RunState::Failed | RunState::Stalled | RunState::Running => Exit::Findings,

@@ -7,15 +7,15 @@ use planrun_lang::diag::render::visible_line;
 use serde_json::{Value as Json, json};
 
 use super::Format;
-use super::inbox::question_view;
+use super::inbox::{question_view, report_unreadable};
+use super::message::after_message;
+use super::not_delivered;
 use super::signal::parse_json;
-use super::{not_delivered, resume};
 use crate::cli::ask::{Reply, reply};
 use crate::cli::exit::refusal;
-use crate::cli::run::OutputOptions;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::journal::{AnswerError, Given};
-use planrun_runs::runs::{Addressee, Answered, Error, Planrun, ResumeOptions, split_answer};
+use planrun_runs::runs::{Addressee, Answered, Error, Planrun, split_answer};
 
 /// Answer the questions of a run
 ///
@@ -142,7 +142,11 @@ impl Arguments {
     ) -> Result<Vec<Answered>, Failure> {
         let runs = match to {
             Addressee::Run(run) => vec![planrun.questions(run)?],
-            Addressee::All => planrun.inbox(None)?,
+            Addressee::All => {
+                let inbox = planrun.inbox(None)?;
+                report_unreadable(&inbox, terminal);
+                inbox.runs
+            }
         };
         let mut answered = Vec::new();
         for open in runs {
@@ -178,22 +182,7 @@ impl Arguments {
     ) -> Result<Exit, Failure> {
         let mut exit = Exit::Fine;
         for run in runs {
-            if planrun.run(run)?.driven {
-                continue;
-            }
-            if !self.resume {
-                terminal.note(&format!(
-                    "recorded; resume the run with `{}`",
-                    terminal.command(&format!("runs resume {run}"))
-                ));
-                continue;
-            }
-            let one = resume(
-                planrun,
-                run,
-                ResumeOptions::default(),
-                OutputOptions::plain(terminal),
-            )?;
+            let one = after_message(planrun, run, self.resume, terminal)?;
             if runs.len() == 1 || !matches!(one, Exit::Fine | Exit::Paused) {
                 exit = one;
             }

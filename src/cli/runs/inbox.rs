@@ -10,7 +10,7 @@ use super::Format;
 use crate::cli::question::{QuestionView, documents};
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::journal::Question;
-use planrun_runs::runs::{OpenRun, Planrun, real_host};
+use planrun_runs::runs::{Inbox, OpenRun, Planrun, real_host};
 
 /// List open questions, with what an answer allows and how to answer
 ///
@@ -36,15 +36,29 @@ pub struct Arguments {
 const MAX_DEPTH: usize = 8;
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let waiting = planrun.inbox(arguments.plan.as_deref())?;
+    let inbox = planrun.inbox(arguments.plan.as_deref())?;
+    let exit = report_unreadable(&inbox, terminal);
     show(
-        waiting
+        inbox
+            .runs
             .iter()
             .map(|open| (open, terminal.project, terminal.style)),
         arguments,
         terminal,
     )?;
-    Ok(Exit::Fine)
+    Ok(exit)
+}
+
+/// Reports the runs whose questions cannot be read.
+pub(super) fn report_unreadable(inbox: &Inbox, terminal: Terminal) -> Exit {
+    for (run, error) in &inbox.unreadable {
+        terminal.error(&format!("{run}: {error}"));
+    }
+    if inbox.unreadable.is_empty() {
+        Exit::Fine
+    } else {
+        Exit::Environment
+    }
 }
 
 /// Prints the questions of every project at or below the current folder. An unreadable journal does not hide the
@@ -56,11 +70,19 @@ pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit,
         let location = Location { folder, file: None };
         let planrun = Planrun::with_journal(real_host(), location);
         match planrun.and_then(|planrun| Ok((planrun.inbox(arguments.plan.as_deref())?, planrun))) {
-            Ok((open, planrun)) => {
+            Ok((inbox, planrun)) => {
+                if report_unreadable(&inbox, terminal) != Exit::Fine {
+                    exit = Exit::Environment;
+                }
                 let style = terminal
                     .with_language(Project::language(&**planrun.host(), planrun.location()))
                     .style;
-                waiting.extend(open.into_iter().map(|open| (open, project.clone(), style)));
+                waiting.extend(
+                    inbox
+                        .runs
+                        .into_iter()
+                        .map(|open| (open, project.clone(), style)),
+                );
             }
             Err(error) => {
                 terminal.error(&format!("{project}: {error}"));

@@ -5,6 +5,7 @@ mod events;
 mod export;
 mod inbox;
 mod list;
+mod message;
 mod patch;
 mod prune;
 mod show;
@@ -24,7 +25,7 @@ use super::arguments::{RunFormat, RunOutput};
 use super::journals::journal_of;
 use super::run::{OutputOptions, drive, drive_run};
 use super::{Exit, Failure, Terminal};
-use planrun_runs::runs::{CancelOptions, Error, Planrun, ResumeOptions};
+use planrun_runs::runs::{CancelOptions, Delivery, Error, ErrorKind, Planrun, ResumeOptions};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -214,10 +215,16 @@ fn resume_command(
         };
         return resume(planrun, run, options, output);
     }
+    resume_due(planrun, output)
+}
+
+/// Resumes every due run. A run that cannot be resumed is reported, and the others are resumed; an interrupt ends it.
+fn resume_due(planrun: &Planrun, output: OutputOptions) -> Result<Exit, Failure> {
+    let terminal = output.terminal;
     let mut exit = Exit::Fine;
     for row in planrun.due()? {
         // Another process may have resumed it while this one drove other runs.
-        if planrun.run(&row.run)?.driven {
+        if planrun.run(&row.run).is_ok_and(|now| now.driven) {
             continue;
         }
         terminal.note(&format!("{} ({})", row.run, row.plan));
@@ -225,8 +232,27 @@ fn resume_command(
             retries: false,
             ..ResumeOptions::default()
         };
-        let one = resume(planrun, &row.run, options, output)?;
-        if one != Exit::Fine && one != Exit::Paused {
+        let interrupt = options.cancel.clone();
+        let mut is_taken = false;
+        let resumed = drive(planrun, (options, None), output, |options| {
+            let resumed = planrun.resume(&row.run, options);
+            resumed.inspect_err(|error| {
+                is_taken =
+                    error.kind() == ErrorKind::Busy || matches!(error, Error::Changed { .. });
+            })
+        });
+        let one = match resumed {
+            Ok(one) => one,
+            Err(_) if is_taken => continue,
+            Err(failure) => {
+                terminal.error(&format!("{}: {failure}", row.run));
+                Exit::from(&failure)
+            }
+        };
+        if interrupt.is_cancelled() {
+            return Ok(Exit::Interrupted);
+        }
+        if !matches!(one, Exit::Fine | Exit::Paused) {
             exit = one;
         }
     }
@@ -265,9 +291,20 @@ fn cancel(
         keep: arguments.keep,
         force: arguments.force,
     };
-    let options = ResumeOptions::default();
-    let stop = options.cancel.clone();
-    let run = match planrun.cancel(&arguments.run, how, options) {
+    let begin = || {
+        let options = ResumeOptions::default();
+        let stop = options.cancel.clone();
+        let run = planrun.cancel(&arguments.run, how, options)?;
+        Ok(run.map(|run| (run, stop)))
+    };
+    let mut begun = begin();
+    // A process that was just suspending the run has released it without reading the message.
+    if matches!(begun, Ok(None))
+        && message::delivered(planrun, &arguments.run, false)? == Delivery::Unread
+    {
+        begun = begin();
+    }
+    let (run, stop) = match begun {
         Ok(Some(run)) => run,
         Ok(None) => {
             terminal.note("asked the process that drives the run to cancel it");
@@ -287,8 +324,12 @@ fn cancel(
         OutputOptions::plain(terminal),
     )?;
     let summary = planrun.run(&id)?;
-    terminal.note(&format!("the run {id} is {}", summary.state));
-    Ok(match RunState::find(&summary.state) {
+    let state = RunState::find(&summary.state);
+    // That it is cancelled has been printed with its outcome.
+    if state != Some(RunState::Cancelled) {
+        terminal.note(&format!("the run {id} is {}", summary.state));
+    }
+    Ok(match state {
         Some(RunState::Cancelled) => Exit::Fine,
         // It had nothing left to cancel.
         Some(RunState::Completed) => Exit::Findings,

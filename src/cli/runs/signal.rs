@@ -3,11 +3,11 @@
 use clap::Args;
 use serde_json::Value as Json;
 
-use super::{not_delivered, resume};
+use super::message::after_message;
+use super::not_delivered;
 use crate::cli::arguments::key_value;
-use crate::cli::run::OutputOptions;
 use crate::cli::{Exit, Failure, Terminal};
-use planrun_runs::runs::{Planrun, ResumeOptions};
+use planrun_runs::runs::Planrun;
 
 /// Send a signal to a run (`NAME=JSON`), or move an external task (`TASK=STATUS`)
 #[derive(Debug, Args)]
@@ -33,32 +33,16 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     let receiver = planrun.receiver(&arguments.run).map_err(not_delivered)?;
     let (name, text) = &arguments.what;
-    let driven = if receiver.has_task(name) {
+    if receiver.has_task(name) {
         let context = arguments
             .context
             .as_deref()
             .map_or(Ok(Json::Null), parse_json)?;
-        receiver.move_task(name, text, context)?
+        receiver.move_task(name, text, context)?;
     } else {
-        receiver.signal(name, parse_json(text)?)?
-    };
-    let run = receiver.run();
-    if driven {
-        return Ok(Exit::Fine);
+        receiver.signal(name, parse_json(text)?)?;
     }
-    if !arguments.resume {
-        terminal.note(&format!(
-            "recorded; resume the run with `{}`",
-            terminal.command(&format!("runs resume {run}"))
-        ));
-        return Ok(Exit::Fine);
-    }
-    resume(
-        planrun,
-        run,
-        ResumeOptions::default(),
-        OutputOptions::plain(terminal),
-    )
+    after_message(planrun, receiver.run(), arguments.resume, terminal)
 }
 
 pub(super) fn parse_json(text: &str) -> Result<Json, Failure> {

@@ -38,7 +38,7 @@ impl Planrun {
         let journal = self.shared.journal()?;
         let (runs, all) = match to {
             Addressee::Run(run) => (vec![OpenRun::of(&journal, open(&journal, run)?)?], false),
-            Addressee::All => (self.inbox(None)?, true),
+            Addressee::All => (self.inbox(None)?.runs, true),
         };
         let mut addressed = Vec::new();
         for given in answers {

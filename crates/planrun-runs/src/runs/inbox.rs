@@ -21,12 +21,21 @@ pub struct OpenRun {
     pub(super) seen: Seen,
 }
 
+/// The runs that may ask questions.
+#[derive(Default)]
+pub struct Inbox {
+    /// Oldest first.
+    pub runs: Vec<OpenRun>,
+    /// The ids of the runs whose records cannot be used, each with the reason.
+    pub unreadable: Vec<(String, Error)>,
+}
+
 impl Planrun {
-    /// Returns the runs that may ask questions, of one plan or of all plans, oldest first.
+    /// Returns the runs that may ask questions, of one plan or of all plans.
     ///
     /// # Errors
-    /// Returns an error if the record of a run cannot be used.
-    pub fn inbox(&self, plan: Option<&str>) -> Result<Vec<OpenRun>, Error> {
+    /// Returns an error if the journal cannot be read.
+    pub fn inbox(&self, plan: Option<&str>) -> Result<Inbox, Error> {
         let journal = self.shared.journal()?;
         let states = [RunState::Paused, RunState::Running]
             .map(|state| state.name().to_owned())
@@ -36,11 +45,15 @@ impl Planrun {
             states,
             ..Filter::default()
         })?;
-        rows.into_iter()
-            .rev()
-            .filter(|row| !row.ended)
-            .map(|row| OpenRun::of(&journal, row))
-            .collect()
+        let mut inbox = Inbox::default();
+        for row in rows.into_iter().rev().filter(|row| !row.ended) {
+            let run = row.run.clone();
+            match OpenRun::of(&journal, row) {
+                Ok(open) => inbox.runs.push(open),
+                Err(error) => inbox.unreadable.push((run, error)),
+            }
+        }
+        Ok(inbox)
     }
 
     /// Returns the questions of one run, given by its id or a prefix of it.

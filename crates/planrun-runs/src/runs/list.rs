@@ -120,7 +120,8 @@ impl Planrun {
         Ok(rows)
     }
 
-    /// Returns the runs whose time to resume has come, and those whose process has died.
+    /// Returns the runs whose time to resume has come, those whose process has died, and those that have got messages
+    /// which no process has taken.
     ///
     /// # Errors
     /// Returns an error if the journal cannot be read.
@@ -135,8 +136,18 @@ impl Planrun {
             states: vec![RunState::Running.name().to_owned()],
             ..Filter::default()
         };
+        let paused = Filter {
+            states: vec![RunState::Paused.name().to_owned()],
+            ..Filter::default()
+        };
         let mut rows = journal.runs(&due)?;
-        for row in journal.runs(&orphaned)? {
+        let mut more = journal.runs(&orphaned)?;
+        for row in journal.runs(&paused)? {
+            if !journal.inbox(&row.run)?.is_empty() {
+                more.push(row);
+            }
+        }
+        for row in more {
             if rows.iter().all(|known| known.run != row.run) {
                 rows.push(row);
             }

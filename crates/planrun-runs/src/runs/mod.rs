@@ -30,7 +30,7 @@
 //! assert_eq!(run.drive(&mut Silence).await?.outcome.state, RunState::Paused);
 //!
 //! let asked = planrun.inbox(None)?;
-//! let (path, _) = asked[0].questions().remove(0);
+//! let (path, _) = asked.runs[0].questions().remove(0);
 //! let answer = Given { path, value: json!({ "count": 3 }), by: None, note: None };
 //! planrun.answer(Addressee::Run(&id), &[answer])?;
 //!
@@ -51,6 +51,7 @@ mod base;
 mod begun;
 mod calls;
 mod contracts;
+mod delivery;
 mod draft;
 mod error;
 mod events;
@@ -84,11 +85,12 @@ pub use answer::{Addressee, Answered};
 pub use answer_path::split as split_answer;
 pub use base::Base;
 pub use calls::CallSummary;
+pub use delivery::{Delivery, delivery};
 pub use draft::Draft;
 pub use error::{Error, ErrorKind, MissingInput};
 pub use events::{EventOptions, FollowedEvents, RunEvent, RunEvents};
 pub use export::{ExportFault, Exported, verify_export};
-pub use inbox::OpenRun;
+pub use inbox::{Inbox, OpenRun};
 pub use inputs::{InputReader, Inputs, parse_input};
 pub use list::{RunFilter, RunInfo, RunSummary, Wake};
 pub use patch::Patched;

@@ -289,7 +289,9 @@ impl Checker<'_> {
         check: impl FnOnce(&mut Self) -> T,
     ) -> T {
         let before = self.env.mark();
-        facts.into_iter().for_each(|fact| self.env.add(fact));
+        for fact in facts {
+            self.env.add(fact);
+        }
         let result = check(self);
         self.env.reset(before);
         result
