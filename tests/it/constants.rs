@@ -138,6 +138,8 @@ fn b5_what_fails_whatever_the_unknown_rest_is_is_found_too() {
             ("reply '%q'.format([s])", "there is no clause `%q`"),
             ("reply s.matches('(')", "not a valid regular expression"),
             ("reply s.substring(-1)", "index out of range: -1"),
+            ("reply s.indexOf(\"a\", -1)", "index out of range: -1"),
+            ("reply s.lastIndexOf(\"a\", -2)", "index out of range: -2"),
             ("reply s.substring(3, 2)", "after its end"),
             ("reply rows.slice(2, 1)", "after its end"),
             ("reply rows.take(-1)", "0 or more"),

@@ -388,8 +388,9 @@ impl Run {
         match self.work {
             Work::Job(mut job, journal) => {
                 if let (None, Some(base)) = (&job.copies, &job.base) {
-                    job.copies =
-                        Some(Base::pinned_copies(&self.planrun, base, &job.program).await?);
+                    // A replay of the base is a large future.
+                    let copies = Base::pinned_copies(&self.planrun, base, &job.program);
+                    job.copies = Some(Box::pin(copies).await?);
                 }
                 let cache: Arc<dyn ResultCache> = match &journal {
                     Some(journal) if !job.is_simulated() => journal.cache(),

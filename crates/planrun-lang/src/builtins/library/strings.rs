@@ -13,10 +13,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         ["'plan'.charAt(1)" => "\"l\""], char_at, refuses: refuses_positions),
     function!(Method "indexOf", [(String, String) -> Int, (String, String, Int) -> Int],
         "The position of the first occurrence of a string, at or after a position; -1 if there is none.",
-        ["'banana'.indexOf('na', 3)" => "4"], index_of),
+        ["'banana'.indexOf('na', 3)" => "4"], index_of, refuses: refuses_offset),
     function!(Method "lastIndexOf", [(String, String) -> Int, (String, String, Int) -> Int],
         "The position of the last occurrence of a string, at or before a position; -1 if there is none.",
-        ["'banana'.lastIndexOf('na')" => "4"], last_index_of),
+        ["'banana'.lastIndexOf('na')" => "4"], last_index_of, refuses: refuses_offset),
     function!(Method "join", [([String]) -> String, ([String], String) -> String],
         "The strings of a list joined into one, with a separator between them.",
         ["['a', 'b'].join(', ')" => "\"a, b\""], join),
@@ -197,6 +197,18 @@ fn refuses_positions(given: &[Given]) -> Option<Failure> {
         return Some(out_of_range(negative));
     }
     matches!(positions[..], [Some(start), Some(end)] if start > end).then(backwards)
+}
+
+fn refuses_offset(given: &[Given]) -> Option<Failure> {
+    match given {
+        // An empty string is found anywhere.
+        [
+            _,
+            Given::Value(Value::String(part)),
+            Given::Value(Value::Int(offset)),
+        ] if *offset < 0 && !part.is_empty() => Some(out_of_range(*offset)),
+        _ => None,
+    }
 }
 
 fn backwards() -> Failure {

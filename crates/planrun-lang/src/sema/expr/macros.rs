@@ -193,13 +193,18 @@ fn macro_type(
             };
             Type::Map(Arc::new(map))
         }
-        MacroKind::TransformMapEntry => match range_of(&body.ty) {
-            Some(entry) => Type::Map(Arc::new(crate::types::MapType {
+        MacroKind::TransformMapEntry => {
+            let is_list = |ty: &Type| matches!(ty, Type::List(_));
+            let entry = range_of(&body.ty).filter(|_| !body.ty.members().iter().any(is_list));
+            let Some(entry) = entry else {
+                checker.report(report::not_an_entry(&body.ty, body_expression.span));
+                return Type::Invalid;
+            };
+            Type::Map(Arc::new(crate::types::MapType {
                 key: entry.position,
                 value: entry.value,
-            })),
-            None => Type::Invalid,
-        },
+            }))
+        }
     }
 }
 

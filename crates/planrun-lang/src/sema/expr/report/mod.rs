@@ -22,7 +22,7 @@ pub(super) use names::{
 pub(super) use values::{
     as_text, extra_field, interpolated_value, lossy_number, missing_fields, negative_position,
     never_equal, never_in, no_binary, no_elements, no_key, no_order, no_unary, not_a_bool,
-    not_a_list, wrong_key, wrong_position, wrong_type,
+    not_a_list, not_an_entry, wrong_key, wrong_position, wrong_type,
 };
 
 use crate::diag::{Diagnostic, Edit, Near, nearest};

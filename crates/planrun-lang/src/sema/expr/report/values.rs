@@ -298,6 +298,20 @@ pub(in crate::sema::expr) fn not_a_list(name: &str, ty: &Type, span: Span) -> Di
     .help("use a list or a map")
 }
 
+pub(in crate::sema::expr) fn not_an_entry(ty: &Type, span: Span) -> Diagnostic {
+    Diagnostic::new(
+        &types::NO_OVERLOAD,
+        span,
+        format!(
+            "`transformMapEntry` makes a map of entries, but this is {}",
+            short(ty)
+        ),
+    )
+    .note("not a map")
+    .expected("a map", ty)
+    .help("write a map with one key: `xs.transformMapEntry(i, x, { x.name: x })`")
+}
+
 pub(in crate::sema::expr) fn wrong_key(actual: &Type, expected: &Type, span: Span) -> Diagnostic {
     Diagnostic::new(
         &types::NO_OVERLOAD,
