@@ -43,10 +43,10 @@ pub(super) fn after_message(
         )),
         Delivery::Unread if resumes => {
             let options = ResumeOptions::default();
-            let resumed = resume(planrun, run, options, OutputOptions::plain(terminal));
+            let exit = resume(planrun, run, options, OutputOptions::plain(terminal));
             // Another process may have resumed it in between.
-            if resumed.is_ok() || delivered(planrun, run, true)? != Delivery::Taken {
-                return resumed;
+            if exit.is_ok() || delivered(planrun, run, true)? != Delivery::Taken {
+                return exit;
             }
         }
         Delivery::Unread => terminal.note(&format!("recorded; resume the run with `{how}`")),

@@ -291,20 +291,20 @@ fn cancel(
         keep: arguments.keep,
         force: arguments.force,
     };
-    let begin = || {
+    let try_to = || {
         let options = ResumeOptions::default();
         let stop = options.cancel.clone();
         let run = planrun.cancel(&arguments.run, how, options)?;
         Ok(run.map(|run| (run, stop)))
     };
-    let mut begun = begin();
+    let mut cancelling = try_to();
     // A process that was just suspending the run has released it without reading the message.
-    if matches!(begun, Ok(None))
+    if matches!(cancelling, Ok(None))
         && message::delivered(planrun, &arguments.run, false)? == Delivery::Unread
     {
-        begun = begin();
+        cancelling = try_to();
     }
-    let (run, stop) = match begun {
+    let (run, stop) = match cancelling {
         Ok(Some(run)) => run,
         Ok(None) => {
             terminal.note("asked the process that drives the run to cancel it");
