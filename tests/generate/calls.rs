@@ -316,12 +316,24 @@ impl Writer<'_> {
         text
     }
 
-    /// Returns true if a text calls a tool of the catalog.
+    /// Returns true if a text calls a tool of the catalog, other than to verify or to undo something.
     pub fn calls_tool(&self, text: &str) -> bool {
-        self.catalog
-            .tools
-            .iter()
-            .any(|tool| text.contains(&format!("{}.{}(", tool.namespace, tool.name)))
+        let names = self.catalog.tools.iter();
+        let calls = names.map(|tool| format!("{}.{}(", tool.namespace, tool.name));
+        let calls: Vec<String> = calls.collect();
+        // The margin of the `undo do` that the line is in.
+        let mut undo: Option<&str> = None;
+        text.lines().any(|line| {
+            let (margin, rest) = line.split_at(line.len() - line.trim_start().len());
+            if undo.is_some() {
+                undo = undo.filter(|undo| *undo != margin);
+                return false;
+            }
+            undo = rest.starts_with("undo do {").then_some(margin);
+            !rest.starts_with("verify ")
+                && !rest.starts_with("undo ")
+                && calls.iter().any(|call| rest.contains(call))
+        })
     }
 
     /// Writes the body of one `recover` arm, including the name of its error.
