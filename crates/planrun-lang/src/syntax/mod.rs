@@ -94,7 +94,7 @@ fn explained(scan: &Scan<'_>, lowering: Lowering<'_>) -> Vec<Diagnostic> {
     let mut diagnostics = lowering.diagnostics;
     let explained = explain::explain(scan, &lowering.damage, &lowering.reserved, &mut diagnostics);
     let known = |found: &&Diagnostic| {
-        scan.strays.contains(&found.span) && adjoins(scan, found.span, &explained)
+        scan.surplus_closers.contains(&found.span) && adjoins(scan, found.span, &explained)
     };
     diagnostics.extend(
         scan.diagnostics

@@ -6,7 +6,7 @@ use petgraph::Direction;
 use petgraph::graph::NodeIndex;
 use petgraph::visit::EdgeRef;
 
-use super::condition::{Entity, Way, states_of, ways};
+use super::condition::{Alternative, Entity, alternatives, states_of};
 use super::{At, Flow};
 use crate::graph::{Edge, Vertex};
 use crate::sema::{BlockId, Event, NodeKind, Set, Status, StepKind, TaskId};
@@ -53,12 +53,12 @@ pub(in crate::lint) struct Link<'a> {
 impl<'a> Flow<'a> {
     /// Returns why the condition of this statement never comes true.
     pub(in crate::lint) fn cause(&self, at: At, event: &'a Event) -> Cause<'a> {
-        let mut way: Vec<Link<'a>> = Vec::new();
+        let mut links: Vec<Link<'a>> = Vec::new();
         let (mut at, mut event) = (at, event);
-        while way.len() < MAX_LINKS {
-            if let Some(start) = way.iter().position(|link| link.at == at) {
+        while links.len() < MAX_LINKS {
+            if let Some(start) = links.iter().position(|link| link.at == at) {
                 // Causes are found after their consequences, so the order is reversed.
-                let cycle = way.split_off(start).into_iter().rev().collect();
+                let cycle = links.split_off(start).into_iter().rev().collect();
                 return if start == 0 {
                     Cause::Cycle(cycle)
                 } else {
@@ -68,14 +68,14 @@ impl<'a> Flow<'a> {
             let (missing, set) = match self.missing(at, event) {
                 Ok(missing) => missing,
                 Err(root) => {
-                    return if way.is_empty() {
+                    return if links.is_empty() {
                         Cause::Root(root)
                     } else {
                         Cause::Elsewhere
                     };
                 }
             };
-            way.push(Link { at, event, set });
+            links.push(Link { at, event, set });
             let Some(next) = self.held_by(missing) else {
                 return Cause::Elsewhere;
             };
@@ -93,20 +93,23 @@ impl<'a> Flow<'a> {
         reason = "a statement and the `set` that it is, if it is one"
     )]
     fn missing(&self, at: At, event: &Event) -> Result<(At, Option<(At, &'a Set)>), Root> {
-        let Some(ways) = ways(self, at, event) else {
+        let Some(alternatives) = alternatives(self, at, event) else {
             return Err(Root::NoEvent);
         };
-        let unreached = |way: &Way| {
-            let found = way
+        let unreached = |alternative: &Alternative| {
+            let found = alternative
                 .iter()
                 .find(|(entity, states)| states.is_disjoint(&states_of(self, at, **entity)));
             found.map(|(entity, states)| (*entity, states.clone()))
         };
-        if ways.is_empty() {
+        if alternatives.is_empty() {
             return Err(Root::Excluded);
         }
         // A `set` that cannot run is the most informative cause.
-        let mut candidates = ways.iter().filter_map(unreached).collect::<Vec<_>>();
+        let mut candidates = alternatives
+            .iter()
+            .filter_map(unreached)
+            .collect::<Vec<_>>();
         candidates.sort_by_key(|(entity, states)| self.sources(*entity, states).is_empty());
         match candidates.into_iter().next() {
             None | Some((Entity::Outside, _)) => Err(Root::NoEvent),

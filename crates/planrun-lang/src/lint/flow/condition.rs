@@ -25,7 +25,7 @@ pub(super) enum Entity {
 }
 
 /// One way to make a condition true: for each entity, the states of which it must be in one.
-pub(super) type Way = BTreeMap<Entity, BTreeSet<u32>>;
+pub(super) type Alternative = BTreeMap<Entity, BTreeSet<u32>>;
 
 /// The states of a plan other than running, which is state 0.
 const PLAN_STATES: [PlanTest; 4] = [
@@ -38,7 +38,7 @@ const PLAN_STATES: [PlanTest; 4] = [
 /// The condition that a statement waits for.
 pub(super) struct Condition {
     /// The alternatives; `None` if there are too many.
-    ways: Option<Vec<Way>>,
+    alternatives: Option<Vec<Alternative>>,
     /// The entities that the condition mentions.
     entities: BTreeSet<Entity>,
     /// Set once the condition is found to be satisfiable, which remains so because the set of possible states only
@@ -49,7 +49,7 @@ pub(super) struct Condition {
 impl Condition {
     pub(super) fn of(flow: &Flow<'_>, at: At, event: &Event) -> Self {
         Self {
-            ways: ways(flow, at, event),
+            alternatives: alternatives(flow, at, event),
             entities: entities(flow, at, event),
             possible: Cell::new(false),
         }
@@ -58,21 +58,22 @@ impl Condition {
     /// Returns true if the condition can come true; for a listener, because of an event.
     pub(super) fn can_hold(&self, flow: &Flow<'_>, at: At) -> bool {
         if !self.possible.get() {
-            self.possible.set(
-                self.ways
-                    .as_ref()
-                    .is_none_or(|ways| ways.iter().any(|way| self.is_open(flow, at, way))),
-            );
+            self.possible
+                .set(self.alternatives.as_ref().is_none_or(|alternatives| {
+                    alternatives
+                        .iter()
+                        .any(|alternative| self.is_open(flow, at, alternative))
+                }));
         }
         self.possible.get()
     }
 
-    fn is_open(&self, flow: &Flow<'_>, at: At, way: &Way) -> bool {
+    fn is_open(&self, flow: &Flow<'_>, at: At, alternative: &Alternative) -> bool {
         let listens = matches!(flow.at(at).kind, NodeKind::Listener(_));
-        let reached = way
+        let reached = alternative
             .iter()
             .all(|(entity, states)| !states.is_disjoint(&states_of(flow, at, *entity)));
-        let happens = |entity: &Entity| match way.get(entity) {
+        let happens = |entity: &Entity| match alternative.get(entity) {
             Some(states) => eventful(flow, at, *entity)
                 .iter()
                 .any(|state| states.contains(state)),
@@ -82,39 +83,39 @@ impl Condition {
     }
 }
 
-/// Returns all ways to make a condition true; `None` if there are too many.
-pub(super) fn ways(flow: &Flow<'_>, at: At, event: &Event) -> Option<Vec<Way>> {
-    alternatives(flow, at, event, true)
+/// Returns the alternatives of a condition; `None` if there are too many.
+pub(super) fn alternatives(flow: &Flow<'_>, at: At, event: &Event) -> Option<Vec<Alternative>> {
+    expand(flow, at, event, true)
 }
 
-fn alternatives(flow: &Flow<'_>, at: At, event: &Event, expected: bool) -> Option<Vec<Way>> {
+fn expand(flow: &Flow<'_>, at: At, event: &Event, expected: bool) -> Option<Vec<Alternative>> {
     match &event.kind {
-        EventKind::Not(inner) => alternatives(flow, at, inner, !expected),
+        EventKind::Not(inner) => expand(flow, at, inner, !expected),
         EventKind::All(parts) | EventKind::Any(parts) => {
             let together = matches!(event.kind, EventKind::All(_)) == expected;
-            let mut ways = if together {
-                vec![Way::new()]
+            let mut alternatives = if together {
+                vec![Alternative::new()]
             } else {
                 Vec::new()
             };
             for part in parts {
-                let next = alternatives(flow, at, part, expected)?;
+                let next = expand(flow, at, part, expected)?;
                 if together {
-                    let pairs = ways
+                    let pairs = alternatives
                         .iter()
                         .flat_map(|one| next.iter().map(move |other| (one, other)));
-                    ways = pairs
+                    alternatives = pairs
                         .filter_map(|(one, other)| both(one, other))
                         .take(MAX_ALTERNATIVES + 1)
                         .collect();
                 } else {
-                    ways.extend(next);
+                    alternatives.extend(next);
                 }
-                if ways.len() > MAX_ALTERNATIVES {
+                if alternatives.len() > MAX_ALTERNATIVES {
                     return None;
                 }
             }
-            Some(ways)
+            Some(alternatives)
         }
         EventKind::Step { .. }
         | EventKind::Task { .. }
@@ -244,16 +245,16 @@ fn step_can_be(flow: &Flow<'_>, at: At, state: StepState) -> bool {
     }
 }
 
-fn both(one: &Way, other: &Way) -> Option<Way> {
-    let mut way = one.clone();
+fn both(one: &Alternative, other: &Alternative) -> Option<Alternative> {
+    let mut alternative = one.clone();
     for (entity, states) in other {
-        let known = way.entry(*entity).or_insert_with(|| states.clone());
+        let known = alternative.entry(*entity).or_insert_with(|| states.clone());
         *known = &*known & states;
         if known.is_empty() && *entity != Entity::Outside {
             return None;
         }
     }
-    Some(way)
+    Some(alternative)
 }
 
 fn step_states() -> impl Iterator<Item = (u32, StepState)> {

@@ -44,7 +44,7 @@ pub(super) struct Scan<'a> {
     /// Spans of reported errors; damage that touches one is a consequence of it.
     pub reported: Vec<Span>,
     /// Closing delimiters reported as surplus; damage next to one explains it better.
-    pub strays: Vec<Span>,
+    pub surplus_closers: Vec<Span>,
     /// Maximum nesting depth, all kinds counted together.
     pub depth: usize,
 }
@@ -169,7 +169,7 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
         .filter(|found| found.is_error())
         .map(|found| found.span);
     let mut reported: Vec<Span> = errors
-        .filter(|span| !matched.strays.contains(span))
+        .filter(|span| !matched.surplus_closers.contains(span))
         .collect();
     reported.extend(matched.reported);
     let repaired = repairs
@@ -179,8 +179,9 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
     // What is only a warning does not explain a text that cannot be parsed.
     let warnings = diagnostics.iter().filter(|found| !found.is_error());
     let warned: BTreeSet<Span> = warnings.map(|found| found.span).collect();
-    reported
-        .extend(repaired.filter(|span| !matched.strays.contains(span) && !warned.contains(span)));
+    reported.extend(
+        repaired.filter(|span| !matched.surplus_closers.contains(span) && !warned.contains(span)),
+    );
     let author = text;
     let text = repair::apply(text, &repairs, &matched.appended);
     Scan {
@@ -190,7 +191,7 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
         diagnostics,
         tokens: lexed.tokens,
         reported,
-        strays: matched.strays,
+        surplus_closers: matched.surplus_closers,
         depth: matched.depth,
     }
 }

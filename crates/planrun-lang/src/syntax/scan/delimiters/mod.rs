@@ -27,7 +27,7 @@ pub(in crate::syntax::scan) struct Matched {
     pub appended: String,
     pub depth: usize,
     /// Closing delimiters that were reported as surplus.
-    pub strays: Vec<Span>,
+    pub surplus_closers: Vec<Span>,
     lost_brace: bool,
     spare_brace: bool,
 }

@@ -148,7 +148,7 @@ impl Matcher<'_> {
         }
         let found = token.text(self.text);
         let edits = vec![Edit::removal(token.span())];
-        self.found.strays.push(token.span());
+        self.found.surplus_closers.push(token.span());
         self.push(
             Diagnostic::new(
                 &codes::UNEXPECTED_TOKEN,

@@ -79,7 +79,7 @@ impl Judge<'_> {
             })),
             Elements::AnyNumber(element) => {
                 let schemas = (0..=prefix).filter_map(of);
-                Verdict::all(schemas.map(|schema| self.schema(schema, element).if_there()))
+                Verdict::all(schemas.map(|schema| self.schema(schema, element).if_present()))
             }
         }
     }

@@ -108,7 +108,7 @@ impl Verdict {
     }
 
     /// Returns the verdict for a part that may be absent.
-    fn if_there(self) -> Self {
+    fn if_present(self) -> Self {
         if self == Self::Fits {
             Self::Fits
         } else {

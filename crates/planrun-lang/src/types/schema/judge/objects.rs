@@ -129,7 +129,7 @@ impl Judge<'_> {
         if field.sure {
             verdict
         } else {
-            verdict.if_there()
+            verdict.if_present()
         }
     }
 
@@ -140,7 +140,7 @@ impl Judge<'_> {
         Verdict::all(properties.iter().map(|(name, schema)| {
             match (object.field(name), &object.rest) {
                 (Some(field), _) => self.field(schema, field),
-                (None, Some(rest)) => self.schema(schema, rest).if_there(),
+                (None, Some(rest)) => self.schema(schema, rest).if_present(),
                 (None, None) => Verdict::Fits,
             }
         }))
@@ -162,7 +162,7 @@ impl Judge<'_> {
                 object
                     .rest
                     .as_ref()
-                    .map_or(Verdict::Fits, |rest| self.schema(schema, rest).if_there())
+                    .map_or(Verdict::Fits, |rest| self.schema(schema, rest).if_present())
             })
         }))
     }
@@ -205,14 +205,13 @@ impl Judge<'_> {
                         ),
                         _ => self.field(expected, field),
                     };
-                    if open { verdict.if_there() } else { verdict }
+                    if open { verdict.if_present() } else { verdict }
                 }),
         );
         own.and(|| {
-            object
-                .rest
-                .as_ref()
-                .map_or(Verdict::Fits, |rest| self.schema(expected, rest).if_there())
+            object.rest.as_ref().map_or(Verdict::Fits, |rest| {
+                self.schema(expected, rest).if_present()
+            })
         })
     }
 
@@ -224,11 +223,11 @@ impl Judge<'_> {
             if field.sure {
                 verdict
             } else {
-                verdict.if_there()
+                verdict.if_present()
             }
         }));
         own.and(|| match &object.rest {
-            Some(_) => self.schema(expected, &Known::Of(Type::String)).if_there(),
+            Some(_) => self.schema(expected, &Known::Of(Type::String)).if_present(),
             None => Verdict::Fits,
         })
     }
@@ -248,7 +247,7 @@ impl Judge<'_> {
             };
             match object.presence(name) {
                 Presence::Sure => held(),
-                Presence::Open => held().if_there(),
+                Presence::Open => held().if_present(),
                 Presence::Never => Verdict::Fits,
             }
         }))

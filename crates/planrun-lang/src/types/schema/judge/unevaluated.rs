@@ -41,16 +41,15 @@ impl Judge<'_> {
                 _ => self.field(expected, field),
             };
             if evaluated == Evaluated::Open {
-                verdict.if_there()
+                verdict.if_present()
             } else {
                 verdict
             }
         }));
         own.and(|| {
-            object
-                .rest
-                .as_ref()
-                .map_or(Verdict::Fits, |rest| self.schema(expected, rest).if_there())
+            object.rest.as_ref().map_or(Verdict::Fits, |rest| {
+                self.schema(expected, rest).if_present()
+            })
         })
     }
 
@@ -70,7 +69,7 @@ impl Judge<'_> {
                     }
                     let verdict = self.schema(expected, element).within(&index.to_string());
                     if evaluated == Evaluated::Open {
-                        verdict.if_there()
+                        verdict.if_present()
                     } else {
                         verdict
                     }
@@ -81,7 +80,7 @@ impl Judge<'_> {
                 match self.evaluated_by_siblings(schema, Part::Element(usize::MAX, &element), known)
                 {
                     Evaluated::Yes => Verdict::Fits,
-                    Evaluated::No | Evaluated::Open => self.schema(expected, &element).if_there(),
+                    Evaluated::No | Evaluated::Open => self.schema(expected, &element).if_present(),
                 }
             }
             None => Verdict::Unknown,
