@@ -300,7 +300,7 @@ fn every_kind_that_tests_speak_of_is_documented() {
         names.sort();
         names
     };
-    let goals = coverage::Kind::ALL.map(|kind| kind.word().to_owned());
+    let goals = coverage::Kind::ALL.map(|kind| kind.name().to_owned());
     assert_eq!(
         documented("| kind | reached, each |"),
         sorted(goals.to_vec())

@@ -28,7 +28,7 @@ const CRATES: &[Crate] = &[
         folder: "crates/planrun-lang",
         uses: &[],
         rows: &[
-            &["source", "value"],
+            &["source", "value", "words"],
             &["diag", "types", "permission", "protocol", "secrets", "yaml"],
             &["syntax", "builtins", "call", "example"],
             &["format", "sema"],

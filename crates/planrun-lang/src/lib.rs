@@ -23,4 +23,5 @@ pub mod source;
 pub mod syntax;
 pub mod types;
 pub mod value;
+mod words;
 pub mod yaml;

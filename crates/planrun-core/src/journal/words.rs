@@ -1,30 +1,6 @@
 //! Names used in events: event kinds, what steps wait for, and the bounds of timers.
 
-use serde::{Deserialize, Serialize};
-
-/// Declares an enum of names that journals and clients know, with all of its variants and the name of each.
-macro_rules! words {
-    ($(#[$of_enum:meta])* $name:ident { $($(#[$of_word:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$of_enum])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$of_word])* #[serde(rename = $word)] $variant,)+
-        }
-
-        impl $name {
-            /// All variants.
-            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
-
-            /// Returns the name of the variant.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)+
-                }
-            }
-        }
-    };
-}
+use planrun_lang::words;
 
 words! {
     /// What a step waits for.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
+use planrun_lang::words;
 
 /// Results of an earlier run.
 #[derive(Debug, Default)]
@@ -28,38 +29,18 @@ pub struct Copied {
     pub again: Option<RepeatReason>,
 }
 
-/// Why a call is repeated instead of copying its earlier result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RepeatReason {
-    /// The run was started from this step, or from a step above it.
-    Asked,
-    /// The statement has changed.
-    Definition,
-    /// The arguments have changed.
-    Arguments,
-    /// The contract of the tool has changed.
-    Contract,
-}
-
-impl RepeatReason {
-    /// Returns the name of the reason.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Asked => "asked",
-            Self::Definition => "definition",
-            Self::Arguments => "arguments",
-            Self::Contract => "contract",
-        }
+words! {
+    /// Why a call is repeated instead of copying its earlier result.
+    RepeatReason {
+        /// The run was started from this step, or from a step above it.
+        Asked = "asked",
+        /// The statement has changed.
+        Definition = "definition",
+        /// The arguments have changed.
+        Arguments = "arguments",
+        /// The contract of the tool has changed.
+        Contract = "contract",
     }
-
-    /// Every reason.
-    pub const ALL: [Self; 4] = [
-        Self::Asked,
-        Self::Definition,
-        Self::Arguments,
-        Self::Contract,
-    ];
 }
 
 impl Copies {

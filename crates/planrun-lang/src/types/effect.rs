@@ -1,64 +1,26 @@
 //! Effect classes: what a call may change outside the run.
 
-use std::fmt;
+use crate::words;
 
-/// The effect of a call, ordered from none to irreversible.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    Default,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Effect {
-    /// Depends only on its arguments.
-    Pure,
-    /// Reads external state without changing it.
-    Read,
-    /// Changes external state; repeating the call has no further effect.
-    Idempotent,
-    /// Changes external state each time. The default if the contract states no class.
-    #[default]
-    Effect,
-    /// Changes external state in a way that cannot be undone.
-    Irreversible,
+words! {
+    /// The effect of a call, ordered from none to irreversible.
+    #[derive(PartialOrd, Ord, Default)]
+    Effect {
+        /// Depends only on its arguments.
+        Pure = "pure",
+        /// Reads external state without changing it.
+        Read = "read",
+        /// Changes external state; repeating the call has no further effect.
+        Idempotent = "idempotent",
+        /// Changes external state each time. The default if the contract states no class.
+        #[default]
+        Effect = "effect",
+        /// Changes external state in a way that cannot be undone.
+        Irreversible = "irreversible",
+    }
 }
 
 impl Effect {
-    /// All classes, in order.
-    pub const ALL: [Self; 5] = [
-        Self::Pure,
-        Self::Read,
-        Self::Idempotent,
-        Self::Effect,
-        Self::Irreversible,
-    ];
-
-    /// Returns the name of the class in plans and app files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pure => "pure",
-            Self::Read => "read",
-            Self::Idempotent => "idempotent",
-            Self::Effect => "effect",
-            Self::Irreversible => "irreversible",
-        }
-    }
-
-    /// Returns the class with this name.
-    #[must_use]
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|effect| effect.name() == name)
-    }
-
     /// Returns true if calls of this class change nothing: they may be repeated, and wait only for earlier effects on
     /// the same state.
     #[must_use]
@@ -70,11 +32,5 @@ impl Effect {
     #[must_use]
     pub const fn repeatable(self) -> bool {
         matches!(self, Self::Pure | Self::Read | Self::Idempotent)
-    }
-}
-
-impl fmt::Display for Effect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

@@ -14,6 +14,8 @@ pub use mermaid::mermaid;
 pub use outline::outline;
 pub use svg::{TooLarge, svg};
 
+use crate::words;
+
 /// The drawing of a plan. Equal drawings produce equal output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drawing {
@@ -50,92 +52,62 @@ pub struct DrawnEdge {
     pub kind: EdgeKind,
 }
 
-/// The kind of statement that a box represents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NodeKind {
-    /// One call of a tool.
-    Step,
-    /// A call of another plan.
-    Plan,
-    /// A request to an agent or a model.
-    Ask,
-    /// A form for a person.
-    Input,
-    /// A step that waits for a time or an event.
-    Wait,
-    Do,
-    Each,
-    Repeat,
-    Race,
-    Match,
-    If,
-    Parallel,
-    /// A branch of `if`, `match` or `race`.
-    Arm,
-    /// Runs if a step fails.
-    Recover,
-    /// Undoes a step.
-    Undo,
-    Let,
-    Task,
-    Set,
-    Listener,
-    Ensure,
-    Fail,
-    Yield,
-    Next,
-    Reply,
+words! {
+    /// The kind of statement that a box represents.
+    NodeKind {
+        /// One call of a tool.
+        Step = "step",
+        /// A call of another plan.
+        Plan = "plan",
+        /// A request to an agent or a model.
+        Ask = "ask",
+        /// A form for a person.
+        Input = "input",
+        /// A step that waits for a time or an event.
+        Wait = "wait",
+        Do = "do",
+        Each = "each",
+        Repeat = "repeat",
+        Race = "race",
+        Match = "match",
+        If = "if",
+        Parallel = "parallel",
+        /// A branch of `if`, `match` or `race`.
+        Arm = "arm",
+        /// Runs if a step fails.
+        Recover = "recover",
+        /// Undoes a step.
+        Undo = "undo",
+        Let = "let",
+        Task = "task",
+        Set = "set",
+        Listener = "listener",
+        Ensure = "ensure",
+        Fail = "fail",
+        Yield = "yield",
+        Next = "next",
+        Reply = "reply",
+    }
 }
 
-/// The reason why a node waits for another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EdgeKind {
-    /// It reads the value.
-    Data,
-    /// It is listed in `after`.
-    After,
-    /// Its condition reads the value.
-    Guard,
-    /// An event of the other node triggers it.
-    Listener,
-    /// It comes later in source order.
-    Order,
+words! {
+    /// The reason why a node waits for another, in the order of the legend.
+    #[derive(PartialOrd, Ord)]
+    EdgeKind {
+        /// It reads the value.
+        Data = "data",
+        /// It is listed in `after`.
+        After = "after",
+        /// Its condition reads the value.
+        Guard = "guard",
+        /// An event of the other node triggers it.
+        Listener = "listener",
+        /// It comes later in source order.
+        Order = "order",
+    }
 }
 
 impl NodeKind {
-    /// Returns the name of the kind.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Step => "step",
-            Self::Plan => "plan",
-            Self::Ask => "ask",
-            Self::Input => "input",
-            Self::Wait => "wait",
-            Self::Do => "do",
-            Self::Each => "each",
-            Self::Repeat => "repeat",
-            Self::Race => "race",
-            Self::Match => "match",
-            Self::If => "if",
-            Self::Parallel => "parallel",
-            Self::Arm => "arm",
-            Self::Recover => "recover",
-            Self::Undo => "undo",
-            Self::Let => "let",
-            Self::Task => "task",
-            Self::Set => "set",
-            Self::Listener => "listener",
-            Self::Ensure => "ensure",
-            Self::Fail => "fail",
-            Self::Yield => "yield",
-            Self::Next => "next",
-            Self::Reply => "reply",
-        }
-    }
-
     /// Returns true if it ends its block, and so is placed below everything else in it.
     const fn ends(self) -> bool {
         matches!(self, Self::Reply | Self::Yield | Self::Next)
@@ -143,15 +115,6 @@ impl NodeKind {
 }
 
 impl EdgeKind {
-    /// All kinds, in the order of the legend.
-    const ALL: [Self; 5] = [
-        Self::Data,
-        Self::After,
-        Self::Guard,
-        Self::Listener,
-        Self::Order,
-    ];
-
     /// Returns the text on arrows of this kind; arrows for data have none.
     const fn mark(self) -> &'static str {
         match self {

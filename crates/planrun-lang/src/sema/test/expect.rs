@@ -20,40 +20,18 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::syntax::precedence::{Level, operator_level};
 use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
+use crate::words;
 
-/// The names that `expect` reads, in the order of their slots. The plan's parameters follow, then the results of call
-/// queries.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
-    Reply,
-    Status,
-    Error,
-    Usage,
-    Steps,
-    Tasks,
-}
-
-impl Place {
-    pub const ALL: [Self; 6] = [
-        Self::Reply,
-        Self::Status,
-        Self::Error,
-        Self::Usage,
-        Self::Steps,
-        Self::Tasks,
-    ];
-
-    /// Returns its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Reply => "reply",
-            Self::Status => "status",
-            Self::Error => "error",
-            Self::Usage => "usage",
-            Self::Steps => "steps",
-            Self::Tasks => "tasks",
-        }
+words! {
+    /// The names that `expect` reads, in the order of their slots. The plan's parameters follow, then the results of call
+    /// queries.
+    Place {
+        Reply = "reply",
+        Status = "status",
+        Error = "error",
+        Usage = "usage",
+        Steps = "steps",
+        Tasks = "tasks",
     }
 }
 

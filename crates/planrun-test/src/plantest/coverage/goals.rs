@@ -13,31 +13,33 @@ use std::sync::Arc;
 use planrun_lang::sema::Plan;
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::types::ErrorClass;
+use planrun_lang::words;
 
 use super::Item;
 use super::finder::find;
 use planrun_core::run::Reached;
 
-/// The kind of a goal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    Step,
-    /// A condition of `when`, `if`, a guarded statement or a listener.
-    Condition,
-    Ensure,
-    /// An arm of a `match`.
-    Arm,
-    Recover,
-    /// A loop of `each` or `repeat`.
-    Loop,
-    Error,
-    Undo,
-    Verify,
-    Listener,
-    Reply,
-    Gate,
-    Input,
+words! {
+    /// The kind of a goal.
+    #[derive(PartialOrd, Ord)]
+    Kind {
+        Step = "step",
+        /// A condition of `when`, `if`, a guarded statement or a listener.
+        Condition = "condition",
+        Ensure = "ensure",
+        /// An arm of a `match`.
+        Arm = "arm",
+        Recover = "recover",
+        /// A loop of `each` or `repeat`.
+        Loop = "loop",
+        Error = "error",
+        Undo = "undo",
+        Verify = "verify",
+        Listener = "listener",
+        Reply = "reply",
+        Gate = "gate",
+        Input = "input",
+    }
 }
 
 /// An outcome of a statement, as it is stored.
@@ -173,43 +175,6 @@ impl What {
 }
 
 impl Kind {
-    /// All kinds, in the order of the reports.
-    pub const ALL: [Self; 13] = [
-        Self::Step,
-        Self::Condition,
-        Self::Ensure,
-        Self::Arm,
-        Self::Recover,
-        Self::Loop,
-        Self::Error,
-        Self::Undo,
-        Self::Verify,
-        Self::Listener,
-        Self::Reply,
-        Self::Gate,
-        Self::Input,
-    ];
-
-    /// Returns its name in reports.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Step => "step",
-            Self::Condition => "condition",
-            Self::Ensure => "ensure",
-            Self::Arm => "arm",
-            Self::Recover => "recover",
-            Self::Loop => "loop",
-            Self::Error => "error",
-            Self::Undo => "undo",
-            Self::Verify => "verify",
-            Self::Listener => "listener",
-            Self::Reply => "reply",
-            Self::Gate => "gate",
-            Self::Input => "input",
-        }
-    }
-
     /// Returns true if it is one of several branches at the same statement.
     #[must_use]
     pub const fn is_branch(self) -> bool {

@@ -20,7 +20,7 @@ fn plan(plan: &PlanCoverage<'_>) -> Json {
         .into_iter()
         .map(|kind| (kind, plan.share_of(&|own| own == kind)))
         .filter(|(_, share)| share.all > 0)
-        .map(|(kind, of_kind)| (kind.word().to_owned(), share(of_kind)))
+        .map(|(kind, of_kind)| (kind.name().to_owned(), share(of_kind)))
         .collect();
     let goals: Vec<Json> = plan
         .goals()

@@ -6,45 +6,24 @@ mod statement;
 use planrun_lang::diag::Edit;
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast;
+use planrun_lang::words;
 
-/// What a mutant changes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
-    /// A condition: of a step, a reply, a failure, an `if`, an `ensure`, a filter.
-    Guard,
-    /// An argument of a call, a field of a reply, or the value of a `let`.
-    Argument,
-    /// The number of attempts of a call, or the errors that are retried.
-    Retry,
-    /// A `recover` arm, or the classes that it catches.
-    Recover,
-    /// The order of statements.
-    Order,
-    /// A `confirm`, a `verify` or an `undo`.
-    Safety,
-}
-
-impl Kind {
-    pub const ALL: [Self; 6] = [
-        Self::Guard,
-        Self::Argument,
-        Self::Retry,
-        Self::Recover,
-        Self::Order,
-        Self::Safety,
-    ];
-
-    /// Returns its name in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Guard => "guard",
-            Self::Argument => "argument",
-            Self::Retry => "retry",
-            Self::Recover => "recover",
-            Self::Order => "order",
-            Self::Safety => "safety",
-        }
+words! {
+    /// What a mutant changes.
+    #[derive(PartialOrd, Ord)]
+    Kind {
+        /// A condition: of a step, a reply, a failure, an `if`, an `ensure`, a filter.
+        Guard = "guard",
+        /// An argument of a call, a field of a reply, or the value of a `let`.
+        Argument = "argument",
+        /// The number of attempts of a call, or the errors that are retried.
+        Retry = "retry",
+        /// A `recover` arm, or the classes that it catches.
+        Recover = "recover",
+        /// The order of statements.
+        Order = "order",
+        /// A `confirm`, a `verify` or an `undo`.
+        Safety = "safety",
     }
 }
 

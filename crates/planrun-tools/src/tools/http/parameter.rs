@@ -1,18 +1,21 @@
 //! Serializes parameters into a path, a query, a header or a cookie, and parses them.
 
 use planrun_lang::types::{FieldLookup, Type, field};
+use planrun_lang::words;
 use serde_json::{Map, Value as Json};
 
 use super::percent;
 
-/// The location of a parameter. If parameters have the same name, the one in the first location keeps it as the name of
-/// its argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
-    Path,
-    Query,
-    Header,
-    Cookie,
+words! {
+    /// The location of a parameter. If parameters have the same name, the one in the first location keeps it as the name of
+    /// its argument.
+    #[derive(PartialOrd, Ord)]
+    Place {
+        Path = "path",
+        Query = "query",
+        Header = "header",
+        Cookie = "cookie",
+    }
 }
 
 /// The serialization style of lists and objects.
@@ -44,26 +47,6 @@ pub struct Serialization {
 const RESERVED: &[u8] = b":/?[]@!$'()*,;";
 
 impl Place {
-    /// All locations.
-    pub const ALL: [Self; 4] = [Self::Path, Self::Query, Self::Header, Self::Cookie];
-
-    /// Returns its name in a document.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Path => "path",
-            Self::Query => "query",
-            Self::Header => "header",
-            Self::Cookie => "cookie",
-        }
-    }
-
-    /// Returns the location with this name.
-    #[must_use]
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|place| place.name() == name)
-    }
-
     /// Returns the default style of parameters in this location.
     #[must_use]
     pub const fn usual_style(self) -> Style {
