@@ -159,10 +159,11 @@ impl Writer<'_> {
                     }
                     .into(),
                 );
-                (
-                    format!("signal \"changed\" -> {}", payload.text()),
-                    EventValue::One(payload),
-                )
+                // A payload must fit all receivers of its signal, so each type has a signal of its own.
+                let ty = payload.text();
+                let signal = ty.replace('"', "'");
+                let event = format!("signal \"changed {signal}\" -> {ty}");
+                (event, EventValue::One(payload))
             }
             1 => ("plan is failed".to_owned(), EventValue::One(Ty::Error)),
             2 | 3 => (format!("{step} is failed"), EventValue::One(Ty::Error)),

@@ -314,7 +314,7 @@ const PARTS: [(&str, &str); 10] = [
     ("agents that are asked at the end", " verify: agents,"),
     ("plans of the other file", "= other."),
     ("listeners that get what completed", " is completed as "),
-    ("listeners that get a signal", " on signal \"changed\""),
+    ("listeners that get a signal", " on signal \"changed "),
     ("listeners that get one of several", "sys.echo(value: json("),
 ];
 const DEFAULTS: &str = "defaults of parameters";

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::{
-    Event, EventKind as Condition, NodeKind, Status, StepKind, Task, TaskId, Wait,
-};
+use planrun_lang::sema::{Event, EventKind as Condition, Status, StepKind, Task, TaskId, Wait};
 use planrun_lang::types::{ErrorClass, Field, Type, Validation, decode};
 use planrun_lang::value::{Key, Value};
 use serde_json::Value as Json;
@@ -270,26 +268,12 @@ fn signals(program: &Program, known: &mut BTreeSet<Arc<str>>) {
 
 /// Returns the types that a plan, and those that it calls, declare for the payload of a signal.
 fn payload_types(program: &Program, name: &str) -> Vec<Type> {
-    let mut types = Vec::new();
-    for node in program.plan.blocks.iter().flat_map(|block| &block.nodes) {
-        let mut named = false;
-        let Some(on) = node.event() else { continue };
-        on.leaves(&mut |leaf| {
-            named |= matches!(&leaf.kind, Condition::Signal(own) if **own == *name);
-        });
-        let ty = match &node.kind {
-            NodeKind::Listener(listener) => listener.payload.as_ref(),
-            _ => payload_type(node),
-        };
-        types.extend(ty.filter(|_| named).cloned());
-    }
-    types.extend(
-        program
-            .plans
-            .iter()
-            .flat_map(|called| payload_types(called, name)),
-    );
-    types
+    let own = program.plan.payloads().into_iter();
+    let own = own.filter(|payload| **payload.signal == *name);
+    let own = own.map(|payload| payload.ty.clone());
+    let called = program.plans.iter();
+    own.chain(called.flat_map(|called| payload_types(called, name)))
+        .collect()
 }
 
 /// Returns the status and context that a move from outside results in, or why it is refused.

@@ -197,10 +197,15 @@ pub(super) fn check_verify(
     let (every, within) = (time(checker, every), time(checker, within));
     let slot = checker.introduce_local(binding, found.ty.clone());
     let condition = checker.condition(check);
+    // The value is read only if the condition holds.
+    let before = checker.names.known.mark();
+    let facts = checker.facts_of(check, true);
+    checker.names.known.prove(facts);
     let value = gives.as_ref().map(|gives| {
-        let expectation = Expectation::of(&"`gives` is the value of the step, which");
+        let expectation = Expectation::of(&"the value of `gives`");
         checker.value_of(gives, &body.ty, expectation)
     });
+    checker.names.known.forget(before);
     let span = clause.span;
     push_probe(checker, (slot, found), (every, within), (span, condition));
     let known = value.is_some();

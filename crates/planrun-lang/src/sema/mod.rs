@@ -29,6 +29,7 @@ mod least;
 mod names;
 mod own_plans;
 mod passed_on;
+mod payloads;
 mod plan;
 mod plan_item;
 mod presence;
@@ -52,9 +53,9 @@ pub use file::{CheckedFile, Files, check_without_rules, declared_tools};
 pub use plan::{
     After, AgentCheck, Block, BlockId, Budget, Call, Clauses, Confirm, Each, Event, EventKind,
     Failing, Footprint, GuardAtom, Input, InputField, Jitter, Listener, Nesting, Node, NodeId,
-    NodeKind, OnFailure, OrderClass, Parallel, PassedOn, Plan, PlanParameter, PlanTest, Policy,
-    Recover, Repeat, Retry, Set, Status, Step, StepKind, Target, Task, TaskId, TaskTest, Touch,
-    Undo, Until, Verify, Wait,
+    NodeKind, OnFailure, OrderClass, Parallel, PassedOn, Payload, Plan, PlanParameter, PlanTest,
+    Policy, Recover, Repeat, Retry, Set, Status, Step, StepKind, Target, Task, TaskId, TaskTest,
+    Touch, Undo, Until, Verify, Wait,
 };
 pub use remedy::tidy_removals;
 pub use scope::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};

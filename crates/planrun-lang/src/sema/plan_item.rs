@@ -17,6 +17,7 @@ use super::finding::duplicate_name;
 use super::names::Names;
 use super::own_plans::{CallOrder, OwnPlans};
 use super::passed_on;
+use super::payloads::check_payloads;
 use super::plan::{Footprint, Plan, PlanParameter, Policy};
 use super::scope::NameKind;
 use super::shared::Shared;
@@ -195,7 +196,7 @@ fn check_plan_of_item(checker: &mut PlanChecker<'_>, item: &ast::Item, plan: &as
     for plan in &checker.plans {
         digest.update(plan.digest.as_bytes());
     }
-    Plan {
+    let plan = Plan {
         name: plan.name.text.clone(),
         doc: item.doc.clone(),
         span: plan.name.span,
@@ -210,7 +211,9 @@ fn check_plan_of_item(checker: &mut PlanChecker<'_>, item: &ast::Item, plan: &as
         tasks: std::mem::take(&mut checker.tasks),
         does,
         plans: std::mem::take(&mut checker.plans),
-    }
+    };
+    check_payloads(&plan, checker.diagnostics);
+    plan
 }
 
 fn check_parameters(

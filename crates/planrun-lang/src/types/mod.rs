@@ -8,6 +8,7 @@ mod decode;
 mod display;
 mod effect;
 mod error_class;
+mod excludes;
 mod failure_kind;
 mod fit;
 mod mismatch;
@@ -114,6 +115,16 @@ pub struct Field {
 }
 
 impl Field {
+    /// Returns the type of what is read from it: null if it is missing.
+    #[must_use]
+    pub fn value_type(&self) -> Type {
+        if self.required {
+            self.ty.clone()
+        } else {
+            self.ty.clone().optional()
+        }
+    }
+
     /// Returns true if reading it may give null: it may be missing, or its value may be null.
     #[must_use]
     pub fn may_be_null(&self) -> bool {

@@ -183,13 +183,7 @@ impl ObjectType {
             Rest::Open => Some(Type::Any),
             Rest::Typed(ty) => Some(ty.clone()),
         };
-        let fields = self.fields.iter().map(|field| {
-            if field.required {
-                field.ty.clone()
-            } else {
-                field.ty.clone().optional()
-            }
-        });
+        let fields = self.fields.iter().map(Field::value_type);
         Type::union(fields.chain(rest))
     }
 }

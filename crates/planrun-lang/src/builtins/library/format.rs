@@ -2,6 +2,7 @@
 
 use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind};
+use crate::types::Type;
 use crate::value::{Number, Value, duration_text, timestamp_text};
 
 /// The letters of formatting clauses.
@@ -18,27 +19,52 @@ pub(super) static FUNCTIONS: &[Function] = &[
         format, refuses: refuses_clauses; walks),
 ];
 
+/// A part of a pattern.
+enum Part<'p> {
+    Text(&'p str),
+    /// A clause such as `%.2f`, with its letter and its precision.
+    Clause(char, Option<usize>),
+}
+
+/// Splits a pattern into its parts.
+fn parts(pattern: &str) -> impl Iterator<Item = Result<Part<'_>, Failure>> {
+    let mut rest = pattern;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let Some(clause) = rest.strip_prefix('%') else {
+            let (text, after) = rest.split_at(rest.find('%').unwrap_or(rest.len()));
+            rest = after;
+            return Some(Ok(Part::Text(text)));
+        };
+        if let Some(after) = clause.strip_prefix('%') {
+            rest = after;
+            return Some(Ok(Part::Text("%")));
+        }
+        Some(verb(clause).map(|(verb, precision, after)| {
+            rest = after;
+            Part::Clause(verb, precision)
+        }))
+    })
+}
+
 fn format(arguments: &[Value]) -> Result<Value, Failure> {
     let [Value::String(pattern), Value::List(values)] = arguments else {
         return Err(Failure::no_overload("format", arguments));
     };
     let mut text = String::with_capacity(pattern.len());
     let mut next = 0;
-    let mut rest: &str = pattern;
-    while let Some((before, clause)) = rest.split_once('%') {
-        text.push_str(before);
-        if let Some(after) = clause.strip_prefix('%') {
-            text.push('%');
-            rest = after;
-            continue;
+    for part in parts(pattern) {
+        match part? {
+            Part::Text(part) => text.push_str(part),
+            Part::Clause(verb, precision) => {
+                let value = values.get(next).ok_or_else(|| too_few(next))?;
+                next += 1;
+                push_clause(&mut text, verb, precision, value)?;
+            }
         }
-        let (verb, precision, after) = verb(clause)?;
-        rest = after;
-        let value = values.get(next).ok_or_else(|| too_few(next))?;
-        next += 1;
-        push_clause(&mut text, verb, precision, value)?;
     }
-    text.push_str(rest);
     Ok(Value::from(text))
 }
 
@@ -51,21 +77,38 @@ fn refuses_clauses(given: &[Given]) -> Option<Failure> {
         Given::Elements(count) => *count,
         Given::Value(_) | Given::Unknown => usize::MAX,
     };
-    let (mut next, mut rest): (_, &str) = (0, pattern);
-    while let Some((_, clause)) = rest.split_once('%') {
-        if let Some(after) = clause.strip_prefix('%') {
-            rest = after;
-            continue;
-        }
-        match verb(clause) {
-            Ok((verb, _, _)) if !VERBS.contains(verb) => return Some(no_clause(verb)),
-            Ok(_) if next >= count => return Some(too_few(next)),
-            Ok((_, _, after)) => rest = after,
+    let mut next = 0;
+    for part in parts(pattern) {
+        match part {
+            Ok(Part::Text(_)) => {}
+            Ok(Part::Clause(verb, _)) if !VERBS.contains(verb) => return Some(no_clause(verb)),
+            Ok(Part::Clause(..)) if next >= count => return Some(too_few(next)),
+            Ok(Part::Clause(..)) => next += 1,
             Err(failure) => return Some(failure),
         }
-        next += 1;
     }
     None
+}
+
+/// Returns the letter of each clause of a pattern, up to the first that cannot be read, and the type of the values that
+/// it takes. A double that `%d` takes is no number or infinite, which no type states.
+pub fn format_clauses(pattern: &str) -> Vec<(char, Type)> {
+    let parts = parts(pattern).map_while(Result::ok);
+    let clause = |part| match part {
+        Part::Text(_) => None,
+        Part::Clause(verb, _) => Some((verb, taken_by(verb))),
+    };
+    parts.filter_map(clause).collect()
+}
+
+fn taken_by(verb: char) -> Type {
+    match verb {
+        'd' | 'o' => Type::union([Type::Int, Type::Uint]),
+        'f' | 'e' => Type::union([Type::Int, Type::Uint, Type::Double]),
+        'b' => Type::union([Type::Bool, Type::Int, Type::Uint]),
+        'x' | 'X' => Type::union([Type::String, Type::Bytes, Type::Int, Type::Uint]),
+        _ => Type::Any,
+    }
 }
 
 fn too_few(next: usize) -> Failure {

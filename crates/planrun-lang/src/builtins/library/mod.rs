@@ -70,6 +70,8 @@ mod moments;
 mod strings;
 mod text;
 
+pub use format::format_clauses;
+
 use super::Function;
 
 /// All functions, by subject.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::expect::check_expected;
 use super::foreign::{Root, find_foreign, note_argument_reads};
+use super::merged::merged;
 use super::names::{check_binding, check_winner};
 use super::overload::{self, Verdict};
 use super::{Checker, Expectation, Node, Op, Typed, report};
@@ -219,7 +220,10 @@ pub(super) fn result_type(
 ) -> Type {
     let types: Vec<Type> = arguments.iter().map(|typed| typed.ty.clone()).collect();
     match overload::resolve(function, &types) {
-        Verdict::Gives(ty) => ty,
+        Verdict::Gives(ty) => match (function.name, types.as_slice()) {
+            ("merge", [first, second]) => merged(first, second).unwrap_or(ty),
+            _ => ty,
+        },
         Verdict::Absent(position) => {
             if let (Some(typed), Some(span)) = (arguments.get(position), spans.get(position)) {
                 checker.report(report::absent_operand(

@@ -71,10 +71,9 @@ impl<'a> Environment<'a> {
     /// is not missing; `by_has` is set if that is enough, because the field is never null when it exists.
     pub fn is_present(&self, path: &str, by_has: bool) -> bool {
         self.known().any(|atom| {
-            let Some(present) = present_path(atom).map(plain) else {
-                return false;
-            };
-            covers(&present, path) && (by_has || atom.negated || present != path)
+            present_path(atom).is_some_and(|present| {
+                covers(present, path) && (by_has || atom.negated || present != path)
+            })
         })
     }
 

@@ -154,11 +154,7 @@ fn check_expected_object(
         };
         let value = match field {
             Some(field) => {
-                let ty = if field.required {
-                    field.ty.clone()
-                } else {
-                    field.ty.clone().optional()
-                };
+                let ty = field.value_type();
                 check_expected(checker, &entry.value, &ty, expectation.part(&field.name))
             }
             None => match (&object.rest, &name) {

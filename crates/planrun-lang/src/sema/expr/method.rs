@@ -1,17 +1,18 @@
 //! Checks methods and macros: `x.startsWith(y)`, `xs.filter(x, …)`.
 
 use super::call::{check_arguments, constant_pattern, result_type};
+use super::expect::check_expected;
 use super::foreign::{Root, find_foreign, note_argument_reads};
 use super::macros::check_comprehension;
 use super::walk::Walk;
-use super::{Checker, LinkOp, Node, Op, Typed, macros, report};
-use crate::builtins;
+use super::{Checker, Expectation, LinkOp, Node, Op, Typed, construct, macros, report};
+use crate::builtins::{self, Function};
 use crate::diag::codes::types::NO_OVERLOAD;
 use crate::diag::foreign::Shape;
 use crate::diag::misspelt;
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::Type;
+use crate::types::{Literal, Type};
 
 pub(super) fn check_method_link(
     checker: &mut Checker<'_>,
@@ -36,7 +37,7 @@ pub(super) fn check_method_link(
     let Some(function) = builtins::method(&name.text) else {
         return report_no_method(checker, walk, name, arguments, span);
     };
-    let typed = check_arguments(checker, arguments);
+    let typed = check_method_arguments(checker, function, &walk.ty, arguments);
     // The receiver takes part in the overload resolution, but its node is the value before the link.
     let receiver = Typed::new(
         Op::Fail("the receiver".into()),
@@ -71,6 +72,47 @@ pub(super) fn check_method_link(
         function,
         arguments: nodes,
     }
+}
+
+/// Checks the arguments of a method; the values of `pattern.format([…])` also against the clauses that they are for.
+fn check_method_arguments(
+    checker: &mut Checker<'_>,
+    function: &Function,
+    receiver: &Type,
+    arguments: &[ast::Argument],
+) -> Vec<Typed> {
+    let Some((pattern, elements, span)) = format_values(function, receiver, arguments) else {
+        return check_arguments(checker, arguments);
+    };
+    let mut clauses = builtins::format_clauses(pattern).into_iter();
+    let typed = elements.iter().map(|element| match clauses.next() {
+        Some((verb, expected)) => {
+            let what = format!("the value of `%{verb}`");
+            check_expected(checker, element, &expected, Expectation::of(&what))
+        }
+        None => checker.expression(element),
+    });
+    let typed = typed.collect();
+    vec![construct::list_of(typed, span)]
+}
+
+/// Returns the pattern, the values and their span if a method is `format` with a known pattern and a list of values that
+/// are not all literals; the check evaluates those itself.
+fn format_values<'a>(
+    function: &Function,
+    receiver: &'a Type,
+    arguments: &'a [ast::Argument],
+) -> Option<(&'a str, &'a [ast::Expr], Span)> {
+    let (Type::Literal(Literal::String(pattern)), [argument]) = (receiver, arguments) else {
+        return None;
+    };
+    let ast::ExprKind::List(elements) = &argument.value.kind else {
+        return None;
+    };
+    let is_literal = |element: &ast::Expr| matches!(element.kind, ast::ExprKind::Literal(_));
+    let checked =
+        function.name == "format" && argument.name.is_none() && !elements.iter().all(is_literal);
+    checked.then_some((&**pattern, elements, argument.value.span))
 }
 
 /// Reports an unknown method.

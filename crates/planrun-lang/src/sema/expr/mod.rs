@@ -10,6 +10,7 @@ mod expect;
 mod foreign;
 mod literal;
 mod macros;
+mod merged;
 mod method;
 mod names;
 mod namespace;

@@ -71,7 +71,7 @@ fn collect(condition: &ast::Expr, negated: bool, atoms: &mut Vec<Atom>) {
                     ..
                 },
             ] => {
-                atoms.push(simple(null_test(name), !negated));
+                atoms.push(null_test(&canonical_name(name), !negated));
             }
             _ => atoms.push(atom(condition, negated)),
         },
@@ -203,16 +203,51 @@ fn each(first: &ast::Expr, rest: &[ast::ChainLink], negated: bool, atoms: &mut V
 }
 
 fn atom(condition: &ast::Expr, negated: bool) -> Atom {
-    simple(canonical_display(condition), negated)
+    Atom {
+        tested: tested(condition).map(|path| path_text(path, &[]).into()),
+        ..simple(canonical_display(condition), negated)
+    }
 }
 
-/// Creates an atom without parts.
+/// Returns the path of which a condition tests whether it is null, or with `has` whether it exists.
+fn tested(condition: &ast::Expr) -> Option<&ast::Expr> {
+    let tested = match &condition.kind {
+        ast::ExprKind::Chain { first, rest } => match rest.as_slice() {
+            [link] if link.operator == ast::BinaryOp::Equal => {
+                let sides = [(&**first, &link.operand), (&link.operand, &**first)];
+                let null = sides.into_iter().find(|(_, other)| is_null(other));
+                null.map(|(tested, _)| tested)
+            }
+            _ => None,
+        },
+        ast::ExprKind::Call {
+            function,
+            arguments,
+        } if &*function.text == "has" => arguments.first().map(|argument| &argument.value),
+        _ => None,
+    };
+    tested.filter(|tested| {
+        matches!(
+            tested.kind,
+            ast::ExprKind::Name(_) | ast::ExprKind::Path { .. }
+        )
+    })
+}
+
+/// Creates an atom without parts that tests no path.
 pub(super) fn simple(text: impl Into<Arc<str>>, negated: bool) -> Atom {
     Atom {
         text: text.into(),
         negated,
-        not_all: Arc::default(),
-        contexts: 0,
+        ..Atom::default()
+    }
+}
+
+/// Creates the condition that a path is null, in canonical text, or its negation.
+pub(super) fn null_test(path: &str, negated: bool) -> Atom {
+    Atom {
+        tested: Some(plain(path).into()),
+        ..simple(format!("{path} == null"), negated)
     }
 }
 
@@ -228,23 +263,11 @@ pub(in crate::sema) fn opposite(atom: &Atom) -> Vec<Atom> {
     }
 }
 
-/// Returns the condition that a name is null, in canonical text.
-pub(super) fn null_test(name: &str) -> String {
-    format!("{} == null", canonical_name(name))
-}
-
-/// Returns the path whose presence an atom proves, in canonical text.
+/// Returns the path whose presence an atom proves: it is not null, or `has` has found it.
 pub(in crate::sema) fn present_path(atom: &Atom) -> Option<&str> {
-    if atom.contexts > 0 {
-        return None;
-    }
-    if atom.negated {
-        let text = &*atom.text;
-        return text
-            .strip_suffix(" == null")
-            .or_else(|| text.strip_prefix("null == "));
-    }
-    atom.text.strip_prefix("has(")?.strip_suffix(')')
+    let by_has = atom.text.starts_with("has(");
+    let proves = atom.contexts == 0 && atom.negated != by_has;
+    atom.tested.as_deref().filter(|_| proves)
 }
 
 /// Returns true if the presence of the path `present` proves that of `path`, a prefix of it.

@@ -12,7 +12,7 @@ use crate::diag::foreign::{self, Shape};
 use crate::sema::{Atom, Lookup, NameKind};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{FieldLookup, Type, field, field_names};
+use crate::types::{FieldLookup, Literal, ObjectType, Rest, Type, field, field_names};
 use crate::value::{Key, Value};
 
 pub(super) fn check_path(
@@ -341,7 +341,10 @@ fn check_index_link(checker: &mut Checker<'_>, walk: &mut Walk, index: &ast::Exp
             Type::Object(_) | Type::Result(_) | Type::Error
                 if combine::may_equal(&typed.ty, &Type::String) =>
             {
-                results.push(Type::Any);
+                results.push(match member {
+                    Type::Object(object) => indexed_type(object, &typed.ty),
+                    _ => Type::Any,
+                });
             }
             Type::Object(_) | Type::Result(_) | Type::Error => {
                 checker.report(report::wrong_key(&typed.ty, &Type::String, index.span));
@@ -360,6 +363,32 @@ fn check_index_link(checker: &mut Checker<'_>, walk: &mut Walk, index: &ast::Exp
     walk.skipped |= walk.absence == Absence::Null;
     walk.ty = Type::union(results);
     LinkOp::Index(typed.node)
+}
+
+/// Returns the type of a field of an object whose name is a value of type `key`.
+fn indexed_type(object: &ObjectType, key: &Type) -> Type {
+    let name = |member: &Type| match member {
+        Type::Literal(Literal::String(name)) => Some(name.clone()),
+        _ => None,
+    };
+    let names: Option<Vec<_>> = key.members().iter().map(name).collect();
+    let Some(names) = names else {
+        return object.value_type();
+    };
+    let mut fields = object.fields.to_vec();
+    fields.retain(|field| names.contains(&field.name));
+    let known = names.iter().all(|name| object.field(name).is_some());
+    let rest = if known {
+        Rest::Closed
+    } else {
+        object.rest.clone()
+    };
+    ObjectType {
+        fields,
+        rest,
+        ..object.clone()
+    }
+    .value_type()
 }
 
 /// Checks an index of a list.

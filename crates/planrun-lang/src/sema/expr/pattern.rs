@@ -3,7 +3,7 @@
 use super::{Checker, Matcher, combine, literal, narrow, report};
 use crate::sema::Atom;
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical_name};
 use crate::types::{FieldLookup, Literal, ObjectType, Type, field, field_names, result_union};
 use crate::value::Key;
 
@@ -32,7 +32,7 @@ impl Checker<'_> {
         head: Span,
         of_step: bool,
     ) -> Vec<CheckedPattern> {
-        let text = narrow::path_text(subject, &[]);
+        let text = place_of(subject);
         let mut cases = cases_of(ty, arms.iter().map(|(pattern, _)| *pattern));
         let mut facts: Vec<Atom> = Vec::new();
         let mut checked = Vec::with_capacity(arms.len());
@@ -50,7 +50,15 @@ impl Checker<'_> {
                 self.report(report::unreachable_arm(pattern, *span, previous, next));
             }
             let mut own = facts.clone();
-            arm_facts(pattern, &text, &mut own);
+            match &pattern.kind {
+                ast::PatternKind::Literal(ast::Literal::Bool(true)) => {
+                    own.extend(narrow::atoms(subject));
+                }
+                ast::PatternKind::Literal(ast::Literal::Bool(false)) => {
+                    own.extend(narrow::negated_atoms(subject));
+                }
+                _ => arm_facts(pattern, &text, &mut own),
+            }
             checked.push(CheckedPattern {
                 matcher,
                 subject: Type::union(left),
@@ -58,7 +66,7 @@ impl Checker<'_> {
             });
             cases.retain(|case| !takes_all(pattern, case));
             if takes_null(pattern) {
-                facts.push(narrow::simple(format!("{text} == null"), true));
+                facts.push(narrow::null_test(&text, true));
             }
             previous = Some(*span);
         }
@@ -107,12 +115,26 @@ fn check_matcher(
                 let part = check_part(checker, name, ty, &present, place);
                 (
                     Key::String(name.text.clone()),
-                    check_matcher(checker, inner, &part, &format!("{place}.{}", name.text)),
+                    check_matcher(checker, inner, &part, &field_of(place, name)),
                 )
             });
             Matcher::Object(parts.collect())
         }
     }
+}
+
+/// Returns the canonical text of the subject of a `match`, in parentheses if it is no path.
+fn place_of(subject: &ast::Expr) -> String {
+    let text = narrow::path_text(subject, &[]);
+    match subject.kind {
+        ast::ExprKind::Name(_) | ast::ExprKind::Path { .. } => text,
+        _ => format!("({text})"),
+    }
+}
+
+/// Returns the canonical text of a field of a place.
+fn field_of(place: &str, name: &ast::Name) -> String {
+    format!("{place}.{}", canonical_name(&name.text))
 }
 
 /// Returns the type of the field that a pattern names, of a subject that is not null.
@@ -198,11 +220,7 @@ fn named_fields<'p>(pattern: &'p ast::Pattern, named: &mut Vec<NamedField<'p>>) 
 fn expand(object: &ObjectType, named: &[NamedField<'_>], cases: &mut Vec<Type>) {
     let mut variants = vec![object.clone()];
     for (position, field) in object.fields.iter().enumerate() {
-        let ty = if field.required {
-            field.ty.clone()
-        } else {
-            field.ty.clone().optional()
-        };
+        let ty = field.value_type();
         let Some((_, patterns)) = named.iter().find(|(name, _)| **name == *field.name) else {
             continue;
         };
@@ -260,11 +278,7 @@ fn takes_all(pattern: &ast::Pattern, case: &Type) -> bool {
                 .iter()
                 .all(|(name, inner)| match object.field(&name.text) {
                     Some(field) => {
-                        let ty = if field.required {
-                            field.ty.clone()
-                        } else {
-                            field.ty.clone().optional()
-                        };
+                        let ty = field.value_type();
                         cases_of(&ty, std::iter::once(inner))
                             .iter()
                             .all(|case| takes_all(inner, case))
@@ -296,11 +310,7 @@ fn may_take(pattern: &ast::Pattern, case: &Type) -> bool {
                     .iter()
                     .all(|(name, inner)| match object.field(&name.text) {
                         Some(field) => {
-                            let ty = if field.required {
-                                field.ty.clone()
-                            } else {
-                                field.ty.clone().optional()
-                            };
+                            let ty = field.value_type();
                             ty.members().iter().any(|member| may_take(inner, member))
                         }
                         None => {
@@ -328,12 +338,12 @@ fn arm_facts(pattern: &ast::Pattern, place: &str, facts: &mut Vec<Atom>) {
         }
         ast::PatternKind::Literal(written) => {
             let is_null = matches!(written, ast::Literal::Null);
-            facts.push(narrow::simple(format!("{place} == null"), !is_null));
+            facts.push(narrow::null_test(place, !is_null));
         }
         ast::PatternKind::Object(fields) => {
-            facts.push(narrow::simple(format!("{place} == null"), true));
+            facts.push(narrow::null_test(place, true));
             for (name, inner) in fields {
-                arm_facts(inner, &format!("{place}.{}", name.text), facts);
+                arm_facts(inner, &field_of(place, name), facts);
             }
         }
     }

@@ -5,6 +5,7 @@
 
 mod definitions;
 mod order;
+mod payloads;
 mod settings;
 mod step;
 mod task;
@@ -20,6 +21,7 @@ use crate::source::{SourceFile, Span};
 use crate::types::{ErrorClass, Signature, Type};
 
 pub use order::{Footprint, OrderClass, Touch};
+pub use payloads::Payload;
 pub use settings::{Budget, Jitter, OnFailure, Policy, Retry};
 pub use step::{
     AgentCheck, Call, Clauses, Confirm, Each, Input, InputField, Recover, Repeat, Step, StepKind,
@@ -281,14 +283,19 @@ impl Node {
     /// Returns the event that it waits for.
     #[must_use]
     pub fn event(&self) -> Option<&Event> {
+        self.event_and_payload().map(|(on, _)| on)
+    }
+
+    /// Returns the event that it waits for, with the declared type of signal payloads.
+    fn event_and_payload(&self) -> Option<(&Event, Option<&Type>)> {
         if let Some(listener) = self.listener() {
-            return Some(&listener.on);
+            return Some((&listener.on, listener.payload.as_ref()));
         }
         let StepKind::Wait(wait) = &self.step()?.kind else {
             return None;
         };
-        if let Wait::Event { on, .. } = &**wait {
-            Some(on)
+        if let Wait::Event { on, payload } = &**wait {
+            Some((on, payload.as_ref()))
         } else {
             None
         }

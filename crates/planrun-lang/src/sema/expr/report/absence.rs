@@ -68,15 +68,7 @@ pub(in crate::sema::expr) fn always_absent(path: &str, place: Span, link: Span) 
 /// `tight` is set if an operator next to it binds tighter than `??`.
 pub(in crate::sema::expr) fn absent_operand(ty: &Type, span: Span, tight: bool) -> Diagnostic {
     let default = default_of(&ty.without_null());
-    let edits = if tight {
-        wrapped(span, "(", &format!(" ?? {default})"))
-    } else {
-        vec![Edit::new(
-            Span::at(span.end as usize),
-            format!(" ?? {default}"),
-        )]
-    };
-    Diagnostic::new(
+    let absent = Diagnostic::new(
         &MAYBE_ABSENT,
         span,
         "this value may be absent, but it is required here",
@@ -84,9 +76,17 @@ pub(in crate::sema::expr) fn absent_operand(ty: &Type, span: Span, tight: bool) 
     .note("may be absent")
     .expected(ty.without_null(), ty)
     .help(format!(
-        "add a default: `?? {default}`, or test it with `!= null` first"
-    ))
-    .unsafe_fix(format!("use {default} if it is absent"), edits)
+        "{}, or test it with `!= null` first",
+        add_default(default.as_deref())
+    ));
+    with_default(absent, default, |default| {
+        if tight {
+            wrapped(span, "(", &format!(" ?? {default})"))
+        } else {
+            let at = Span::at(span.end as usize);
+            vec![Edit::new(at, format!(" ?? {default}"))]
+        }
+    })
 }
 
 /// Creates the diagnostic for a value that must be present at its place.
@@ -98,7 +98,7 @@ pub(in crate::sema::expr) fn absent_value(
     simple: bool,
 ) -> Diagnostic {
     let default = default_of(expected);
-    Diagnostic::new(
+    let absent = Diagnostic::new(
         &MAYBE_ABSENT,
         span,
         format!("{expectation} is required, but this value may be absent"),
@@ -106,12 +106,35 @@ pub(in crate::sema::expr) fn absent_value(
     .note("may be absent")
     .expected(expected, ty)
     .help(format!(
-        "add a default: `?? {default}`, or guard the step with the same condition as the value"
-    ))
-    .unsafe_fix(
-        format!("use {default} if it is absent"),
-        appended(span, &format!(" ?? {default}"), simple),
+        "{}, or guard the step with the same condition as the value",
+        add_default(default.as_deref())
+    ));
+    with_default(absent, default, |default| {
+        appended(span, &format!(" ?? {default}"), simple)
+    })
+}
+
+/// Returns the advice to add a default.
+fn add_default(default: Option<&str>) -> String {
+    default.map_or_else(
+        || "add a default with `??`".to_owned(),
+        |default| format!("add a default: `?? {default}`"),
     )
+}
+
+/// Adds a fix that inserts a default, if there is one.
+fn with_default(
+    absent: Diagnostic,
+    default: Option<String>,
+    edits: impl FnOnce(&str) -> Vec<Edit>,
+) -> Diagnostic {
+    match default {
+        Some(default) => {
+            let edits = edits(&default);
+            absent.unsafe_fix(format!("use {default} if it is absent"), edits)
+        }
+        None => absent,
+    }
 }
 
 /// Adds to the diagnostic for a required value that it is a field of the context of a task, which may have changed since
@@ -122,9 +145,9 @@ pub(in crate::sema::expr) fn changing_context(
     expected: &Type,
 ) -> Diagnostic {
     absent.help(format!(
-        "add a default: `?? {}`, or name the value with `let` and test that name: the context of `{task}` may change \
-         between a test and a use",
-        default_of(expected)
+        "{}, or name the value with `let` and test that name: the context of `{task}` may change between a test and a \
+         use",
+        add_default(default_of(expected).as_deref())
     ))
 }
 
@@ -147,18 +170,18 @@ pub(in crate::sema::expr) fn atom_text(atom: &Atom) -> String {
     }
 }
 
-/// Returns the default that a fix proposes for a value of this type.
-fn default_of(ty: &Type) -> String {
-    match ty {
-        Type::String => "\"\"".to_owned(),
-        Type::Int | Type::Uint => "0".to_owned(),
-        Type::Double => "0.0".to_owned(),
-        Type::Bool => "false".to_owned(),
-        Type::Duration => "0s".to_owned(),
-        Type::List(_) => "[]".to_owned(),
-        Type::Map(_) => "{}".to_owned(),
-        Type::Literal(literal) => literal.to_string(),
-        Type::Union(members) => members.first().map_or_else(|| "…".to_owned(), default_of),
+/// Returns the default that a fix proposes for a value of this type; `None` if the author has to choose one.
+fn default_of(ty: &Type) -> Option<String> {
+    let text = match ty {
+        Type::String => "\"\"",
+        Type::Int | Type::Uint => "0",
+        Type::Double => "0.0",
+        Type::Bool => "false",
+        Type::Duration => "0s",
+        Type::List(_) => "[]",
+        Type::Map(_) => "{}",
+        Type::Literal(literal) => return Some(literal.to_string()),
+        Type::Union(members) => return members.iter().find_map(default_of),
         Type::Never
         | Type::Any
         | Type::Invalid
@@ -168,8 +191,9 @@ fn default_of(ty: &Type) -> String {
         | Type::Type
         | Type::Object(_)
         | Type::Result(_)
-        | Type::Error => "null".to_owned(),
-    }
+        | Type::Error => return None,
+    };
+    Some(text.to_owned())
 }
 
 fn link_text(link: &ast::Link) -> String {

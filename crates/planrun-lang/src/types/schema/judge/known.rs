@@ -295,11 +295,7 @@ fn of_type(ty: &Type) -> Known {
                 .map(|field| KnownField {
                     name: field.name.clone(),
                     // An optional field may also be null, whatever its type says.
-                    value: Known::Of(if field.required {
-                        field.ty.clone()
-                    } else {
-                        field.ty.clone().optional()
-                    }),
+                    value: Known::Of(field.value_type()),
                     sure: field.required,
                 })
                 .collect(),

@@ -1,0 +1,63 @@
+//! The type of `merge(a, b)`: the fields of both, those of `b` before those of `a`.
+
+use crate::types::{Field, ObjectType, Rest, Type};
+
+/// Returns the type of the merged value; `None` if either is no object or map of known type.
+pub(super) fn merged(first: &Type, second: &Type) -> Option<Type> {
+    let (first, second) = (as_object(first)?, as_object(second)?);
+    let own = first.fields.iter().map(|field| Field {
+        name: field.name.clone(),
+        ty: replaced(&field.ty, &second, &field.name),
+        required: field.required
+            || second
+                .field(&field.name)
+                .is_some_and(|given| given.required),
+    });
+    let added = second.fields.iter();
+    let added = added.filter(|field| first.field(&field.name).is_none());
+    let added = added.map(|field| Field {
+        ty: match &first.rest {
+            _ if field.required => field.ty.clone(),
+            Rest::Closed => field.ty.clone(),
+            Rest::Open => Type::Any,
+            Rest::Typed(ty) => Type::union([field.ty.clone(), ty.clone()]),
+        },
+        ..field.clone()
+    });
+    let fields: Vec<_> = own.chain(added).collect();
+    let rest = match (&first.rest, &second.rest) {
+        (rest, Rest::Closed) | (Rest::Closed, rest) => rest.clone(),
+        (Rest::Typed(one), Rest::Typed(other)) => {
+            Rest::Typed(Type::union([one.clone(), other.clone()]))
+        }
+        (Rest::Open, Rest::Open) => Rest::Open,
+        (Rest::Open, Rest::Typed(_)) | (Rest::Typed(_), Rest::Open) => Rest::Typed(Type::Any),
+    };
+    Some(match rest {
+        Rest::Typed(value) if fields.is_empty() => value.map(),
+        rest => Type::object(fields, rest),
+    })
+}
+
+/// Returns the type of a field of this type after the merge with an object.
+fn replaced(ty: &Type, by: &ObjectType, name: &str) -> Type {
+    match (by.field(name), &by.rest) {
+        (Some(given), _) if given.required => given.ty.clone(),
+        (Some(given), _) => Type::union([ty.clone(), given.value_type()]),
+        (None, Rest::Closed) => ty.clone(),
+        (None, Rest::Open) => Type::Any,
+        (None, Rest::Typed(given)) => Type::union([ty.clone(), given.clone()]),
+    }
+}
+
+/// Returns an object type, or a map with texts as keys as an object type without declared fields.
+fn as_object(ty: &Type) -> Option<ObjectType> {
+    match ty {
+        Type::Object(object) => Some(ObjectType::clone(object)),
+        Type::Map(map) if map.key == Type::String => Some(ObjectType {
+            fields: Vec::new(),
+            rest: Rest::Typed(map.value.clone()),
+        }),
+        _ => None,
+    }
+}
