@@ -862,3 +862,37 @@ fn runs_with_unread_answers_are_due_and_a_damaged_one_holds_up_no_other() {
         [&json!("r3"), &json!("r1")]
     );
 }
+
+#[test]
+fn a_damaged_run_is_named_when_all_are_answered_and_can_be_deleted() {
+    let plan =
+        "plan ask() -> int { step form = input \"How many?\" -> { count: int } reply form.count }";
+    let place = project(plan);
+    for id in ["r1", "r2"] {
+        let output = run(&place, &["run", "a.plan", "--run-id", id]);
+        assert_eq!(output.status, 4, "{output:?}");
+    }
+    let journal = rusqlite::Connection::open(place.path().join(".planrun/journal.db")).unwrap();
+    let damage = "UPDATE segments SET text = replace(text, 'step', 'stop') WHERE id >> 32 = (SELECT id FROM runs WHERE run = 'r2')";
+    assert!(journal.execute(damage, []).unwrap() > 0);
+    drop(journal);
+    let output = run(&place, &["runs", "prune", "--damaged", "r1"]);
+    assert_eq!(output.status, 2, "{output:?}");
+    assert!(
+        output.stderr.contains("`planrun runs cancel` ends it"),
+        "{output:?}"
+    );
+    let all = ["runs", "answer", "--all", "form={\"count\": 2}", "--resume"];
+    let output = run(&place, &all);
+    assert_eq!(output.status, 3, "{output:?}");
+    let delete = "runs prune --damaged r2";
+    assert!(output.stderr.contains(delete), "{}", output.stderr);
+    let shown = run(&place, &["runs", "show", "r1", "--format", "json"]).json();
+    assert_eq!(shown["status"], "completed", "the other one is answered");
+    let output = run(&place, &["runs", "prune", "--damaged", "r2"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    assert!(output.stderr.contains("deleted 1 run"), "{output:?}");
+    let output = run(&place, &["runs", "inbox"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    assert_eq!(run(&place, &["runs", "show", "r2"]).status, 2);
+}

@@ -12,7 +12,7 @@ use planrun_runs::driver::{Answering, Asker, Silence};
 use planrun_runs::journal::store::MemoryStore;
 use planrun_runs::runs::{
     Addressee, CancelOptions, CheckedPlan, Driven, Error, ErrorKind, EventOptions, PlanText,
-    Planrun, Prune, ResumeOptions, Run, RunFilter, RunOptions, RunSummary, real_host,
+    Planrun, Prune, Pruning, ResumeOptions, Run, RunFilter, RunOptions, RunSummary, real_host,
 };
 use planrun_tools::project::Location;
 use serde_json::{Map, Value as Json, json};
@@ -389,7 +389,13 @@ async fn what_does_not_fit_is_refused_with_its_kind_and_changes_nothing() {
         kind(planrun.retry("r1", ResumeOptions::default())).0,
         ErrorKind::Conflict
     );
-    assert_eq!(planrun.prune(Prune::default()).unwrap().runs, ["r1"]);
+    assert_eq!(
+        planrun
+            .prune(Pruning::Ended(Prune::default()))
+            .unwrap()
+            .runs,
+        ["r1"]
+    );
 }
 
 #[tokio::test]

@@ -57,6 +57,11 @@ pub struct Arguments {
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let (to, answers) = arguments.addressed(planrun)?;
+    let read = if arguments.all {
+        report_unreadable(&planrun.inbox(None)?, terminal)
+    } else {
+        Exit::Fine
+    };
     let answered = if arguments.interactive {
         arguments.ask(planrun, to, terminal)?
     } else {
@@ -74,7 +79,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
             "{}\n",
             serde_json::to_string_pretty(&document).unwrap_or_default()
         ))?;
-        return Ok(Exit::Fine);
+        return Ok(read);
     }
     for one in answered.iter().filter(|one| one.before) {
         terminal.note(&format!(
@@ -84,7 +89,8 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     }
     let mut runs: Vec<&str> = answered.iter().map(|one| &*one.run).collect();
     runs.dedup();
-    arguments.resume_runs(planrun, &runs, terminal)
+    let resumed = arguments.resume_runs(planrun, &runs, terminal)?;
+    Ok(if read == Exit::Fine { resumed } else { read })
 }
 
 impl Arguments {
@@ -142,11 +148,7 @@ impl Arguments {
     ) -> Result<Vec<Answered>, Failure> {
         let runs = match to {
             Addressee::Run(run) => vec![planrun.questions(run)?],
-            Addressee::All => {
-                let inbox = planrun.inbox(None)?;
-                report_unreadable(&inbox, terminal);
-                inbox.runs
-            }
+            Addressee::All => planrun.inbox(None)?.runs,
         };
         let mut answered = Vec::new();
         for open in runs {

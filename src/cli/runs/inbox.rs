@@ -49,10 +49,11 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     Ok(exit)
 }
 
-/// Reports the runs whose questions cannot be read.
+/// Reports the runs whose questions cannot be read, with the command that deletes them.
 pub(super) fn report_unreadable(inbox: &Inbox, terminal: Terminal) -> Exit {
     for (run, error) in &inbox.unreadable {
-        terminal.error(&format!("{run}: {error}"));
+        let delete = terminal.command(&format!("runs prune --damaged {run}"));
+        terminal.error(&format!("{run}: {error}; `{delete}` deletes the run"));
     }
     if inbox.unreadable.is_empty() {
         Exit::Fine

@@ -1,4 +1,4 @@
-//! `planrun runs prune`: deletes runs that have ended.
+//! `planrun runs prune`: deletes runs that have ended, or a damaged one.
 
 use clap::Args;
 use std::fmt::Write as _;
@@ -8,11 +8,12 @@ use planrun_lang::value::counted;
 
 use super::time::{relative_time, timestamp};
 use crate::cli::{Exit, Failure, Terminal};
-use planrun_runs::runs::{Planrun, Prune, RunSummary};
+use planrun_runs::runs::{Planrun, Prune, Pruning, RunSummary};
 
 /// Delete runs that have ended, with their result files and the large values that only they refer to
 ///
-/// Select the runs with `--keep`, `--days` or `--all`; without any of them, nothing is deleted.
+/// Select the runs with `--keep`, `--days` or `--all`; without any of them, nothing is deleted. `--damaged` deletes a
+/// run whose record cannot be read any more, although it has not ended; what it has done is not undone.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Keep the newest N runs that have ended
@@ -24,6 +25,9 @@ pub struct Arguments {
     /// Delete every run that has ended
     #[arg(long, conflicts_with_all = ["keep", "days"])]
     all: bool,
+    /// Delete this run, whose record is damaged
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["keep", "days", "all", "dry_run"])]
+    damaged: Option<String>,
     /// List what would be deleted, without deleting it
     #[arg(long)]
     dry_run: bool,
@@ -34,6 +38,9 @@ const DAY: i128 = 86_400_000_000_000;
 const MAX_LISTED: usize = 20;
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    if let Some(run) = &arguments.damaged {
+        return delete(planrun, Pruning::Damaged(run), terminal);
+    }
     let now = planrun.host().now();
     let before = arguments.days.map(|days| now - i128::from(days) * DAY);
     let prune = Prune {
@@ -51,7 +58,11 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
                     ended at least N days ago";
         return Err(Failure::Usage(hint.to_owned()));
     }
-    let pruned = planrun.prune(prune)?;
+    delete(planrun, Pruning::Ended(prune), terminal)
+}
+
+fn delete(planrun: &Planrun, pruning: Pruning<'_>, terminal: Terminal) -> Result<Exit, Failure> {
+    let pruned = planrun.prune(pruning)?;
     if pruned.lingers {
         terminal.note(
             "other processes are using the journal: parts of the deleted data may remain in the file next to it until they exit",

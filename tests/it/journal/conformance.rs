@@ -421,6 +421,19 @@ fn what_has_ended_is_deleted_with_what_only_it_refers_to(store: &dyn Store) {
         })
     );
     assert_eq!(names(store, &Filter::default()), ["new", "open"]);
+    // One run is deleted although it has not ended, unless somebody drives it.
+    let held = store.drive("open").unwrap();
+    let driven = store.delete("open");
+    assert!(
+        matches!(driven, Err(JournalError::Driven { .. })),
+        "{driven:?}"
+    );
+    held.close().unwrap();
+    let deleted = store.delete("open").unwrap();
+    assert_eq!(deleted.runs, ["open"]);
+    assert_eq!(names(store, &Filter::default()), ["new"]);
+    let run = "open".to_owned();
+    assert_eq!(store.delete("open"), Err(JournalError::NotFound { run }));
 }
 
 fn an_export_proves_itself(store: &dyn Store) {

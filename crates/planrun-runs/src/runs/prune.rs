@@ -1,9 +1,19 @@
-//! Deletes runs that have ended.
+//! Deletes runs that have ended, and damaged ones.
 
-use super::{Error, Planrun, ResultFile, RunSummary};
+use super::{Error, ErrorKind, Journal, OpenRun, Planrun, ResultFile, RunSummary};
 use crate::journal::store::JournalError;
 
 pub use crate::journal::store::Prune;
+
+/// The runs to delete.
+#[derive(Clone, Copy, Debug)]
+pub enum Pruning<'a> {
+    /// Runs that have ended.
+    Ended(Prune),
+    /// The run with this id, which need not have ended. Its record must be damaged, so that nothing else can be done
+    /// with it.
+    Damaged(&'a str),
+}
 
 /// The result of pruning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,14 +41,18 @@ impl Planrun {
             .collect())
     }
 
-    /// Deletes runs that have ended, with their result files and the large values that only they refer to, and releases
-    /// the space to the disk.
+    /// Deletes runs, with their result files and the large values that only they refer to, and releases the space to the
+    /// disk.
     ///
     /// # Errors
-    /// Returns an error if the journal cannot be written. What was deleted before remains deleted.
-    pub fn prune(&self, prune: Prune) -> Result<Pruned, Error> {
+    /// Returns an error if the journal cannot be written; what was deleted before remains deleted. A run that is to be
+    /// deleted although it may not have ended must be damaged, and no process may drive it.
+    pub fn prune(&self, pruning: Pruning<'_>) -> Result<Pruned, Error> {
         let journal = self.shared.journal()?;
-        let pruned = journal.prune(prune)?;
+        let pruned = match pruning {
+            Pruning::Ended(prune) => journal.prune(prune)?,
+            Pruning::Damaged(run) => journal.delete(&damaged(&journal, run)?)?,
+        };
         for run in &pruned.runs {
             ResultFile::of(self, run).remove();
         }
@@ -56,5 +70,29 @@ impl Planrun {
             values: pruned.values,
             lingers,
         })
+    }
+}
+
+/// Returns the id of a damaged run, given by its id or a prefix of it.
+fn damaged(journal: &Journal, run: &str) -> Result<String, Error> {
+    let row = match journal.run(run) {
+        Ok(row) => row,
+        Err(JournalError::Damaged { .. }) => return Ok(run.to_owned()),
+        Err(error) => return Err(error.into()),
+    };
+    let (run, ended) = (row.run.clone(), row.ended);
+    match OpenRun::of(journal, row) {
+        Err(error) if error.kind() == ErrorKind::Environment => Ok(run),
+        Err(error) => Err(error),
+        Ok(_) => {
+            let remedy = if ended {
+                "`planrun runs prune` deletes runs that have ended"
+            } else {
+                "`planrun runs cancel` ends it"
+            };
+            let message =
+                format!("the run `{run}` is not damaged, so it was not deleted; {remedy}");
+            Err(Error::Invalid(message))
+        }
     }
 }

@@ -100,6 +100,12 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Returns an error if the store fails. What was deleted before remains deleted.
     fn prune(&self, prune: Prune) -> Result<Pruned, JournalError>;
 
+    /// Deletes one run, whether it has ended or not, with the values that only it refers to.
+    ///
+    /// # Errors
+    /// `NotFound`, or `Driven` if a process drives it.
+    fn delete(&self, run: &str) -> Result<Pruned, JournalError>;
+
     /// Releases the space of deleted runs.
     ///
     /// # Errors

@@ -118,6 +118,20 @@ impl Content {
         Ok(id)
     }
 
+    /// Deletes runs, and the values that no other run refers to.
+    fn delete(&mut self, runs: Vec<String>) -> Pruned {
+        let Self {
+            runs: stored,
+            blobs,
+            ..
+        } = self;
+        stored.retain(|stored| !runs.contains(&stored.row.run));
+        let before = blobs.len();
+        blobs.retain(|digest, _| stored.iter().any(|stored| stored.values.contains(digest)));
+        let values = before - blobs.len();
+        Pruned { runs, values }
+    }
+
     /// Returns the runs that have ended and may be deleted, newest first.
     fn prunable(&self, prune: Prune) -> Vec<RunRow> {
         let mut ended: Vec<&RunRow> = self
@@ -347,18 +361,18 @@ impl Store for MemoryStore {
             .into_iter()
             .map(|row| row.info.run)
             .collect();
-        content
-            .runs
-            .retain(|stored| !runs.contains(&stored.row.run));
-        let before = content.blobs.len();
-        let Content {
-            runs: left, blobs, ..
-        } = &mut *content;
-        blobs.retain(|digest, _| left.iter().any(|stored| stored.values.contains(digest)));
-        Ok(Pruned {
-            runs,
-            values: before - blobs.len(),
-        })
+        Ok(content.delete(runs))
+    }
+
+    fn delete(&self, run: &str) -> Result<Pruned, JournalError> {
+        let mut content = self.content();
+        if let Some(holder) = content.find(run)?.row.holder.clone() {
+            return Err(JournalError::Driven {
+                run: run.into(),
+                holder: Box::new(holder),
+            });
+        }
+        Ok(content.delete(vec![run.to_owned()]))
     }
 
     fn compact(&self) -> Result<(), JournalError> {

@@ -34,10 +34,25 @@ pub fn kill_programs() {
 /// happens if that process is still running.
 pub fn kill_left_by(process: u32) {
     let id = i32::try_from(process).ok().and_then(Pid::from_raw);
-    if id.is_some_and(|id| test_kill_process(id).is_err()) {
+    if id.is_some_and(has_ended) {
         let owner = format!("{process}-");
         kill_marked(&|mark| mark.starts_with(owner.as_bytes()));
     }
+}
+
+/// Returns true if a process has ended, even if its parent has not taken note of that yet.
+fn has_ended(process: Pid) -> bool {
+    test_kill_process(process).is_err() || is_zombie(process)
+}
+
+/// Returns true if a process has ended and only its parent keeps it in the list of processes. Known only where `/proc`
+/// exists.
+fn is_zombie(process: Pid) -> bool {
+    let stat = fs::read(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The state follows the name of the program, which may contain any character.
+    let state = String::from_utf8_lossy(&stat);
+    let state = state.rsplit_once(") ").map(|(_, state)| state);
+    state.is_some_and(|state| state.starts_with(['Z', 'X']))
 }
 
 /// A program and all processes that it has started. They are killed on drop, so that nothing outlives its call.
@@ -171,4 +186,26 @@ fn marked(is_meant: &dyn Fn(&[u8]) -> bool) -> Vec<Pid> {
             .flatten()
     };
     processes.filter_map(process).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_ended_before_its_parent_takes_note() {
+        let own = std::process::id();
+        let id = |id: u32| Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
+        assert!(!has_ended(id(own)));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let ended = id(child.id());
+        if cfg!(target_os = "linux") {
+            while !has_ended(ended) {
+                std::thread::yield_now();
+            }
+            assert!(is_zombie(ended), "nobody has waited for it");
+        }
+        child.wait().unwrap();
+        assert!(has_ended(ended));
+    }
 }

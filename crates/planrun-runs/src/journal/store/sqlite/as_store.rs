@@ -90,6 +90,10 @@ impl Store for Journal {
         Self::prune(self, prune)
     }
 
+    fn delete(&self, run: &str) -> Result<Pruned, JournalError> {
+        self.inner.delete(run)
+    }
+
     fn compact(&self) -> Result<(), JournalError> {
         Self::compact(self)
     }

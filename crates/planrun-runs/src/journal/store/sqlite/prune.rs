@@ -1,4 +1,4 @@
-//! Deletes runs that have ended, and values that no run refers to any more.
+//! Deletes runs, and values that no run refers to any more.
 
 use rusqlite::{Connection, params};
 
@@ -34,6 +34,22 @@ impl Inner {
             })?;
         }
         Ok(pruned)
+    }
+
+    pub(super) fn delete(&self, run: &str) -> Result<Pruned, JournalError> {
+        self.change(|transaction| {
+            let found = rows::find(transaction, run).map_err(|error| self.failure(&error))?;
+            let (id, row) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
+            if let Some(holder) = row.holder.filter(|holder| self.is_driven(holder)) {
+                return Err(JournalError::Driven {
+                    run: run.into(),
+                    holder: Box::new(holder),
+                });
+            }
+            let values = delete(transaction, id).map_err(|error| self.failure(&error))?;
+            let runs = vec![run.to_owned()];
+            Ok(Pruned { runs, values })
+        })
     }
 
     pub(super) fn prunable(&self, prune: Prune) -> Result<Vec<RunRow>, JournalError> {
