@@ -59,7 +59,14 @@ fn check_event_kind(checker: &mut PlanChecker<'_>, condition: &ast::Expr) -> Eve
         ast::ExprKind::Name(name) => check_event_subject(checker, name, condition.span),
         _ => {
             let message = "an event can only refer to steps, tasks, `plan` and signals";
-            let help = "write `x is done` or `signal \"name\"`, combined with `&&` and `||`; put other conditions after `when`";
+            let help = match condition.kind {
+                ast::ExprKind::Literal(ast::Literal::Duration(_)) => {
+                    "`wait 3s` waits for a time: remove `for`"
+                }
+                _ => {
+                    "write `x is done` or `signal \"name\"`, combined with `&&` and `||`; put other conditions after `when`"
+                }
+            };
             checker.report(
                 Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, condition.span, message).help(help),
             );

@@ -12,7 +12,7 @@ use crate::diag::foreign::{self, Shape};
 use crate::sema::{Atom, Lookup, NameKind};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{FieldLookup, Literal, ObjectType, Rest, Type, field, field_names};
+use crate::types::{Field, FieldLookup, Literal, ObjectType, Type, field, field_names};
 use crate::value::{Key, Value};
 
 pub(super) fn check_path(
@@ -367,28 +367,12 @@ fn check_index_link(checker: &mut Checker<'_>, walk: &mut Walk, index: &ast::Exp
 
 /// Returns the type of a field of an object whose name is a value of type `key`.
 fn indexed_type(object: &ObjectType, key: &Type) -> Type {
-    let name = |member: &Type| match member {
-        Type::Literal(Literal::String(name)) => Some(name.clone()),
+    let field = |member: &Type| match member {
+        Type::Literal(Literal::String(name)) => object.field(name).map(Field::value_type),
         _ => None,
     };
-    let names: Option<Vec<_>> = key.members().iter().map(name).collect();
-    let Some(names) = names else {
-        return object.value_type();
-    };
-    let mut fields = object.fields.to_vec();
-    fields.retain(|field| names.contains(&field.name));
-    let known = names.iter().all(|name| object.field(name).is_some());
-    let rest = if known {
-        Rest::Closed
-    } else {
-        object.rest.clone()
-    };
-    ObjectType {
-        fields,
-        rest,
-        ..object.clone()
-    }
-    .value_type()
+    let fields: Option<Vec<_>> = key.members().iter().map(field).collect();
+    fields.map_or_else(|| object.value_type(), Type::union)
 }
 
 /// Checks an index of a list.
