@@ -14,6 +14,7 @@ use std::sync::Arc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::sema::expr::ReadKind;
+use crate::words;
 
 pub use build::build;
 pub use needed::needed;
@@ -86,21 +87,23 @@ impl Vertex {
     }
 }
 
-/// The reason why one statement waits for another.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Edge {
-    /// It reads the value.
-    Data,
-    /// It reads the state.
-    State,
-    /// It is guarded by the condition.
-    Guard,
-    /// It names the other in `after`.
-    After,
-    /// It comes later in one branch of a `parallel`, and waits only until the other has settled.
-    Place,
-    /// An event of the other may start it; it does not wait.
-    Listener,
+words! {
+    /// The reason why one statement waits for another.
+    #[derive(PartialOrd, Ord)]
+    Edge {
+        /// It reads the value.
+        Data = "data",
+        /// It reads the state.
+        State = "state",
+        /// It is guarded by the condition.
+        Guard = "guard",
+        /// It names the other in `after`.
+        After = "after",
+        /// It comes later in one branch of a `parallel`, and waits only until the other has settled.
+        Place = "place",
+        /// An event of the other may start it; it does not wait.
+        Listener = "listener",
+    }
 }
 
 impl From<ReadKind> for Edge {
@@ -132,19 +135,6 @@ impl Edge {
     #[must_use]
     pub const fn needs_success(self) -> bool {
         matches!(self, Self::Data | Self::Guard | Self::After)
-    }
-
-    /// Returns the name used in drawings.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::State => "state",
-            Self::Guard => "guard",
-            Self::After => "after",
-            Self::Place => "place",
-            Self::Listener => "listener",
-        }
     }
 }
 

@@ -1,8 +1,7 @@
 //! The kinds of change: the class of each, whether it is breaking, and for whom.
 
-use std::fmt;
-
 use planrun_lang::diag::{Code, Severity};
+use planrun_lang::words;
 
 /// One kind of change.
 #[derive(Debug)]
@@ -14,34 +13,35 @@ pub struct Kind {
     pub concern: Concern,
 }
 
-/// The part of a plan that a change is about.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Class {
-    Plans,
-    Inputs,
-    Reply,
-    Effects,
-    Permissions,
-    Tools,
-    Errors,
-    Gates,
-    /// External tasks and signals.
-    Signals,
+words! {
+    /// The part of a plan that a change is about.
+    #[derive(PartialOrd, Ord)]
+    Class {
+        Plans = "plans",
+        Inputs = "inputs",
+        Reply = "reply",
+        Effects = "effects",
+        Permissions = "permissions",
+        Tools = "tools",
+        Errors = "errors",
+        Gates = "gates",
+        /// External tasks and signals.
+        Signals = "signals",
+    }
 }
 
-/// Who is affected by a change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Concern {
-    /// Plans and programs that call the plan.
-    Callers,
-    /// People who granted the plan its permissions and effects.
-    Granters,
-    /// People and systems that answer its questions, move its tasks and send it signals.
-    Answerers,
-    /// Runs that were started with the old version.
-    Runs,
+words! {
+    /// Who is affected by a change.
+    Concern {
+        /// Plans and programs that call the plan.
+        Callers = "callers",
+        /// People who granted the plan its permissions and effects.
+        Granters = "granters",
+        /// People and systems that answer its questions, move its tasks and send it signals.
+        Answerers = "answerers",
+        /// Runs that were started with the old version.
+        Runs = "runs",
+    }
 }
 
 impl Kind {
@@ -107,49 +107,6 @@ impl Kind {
     #[must_use]
     pub const fn meaning(&self) -> &'static str {
         self.code.page
-    }
-}
-
-impl Class {
-    /// Returns its name in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Plans => "plans",
-            Self::Inputs => "inputs",
-            Self::Reply => "reply",
-            Self::Effects => "effects",
-            Self::Permissions => "permissions",
-            Self::Tools => "tools",
-            Self::Errors => "errors",
-            Self::Gates => "gates",
-            Self::Signals => "signals",
-        }
-    }
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl Concern {
-    /// Returns its name in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Callers => "callers",
-            Self::Granters => "granters",
-            Self::Answerers => "answerers",
-            Self::Runs => "runs",
-        }
-    }
-}
-
-impl fmt::Display for Concern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

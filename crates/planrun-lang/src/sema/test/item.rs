@@ -8,6 +8,7 @@ use crate::sema::Plan;
 use crate::sema::expr::Code;
 use crate::source::Span;
 use crate::types::{ErrorClass, Signature};
+use crate::words;
 
 /// A test that may run.
 #[derive(Debug)]
@@ -147,34 +148,18 @@ pub struct Snapshot {
     pub span: Span,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum SnapshotOf {
-    Trace,
-    Reply,
-    Graph,
-    Diagnostics,
+words! {
+    /// The kinds of outputs that are stored and compared.
+    #[derive(PartialOrd, Ord)]
+    SnapshotOf {
+        Trace = "trace",
+        Reply = "reply",
+        Graph = "graph",
+        Diagnostics = "diagnostics",
+    }
 }
 
 impl SnapshotOf {
-    pub const ALL: [Self; 4] = [Self::Trace, Self::Reply, Self::Graph, Self::Diagnostics];
-
-    /// Returns its word.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Trace => "trace",
-            Self::Reply => "reply",
-            Self::Graph => "graph",
-            Self::Diagnostics => "diagnostics",
-        }
-    }
-
-    /// Returns the snapshot with this word.
-    #[must_use]
-    pub fn find(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|of| of.name() == word)
-    }
-
     /// Returns true if the plan must run for it.
     #[must_use]
     pub const fn needs_run(self) -> bool {

@@ -16,50 +16,32 @@ use super::{OriginalRun, ReplayedRun};
 use crate::plantest::MAX_QUOTED;
 use planrun_core::journal::StepError;
 use planrun_core::run::{Outcome, Program};
+use planrun_lang::words;
 
-/// What two runs differ in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// The inputs of the plan.
-    Inputs,
-    /// The tool that is called.
-    Tool,
-    /// The arguments of a call.
-    Arguments,
-    /// The number of calls.
-    Calls,
-    /// The contract of the tool.
-    Contract,
-    /// Whether a step runs, and its final state.
-    State,
-    /// The output of a step, or its error.
-    Outcome,
-    /// A step that only the replay has.
-    New,
-    /// A step that only the recorded run has.
-    Gone,
-    Reply,
-    /// The final state of the run.
-    End,
-}
-
-impl Kind {
-    /// Returns its name in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Inputs => "inputs",
-            Self::Tool => "tool",
-            Self::Arguments => "arguments",
-            Self::Calls => "calls",
-            Self::Contract => "contract",
-            Self::State => "state",
-            Self::Outcome => "outcome",
-            Self::New => "new",
-            Self::Gone => "gone",
-            Self::Reply => "reply",
-            Self::End => "end",
-        }
+words! {
+    /// What two runs differ in.
+    Kind {
+        /// The inputs of the plan.
+        Inputs = "inputs",
+        /// The tool that is called.
+        Tool = "tool",
+        /// The arguments of a call.
+        Arguments = "arguments",
+        /// The number of calls.
+        Calls = "calls",
+        /// The contract of the tool.
+        Contract = "contract",
+        /// Whether a step runs, and its final state.
+        State = "state",
+        /// The output of a step, or its error.
+        Outcome = "outcome",
+        /// A step that only the replay has.
+        New = "new",
+        /// A step that only the recorded run has.
+        Gone = "gone",
+        Reply = "reply",
+        /// The final state of the run.
+        End = "end",
     }
 }
 
