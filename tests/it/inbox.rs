@@ -879,7 +879,7 @@ fn a_damaged_run_is_named_when_all_are_answered_and_can_be_deleted() {
     let output = run(&place, &["runs", "prune", "--damaged", "r1"]);
     assert_eq!(output.status, 2, "{output:?}");
     assert!(
-        output.stderr.contains("`planrun runs cancel` ends it"),
+        output.stderr.contains("`planrun runs cancel r1` ends it"),
         "{output:?}"
     );
     let all = ["runs", "answer", "--all", "form={\"count\": 2}", "--resume"];

@@ -57,7 +57,7 @@ pub struct Arguments {
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let (to, answers) = arguments.addressed(planrun)?;
-    let read = if arguments.all {
+    let unreadable = if arguments.all {
         report_unreadable(&planrun.inbox(None)?, terminal)
     } else {
         Exit::Fine
@@ -79,7 +79,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
             "{}\n",
             serde_json::to_string_pretty(&document).unwrap_or_default()
         ))?;
-        return Ok(read);
+        return Ok(unreadable);
     }
     for one in answered.iter().filter(|one| one.before) {
         terminal.note(&format!(
@@ -90,7 +90,11 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     let mut runs: Vec<&str> = answered.iter().map(|one| &*one.run).collect();
     runs.dedup();
     let resumed = arguments.resume_runs(planrun, &runs, terminal)?;
-    Ok(if read == Exit::Fine { resumed } else { read })
+    Ok(if unreadable == Exit::Fine {
+        resumed
+    } else {
+        unreadable
+    })
 }
 
 impl Arguments {

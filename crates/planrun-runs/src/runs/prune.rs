@@ -86,9 +86,9 @@ fn damaged(journal: &Journal, run: &str) -> Result<String, Error> {
         Err(error) => Err(error),
         Ok(_) => {
             let remedy = if ended {
-                "`planrun runs prune` deletes runs that have ended"
+                "`planrun runs prune` deletes runs that have ended".to_owned()
             } else {
-                "`planrun runs cancel` ends it"
+                format!("`planrun runs cancel {run}` ends it")
             };
             let message =
                 format!("the run `{run}` is not damaged, so it was not deleted; {remedy}");
