@@ -20,7 +20,7 @@ pub use memory::MemoryHost;
 pub use pinned::{PinnedHost, Pins};
 pub use real::RealHost;
 pub use revision::{Revision, RevisionError};
-pub use runtime_clock::runtime_now;
+pub use runtime_clock::{runtime_now, sleep_until};
 pub use virtual_clock::VirtualHost;
 
 /// The kind of entry at a path.

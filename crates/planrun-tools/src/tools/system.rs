@@ -9,7 +9,7 @@ use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Type, Valida
 use planrun_lang::value::{Value, saturating_duration};
 
 use super::{BoxFuture, Conversation, Described, Request, Transport, described};
-use crate::host::Host;
+use crate::host::{Host, runtime_now, sleep_until};
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// One tool of the namespace.
@@ -177,7 +177,7 @@ fn sleep(request: Request) -> Conversation {
         .and_then(Value::as_duration)
         .map_or(Duration::ZERO, saturating_duration);
     // The wait starts with the call, not when the future is first polled.
-    let pause = tokio::time::sleep(length);
+    let pause = sleep_until(runtime_now().checked_add(length));
     Conversation::from_future(async move {
         let slept = request.cancel.run_until_cancelled(pause).await;
         let stopped = || {
