@@ -189,6 +189,11 @@ fn print_elements<'a, S: Style<'a>>(out: &mut S, elements: &'a [Expr], region: S
 
 /// Prints the arguments of a call; `region` begins before its parenthesis.
 pub fn print_arguments<'a, S: Style<'a>>(out: &mut S, arguments: &'a [Argument], region: Span) {
+    // A comment before the parenthesis is not among the arguments.
+    let region = Span {
+        start: out.seek(region.start, b'('),
+        end: region.end,
+    };
     if let [
         Argument {
             name: None, value, ..
@@ -201,10 +206,6 @@ pub fn print_arguments<'a, S: Style<'a>>(out: &mut S, arguments: &'a [Argument],
         out.word(")");
         return;
     }
-    let region = Span {
-        start: out.seek(region.start, b'('),
-        end: region.end,
-    };
     out.list(
         S::PARENTHESES,
         region,
