@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use unicode_ident::is_xid_continue;
 
-use super::narrow::{self, covers, plain, present_path};
+use super::narrow::{self, covers, present_path};
 use crate::sema::presence::Known;
 use crate::sema::{Atom, Binding, Definition, Scope};
 use crate::syntax::{ast, canonical_name};
@@ -80,17 +80,17 @@ impl<'a> Environment<'a> {
     /// Returns true if exactly this is known, such as `r.ok` or its negation.
     pub fn is_known(&self, text: &str, negated: bool) -> bool {
         self.known()
-            .any(|atom| atom.negated == negated && atom.contexts == 0 && plain(&atom.text) == text)
+            .any(|atom| atom.negated == negated && atom.contexts == 0 && *atom.text == *text)
     }
 
     /// Adds what a condition proves if it is `truth`.
     pub fn assume(&mut self, condition: &ast::Expr, truth: bool) {
-        let plain = if truth {
+        let proved = if truth {
             narrow::atoms(condition)
         } else {
             narrow::negated_atoms(condition)
         };
-        for atom in plain {
+        for atom in proved {
             let dated = self.scope.dated(&atom, condition.span.start);
             if dated != atom {
                 self.add(dated);

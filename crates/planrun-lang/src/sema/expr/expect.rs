@@ -75,7 +75,7 @@ fn is_misplaced_call(checker: &mut Checker<'_>, span: Span) -> bool {
 }
 
 /// Checks the type of a value against the expected one, and reports a mismatch.
-fn require_fit(
+pub(super) fn require_fit(
     checker: &mut Checker<'_>,
     mut typed: Typed,
     span: Span,

@@ -1,7 +1,7 @@
 //! Checks methods and macros: `x.startsWith(y)`, `xs.filter(x, …)`.
 
 use super::call::{check_arguments, constant_pattern, result_type};
-use super::expect::check_expected;
+use super::expect::{check_expected, require_fit};
 use super::foreign::{Root, find_foreign, note_argument_reads};
 use super::macros::check_comprehension;
 use super::walk::Walk;
@@ -81,9 +81,32 @@ fn check_method_arguments(
     receiver: &Type,
     arguments: &[ast::Argument],
 ) -> Vec<Typed> {
-    let Some((pattern, elements, span)) = format_values(function, receiver, arguments) else {
+    let (Type::Literal(Literal::String(pattern)), [argument], "format") =
+        (receiver, arguments, function.name)
+    else {
         return check_arguments(checker, arguments);
     };
+    let is_literal = |element: &ast::Expr| matches!(element.kind, ast::ExprKind::Literal(_));
+    match &argument.value.kind {
+        // The check evaluates the whole call.
+        ast::ExprKind::List(elements) if elements.iter().all(is_literal) => {
+            check_arguments(checker, arguments)
+        }
+        _ if argument.name.is_some() => check_arguments(checker, arguments),
+        ast::ExprKind::List(elements) => {
+            let typed = check_format_values(checker, pattern, elements);
+            vec![construct::list_of(typed, argument.value.span)]
+        }
+        _ => vec![check_format_list(checker, pattern, &argument.value)],
+    }
+}
+
+/// Checks each value for the clause at its place.
+fn check_format_values(
+    checker: &mut Checker<'_>,
+    pattern: &str,
+    elements: &[ast::Expr],
+) -> Vec<Typed> {
     let mut clauses = builtins::format_clauses(pattern).into_iter();
     let typed = elements.iter().map(|element| match clauses.next() {
         Some((verb, expected)) => {
@@ -92,27 +115,21 @@ fn check_method_arguments(
         }
         None => checker.expression(element),
     });
-    let typed = typed.collect();
-    vec![construct::list_of(typed, span)]
+    typed.collect()
 }
 
-/// Returns the pattern, the values and their span if a method is `format` with a known pattern and a list of values that
-/// are not all literals; the check evaluates those itself.
-fn format_values<'a>(
-    function: &Function,
-    receiver: &'a Type,
-    arguments: &'a [ast::Argument],
-) -> Option<(&'a str, &'a [ast::Expr], Span)> {
-    let (Type::Literal(Literal::String(pattern)), [argument]) = (receiver, arguments) else {
-        return None;
-    };
-    let ast::ExprKind::List(elements) = &argument.value.kind else {
-        return None;
-    };
-    let is_literal = |element: &ast::Expr| matches!(element.kind, ast::ExprKind::Literal(_));
-    let checked =
-        function.name == "format" && argument.name.is_none() && !elements.iter().all(is_literal);
-    checked.then_some((&**pattern, elements, argument.value.span))
+/// Checks a list whose values are not known one by one: any of them may be for any clause.
+fn check_format_list(checker: &mut Checker<'_>, pattern: &str, list: &ast::Expr) -> Typed {
+    let mut typed = checker.expression(list);
+    for (verb, expected) in builtins::format_clauses(pattern) {
+        let what = format!("the list for `%{verb}`");
+        let expectation = Expectation::of(&what);
+        typed = require_fit(checker, typed, list.span, &expected.list(), expectation);
+        if typed.ty == Type::Invalid {
+            break;
+        }
+    }
+    typed
 }
 
 /// Reports an unknown method.

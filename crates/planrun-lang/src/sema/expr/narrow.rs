@@ -184,10 +184,7 @@ fn fields_of(expression: &ast::Expr, variable: &str) -> Option<Vec<Arc<str>>> {
         ast::ExprKind::Path { base, links } => {
             let mut path = fields_of(base, variable)?;
             for link in links {
-                let ast::LinkKind::Field { name, .. } = &link.kind else {
-                    return None;
-                };
-                path.push(name.text.clone());
+                path.push(field_name(link)?.clone());
             }
             Some(path)
         }
@@ -205,7 +202,7 @@ fn each(first: &ast::Expr, rest: &[ast::ChainLink], negated: bool, atoms: &mut V
 fn atom(condition: &ast::Expr, negated: bool) -> Atom {
     Atom {
         tested: tested(condition).map(|path| path_text(path, &[]).into()),
-        ..simple(canonical_display(condition), negated)
+        ..simple(path_text(condition, &[]), negated)
     }
 }
 
@@ -246,7 +243,7 @@ pub(super) fn simple(text: impl Into<Arc<str>>, negated: bool) -> Atom {
 /// Creates the condition that a path is null, in canonical text, or its negation.
 pub(super) fn null_test(path: &str, negated: bool) -> Atom {
     Atom {
-        tested: Some(plain(path).into()),
+        tested: Some(path.into()),
         ..simple(format!("{path} == null"), negated)
     }
 }
@@ -279,29 +276,55 @@ pub(super) fn covers(present: &str, path: &str) -> bool {
     }
 }
 
-/// Replaces `a?.b` by `a.b`, which is the same place. A path with string literals is returned unchanged, since a
-/// literal could contain `?.`.
-pub(super) fn plain(path: &str) -> String {
-    if path.contains('"') {
-        path.to_owned()
-    } else {
-        path.replace("?.[", "[").replace("?.", ".")
-    }
-}
-
-/// Returns the canonical text of a path up to these links.
+/// Returns the canonical text of a path up to these links: the same for `a.b`, `a?.b` and `a["b"]`, which are one place.
 pub(super) fn path_text(base: &ast::Expr, links: &[ast::Link]) -> String {
-    if links.is_empty() {
-        return plain(&canonical_display(base));
+    if links.is_empty() && !matches!(base.kind, ast::ExprKind::Path { .. }) {
+        return canonical_display(base);
     }
-    let kind = ast::ExprKind::Path {
-        base: Box::new(base.clone()),
-        links: links.to_vec(),
+    let (root, before) = match &base.kind {
+        ast::ExprKind::Path { base, links } => (&**base, links.as_slice()),
+        _ => (base, [].as_slice()),
     };
-    plain(&canonical_display(&ast::Expr {
+    let kind = ast::ExprKind::Path {
+        base: Box::new(root.clone()),
+        links: before.iter().chain(links).map(plain).collect(),
+    };
+    canonical_display(&ast::Expr {
         span: Span::default(),
         kind,
-    }))
+    })
+}
+
+/// Returns a link as it is written without `?`, and with `.` before a field whose name is known.
+fn plain(link: &ast::Link) -> ast::Link {
+    let mut plain = link.clone();
+    if let Some(name) = field_name(link) {
+        let name = name.clone();
+        let span = link.span;
+        plain.kind = ast::LinkKind::Field {
+            name: ast::Name { text: name, span },
+            safe: false,
+        };
+        return plain;
+    }
+    match &mut plain.kind {
+        ast::LinkKind::Field { safe, .. }
+        | ast::LinkKind::Index { safe, .. }
+        | ast::LinkKind::Call { safe, .. } => *safe = false,
+    }
+    plain
+}
+
+/// Returns the name of the field that a link reads: `.f` or `["f"]`.
+fn field_name(link: &ast::Link) -> Option<&Arc<str>> {
+    match &link.kind {
+        ast::LinkKind::Field { name, .. } => Some(&name.text),
+        ast::LinkKind::Index { index, .. } => match &index.kind {
+            ast::ExprKind::Literal(ast::Literal::String(text)) => Some(text),
+            _ => None,
+        },
+        ast::LinkKind::Call { .. } => None,
+    }
 }
 
 impl Checker<'_> {
