@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::finding::{listed, unknown};
 use super::plan::{Budget, Jitter, OnFailure, Policy, Retry};
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, Edit, codes};
 use crate::permission::Grant;
 use crate::source::{SourceFile, Span};
 use crate::syntax::settings::{ALLOW, BUDGET, POLICY, RETRY, Setting, Settings, Takes};
@@ -150,7 +150,7 @@ impl SettingsReader<'_> {
     ) -> Vec<(&'static Setting, &'e ast::Expr)> {
         let ast::ExprKind::Object(entries) = &settings.kind else {
             if !matches!(settings.kind, ast::ExprKind::Error) {
-                self.wrong(settings.span, of.name, "settings in braces");
+                self.without_braces(settings, of);
             }
             return Vec::new();
         };
@@ -159,7 +159,7 @@ impl SettingsReader<'_> {
             let name = match &entry.key {
                 ast::EntryKey::Name(name) => name,
                 ast::EntryKey::Expr(key) => {
-                    self.wrong(key.span, of.name, "the bare name of a setting");
+                    self.wrong(key, of.name, "the bare name of a setting");
                     continue;
                 }
             };
@@ -188,10 +188,42 @@ impl SettingsReader<'_> {
             .push(unknown(code, what, name, span, known));
     }
 
-    fn wrong(&mut self, span: Span, setting: &str, expected: &str) {
+    /// Reports a value in place of the settings of a group, such as `retry 3`.
+    fn without_braces(&mut self, value: &ast::Expr, group: &Settings) {
+        let code = &codes::types::WRONG_TYPE;
+        let message = format!("`{}` expects settings in braces", group.name);
+        let found = Diagnostic::new(code, value.span, message);
+        let Some(first) = group.all.first() else {
+            return self.diagnostics.push(found);
+        };
+        let counted = matches!(first.takes, Takes::Count);
+        self.diagnostics.push(match value.kind {
+            ast::ExprKind::Literal(ast::Literal::Int(count)) if counted => {
+                let settings = format!("{{ {}: {count} }}", first.name);
+                found
+                    .help(format!("write `{} {settings}`", group.name))
+                    .unsafe_fix(
+                        "write it as a setting",
+                        vec![Edit::new(value.span, settings)],
+                    )
+            }
+            _ => found.help(format!("write `{} {{ {}: … }}`", group.name, first.name)),
+        });
+    }
+
+    fn wrong(&mut self, value: &ast::Expr, setting: &str, expected: &str) {
+        let is_constant = matches!(value.kind, ast::ExprKind::Literal(_));
+        self.wrong_at(value.span, is_constant, setting, expected);
+    }
+
+    fn wrong_at(&mut self, span: Span, is_constant: bool, setting: &str, expected: &str) {
         let message = format!("`{setting}` expects {expected}");
-        let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, span, message)
-            .help("write a constant: settings apply to every run of the plan");
+        let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, span, message);
+        let diagnostic = if is_constant {
+            diagnostic.help(format!("write {expected}"))
+        } else {
+            diagnostic.help("write a constant: settings apply to every run of the plan")
+        };
         let written = self.source.map(|source| source.slice(span));
         self.diagnostics
             .push(match written.and_then(|text| text.lines().next()) {
@@ -212,7 +244,7 @@ impl SettingsReader<'_> {
         } else {
             "a duration such as `30s`"
         };
-        self.wrong(value.span, setting.name, expected);
+        self.wrong(value, setting.name, expected);
         None
     }
 
@@ -222,7 +254,7 @@ impl SettingsReader<'_> {
         {
             return Some(count);
         }
-        self.wrong(value.span, setting.name, "a whole number above zero");
+        self.wrong(value, setting.name, "a whole number above zero");
         None
     }
 
@@ -259,7 +291,7 @@ impl SettingsReader<'_> {
             } else {
                 "a number that is not negative".to_owned()
             };
-            self.wrong(value.span, setting.name, &expected);
+            self.wrong(value, setting.name, &expected);
         }
         number
     }
@@ -293,21 +325,21 @@ impl SettingsReader<'_> {
             return found;
         }
         let expected = format!("one of {}", listed(words));
-        self.wrong(value.span, setting.name, &expected);
+        self.wrong(value, setting.name, &expected);
         None
     }
 
     /// Reads a list of names such as `[transient, tool.busy]`.
     fn dotted_names(&mut self, value: &ast::Expr, setting: &Setting) -> Vec<(String, Span)> {
         let ast::ExprKind::List(items) = &value.kind else {
-            self.wrong(value.span, setting.name, "a list of names");
+            self.wrong(value, setting.name, "a list of names");
             return Vec::new();
         };
         let mut names = Vec::new();
         for item in items {
             match dotted(item) {
                 Some(name) => names.push((name, item.span)),
-                None => self.wrong(item.span, setting.name, "names without quotes"),
+                None => self.wrong(item, setting.name, "names without quotes"),
             }
         }
         names
@@ -315,14 +347,14 @@ impl SettingsReader<'_> {
 
     fn texts(&mut self, value: &ast::Expr, setting: &Setting) -> Vec<String> {
         let ast::ExprKind::List(items) = &value.kind else {
-            self.wrong(value.span, setting.name, "a list of strings");
+            self.wrong(value, setting.name, "a list of strings");
             return Vec::new();
         };
         let mut texts = Vec::new();
         for item in items {
             match &item.kind {
                 ast::ExprKind::Literal(ast::Literal::String(text)) => texts.push(text.to_string()),
-                _ => self.wrong(item.span, setting.name, "constant strings"),
+                _ => self.wrong(item, setting.name, "constant strings"),
             }
         }
         texts

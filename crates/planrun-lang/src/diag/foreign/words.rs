@@ -62,6 +62,8 @@ pub static STATEMENTS: &[Phrase] = phrases! {
     Advice("step a = race { one: ns.tool(…), other: ns.other(…) }"): "race { … }";
     Advice("step pause = wait 5s"): "sleep 5s", "delay 5s", "wait 5s";
     Advice("step form = input \"Name?\" -> { a: string }"): "input \"Name?\" -> { a: string }";
+    Advice("step form = input \"…\" -> { yes: bool }", "to ask before a call, add the clause `confirm \"…\"` to it"):
+        "approve s", "prompt s";
     Advice("step answer = ask agent(\"…\") -> string"): "ask agent(\"…\")";
     Advice("step answer = infer(\"…\") -> string"): "infer(\"…\")";
     Advice("", BLOCKS): "begin", "end", "endif", "fi", "done";
@@ -90,6 +92,9 @@ pub static CLAUSES: &[Phrase] = phrases! {
     Advice("", "put steps that may run at the same time in `parallel { … }`; for an `each`, write `each x in xs max 100 parallel 4 { … }`"):
         "parallel";
     Advice("", "write the name first: `step x = …`"): "as x";
+    Advice("", ENDS): "finally { … }";
+    Advice("", "clauses follow the call without `with`: `retry { attempts: 3 }`, `timeout 5s`"):
+        "with retry";
 };
 
 /// Items of other languages, recognized by their first word.

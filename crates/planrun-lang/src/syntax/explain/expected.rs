@@ -80,7 +80,7 @@ fn of_rule(rule: Rule) -> Option<Expected> {
         Rule::close_angle => Expected::Mark(">"),
         Rule::open_brace => Expected::Mark("{"),
         Rule::block => Expected::Block,
-        Rule::EOI => Expected::End,
+        Rule::EOI | Rule::line_end => Expected::End,
         _ => return None,
     })
 }

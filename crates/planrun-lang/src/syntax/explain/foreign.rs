@@ -4,15 +4,17 @@ use super::context::{Around, Context};
 use super::expected::Expected;
 use super::foreign_values::{dollar, double_braces, format_string, lambda, slice, spread};
 use super::hint::{Hint, note_of, replace};
-use crate::diag::Diagnostic;
 use crate::diag::foreign::{self, CLAUSES, Certainty, MARKS};
+use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
+use crate::syntax::lower::DamageKind;
 use crate::syntax::scan::{Token, TokenKind, is_clause_word};
 
 /// Returns a diagnostic if the text at the position where parsing failed is the syntax of another language.
 pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
-    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 18] = [
+    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 22] = [
         semicolon,
+        result_type,
         colon,
         clause,
         lambda,
@@ -26,9 +28,12 @@ pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
         written_type,
         assigned,
         time,
+        parameters,
+        step_words,
         heads,
         parts,
         double_braces,
+        shorthand,
         operators,
     ];
     CHECKS
@@ -51,6 +56,34 @@ fn semicolon(context: &Context<'_>) -> Option<Hint> {
         Hint::new(span, "`;` is not a separator here", "write `,`")
             .certainly(vec![replace(span, ",")]),
     )
+}
+
+/// `plan p(): int`
+fn result_type(context: &Context<'_>) -> Option<Hint> {
+    let typed = context.found_text() == ":" && context.before_text(1) == ")";
+    if context.first_text() != "plan" || !typed || !context.expects_mark("->") {
+        return None;
+    }
+    let span = context.found_span();
+    let hint = Hint::new(span, "the type of the reply follows `->`", "write `->`");
+    Some(hint.certainly(vec![replace(span, " ->")]))
+}
+
+/// `{ a, b }`: entries whose values are variables of the same names.
+fn shorthand(context: &Context<'_>) -> Option<Hint> {
+    let name = context.before(1).filter(|_| {
+        context.around().0 == Around::Braces
+            && matches!(context.found_text(), "," | "}")
+            && context.expects_mark(":")
+            && context.is_value()
+    })?;
+    let key = context.slice(name);
+    let hint = Hint::new(
+        name.span(),
+        format!("the entry `{key}` has no value"),
+        format!("write `{key}: {key}`"),
+    );
+    Some(hint.certainly(context.rewriter().shorthand()))
 }
 
 /// `timeout: 3s`
@@ -95,6 +128,11 @@ fn clause(context: &Context<'_>) -> Option<Hint> {
         || context.before_text(1) == "each"
     {
         return None;
+    }
+    let is_each = |token: &Token| matches!(context.slice(*token), "each" | "foreach" | "for");
+    if text == "where" && tokens.iter().any(is_each) {
+        let help = "filter the list: `each x in xs.filter(x, x.flag)`";
+        return Some(Hint::new(word.span(), "`each` has no `where`", help));
     }
     let phrase = foreign::word(CLAUSES, text)?;
     let hint = Hint::new(
@@ -260,7 +298,19 @@ fn assigned(context: &Context<'_>) -> Option<Hint> {
         let help = "set the status of a task with `set task status { field: value }`; values cannot be reassigned, so use a new name: `let y = …`";
         return Some(Hint::new(span, "`set` does not assign a value", help));
     }
-    let compared = Context::is_word(context.before(1))
+    if matches!(context.first_text(), "type" | "tool")
+        || context.damage.kind == DamageKind::Parameter
+    {
+        let help = "mark the field as optional, `a?: string`, and add a default where it is read: `x.a ?? \"\"`";
+        return Some(Hint::new(span, "a field of a type has no default", help));
+    }
+    let is_value = |token: Token| {
+        matches!(
+            token.kind,
+            TokenKind::Word | TokenKind::Number | TokenKind::Text | TokenKind::Close(_)
+        )
+    };
+    let compared = context.before(1).is_some_and(is_value)
         && !matches!(context.first_text(), "step" | "task" | "listener");
     if compared && !context.expects_mark("=") && !context.expects_mark(":") {
         let hint = Hint::new(span, "`=` is not an operator here", "write `==`");
@@ -314,6 +364,50 @@ fn time(context: &Context<'_>) -> Option<Hint> {
     )
 }
 
+/// `plan main { … }`: a head without parentheses.
+fn parameters(context: &Context<'_>) -> Option<Hint> {
+    let (first, found) = (context.first_text(), context.found_text());
+    let headed = matches!(first, "plan" | "tool") && matches!(found, "" | "{");
+    if !headed || !context.expects_mark("(") {
+        return None;
+    }
+    let name = context.before(1)?;
+    let what = if first == "plan" {
+        "inputs"
+    } else {
+        "parameters"
+    };
+    let hint = Hint::new(
+        name.span(),
+        format!("the {what} of a {first} are missing: they are in parentheses after its name"),
+        format!("write `()` after `{}` if it has none", context.slice(name)),
+    );
+    Some(hint.certainly(vec![Edit::new(Span::at(name.end as usize), "()")]))
+}
+
+/// `step x = sleep 5s`: a word that begins a statement elsewhere, and a value after it.
+fn step_words(context: &Context<'_>) -> Option<Hint> {
+    let word = context
+        .before(1)
+        .filter(|word| Context::is_word(Some(*word)))?;
+    let text = context.slice(word);
+    if context.first_text() != "step" || context.found().is_none() {
+        return None;
+    }
+    if context.before_text(2) == "for" && matches!(text, "event" | "message" | "webhook") {
+        let hint = Hint::new(word.span(), "a run waits for a signal", "write `signal`");
+        return Some(hint.perhaps(vec![replace(word.span(), "signal")]));
+    }
+    if context.before_text(2) != "=" {
+        return None;
+    }
+    // `confirm` begins a clause here, so no phrase has it as the word of a statement.
+    let statement = if text == "confirm" { "approve" } else { text };
+    let phrase = foreign::word(foreign::STATEMENTS, statement)?;
+    let message = format!("`{text}` does not begin the call of a step");
+    Some(Hint::new(word.span(), message, phrase.help(None)))
+}
+
 /// Heads of statements in the syntax of other languages.
 fn heads(context: &Context<'_>) -> Option<Hint> {
     let (first, found, span) = (
@@ -350,6 +444,17 @@ fn heads(context: &Context<'_>) -> Option<Hint> {
             let help = "declare a type with `let y: T = x` below it; the type of a step comes from the contract of its tool";
             Hint::new(span, "a step cannot declare a type", help)
         }
+        ("step", _) if before == "->" && context.expects_mark("{") => Hint::new(
+            span,
+            "an `input` asks for fields with names",
+            format!("write `{{ answer: {found} }}`"),
+        )
+        .perhaps(vec![replace(span, &format!("{{ answer: {found} }}"))]),
+        ("let", "as") => Hint::new(
+            span,
+            "values cannot be cast",
+            "declare the type after the name, `let y: T = x`: the check tests whether the value has it",
+        ),
         ("let", "{" | "[") if before == "let" => Hint::new(
             span,
             "destructuring is not supported",

@@ -125,6 +125,14 @@ fn foreign_word(
             Hint::new(span, message, "write `yield`").certainly(first("yield"))
         }
         "return" => hint.certainly(first("reply")),
+        "import" if context.damage.kind == DamageKind::Item => match context.flat().get(1) {
+            Some(name) if Context::is_word(Some(*name)) => Hint::new(
+                span,
+                message,
+                format!("write `use {}`", context.slice(*name)),
+            ),
+            _ => hint,
+        },
         "elif" | "elsif" | "elseif" => hint.certainly(first("else if")).behind("if true {} "),
         _ => hint,
     })

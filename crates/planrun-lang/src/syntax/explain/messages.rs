@@ -6,6 +6,7 @@ use super::{foreign, hints};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::syntax::lower::DamageKind;
+use crate::syntax::scan::TokenKind;
 
 /// Returns the diagnostic for one damaged text.
 pub(super) fn diagnostic(context: &Context<'_>) -> Diagnostic {
@@ -215,34 +216,59 @@ fn expected_mark(context: &Context<'_>) -> (String, String) {
         .found()
         .is_some_and(|token| !Context::is_word(Some(token)));
     let help = match single.as_slice() {
+        _ if context.expects(&Expected::End) => remove(context),
         [only] if symbol => format!("write {} instead of {found}", spelled(only)),
         [only] if context.found().is_some() => format!("put {} before {found}", spelled(only)),
         [only] => format!("add {} at the end", spelled(only)),
-        _ if context.expects(&Expected::End) || context.expects(&Expected::Clause) => {
-            remove(context)
-        }
+        _ if context.expects(&Expected::Clause) => remove(context),
         _ => format!("write {expected}"),
     };
     (message, help)
 }
 
 fn remove(context: &Context<'_>) -> String {
-    match context.found() {
-        Some(_) if context.damage.kind.is_part() => format!("remove {}", context.found_name()),
-        Some(_) => format!(
-            "remove {}, or begin the next statement on a new line",
-            context.found_name()
-        ),
-        None => "complete it".to_owned(),
+    let Some(found) = context.found() else {
+        return "complete it".to_owned();
+    };
+    let found = match found.kind {
+        TokenKind::Text => "the string".to_owned(),
+        _ => context.found_name(),
+    };
+    match whole(context.damage.kind) {
+        Some(whole) => format!("remove {found}, or begin the next {whole} on a new line"),
+        None => format!("remove {found}"),
     }
 }
 
-/// Describes what was expected, if there are at most five alternatives.
+/// Returns what a damaged text that ends with its line should have been.
+fn whole(kind: DamageKind) -> Option<&'static str> {
+    match kind {
+        DamageKind::Item => Some("item"),
+        DamageKind::Statement | DamageKind::TestStatement | DamageKind::Clause => Some("statement"),
+        DamageKind::Parameter
+        | DamageKind::RaceArm
+        | DamageKind::StepArm
+        | DamageKind::Expression
+        | DamageKind::Type
+        | DamageKind::Pattern => None,
+    }
+}
+
+/// Describes what was expected, if there are at most five alternatives. A complete statement is not said to lack the
+/// parentheses that would make its last name a call.
 fn expectation(context: &Context<'_>) -> Option<String> {
     const MAX_LISTED: usize = 5;
+    let complete = context.expects(&Expected::End);
     let mut texts: Vec<String> = Vec::new();
     for expected in &context.expected {
-        let text = spelled(expected);
+        let text = match expected {
+            Expected::Mark("(") if complete => continue,
+            Expected::End => match whole(context.damage.kind) {
+                Some(whole) => format!("the end of the {whole}"),
+                None => spelled(expected),
+            },
+            expected => spelled(expected),
+        };
         if !texts.contains(&text) {
             texts.push(text);
         }

@@ -31,6 +31,7 @@ pub(super) fn explain(
     let mut explained = Vec::new();
     let mut reported = scan.reported.clone();
     reported.sort_unstable();
+    let mut places = Vec::new();
     let longest = reported.iter().map(|span| span.len()).max().unwrap_or(0);
     for damage in damage {
         if explained.len() >= MAX_FINDINGS {
@@ -40,6 +41,11 @@ pub(super) fn explain(
             continue;
         }
         let context = place(scan, *damage);
+        // The head of a plan fails where a parameter in it does.
+        if places.contains(&context.found_span()) {
+            continue;
+        }
+        places.push(context.found_span());
         if let Some(owner) = reserved_reader(&context, reserved) {
             add_quotes(diagnostics, owner, &context);
             continue;

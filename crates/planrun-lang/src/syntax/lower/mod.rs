@@ -59,13 +59,6 @@ pub(super) enum DamageKind {
     Pattern,
 }
 
-impl DamageKind {
-    /// Returns true if the whole text is one part of a plan, with no statement around it.
-    pub fn is_part(self) -> bool {
-        matches!(self, Self::Expression | Self::Type | Self::Pattern)
-    }
-}
-
 /// A reserved word used as the name of a step or variable.
 pub(super) struct ReservedName {
     pub word: Arc<str>,

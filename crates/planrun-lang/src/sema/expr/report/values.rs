@@ -7,6 +7,7 @@ use crate::diag::nearest;
 use crate::sema::expr::{Expectation, Node, Operator, Typed, combine, expect};
 use crate::source::Span;
 use crate::types::{Literal, Mismatch, ObjectType, Type};
+use crate::value::Value;
 
 pub(in crate::sema::expr) fn wrong_type(
     actual: &Type,
@@ -36,6 +37,10 @@ pub(in crate::sema::expr) fn wrong_type(
             Some(near) => meant(diagnostic, near, span),
             None => diagnostic,
         };
+    }
+    let number = node.constant().and_then(Value::as_int);
+    if let (Type::Duration, Some(seconds)) = (expected, number) {
+        return diagnostic.help(format!("write it with its unit, such as `{seconds}s`"));
     }
     let convertible = matches!(
         super::super::literal::widened(actual),

@@ -79,6 +79,28 @@ impl Rewriter<'_> {
         all.windows(3).filter(named).map(edit).collect()
     }
 
+    /// Returns the edits that write out each entry of an object that is only a name.
+    pub fn shorthand(&self) -> Vec<Edit> {
+        let mut open = Vec::new();
+        let mut edits = Vec::new();
+        for window in self.tokens.windows(3) {
+            let [before, name, after] = [0, 1, 2].map(|index| self.slice(window[index]));
+            match before {
+                "(" | "[" | "{" => open.push(before),
+                ")" | "]" | "}" => drop(open.pop()),
+                _ => {}
+            }
+            let alone = matches!(before, "{" | ",") && matches!(after, "," | "}");
+            if alone && open.last() == Some(&"{") && Context::is_word(Some(window[1])) {
+                edits.push(Edit::new(
+                    Span::at(window[1].end as usize),
+                    format!(": {name}"),
+                ));
+            }
+        }
+        edits
+    }
+
     /// Returns the spans of the first `{{` and `}}` of the damaged text.
     pub fn double_braces(&self) -> Option<(Span, Span)> {
         let pair = |mark: &str| {
