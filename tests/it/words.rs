@@ -264,6 +264,25 @@ fn c11_an_item_of_another_language_is_told() {
 }
 
 #[test]
+fn c11_a_line_of_a_test_of_another_framework_is_told() {
+    let mut faulty = Vec::new();
+    for phrase in foreign::TEST_LINES {
+        let wrong = format!(
+            "{HEAD}plan p(n: int) -> int {{\n    reply n\n}}\n\n\
+             test \"t\" for p {{\n    given {{ n: 2 }}\n    {}\n    expect reply == 2\n}}\n",
+            sound(phrase.wrong)
+        );
+        let found = faults(&wrong, &phrase.help(None), phrase.certainty);
+        faulty.extend(
+            found
+                .into_iter()
+                .map(|fault| format!("{}: {fault}", phrase.wrong)),
+        );
+    }
+    none_is_faulty(&faulty);
+}
+
+#[test]
 fn c11_a_type_of_another_language_is_told() {
     let mut faulty = Vec::new();
     for phrase in foreign::TYPES {

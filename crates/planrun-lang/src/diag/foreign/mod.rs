@@ -18,7 +18,7 @@ mod expressions;
 mod words;
 
 pub use expressions::EXPRESSIONS;
-pub use words::{CLAUSES, ITEMS, MARKS, STATEMENTS, TYPES};
+pub use words::{CLAUSES, ITEMS, MARKS, STATEMENTS, TEST_LINES, TYPES};
 
 /// How certain it is that a phrase means its counterpart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -111,6 +111,13 @@ pub static ITEMS: &[Phrase] = phrases! {
     Advice("plan f() { … }", NO_YAML): "name: f", "steps: f";
 };
 
+/// Lines of tests in other frameworks, recognized by their first word.
+pub static TEST_LINES: &[Phrase] = phrases! {
+    Certain("expect reply > 1"): "assert reply > 1";
+    Advice("given { a: 1 }"): "input a", "inputs { … }", "params { … }", "with { … }";
+    Advice("mock ns.tool => { a: 1 }"): "stub ns.tool", "fake ns.tool";
+};
+
 /// Types of other languages.
 pub static TYPES: &[Phrase] = phrases! {
     Certain("string"): "str", "String", "text", "varchar";

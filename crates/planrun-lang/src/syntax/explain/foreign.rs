@@ -2,6 +2,7 @@
 
 use super::context::{Around, Context};
 use super::expected::Expected;
+use super::foreign_tests::test_line;
 use super::foreign_values::{dollar, double_braces, format_string, lambda, slice, spread};
 use super::hint::{Hint, note_of, replace};
 use crate::diag::foreign::{self, CLAUSES, Certainty, MARKS};
@@ -12,8 +13,9 @@ use crate::syntax::scan::{Token, TokenKind, is_clause_word};
 
 /// Returns a diagnostic if the text at the position where parsing failed is the syntax of another language.
 pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
-    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 22] = [
+    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 23] = [
         semicolon,
+        test_line,
         result_type,
         colon,
         clause,

@@ -82,6 +82,7 @@ fn unknown_word(context: &Context<'_>, words: &[&'static str], what: &str) -> Op
     let table = match context.damage.kind {
         DamageKind::Item => foreign::ITEMS,
         DamageKind::Statement => foreign::STATEMENTS,
+        DamageKind::TestStatement => foreign::TEST_LINES,
         _ => &[],
     };
     let statement = what == "a statement";
@@ -125,6 +126,9 @@ fn foreign_word(
             Hint::new(span, message, "write `yield`").certainly(first("yield"))
         }
         "return" => hint.certainly(first("reply")),
+        "assert" if context.damage.kind == DamageKind::TestStatement => {
+            hint.certainly(first("expect"))
+        }
         "import" if context.damage.kind == DamageKind::Item => match context.flat().get(1) {
             Some(name) if Context::is_word(Some(*name)) => Hint::new(
                 span,
