@@ -318,6 +318,27 @@ const HABITS: &[(&str, &str)] = &[
         "reply { s: s, more: { n: n }, flag: flag }",
     ),
     ("reply size(xs) items", ""),
+    (
+        "let v = match s { \"a\" => 1, else => 2 }",
+        "let v = match s { \"a\" => 1, _ => 2 }",
+    ),
+    (
+        "step g = match s { case \"a\" => kit.find(q: s), _ => f }",
+        "step g = match s {  \"a\" => kit.find(q: s), _ => f }",
+    ),
+    (
+        "step g = match s { \"a\": kit.find(q: s), _ => f }",
+        "step g = match s { \"a\"=> kit.find(q: s), _ => f }",
+    ),
+    ("step g = race { kit.find(q: s) }", ""),
+    ("step g = repeat k from 1 { yield k }", ""),
+    ("let v = switch(s) { \"a\" => 1 }", ""),
+    (
+        "step g = kit.find(q: s) recover * => f",
+        "step g = kit.find(q: s) recover  => f",
+    ),
+    ("step g = kit.find(q: s) recover null", ""),
+    ("ensure flag", ""),
     ("let v = xs as string[]", ""),
     ("step g = kit.find(q: s) with retry 3", ""),
     ("step g = kit.find(q: s) finally { reply s }", ""),

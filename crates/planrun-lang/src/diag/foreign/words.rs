@@ -62,6 +62,8 @@ pub static STATEMENTS: &[Phrase] = phrases! {
     Advice("step a = race { one: ns.tool(…), other: ns.other(…) }"): "race { … }";
     Advice("step pause = wait 5s"): "sleep 5s", "delay 5s", "wait 5s";
     Advice("step form = input \"Name?\" -> { a: string }"): "input \"Name?\" -> { a: string }";
+    Advice("listener l on plan is completed { … }"):
+        "on plan is completed { … }", "whenever plan is completed { … }";
     Advice("step form = input \"…\" -> { yes: bool }", "to ask before a call, add the clause `confirm \"…\"` to it"):
         "approve s", "prompt s";
     Advice("step answer = ask agent(\"…\") -> string"): "ask agent(\"…\")";

@@ -2,18 +2,19 @@
 
 use super::context::{Around, Context};
 use super::expected::Expected;
+use super::foreign_statements::{arms, heads, parameters, parts, step_words};
 use super::foreign_tests::test_line;
 use super::foreign_values::{dollar, double_braces, format_string, lambda, slice, spread};
 use super::hint::{Hint, note_of, replace};
+use crate::diag::Diagnostic;
 use crate::diag::foreign::{self, CLAUSES, Certainty, MARKS};
-use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
 use crate::syntax::lower::DamageKind;
 use crate::syntax::scan::{Token, TokenKind, is_clause_word};
 
 /// Returns a diagnostic if the text at the position where parsing failed is the syntax of another language.
 pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
-    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 23] = [
+    const CHECKS: [fn(&Context<'_>) -> Option<Hint>; 24] = [
         semicolon,
         test_line,
         result_type,
@@ -25,6 +26,7 @@ pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
         slice,
         dollar,
         words_around,
+        arms,
         choice,
         trailing_if,
         written_type,
@@ -271,7 +273,7 @@ fn written_type(context: &Context<'_>) -> Option<Hint> {
         ];
         return Some(hint.certainly(edits));
     }
-    if found == "[" && context.expects(&Expected::Type) {
+    if found == "[" && context.first_text() != "task" && context.expects(&Expected::Type) {
         return Some(Hint::new(
             context.found_span(),
             "a type does not begin with `[`",
@@ -284,17 +286,22 @@ fn written_type(context: &Context<'_>) -> Option<Hint> {
 /// `=` in place of the `:` of an argument, or of `==`.
 fn assigned(context: &Context<'_>) -> Option<Hint> {
     let span = context.found_span();
-    if context.found_text() != "=" {
+    let status = context.first_text() == "set" && context.found_text() == ".";
+    if context.found_text() != "=" && !status {
         return None;
     }
-    if context.around().0 == Around::Call
-        && Context::is_word(context.before(1))
-        && matches!(context.before_text(2), "(" | ",")
-    {
+    let named =
+        Context::is_word(context.before(1)) && matches!(context.before_text(2), "(" | "{" | ",");
+    if named && context.around().0 == Around::Call {
         let edits = context.rewriter().named_arguments();
         return Some(
             Hint::new(span, "arguments are named with `:`", "write `name: value`").certainly(edits),
         );
+    }
+    if named && context.first_text() != "step" && context.around().0 == Around::Braces {
+        let edits = context.rewriter().named_arguments();
+        let hint = Hint::new(span, "fields are named with `:`", "write `name: value`");
+        return Some(hint.certainly(edits));
     }
     if context.first_text() == "set" {
         let help = "set the status of a task with `set task status { field: value }`; values cannot be reassigned, so use a new name: `let y = …`";
@@ -364,173 +371,6 @@ fn time(context: &Context<'_>) -> Option<Hint> {
         )
         .certainly(vec![replace(whole, &text)]),
     )
-}
-
-/// `plan main { … }`: a head without parentheses.
-fn parameters(context: &Context<'_>) -> Option<Hint> {
-    let (first, found) = (context.first_text(), context.found_text());
-    let headed = matches!(first, "plan" | "tool") && matches!(found, "" | "{");
-    if !headed || !context.expects_mark("(") {
-        return None;
-    }
-    let name = context.before(1)?;
-    let what = if first == "plan" {
-        "inputs"
-    } else {
-        "parameters"
-    };
-    let hint = Hint::new(
-        name.span(),
-        format!("the {what} of a {first} are missing: they are in parentheses after its name"),
-        format!("write `()` after `{}` if it has none", context.slice(name)),
-    );
-    Some(hint.certainly(vec![Edit::new(Span::at(name.end as usize), "()")]))
-}
-
-/// `step x = sleep 5s`: a word that begins a statement elsewhere, and a value after it.
-fn step_words(context: &Context<'_>) -> Option<Hint> {
-    let word = context
-        .before(1)
-        .filter(|word| Context::is_word(Some(*word)))?;
-    let text = context.slice(word);
-    if context.first_text() != "step" || context.found().is_none() {
-        return None;
-    }
-    if context.before_text(2) == "for" && matches!(text, "event" | "message" | "webhook") {
-        let hint = Hint::new(word.span(), "a run waits for a signal", "write `signal`");
-        return Some(hint.perhaps(vec![replace(word.span(), "signal")]));
-    }
-    if context.before_text(2) != "=" {
-        return None;
-    }
-    // `confirm` begins a clause here, so no phrase has it as the word of a statement.
-    let statement = if text == "confirm" { "approve" } else { text };
-    let phrase = foreign::word(foreign::STATEMENTS, statement)?;
-    let message = format!("`{text}` does not begin the call of a step");
-    Some(Hint::new(word.span(), message, phrase.help(None)))
-}
-
-/// Heads of statements in the syntax of other languages.
-fn heads(context: &Context<'_>) -> Option<Hint> {
-    let (first, found, span) = (
-        context.first_text(),
-        context.found_text(),
-        context.found_span(),
-    );
-    let text = context
-        .found()
-        .is_some_and(|token| token.kind == TokenKind::Text);
-    let before = context.before_text(1);
-    Some(match (first, found) {
-        ("fail", _) if text && before == "fail" => {
-            let help = "name the class before the message: `fail tool.refused \"…\"`, `fail denied.policy \"…\"`";
-            Hint::new(span, "a failure needs a class", help)
-        }
-        ("ensure", ",") if context.expects(&Expected::Word("else".to_owned())) => Hint::new(
-            span,
-            "the message of `ensure` is written after `else`",
-            "write `else`",
-        )
-        .certainly(vec![replace(span, " else")]),
-        ("if", _) if context.found().is_none() && !context.opens_block() => Hint::new(
-            context.first_span(),
-            "this `if` has no block",
-            "write `if condition { … }`, or `when condition` as a clause of a step",
-        ),
-        ("if", ":") => Hint::new(
-            span,
-            "the statements of an `if` must be in braces",
-            "write `if condition { … }`",
-        ),
-        ("step", ":") if context.before(3).is_none() && context.before_text(2) == "step" => {
-            let help = "declare a type with `let y: T = x` below it; the type of a step comes from the contract of its tool";
-            Hint::new(span, "a step cannot declare a type", help)
-        }
-        ("step", _) if before == "->" && context.expects_mark("{") => Hint::new(
-            span,
-            "an `input` asks for fields with names",
-            format!("write `{{ answer: {found} }}`"),
-        )
-        .perhaps(vec![replace(span, &format!("{{ answer: {found} }}"))]),
-        ("let", "as") => Hint::new(
-            span,
-            "values cannot be cast",
-            "declare the type after the name, `let y: T = x`: the check tests whether the value has it",
-        ),
-        ("let", "{" | "[") if before == "let" => Hint::new(
-            span,
-            "destructuring is not supported",
-            "name each one: `let name = value.name`",
-        ),
-        ("let", _) if context.has_flat(",") => Hint::new(
-            span,
-            "a `let` defines only one value",
-            "write one `let` for each value",
-        ),
-        _ => return None,
-    })
-}
-
-/// Parts of steps in the syntax of other languages.
-fn parts(context: &Context<'_>) -> Option<Hint> {
-    let (first, found, span) = (
-        context.first_text(),
-        context.found_text(),
-        context.found_span(),
-    );
-    let before = context.before_text(1);
-    Some(match (first, found) {
-        ("step", "->") if context.second_from_value("input") => {
-            let hint = Hint::new(
-                span,
-                "the question of `input` is written without parentheses",
-                "write `input \"…\" -> { … }`",
-            );
-            hint.certainly(context.rewriter().without_parentheses("input"))
-        }
-        (_, "(") if before == "recover" => Hint::new(
-            span,
-            "`recover` is written without parentheses, and the error is named with `as`",
-            "write `recover transient, auth as e => …`, or `recover as e => …` for all of them",
-        ),
-        (_, "|") if context.caught() => {
-            Hint::new(span, "error classes are separated by commas", "write `,`")
-                .certainly(vec![replace(span, ",")])
-        }
-        (_, "}") if context.opener() == "undo" => Hint::new(
-            span,
-            "several steps must be in a `do`",
-            "write `undo do { … }`, with a `step` for each call",
-        ),
-        ("step", "{") if before == "parallel" => Hint::new(
-            span,
-            "`parallel` is not a step",
-            "write `parallel { step a = … step b = … }`; its names are visible below",
-        ),
-        ("step", "?") if context.around().0 == Around::Braces => Hint::new(
-            span,
-            "a field of a form cannot be omitted from the answer",
-            "use a type that allows null for a field that may stay empty: `note: string?`",
-        ),
-        ("step", "default") if context.around().0 == Around::Braces => Hint::new(
-            span,
-            "the prefilled value of a field is written after `=`",
-            "write `=`",
-        )
-        .certainly(vec![replace(span, "=")]),
-        (_, "[") if before == "after" => {
-            let hint = Hint::new(
-                span,
-                "the steps of `after` are written without brackets",
-                "write `after a, b`",
-            );
-            match context.closing(0) {
-                Some(close) => hint.certainly(vec![replace(span, ""), replace(close.span(), "")]),
-                None => hint,
-            }
-        }
-        _ => return None,
-    })
 }
 
 /// `and`, `===` and similar operators. The edits replace all of them at once, since each alone would stop the parser.

@@ -87,7 +87,7 @@ fn ends_value(context: &Context<'_>) -> bool {
 fn incomplete_head(context: &Context<'_>) -> Option<(String, String)> {
     let found = context.found_name();
     let first = context.first_text();
-    if first == "step" && context.expects_mark("=") {
+    if first == "step" && context.before_text(2) == "step" && context.expects_mark("=") {
         let name = context.before_text(1);
         return Some((
             format!("a step needs `=` and a call, found {found}"),

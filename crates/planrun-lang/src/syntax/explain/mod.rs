@@ -3,6 +3,7 @@
 mod context;
 mod expected;
 mod foreign;
+mod foreign_statements;
 mod foreign_tests;
 mod foreign_values;
 mod hint;

@@ -66,7 +66,7 @@ impl Rewriter<'_> {
     pub fn named_arguments(&self) -> Vec<Edit> {
         let all = self.tokens;
         let named = |window: &&[Token]| {
-            matches!(self.slice(window[0]), "(" | ",")
+            matches!(self.slice(window[0]), "(" | "{" | ",")
                 && Context::is_word(Some(window[1]))
                 && self.slice(window[2]) == "="
         };
