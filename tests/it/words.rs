@@ -264,6 +264,37 @@ fn c11_an_item_of_another_language_is_told() {
 }
 
 #[test]
+fn c11_a_setting_of_another_system_is_told() {
+    let mut faulty = Vec::new();
+    for phrase in foreign::SETTINGS {
+        let (group, name) = phrase.wrong.split_once('.').unwrap();
+        let value = if phrase.right == "on" {
+            "[transient]"
+        } else if group == "allow" {
+            "[\"a\"]"
+        } else if matches!(phrase.right, "attempts" | "factor" | "concurrency") {
+            "3"
+        } else {
+            "2s"
+        };
+        let settings = format!("{group} {{ {name}: {value} }}");
+        let wrong = if group == "retry" {
+            let text = format!("step f = kit.find(q: s)\n        {settings}\n    reply f.n");
+            plan("s: string", &text)
+        } else {
+            plan("s: string", &format!("{settings}\n    reply s"))
+        };
+        let found = faults(&wrong, &phrase.help(None), phrase.certainty);
+        faulty.extend(
+            found
+                .into_iter()
+                .map(|fault| format!("{}: {fault}", phrase.wrong)),
+        );
+    }
+    none_is_faulty(&faulty);
+}
+
+#[test]
 fn c11_a_line_of_a_test_of_another_framework_is_told() {
     let mut faulty = Vec::new();
     for phrase in foreign::TEST_LINES {

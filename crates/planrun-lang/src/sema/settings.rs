@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::finding::{listed, unknown};
 use super::plan::{Budget, Jitter, OnFailure, Policy, Retry};
+use crate::diag::foreign::{self, Certainty};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::permission::Grant;
 use crate::source::{SourceFile, Span};
@@ -132,13 +133,14 @@ impl SettingsReader<'_> {
         let found = ErrorPattern::find(name);
         if found.is_none() {
             let code = &codes::names::UNKNOWN_ERROR_CLASS;
-            self.diagnostics.push(unknown(
-                code,
-                "error class",
-                name,
-                span,
-                ErrorClass::names(),
-            ));
+            let found = unknown(code, "error class", name, span, ErrorClass::names());
+            self.diagnostics
+                .push(if foreign::EVERY_ERROR.contains(&name) {
+                    let help = "an arm without a class catches every error: `recover => …`";
+                    Diagnostic { fix: None, ..found }.help(help)
+                } else {
+                    found
+                });
         }
         found
     }
@@ -165,15 +167,28 @@ impl SettingsReader<'_> {
             };
             match of.find(&name.text) {
                 Some(setting) => found.push((setting, &entry.value)),
-                None => self.unknown(
-                    &format!("setting of `{}` named", of.name),
-                    &name.text,
-                    name.span,
-                    of.names(),
-                ),
+                None => self.unknown_setting(name, of),
             }
         }
         found
+    }
+
+    /// Reports a setting that does not exist, with its counterpart if other systems have it.
+    fn unknown_setting(&mut self, name: &ast::Name, of: &Settings) {
+        let what = format!("setting of `{}` named", of.name);
+        let code = &codes::names::UNKNOWN_SETTING;
+        let found = unknown(code, &what, &name.text, name.span, of.names());
+        self.diagnostics
+            .push(match foreign::setting(of.name, &name.text) {
+                Some(phrase) if phrase.certainty == Certainty::Near => {
+                    found.help(phrase.help(None)).unsafe_fix(
+                        format!("write `{}`", phrase.right),
+                        vec![Edit::new(name.span, phrase.right)],
+                    )
+                }
+                Some(phrase) => Diagnostic { fix: None, ..found }.help(phrase.help(None)),
+                None => found,
+            });
     }
 
     fn unknown(
@@ -209,6 +224,17 @@ impl SettingsReader<'_> {
             }
             _ => found.help(format!("write `{} {{ {}: … }}`", group.name, first.name)),
         });
+    }
+
+    /// Reports a single text in place of a list of texts.
+    fn without_brackets(&mut self, span: Span, setting: &str) {
+        let message = format!("`{setting}` expects a list of strings");
+        let edits = [(span.start, "["), (span.end, "]")]
+            .map(|(at, bracket)| Edit::new(Span::at(at as usize), bracket));
+        let found = Diagnostic::new(&codes::types::WRONG_TYPE, span, message)
+            .help("put it in brackets")
+            .unsafe_fix("put it in brackets", edits.into());
+        self.diagnostics.push(found);
     }
 
     fn wrong(&mut self, value: &ast::Expr, setting: &str, expected: &str) {
@@ -347,7 +373,12 @@ impl SettingsReader<'_> {
 
     fn texts(&mut self, value: &ast::Expr, setting: &Setting) -> Vec<String> {
         let ast::ExprKind::List(items) = &value.kind else {
-            self.wrong(value, setting.name, "a list of strings");
+            match &value.kind {
+                ast::ExprKind::Literal(ast::Literal::String(_)) => {
+                    self.without_brackets(value.span, setting.name);
+                }
+                _ => self.wrong(value, setting.name, "a list of strings"),
+            }
             return Vec::new();
         };
         let mut texts = Vec::new();

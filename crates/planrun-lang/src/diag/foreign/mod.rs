@@ -18,7 +18,7 @@ mod expressions;
 mod words;
 
 pub use expressions::EXPRESSIONS;
-pub use words::{CLAUSES, ITEMS, MARKS, STATEMENTS, TEST_LINES, TYPES};
+pub use words::{CLAUSES, EVERY_ERROR, ITEMS, MARKS, SETTINGS, STATEMENTS, TEST_LINES, TYPES};
 
 /// How certain it is that a phrase means its counterpart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,6 +169,14 @@ pub fn word(table: &'static [Phrase], word: &str) -> Option<&'static Phrase> {
     table
         .iter()
         .find(|phrase| phrase.wrong.split([' ', '(', '.', ':']).next() == Some(word))
+}
+
+/// Returns the phrase for a setting of a group.
+#[must_use]
+pub fn setting(group: &str, name: &str) -> Option<&'static Phrase> {
+    SETTINGS
+        .iter()
+        .find(|phrase| phrase.wrong.split_once('.') == Some((group, name)))
 }
 
 /// Replaces every occurrence of the placeholders in a counterpart by the author's own text.

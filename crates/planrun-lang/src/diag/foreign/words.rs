@@ -113,6 +113,34 @@ pub static ITEMS: &[Phrase] = phrases! {
     Advice("plan f() { … }", NO_YAML): "name: f", "steps: f";
 };
 
+/// Settings of other systems, each after the group that it was written in.
+pub static SETTINGS: &[Phrase] = phrases! {
+    Near("attempts", "it counts all attempts, including the first"):
+        "retry.max_attempts", "retry.max", "retry.times", "retry.count", "retry.retries", "retry.limit";
+    Near("delay", "`factor` lets it grow from attempt to attempt"):
+        "retry.backoff", "retry.interval", "retry.wait", "retry.initial_delay", "retry.min_delay";
+    Near("factor"): "retry.multiplier", "retry.backoff_rate", "retry.exponent";
+    Near("on"): "retry.errors", "retry.when", "retry.retry_on";
+    Advice("retry: { attempts: 3 }"): "policy.retries", "policy.attempts", "policy.max_attempts";
+    Near("deadline"): "policy.max_time", "policy.max_duration", "policy.ttl";
+    Near("concurrency"): "policy.parallel", "policy.parallelism", "policy.max_parallel";
+    Near("net"): "allow.hosts", "allow.network", "allow.http", "allow.domains", "allow.urls";
+    Near("run"): "allow.exec", "allow.programs", "allow.commands", "allow.proc", "allow.shell";
+    Advice("read: [\"data/*\"], write: [\"out/*\"]"): "allow.fs", "allow.files", "allow.paths";
+};
+
+/// Names that other languages give to the class of every error.
+pub const EVERY_ERROR: [&str; 8] = [
+    "any",
+    "all",
+    "error",
+    "Error",
+    "Exception",
+    "err",
+    "default",
+    "everything",
+];
+
 /// Lines of tests in other frameworks, recognized by their first word.
 pub static TEST_LINES: &[Phrase] = phrases! {
     Certain("expect reply > 1"): "assert reply > 1";
