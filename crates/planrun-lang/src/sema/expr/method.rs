@@ -151,7 +151,13 @@ fn report_no_method(
     }
     // Nothing is known of a value whose error has been reported.
     if walk.ty != Type::Invalid {
-        checker.report(report::unknown_method(name, &walk.ty));
+        let found = report::unknown_method(name, &walk.ty);
+        let is_function = builtins::global(&name.text).is_some() && arguments.is_empty();
+        checker.report(if is_function && walk.is_self_contained() {
+            report::as_function(found, name, &walk.text(walk.done), walk.span_before(), span)
+        } else {
+            found
+        });
     }
     walk.ty = Type::Invalid;
     LinkOp::Fail(format!("unbound function `{}`", name.text).into())

@@ -85,7 +85,7 @@ pub(super) fn arms(context: &Context<'_>) -> Option<Hint> {
     if context.expects(&Expected::Pattern) {
         return pattern(found, span);
     }
-    let unnamed = context.expects_mark(":") && context.before(2).is_none();
+    let unnamed = context.expects_mark(":") && matches!(found, "." | "(");
     if kind == DamageKind::RaceArm && unnamed {
         let help = "write `one: ns.tool(…)`: the result is that of the arm that ends first";
         return Some(Hint::new(

@@ -72,6 +72,24 @@ fn as_method(diagnostic: Diagnostic, name: &ast::Name, arguments: &[ast::Argumen
     diagnostic.fix_all(format!("call `{}` as a method", name.text), edits)
 }
 
+/// Adds how to call a function with a value that was written as the receiver of a method, `link`, of this name.
+pub(in crate::sema::expr) fn as_function(
+    found: Diagnostic,
+    name: &ast::Name,
+    receiver: &str,
+    written: Span,
+    link: Span,
+) -> Diagnostic {
+    let call = format!("{}({receiver})", name.text);
+    let edits = vec![
+        Edit::new(Span::at(written.start as usize), format!("{}(", name.text)),
+        Edit::new(Span::from(written.end..link.end), ")"),
+    ];
+    found
+        .help(format!("`{}` is a function: write `{call}`", name.text))
+        .unsafe_fix(format!("call it as a function: `{call}`"), edits)
+}
+
 pub(in crate::sema::expr) fn unknown_method(name: &ast::Name, receiver: &Type) -> Diagnostic {
     let diagnostic = Diagnostic::new(
         &names::UNKNOWN_FUNCTION,

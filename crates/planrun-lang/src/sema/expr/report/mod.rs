@@ -11,7 +11,7 @@ pub(super) use absence::{
 };
 pub(super) use choices::{impossible_pattern, non_exhaustive, unreachable_arm};
 pub(super) use functions::{
-    bind_arguments, has_takes_a_field, named_argument, no_overload, unknown_function,
+    as_function, bind_arguments, has_takes_a_field, named_argument, no_overload, unknown_function,
     unknown_method, variable_expected, winner_of_no_race,
 };
 pub(super) use names::{

@@ -7,7 +7,7 @@ use crate::diag::nearest;
 use crate::sema::expr::{Expectation, Node, Operator, Typed, combine, expect};
 use crate::source::Span;
 use crate::types::{Literal, Mismatch, ObjectType, Type};
-use crate::value::Value;
+use crate::value::{Value, parse_duration, parse_timestamp};
 
 pub(in crate::sema::expr) fn wrong_type(
     actual: &Type,
@@ -30,6 +30,12 @@ pub(in crate::sema::expr) fn wrong_type(
         .note(format!("this is {}", short(actual)))
         .expected(expected, actual)
         .help(format!("give a value of type {}", short(expected)));
+    if let Some(help) = node
+        .constant()
+        .and_then(|value| as_literal(value, expected))
+    {
+        return diagnostic.help(help);
+    }
     if let Some(text) = expect::constant_text(node) {
         let texts = texts(expected);
         let diagnostic = diagnostic.available(&texts);
@@ -37,10 +43,6 @@ pub(in crate::sema::expr) fn wrong_type(
             Some(near) => meant(diagnostic, near, span),
             None => diagnostic,
         };
-    }
-    let number = node.constant().and_then(Value::as_int);
-    if let (Type::Duration, Some(seconds)) = (expected, number) {
-        return diagnostic.help(format!("write it with its unit, such as `{seconds}s`"));
     }
     let convertible = matches!(
         super::super::literal::widened(actual),
@@ -52,6 +54,25 @@ pub(in crate::sema::expr) fn wrong_type(
             .unsafe_fix("convert it to a string", wrapped(span, "string(", ")"));
     }
     diagnostic
+}
+
+/// Returns how a number or string is written as a duration or timestamp.
+fn as_literal(value: &Value, expected: &Type) -> Option<String> {
+    match (expected, value) {
+        (Type::Duration, Value::Int(seconds)) => {
+            Some(format!("write it with its unit, such as `{seconds}s`"))
+        }
+        (Type::Duration, Value::String(text)) => {
+            parse_duration(text).map(|_| format!("write it without quotes: `{text}`"))
+        }
+        (Type::Timestamp, Value::String(text)) => Some(match parse_timestamp(text) {
+            Some(_) => format!("write `timestamp(\"{text}\")`"),
+            None => {
+                "write `timestamp(\"2026-03-02T09:00:00Z\")`, with date, time and zone".to_owned()
+            }
+        }),
+        _ => None,
+    }
 }
 
 /// Returns the strings that a type allows, if it only allows some.
