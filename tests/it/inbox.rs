@@ -423,6 +423,14 @@ fn a8_f2_a_contradicting_answer_is_refused_at_once_before_anybody_has_resumed() 
             ],
         )
     };
+    for (word, remedy) in [
+        ("yes", "write `true` to confirm"),
+        ("No", "write `false` to refuse"),
+        ("later", "write a string in quotes"),
+    ] {
+        let told = answer(word, "ann");
+        assert!(told.status == 2 && told.stderr.contains(remedy), "{told:?}");
+    }
     assert_eq!(answer("true", "ann").status, 0);
     let again = answer("true", "ann");
     assert!(

@@ -47,8 +47,11 @@ pub fn run(
 
 pub(super) fn parse_json(text: &str) -> Result<Json, Failure> {
     serde_json::from_str(text).map_err(|error| {
-        Failure::Usage(format!(
-            "`{text}` is not JSON: {error}; write a string in quotes, as in '\"yes\"'"
-        ))
+        let remedy = match text.to_lowercase().as_str() {
+            "yes" | "y" | "ok" => "write `true` to confirm, or a string in quotes: '\"yes\"'",
+            "no" | "n" => "write `false` to refuse, or a string in quotes: '\"no\"'",
+            _ => "write a string in quotes, as in '\"yes\"'",
+        };
+        Failure::Usage(format!("`{text}` is not JSON: {error}; {remedy}"))
     })
 }
