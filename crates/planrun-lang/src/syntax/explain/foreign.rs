@@ -64,12 +64,18 @@ fn semicolon(context: &Context<'_>) -> Option<Hint> {
 
 /// `plan p(): int`
 fn result_type(context: &Context<'_>) -> Option<Hint> {
-    let typed = context.found_text() == ":" && context.before_text(1) == ")";
-    if context.first_text() != "plan" || !typed || !context.expects_mark("->") {
+    let typed = matches!(context.found_text(), ":" | "=") && context.before_text(1) == ")";
+    let what = match context.first_text() {
+        "plan" => "reply",
+        "tool" => "result",
+        _ => return None,
+    };
+    if !typed || !context.expects_mark("->") {
         return None;
     }
     let span = context.found_span();
-    let hint = Hint::new(span, "the type of the reply follows `->`", "write `->`");
+    let message = format!("the type of the {what} follows `->`");
+    let hint = Hint::new(span, message, "write `->`");
     Some(hint.certainly(vec![replace(span, " ->")]))
 }
 

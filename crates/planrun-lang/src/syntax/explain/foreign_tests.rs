@@ -83,6 +83,15 @@ fn outcome(context: &Context<'_>) -> Option<Hint> {
         return Some(Hint::new(span, "a failure needs a class", help));
     }
     let found = context.found_text();
+    if matches!(found, "=>" | "(") && context.before_text(2) == "mock" {
+        let tool = context.before(1)?;
+        let help = format!("write `mock namespace.{}`", context.slice(tool));
+        return Some(Hint::new(
+            tool.span(),
+            "a tool is named with its namespace",
+            help,
+        ));
+    }
     let says_outcome = matches!(
         found,
         "returns"
