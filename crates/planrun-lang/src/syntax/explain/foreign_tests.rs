@@ -113,13 +113,18 @@ fn outcome(context: &Context<'_>) -> Option<Hint> {
     Some(hint.perhaps(vec![replace(span, "=>")]))
 }
 
-/// `expect ns.tool called 1`
+/// `expect ns.tool called 1`, and `expect reply equals 1`, where `reply` is read as a statement without an operator.
 fn expectation(context: &Context<'_>) -> Option<Hint> {
-    if !Context::is_word(context.found()) || !context.expects(&Expected::End) {
+    let word = match context.found_text() {
+        "reply" => context.after(1)?,
+        _ if context.expects(&Expected::End) => context.found()?,
+        _ => return None,
+    };
+    if !Context::is_word(Some(word)) {
         return None;
     }
     Some(Hint::new(
-        context.found_span(),
+        word.span(),
         "an expectation is a condition",
         "write `expect reply == …`, `status == \"failed\"`, `calls(ns.tool) == 1`, `ran(ns.tool)` or `before(ns.one, ns.other)`",
     ))
