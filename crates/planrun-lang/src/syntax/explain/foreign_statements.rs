@@ -149,7 +149,7 @@ pub(super) fn heads(context: &Context<'_>) -> Option<Hint> {
         .is_some_and(|token| token.kind == TokenKind::Text);
     let before = context.before_text(1);
     Some(match (first, found) {
-        ("fail", _) if text && before == "fail" => {
+        _ if text && before == "fail" && context.expects(&Expected::Name) => {
             let help = "name the class before the message: `fail tool.refused \"…\"`, `fail denied.policy \"…\"`";
             Hint::new(span, "a failure needs a class", help)
         }

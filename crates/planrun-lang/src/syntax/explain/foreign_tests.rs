@@ -78,10 +78,6 @@ fn given(context: &Context<'_>) -> Option<Hint> {
 /// `mock ns.tool returns x`
 fn outcome(context: &Context<'_>) -> Option<Hint> {
     let span = context.found_span();
-    if context.before_text(1) == "fail" && context.expects(&Expected::Name) {
-        let help = "name the class before the message: `fail transient.unavailable \"…\"`";
-        return Some(Hint::new(span, "a failure needs a class", help));
-    }
     let found = context.found_text();
     if matches!(found, "=>" | "(") && context.before_text(2) == "mock" {
         let tool = context.before(1)?;
