@@ -238,14 +238,10 @@ impl SettingsReader<'_> {
     }
 
     fn wrong(&mut self, value: &ast::Expr, setting: &str, expected: &str) {
-        let is_constant = matches!(value.kind, ast::ExprKind::Literal(_));
-        self.wrong_at(value.span, is_constant, setting, expected);
-    }
-
-    fn wrong_at(&mut self, span: Span, is_constant: bool, setting: &str, expected: &str) {
+        let span = value.span;
         let message = format!("`{setting}` expects {expected}");
         let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, span, message);
-        let diagnostic = if is_constant {
+        let diagnostic = if matches!(value.kind, ast::ExprKind::Literal(_)) {
             diagnostic.help(format!("write {expected}"))
         } else {
             diagnostic.help("write a constant: settings apply to every run of the plan")
