@@ -160,12 +160,10 @@ impl<'a> Driver<'a> {
                     self.take_pending().await;
                 }
             } else {
-                self.flush();
-                let flushed = self.written;
                 self.give(Input::Idle);
-                // Events that were written since are flushed before the driver waits.
                 let waits = std::mem::take(&mut self.waits);
-                if waits && self.inputs.is_empty() && flushed == self.written {
+                // What is on disk after that may be what the run waits for.
+                if waits && self.inputs.is_empty() && !self.flush() {
                     self.wait().await;
                 }
             }
@@ -416,15 +414,19 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Flushes the log, and reports to the run which events are durable.
-    fn flush(&mut self) {
-        let Some(log) = &mut self.log else { return };
+    /// Flushes the log, and reports to the run which events are durable. Returns true if there are new ones.
+    fn flush(&mut self) -> bool {
+        let Some(log) = &mut self.log else {
+            return false;
+        };
         log.flush();
         let durable = log.durable();
-        if durable > self.durable {
+        let new = durable > self.durable;
+        if new {
             self.durable = durable;
             self.give(Input::Durable(durable));
         }
+        new
     }
 
     /// Waits for an input, or until the time that the run waits for.
@@ -497,7 +499,9 @@ impl<'a> Driver<'a> {
         }
         self.cache.close().await;
         self.toolbox.close().await;
-        if let Some(broken) = self.all_durable().await {
+        if let Some(log) = self.log.take()
+            && let Err(broken) = log.release().await
+        {
             outcome.interruption = Some(Interruption::Journal(broken));
         }
         if self.written >= MANY_EVENTS {
@@ -506,20 +510,5 @@ impl<'a> Driver<'a> {
             drop(spawn_blocking(move || drop(run)));
         }
         outcome
-    }
-
-    /// Waits until every event is durable. Returns why that is impossible, if it is.
-    async fn all_durable(&mut self) -> Option<String> {
-        let log = self.log.as_mut()?;
-        log.flush();
-        loop {
-            if log.durable() >= self.written {
-                return None;
-            }
-            if let Some(broken) = log.broken() {
-                return Some(broken);
-            }
-            log.changed().await;
-        }
     }
 }

@@ -34,4 +34,8 @@ pub trait Log: Send {
 
     /// Marks a message as part of the events appended so far, so that it is not returned again.
     fn taken(&mut self, id: u64);
+
+    /// Writes what was appended, and lets other processes drive the run. Returns when both are on disk, or why
+    /// something could not be written.
+    fn release(self: Box<Self>) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 }

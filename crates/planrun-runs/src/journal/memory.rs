@@ -214,4 +214,13 @@ impl Log for MemoryLog {
             content.messages.retain(|message| message.id != id);
         }
     }
+
+    fn release(self: Box<Self>) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> {
+        Box::pin(async move {
+            if self.content().dead {
+                std::future::pending::<()>().await;
+            }
+            Ok(())
+        })
+    }
 }

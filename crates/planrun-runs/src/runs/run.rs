@@ -86,8 +86,8 @@ pub struct Run {
     id: String,
     planrun: Planrun,
     work: Work,
-    /// Where the result of a deferred call is expected.
-    result: ResultFile,
+    /// Where the result is expected if the run is a deferred call; `None` if it is not.
+    result: Option<ResultFile>,
 }
 
 enum Work {
@@ -144,7 +144,7 @@ impl Planrun {
             return Ok(Run {
                 id: job.run.clone(),
                 planrun: self.clone(),
-                result: ResultFile::of(self, &job.run),
+                result: None,
                 work: Work::Job(Box::new(job), None),
             });
         }
@@ -156,7 +156,8 @@ impl Planrun {
         Ok(Run {
             id: job.run.clone(),
             planrun: self.clone(),
-            result: ResultFile::of(self, &job.run),
+            // A deferred call is handed over to another process, which resumes it.
+            result: None,
             work: Work::Job(Box::new(job), Some(journal)),
         })
     }
@@ -204,7 +205,7 @@ impl Planrun {
             return Ok(Run {
                 id: recorded.row.run.clone(),
                 planrun: self.clone(),
-                result: ResultFile::of(self, &recorded.row.run),
+                result: Some(ResultFile::of(self, &recorded.row.run)),
                 work: Work::Ended(Box::new(recorded)),
             });
         }
@@ -240,7 +241,7 @@ impl Planrun {
         Ok(Run {
             id: job.run.clone(),
             planrun: self.clone(),
-            result: ResultFile::of(self, &job.run),
+            result: Some(ResultFile::of(self, &job.run)),
             work: Work::Job(Box::new(job), Some(recorded.journal)),
         })
     }
@@ -397,11 +398,12 @@ impl Run {
                     Some(_) | None => Arc::new(MemoryCache::default()),
                 };
                 let driven = job.execute(observer, cache).await;
-                let Some(journal) = journal else {
-                    return driven;
-                };
-                // Waits for the disk. A failure to wait does not affect what was written.
-                let _ = tokio::task::spawn_blocking(move || journal.wait_released(&self.id)).await;
+                if let (Err(_), Some(journal)) = (&driven, journal) {
+                    // The run was not driven, and its dropped lease is being released. A failure to wait for that does
+                    // not affect what was written.
+                    let wait = move || journal.wait_released(&self.id);
+                    let _ = tokio::task::spawn_blocking(wait).await;
+                }
                 // Only now, since whoever reads the file may answer and resume the run at once.
                 Ok(driven?.reported(self.result).await)
             }
@@ -418,8 +420,9 @@ impl Run {
 }
 
 impl Driven {
-    /// Updates the result file, which waits for the disk.
-    async fn reported(self, file: ResultFile) -> Self {
+    /// Updates the result file if there is one, which waits for the disk.
+    async fn reported(self, file: Option<ResultFile>) -> Self {
+        let Some(file) = file else { return self };
         let written = tokio::task::spawn_blocking(move || {
             let unwritten = file.update(&self.outcome).err();
             Self { unwritten, ..self }

@@ -531,6 +531,11 @@ impl Log for MemoryLease {
     fn taken(&mut self, id: u64) {
         self.batch.taken.push(id);
     }
+
+    fn release(mut self: Box<Self>) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> {
+        let written = self.write().map_err(|failure| failure.to_string());
+        Box::pin(std::future::ready(written))
+    }
 }
 
 impl Lease for MemoryLease {

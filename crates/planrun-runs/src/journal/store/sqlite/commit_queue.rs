@@ -3,9 +3,10 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use planrun_tools::host::Host;
 use rusqlite::Connection;
 use tracing::debug_span;
@@ -18,6 +19,7 @@ use super::{Settings, nanos};
 /// The queue of a process, and its only writer.
 pub(super) struct CommitQueue {
     pub(super) queue: Arc<Queue>,
+    /// Fair after half a millisecond: the writer thread, which locks it again and again, keeps nobody else waiting.
     writer: Mutex<Writer>,
     /// Whether commits do not wait for a disk, so that they cost less than switching to another thread and back.
     at_once: bool,
@@ -32,9 +34,8 @@ impl CommitQueue {
         }
     }
 
-    // A panic rolls the transaction back, so a poisoned lock protects a consistent state.
     pub(super) fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writer.lock()
     }
 
     /// Lets pending work be written: in this thread, or by the writer thread if it would have to wait for another
@@ -44,7 +45,7 @@ impl CommitQueue {
             && self
                 .writer
                 .try_lock()
-                .is_ok_and(|mut writer| writer.write_without_waiting(&self.queue));
+                .is_some_and(|mut writer| writer.write_without_waiting(&self.queue));
         if !written {
             self.queue.wake();
         }
@@ -67,8 +68,9 @@ pub(super) struct Writer {
     host: Arc<dyn Host>,
     lease: Duration,
     busy_timeout: Duration,
-    /// The data version of the file, which changes when another process writes.
-    version: i64,
+    /// The data version of the file, which changes when another process writes; `None` if this process has changed the
+    /// file since it was read, other than by writing events.
+    version: Option<i64>,
 }
 
 impl Writer {
@@ -85,7 +87,7 @@ impl Writer {
             host: Arc::clone(host),
             lease,
             busy_timeout,
-            version: 0,
+            version: None,
         }
     }
 
@@ -175,6 +177,12 @@ impl Writer {
         outcomes.swap_remove(0)
     }
 
+    /// Changes the file otherwise, such as by a message to a run.
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut Connection) -> T) -> T {
+        self.version = None;
+        change(&mut self.connection)
+    }
+
     pub(super) fn renew(&mut self, queue: &Queue) {
         let targets = queue.targets();
         if targets.is_empty() {
@@ -197,7 +205,7 @@ impl Writer {
             .connection
             .pragma_query_value(None, "data_version", |row| row.get(0));
         let Ok(version) = version else { return };
-        if version == self.version {
+        if self.version == Some(version) {
             return;
         }
         let mut is_complete = true;
@@ -209,7 +217,7 @@ impl Writer {
         }
         // What could not be read is read at the next check.
         if is_complete {
-            self.version = version;
+            self.version = Some(version);
         }
     }
 

@@ -144,12 +144,11 @@ impl Events {
         if self.ahead.is_empty()
             && let Err(error) = self.read_ahead()
         {
-            let failure = self.journal.failure(&error);
-            let unreadable = matches!(failure, JournalError::Damaged { .. });
+            let unreadable = matches!(error, JournalError::Damaged { .. });
             return Err(if unreadable {
                 self.at_fault(self.last, "unreadable")
             } else {
-                failure
+                error
             });
         }
         let Some(segment) = self.ahead.pop_front() else {
@@ -177,25 +176,26 @@ impl Events {
     }
 
     /// Reads the next segments. A read error is reported when its segment is reached.
-    fn read_ahead(&mut self) -> rusqlite::Result<()> {
-        let connection = self.journal.connection();
+    fn read_ahead(&mut self) -> Result<(), JournalError> {
         let select =
             "SELECT id, last, chain, text FROM segments WHERE id BETWEEN ? AND ? ORDER BY id";
-        let mut statement = connection.prepare_cached(select)?;
-        let mut rows = statement.query([place(self.id, self.next), place(self.id, self.last)])?;
-        let mut bytes = 0;
-        while bytes < READ_AT_ONCE {
-            let segment = match rows.next().and_then(|row| row.map(Segment::of).transpose()) {
-                Ok(Some(segment)) => segment,
-                Err(error) if self.ahead.is_empty() => return Err(error),
-                Ok(None) | Err(_) => break,
-            };
-            bytes += segment.text.len();
-            self.ahead.push_back(segment);
-        }
-        drop(rows);
-        drop(statement);
-        drop(connection);
+        let between = [place(self.id, self.next), place(self.id, self.last)];
+        let ahead = &mut self.ahead;
+        self.journal.read(|connection| {
+            let mut statement = connection.prepare_cached(select)?;
+            let mut rows = statement.query(between)?;
+            let mut bytes = 0;
+            while bytes < READ_AT_ONCE {
+                let segment = match rows.next().and_then(|row| row.map(Segment::of).transpose()) {
+                    Ok(Some(segment)) => segment,
+                    Err(error) if ahead.is_empty() => return Err(error),
+                    Ok(None) | Err(_) => break,
+                };
+                bytes += segment.text.len();
+                ahead.push_back(segment);
+            }
+            Ok(())
+        })?;
         link_all(self.ahead.make_contiguous(), self.chain);
         Ok(())
     }

@@ -12,4 +12,6 @@ pub(super) struct GrantedLease {
     pub head: Digest,
     /// Whether the previous driver ended without releasing the run.
     pub after_crash: bool,
+    /// Whether the run was created with it, so that nothing has been sent to the run yet.
+    pub is_new: bool,
 }

@@ -60,6 +60,7 @@ impl Inner {
                 last: 0,
                 head,
                 after_crash,
+                is_new: true,
             }))
         })
     }
@@ -124,6 +125,7 @@ impl Inner {
                 last: row.events,
                 head: row.head,
                 after_crash,
+                is_new: false,
             })
         })
     }

@@ -76,6 +76,11 @@ impl Log for SqliteLease {
     fn taken(&mut self, id: u64) {
         Self::taken(self, id);
     }
+
+    fn release(self: Box<Self>) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> {
+        let released = (*self).release();
+        Box::pin(async move { released.await.map_err(|failure| failure.to_string()) })
+    }
 }
 
 /// Returns at the next change; never if there will be none.

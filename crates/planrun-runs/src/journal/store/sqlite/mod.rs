@@ -21,10 +21,11 @@ mod sqlite_lease;
 mod writer_thread;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
+use parking_lot::Mutex;
 use planrun_lang::protocol::run_id_fault;
 use planrun_tools::host::Host;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
@@ -42,6 +43,7 @@ use super::message::{Message, Seen};
 use super::nanos;
 use super::pruning::{Prune, Pruned};
 use super::run_row::{Created, Filter, NewRun, RunRow};
+use commit_queue::CommitQueue;
 use lease::Creation;
 use process::Machine;
 use writer_thread::WriterThread;
@@ -93,9 +95,11 @@ struct Inner {
     machine: Machine,
     /// The error for writes, if the journal is open for reading only.
     unwritable: Option<JournalError>,
-    /// Connection for everything but events that are being written.
-    connection: Mutex<Connection>,
-    /// Started for the first run that this process drives.
+    /// Connection for reading, and for writing without a writer. Opened again when it is needed after the writer has
+    /// taken it over.
+    connection: Mutex<Option<Connection>>,
+    /// Started for the first run that this process drives. It takes over the connection, since many processes drive a
+    /// run and read nothing.
     writer: Mutex<Option<WriterThread>>,
 }
 
@@ -164,7 +168,7 @@ impl Journal {
         unwritable: Option<JournalError>,
     ) -> Self {
         let machine = Machine::here(&*host);
-        let (connection, writer) = (Mutex::new(connection), Mutex::new(None));
+        let (connection, writer) = (Mutex::new(Some(connection)), Mutex::new(None));
         let path = path.to_owned();
         Self {
             inner: Arc::new(Inner {
@@ -206,18 +210,13 @@ impl Journal {
 
     /// Waits until a dropped lease of this process is released.
     pub fn wait_released(&self, run: &str) {
-        let commits = self
-            .inner
-            .writer()
-            .as_ref()
-            .map(|writer| Arc::clone(&writer.commits));
-        if let Some(commits) = commits {
+        if let Some(commits) = self.inner.commits() {
             commits.queue.wait_released(run);
         }
     }
 
     fn begin(&self, lease: GrantedLease) -> Result<SqliteLease, JournalError> {
-        let mut writer = self.inner.writer();
+        let mut writer = self.inner.writer.lock();
         let writer = self.inner.started(&mut writer)?;
         Ok(SqliteLease::new(
             Arc::clone(&self.inner),
@@ -367,7 +366,7 @@ impl Inner {
     /// Returns the id of this process as a driver, by which others find its lock.
     fn driver_id(&self, run: &str) -> Result<String, JournalError> {
         let (commits, driver) = {
-            let mut writer = self.writer();
+            let mut writer = self.writer.lock();
             let writer = self.started(&mut writer)?;
             (Arc::clone(&writer.commits), writer.lock.driver.clone())
         };
@@ -383,12 +382,17 @@ impl Inner {
         self.writable()?;
         match writer {
             Some(writer) => Ok(writer),
-            None => Ok(writer.insert(WriterThread::start(
-                &self.path,
-                &self.settings,
-                &self.host,
-                &self.machine,
-            )?)),
+            None => {
+                let connection = self.connection.lock().take();
+                let connection = connection.map_or_else(|| self.connect(), Ok)?;
+                Ok(writer.insert(WriterThread::start(
+                    &self.path,
+                    &self.settings,
+                    &self.host,
+                    &self.machine,
+                    connection,
+                )?))
+            }
         }
     }
 
@@ -406,22 +410,44 @@ impl Inner {
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, JournalError> {
-        read(&self.connection()).map_err(|error| self.failure(&error))
+        self.with_connection(|connection| read(connection))?
+            .map_err(|error| self.failure(&error))
     }
 
-    /// Changes the file in one transaction.
+    /// Changes the file in one transaction: with the connection of the writer if there is one.
     fn change<T>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
         self.writable()?;
-        let mut connection = self.connection();
-        let transaction = connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(|error| self.failure(&error))?;
-        let changed = change(&transaction)?;
-        transaction.commit().map_err(|error| self.failure(&error))?;
-        Ok(changed)
+        let change = |connection: &mut Connection| {
+            let transaction = connection
+                .transaction_with_behavior(TransactionBehavior::Immediate)
+                .map_err(|error| self.failure(&error))?;
+            let changed = change(&transaction)?;
+            transaction.commit().map_err(|error| self.failure(&error))?;
+            Ok(changed)
+        };
+        match self.commits() {
+            Some(commits) => commits.writer().change(change),
+            None => self.with_connection(change)?,
+        }
+    }
+
+    fn with_connection<T>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> T,
+    ) -> Result<T, JournalError> {
+        let mut connection = self.connection.lock();
+        let connection = match &mut *connection {
+            Some(connection) => connection,
+            none => none.insert(self.connect()?),
+        };
+        Ok(work(connection))
+    }
+
+    fn connect(&self) -> Result<Connection, JournalError> {
+        file::connect(&self.path, &self.settings)
     }
 
     fn failure(&self, error: &rusqlite::Error) -> JournalError {
@@ -435,14 +461,8 @@ impl Inner {
         }
     }
 
-    // A panic rolls the transaction back, so a poisoned lock protects a consistent state.
-    fn connection(&self) -> MutexGuard<'_, Connection> {
-        self.connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn writer(&self) -> MutexGuard<'_, Option<WriterThread>> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    fn commits(&self) -> Option<Arc<CommitQueue>> {
+        let writer = self.writer.lock();
+        writer.as_ref().map(|writer| Arc::clone(&writer.commits))
     }
 }

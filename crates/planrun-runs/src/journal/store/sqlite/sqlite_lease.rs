@@ -41,6 +41,7 @@ impl SqliteLease {
     pub(super) fn new(journal: Arc<Inner>, commits: Arc<CommitQueue>, lease: GrantedLease) -> Self {
         let (id, run, last, after_crash) =
             (lease.id, lease.run.clone(), lease.last, lease.after_crash);
+        let seen = lease.is_new.then_some(0);
         let registration = commits.queue.register(lease.into());
         let (key, durable, newest_message) = (
             registration.key,
@@ -59,7 +60,7 @@ impl SqliteLease {
             batch,
             durable,
             newest_message,
-            seen: None,
+            seen,
             misused: None,
         }
     }
@@ -133,11 +134,19 @@ impl SqliteLease {
     /// # Errors
     /// Returns an error if nothing can be written any more.
     pub fn flush(&mut self) -> Result<(), JournalError> {
-        if !self.batch.is_empty() && self.misused.is_none() {
-            self.commits.queue.hand_over(self.key, &mut self.batch);
+        if self.hand_over() {
             self.commits.commit_or_wake();
         }
         self.failure().map_or(Ok(()), Err)
+    }
+
+    /// Passes what was appended to the queue, without waking the writer. Returns false if there is nothing to write.
+    fn hand_over(&mut self) -> bool {
+        let is_some = !self.batch.is_empty() && self.misused.is_none();
+        if is_some {
+            self.commits.queue.hand_over(self.key, &mut self.batch);
+        }
+        is_some
     }
 
     /// Returns a channel that reports which events are on disk, and why nothing more can be written.
@@ -175,10 +184,25 @@ impl SqliteLease {
     /// # Errors
     /// Returns an error if something could not be written. The lease is released nevertheless.
     pub fn close(mut self) -> Result<(), JournalError> {
-        let flushed = self.flush();
+        self.hand_over();
         self.commits.queue.close(self.key);
         self.commits.queue.wait_closed(self.key);
-        flushed.and_then(|()| self.failure().map_or(Ok(()), Err))
+        self.failure().map_or(Ok(()), Err)
+    }
+
+    /// As [`Self::close`], without waiting in this thread.
+    ///
+    /// # Errors
+    /// As [`Self::close`].
+    pub(super) fn release(mut self) -> impl Future<Output = Result<(), JournalError>> + Send {
+        self.hand_over();
+        // What is pending and the release are one commit.
+        self.commits.queue.close(self.key);
+        async move {
+            // The writer drops its end of the channel when the lease is released.
+            while self.durable.changed().await.is_ok() {}
+            self.failure().map_or(Ok(()), Err)
+        }
     }
 
     /// Returns the wall-clock time of the journal's host.

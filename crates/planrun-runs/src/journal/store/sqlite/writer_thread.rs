@@ -6,12 +6,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use planrun_tools::host::Host;
+use rusqlite::Connection;
 
 use super::super::failure::JournalError;
 use super::commit_queue::{CommitQueue, Writer};
 use super::process::{Machine, ProcessLock};
 use super::queue::{Ending, Queue};
-use super::{Settings, Synchronous, file};
+use super::{Settings, Synchronous};
 
 /// How often the thread checks whether another process has written.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -30,10 +31,11 @@ impl WriterThread {
         settings: &Settings,
         host: &Arc<dyn Host>,
         machine: &Machine,
+        connection: Connection,
     ) -> Result<Self, JournalError> {
         let lock = ProcessLock::take(path, machine, &**host)
             .map_err(|error| JournalError::from_io(path, &error))?;
-        let writer = Writer::new(path, settings, host, file::connect(path, settings)?);
+        let writer = Writer::new(path, settings, host, connection);
         let at_once = settings.synchronous == Synchronous::Normal;
         let commits = Arc::new(CommitQueue::new(
             Arc::new(Queue::default()),
