@@ -24,6 +24,14 @@ pub(super) struct Idle<'a> {
 }
 
 impl Idle<'_> {
+    /// Returns true if the process may stop driving the run: it is suspended, and no attempt is in flight that the
+    /// process has to wait for. A run that is only replayed may stop at once.
+    pub(super) fn may_stop(&self) -> bool {
+        let mut calls = self.steps.calls.open.iter();
+        self.ctx.setup.replay_only
+            || self.ctx.is_suspended() && !calls.any(|(_, call)| call.requires_process())
+    }
+
     /// Returns true if nothing continues before a person answers or a signal arrives. Meanwhile the clock of the
     /// deadline is stopped.
     pub(super) fn only_others_are_awaited(&self) -> bool {

@@ -207,6 +207,12 @@ impl Run {
         self.catching_up
     }
 
+    /// Returns true if calls are held, such as effects until the events of their attempts are on disk.
+    #[must_use]
+    pub fn holds_calls(&self) -> bool {
+        !self.steps.calls.open.held.is_empty()
+    }
+
     /// Returns true if a statement can continue.
     fn has_ready(&self) -> bool {
         self.ctx.schedule.has_ready() || self.steps.waits.has_due()
@@ -320,7 +326,7 @@ impl Run {
         };
         self.steps.calls.receive(&mut self.ctx, call, outcome);
         self.perform();
-        self.stop_if_quiet();
+        self.finished |= self.waiting().may_stop();
         true
     }
 
@@ -421,17 +427,7 @@ impl Run {
     pub(super) fn suspend(&mut self, why: Interruption) {
         self.ctx.interruption = Some(why);
         self.steps.calls.open.suspend(&mut self.ctx);
-        self.stop_if_quiet();
-    }
-
-    /// Finishes a suspended run when no attempt is in flight any more that the process has to wait for. A run that is
-    /// only replayed finishes at once.
-    fn stop_if_quiet(&mut self) {
-        let mut calls = self.steps.calls.open.iter();
-        let is_kept = calls.any(|(_, call)| call.requires_process());
-        if self.ctx.setup.replay_only || self.ctx.is_suspended() && !is_kept {
-            self.finished = true;
-        }
+        self.finished |= self.waiting().may_stop();
     }
 
     /// Handles a run in which nothing can continue although not everything has settled.

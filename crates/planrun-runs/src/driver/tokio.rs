@@ -160,9 +160,12 @@ impl<'a> Driver<'a> {
                     self.take_pending().await;
                 }
             } else {
+                if self.run.holds_calls() {
+                    self.flush();
+                }
                 self.give(Input::Idle);
                 let waits = std::mem::take(&mut self.waits);
-                // What is on disk after that may be what the run waits for.
+                // What is on disk after the flush may be what the run waits for.
                 if waits && self.inputs.is_empty() && !self.flush() {
                     self.wait().await;
                 }
