@@ -380,20 +380,18 @@ impl Inner {
         writer: &'a mut Option<WriterThread>,
     ) -> Result<&'a mut WriterThread, JournalError> {
         self.writable()?;
-        match writer {
-            Some(writer) => Ok(writer),
-            None => {
-                let connection = self.connection.lock().take();
-                let connection = connection.map_or_else(|| self.connect(), Ok)?;
-                Ok(writer.insert(WriterThread::start(
-                    &self.path,
-                    &self.settings,
-                    &self.host,
-                    &self.machine,
-                    connection,
-                )?))
-            }
+        if let Some(writer) = writer {
+            return Ok(writer);
         }
+        let connection = self.connection.lock().take();
+        let connection = connection.map_or_else(|| self.connect(), Ok)?;
+        Ok(writer.insert(WriterThread::start(
+            &self.path,
+            &self.settings,
+            &self.host,
+            &self.machine,
+            connection,
+        )?))
     }
 
     fn writable(&self) -> Result<(), JournalError> {
