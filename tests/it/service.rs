@@ -729,3 +729,29 @@ async fn a_thousand_runs_go_on_at_once_and_a_restless_one_starves_none() {
     assert_eq!(done.len(), RUNS + 1);
     assert!(done.iter().all(|run| run.ended && !run.driven));
 }
+
+/// Each commit waits for the disk. One precedes an effect, and the last one also releases the run.
+#[tokio::test]
+async fn a_run_makes_no_more_commits_than_its_effects_need() {
+    let pure = "use sys\n\nplan short() {\n    step a = sys.echo(value: 1)\n    reply a\n}\n";
+    let effect = COPY.replace(
+        "    step back = fs.read(path: name)\n    reply back",
+        "    reply name",
+    );
+    for (text, inputs, commits) in [
+        (pure, json!({}), 1),
+        (effect.as_str(), json!({ "number": 1 }), 2),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("out")).unwrap();
+        let planrun = Planrun::open(folder.path()).unwrap();
+        let run = begun(&planrun, &plan(&planrun, &folder, text), "r1", &inputs).unwrap();
+        assert_eq!(driven(run).await.outcome.state, RunState::Completed);
+        let journal = folder.path().join(".planrun/journal.db");
+        let journal = rusqlite::Connection::open(journal).unwrap();
+        let one = |select| journal.query_row(select, [], |row| row.get::<_, i64>(0));
+        // Every commit of events adds a segment.
+        assert_eq!(one("SELECT count(*) FROM segments"), Ok(commits), "{text}");
+        assert_eq!(one("SELECT count(driver) FROM runs"), Ok(0), "{text}");
+    }
+}
