@@ -96,11 +96,11 @@ impl Writer<'_> {
         self.note_plan(&plan, path.len() > plan.name.len());
         let mut arguments = Vec::new();
         for input in &plan.parameters {
-            if input.required || self.dice.one_in(2) {
-                let value = if input.limited {
-                    self.limited_input(&input.ty)
-                } else {
-                    self.value(&input.ty, 1).text
+            // The default of a limited input may break the contract.
+            if input.required || input.limited.is_some() || self.dice.one_in(2) {
+                let value = match input.limited {
+                    Some(row) => self.limited_input(&input.ty, row),
+                    None => self.value(&input.ty, 1).text,
                 };
                 arguments.push(format!("{}: {value}", input.name));
             }
@@ -144,13 +144,13 @@ impl Writer<'_> {
         // Only the run can decide whether the value that is read fulfills the contract.
         let paths = self.readables();
         let fitting: Vec<Readable> = if row.whole {
-            self.unlimited(&paths, &parameter.ty)
+            self.unlimited(&paths, &parameter.ty, row)
         } else {
             Vec::new()
         };
         if !fitting.is_empty() && self.dice.one_in(4) {
             let path = self.dice.pick(&fitting).clone();
-            self.limited.insert(path.text.clone());
+            self.limited.entry(path.text.clone()).or_insert(row);
             return self.read(&path).text;
         }
         let text = if self.dice.one_in(8) {
@@ -164,26 +164,36 @@ impl Writer<'_> {
     }
 
     /// Returns the paths that may be read where a contract constrains this type. Literal types, forms, and elements and
-    /// states of loops are left out: the checker may know their values, and that one of them breaks the contract.
-    fn unlimited(&self, paths: &[Readable], ty: &Ty) -> Vec<Readable> {
+    /// states of loops are left out: the checker may know their values, and that one of them breaks the contract. In a
+    /// plan that others call, inputs may be known, too: only whole ones are read, all for the same contract.
+    fn unlimited(&self, paths: &[Readable], ty: &Ty, row: &Row) -> Vec<Readable> {
         let target = ty::closed(ty);
         let may = |path: &&Readable| {
-            let kind = &self.scope.variables[path.variable].kind;
-            let known = matches!(kind, Kind::Form | Kind::Local);
+            let variable = &self.scope.variables[path.variable];
+            let known = match variable.kind {
+                Kind::Form | Kind::Local => true,
+                Kind::Let => !self.is_last,
+                Kind::Input if !self.is_last => {
+                    let limited = self.limited.get(&path.text);
+                    path.text != variable.name
+                        || limited.is_some_and(|other| other.name != row.name)
+                }
+                Kind::Input | Kind::Step | Kind::Race(_) | Kind::Context => false,
+            };
             path.exact && !path.constant && !known && ty::closed(&path.ty) == target
         };
         paths.iter().filter(may).cloned().collect()
     }
 
     /// Writes the value of an input that the plan passes to a constrained argument.
-    fn limited_input(&mut self, ty: &Ty) -> String {
+    fn limited_input(&mut self, ty: &Ty, row: &'static Row) -> String {
         let paths = self.readables();
-        let fitting = self.unlimited(&paths, ty);
+        let fitting = self.unlimited(&paths, ty, row);
         if fitting.is_empty() {
-            return ty.literal();
+            return literal(row.keeps[0]);
         }
         let path = self.dice.pick(&fitting).clone();
-        self.limited.insert(path.text.clone());
+        self.limited.entry(path.text.clone()).or_insert(row);
         self.read(&path).text
     }
 

@@ -1,6 +1,6 @@
 //! Writes whole plan files: items, heads of plans, settings, replies.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::rc::Rc;
 
@@ -40,8 +40,8 @@ pub struct Input {
     pub name: String,
     pub ty: Ty,
     pub required: bool,
-    /// Whether its value is passed to an argument that a contract constrains.
-    pub limited: bool,
+    /// The contract of an argument to which its value is passed.
+    pub limited: Option<&'static Row>,
 }
 
 /// Writes one plan file.
@@ -62,7 +62,7 @@ pub struct Writer<'a> {
     /// The places that a contract constrains.
     pub marks: Marks,
     /// Whether no other plan calls the current plan.
-    is_last: bool,
+    pub is_last: bool,
     /// Length of the longest chain of plan calls below the current plan.
     depth: usize,
     pub names: Names,
@@ -86,8 +86,8 @@ pub struct Writer<'a> {
     pub undos: usize,
     /// The type of the plan's reply.
     pub returns: Ty,
-    /// Paths that are read in a place that a contract constrains.
-    pub limited: BTreeSet<String>,
+    /// Paths that are read in a place that a contract constrains, each with the first of these contracts.
+    pub limited: BTreeMap<String, &'static Row>,
     namespaces: BTreeSet<&'static str>,
     calls_other: bool,
     /// The tools whose items the file needs.
@@ -132,7 +132,7 @@ pub fn plan_file(
         parallel: None,
         undos: 0,
         returns: Ty::Str,
-        limited: BTreeSet::new(),
+        limited: BTreeMap::new(),
         namespaces: BTreeSet::new(),
         calls_other: false,
         items: BTreeSet::new(),
@@ -268,7 +268,7 @@ impl Writer<'_> {
         };
         writeln!(text, "plan {name}({list}){arrow} {{\n{settings}{body}}}").unwrap();
         let limited = |input: Input| Input {
-            limited: self.limited.contains(&input.name),
+            limited: self.limited.get(&input.name).copied(),
             ..input
         };
         let parameters = parameters
@@ -325,7 +325,7 @@ impl Writer<'_> {
                     name,
                     ty: seen,
                     required,
-                    limited: false,
+                    limited: None,
                 },
                 text,
             ));

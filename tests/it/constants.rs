@@ -344,6 +344,87 @@ fn a_body_is_evaluated_for_every_element_of_a_constant_list() {
 }
 
 #[test]
+fn a_called_plan_is_evaluated_with_the_known_arguments() {
+    fails(
+        FAILS,
+        &[
+            (
+                "step a = share(parts: 0) reply a }
+                plan share(parts: int, of?: string) -> int { reply 10 / parts",
+                "`share` fails at 0.plan:8:68: divide by zero",
+            ),
+            (
+                "step a = share(of: s, parts: 1 - 1) reply a }
+                plan share(parts: int, of: string) -> int {
+                    step w = db.write(key: of, count: 10 / parts)
+                    reply size(w.id)",
+                "divide by zero",
+            ),
+            (
+                "step a = limited(rows: 7) reply a }
+                plan limited(rows: int) -> int { ensure rows < 5 else 'too many' reply rows",
+                "this is false",
+            ),
+            // Through a second plan, with a default, and for an element.
+            (
+                "step a = outer(n: 3) reply a }
+                plan outer(n: int) -> int { step b = inner(n: n - 3) reply b }
+                plan inner(n: int, of: int = 6) -> int { reply of / n",
+                "`outer` fails at 3.plan:9:64: divide by zero",
+            ),
+            (
+                "step a = each v in [1, 0] max 2 { step b = share(parts: v) yield b } reply a }
+                plan share(parts: int) -> int { reply 10 / parts",
+                "divide by zero when the element is 0",
+            ),
+            (
+                "step a = named() reply a }
+                plan named(name: string = '') -> int { ensure name != '' else 'no name' reply 1",
+                "this is false",
+            ),
+            (
+                "step a = share(parts: null) reply a }
+                plan share(parts: int = 0) -> int { reply 10 / parts",
+                "divide by zero",
+            ),
+            // What the plan does below its own blocks, with the value as it is converted.
+            (
+                "step a = half(of: 3) reply a }
+                plan half(of: double) -> double {
+                    step all = each v in [of / 2] max 1 { ensure v == 1.0 else 'odd' yield v }
+                    reply all[0]",
+                "this is false when the element is 1.5",
+            ),
+            // What fails with any arguments is reported in the plan only.
+            (
+                "step a = never(n: 1) reply a }
+                plan never(n: int) -> int { reply n + 1 / 0",
+                "divide by zero",
+            ),
+        ],
+    );
+    holds(&[
+        "step a = share(parts: 2) reply a }
+        plan share(parts: int) -> int { reply 10 / parts",
+        "step a = share(parts: n) reply a }
+        plan share(parts: int) -> int { reply 10 / parts",
+        "step a = share(parts: 0) recover _ => 0 reply a }
+        plan share(parts: int) -> int { reply 10 / parts",
+        "step a = share(parts: 0) reply a }
+        plan share(parts: int) -> int { reply parts == 0 ? 0 : 10 / parts",
+        "step a = share(parts: 0) reply a }
+        plan share(parts: int) -> int { reply 0 when parts == 0 reply 10 / parts",
+        "step a = share(parts: 0, all: flag) reply a }
+        plan share(parts: int, all: bool) -> int { reply 0 when all reply 10 / parts",
+        "step a = half(of: 3) reply a }
+        plan half(of: double) -> double { ensure of / 2 == 1.5 else 'odd' reply of",
+        // The plan decides to fail.
+        "step a = refuse(really: true) reply a }
+        plan refuse(really: bool) -> int { fail tool.refused when really reply 1",
+    ]);
+}
+
+#[test]
 fn blocks_in_a_body_are_evaluated_with_it() {
     fails(
         FAILS,

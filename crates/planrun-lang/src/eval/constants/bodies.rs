@@ -1,6 +1,8 @@
 //! Evaluates the bodies of loops over known values: for every element of an `each`, and for the rounds of a `repeat`.
 
-use super::{ConstantFailure, Definition, KnownAtSite, Site, Walk};
+use super::Walk;
+use super::failure::{BlockFailure, ConstantFailure};
+use super::names::Site;
 use crate::eval::EvalError;
 use crate::eval::known::{Evaluated, Folding};
 use crate::sema::expr::Code;
@@ -8,71 +10,21 @@ use crate::sema::{BlockId, Each, Node, NodeId, NodeKind, Repeat, Step, StepKind}
 use crate::source::Span;
 use crate::value::{Value, counted};
 
-/// Maximum number of characters of an element or a state in a message.
-const MAX_VALUE_CHARACTERS: usize = 60;
-
 /// A loop whose elements, or whose first state, are known.
 pub(super) enum KnownLoop<'a> {
     Each(&'a Each, Value),
     Repeat(&'a Repeat, Value),
 }
 
-/// What is known inside a block: bound names, what its nodes define, and which of its conditions hold.
-struct Known<'a> {
-    bound: Vec<((BlockId, u32), Value)>,
-    slots: Vec<((BlockId, u32), Vec<Definition<'a>>)>,
-    conditions: Vec<((BlockId, NodeId), bool)>,
-}
-
-/// An expression that fails in a loop.
-struct LoopFailure {
-    error: EvalError,
-    breaks_contract: bool,
-    /// The names and values of the loops around it, from the innermost: "element" and the element.
-    around: Vec<(&'static str, String)>,
-}
-
-impl LoopFailure {
-    fn new(error: EvalError) -> Self {
-        Self {
-            error,
-            breaks_contract: false,
-            around: Vec::new(),
-        }
-    }
-
-    fn in_loop(mut self, what: &'static str, value: &Value) -> Self {
-        self.around
-            .push((what, value.preview(MAX_VALUE_CHARACTERS)));
-        self
-    }
-
-    fn into_error(self) -> EvalError {
-        let mut message = self.error.message.to_string();
-        for (depth, (what, value)) in self.around.iter().enumerate() {
-            let (joint, place) = match depth {
-                0 => ("when", ""),
-                1 => ("and", " of the loop around it"),
-                _ => ("and", " of the loop around that"),
-            };
-            message = format!("{message} {joint} the {what}{place} is {value}");
-        }
-        EvalError {
-            message: message.into(),
-            ..self.error
-        }
-    }
-}
-
 /// How a block ends.
-enum Ending {
+pub(super) enum Ending {
     /// The block around it continues.
     Completed,
     /// With this state for the next round, computed by the expression at this place.
     Next(Value, Span),
     /// What follows in the block around it may not run.
     Open,
-    Failed(LoopFailure),
+    Failed(BlockFailure),
 }
 
 /// How the evaluation of a block continues after a node.
@@ -93,7 +45,7 @@ impl From<Option<EvalError>> for Then {
 
 impl Then {
     fn failed(error: EvalError) -> Self {
-        Self::Ended(Ending::Failed(LoopFailure::new(error)))
+        Self::Ended(Ending::Failed(BlockFailure::new(error)))
     }
 }
 
@@ -158,66 +110,51 @@ impl<'a> Walk<'a> {
         };
         let rounds = counted(usize::try_from(max).unwrap_or(usize::MAX), "round");
         let message = format!("`repeat` reaches its `max` of {rounds}, but `next` is not null");
-        Ending::Failed(LoopFailure::new(EvalError::plain(message, span)))
+        Ending::Failed(BlockFailure::new(EvalError::plain(message, span)))
     }
 
     /// Evaluates the nodes of a block whose first names have these values.
     fn body(&mut self, id: BlockId, bound: impl IntoIterator<Item = Value>) -> Ending {
-        let outside = self.take_known(id);
-        self.bound
-            .extend((0..).zip(bound).map(|(slot, value)| ((id, slot), value)));
-        let ending = self.nodes(id);
-        self.take_known(id);
-        self.bound.extend(outside.bound);
-        self.slots.extend(outside.slots);
-        self.conditions.extend(outside.conditions);
-        ending
-    }
-
-    /// Removes and returns what is known inside a block: it is different for each element.
-    fn take_known(&mut self, id: BlockId) -> Known<'a> {
-        let nodes = &self.plan.block(id).nodes;
-        let bound = (0..2).filter_map(|slot| self.bound.remove_entry(&(id, slot)));
-        let bound = bound.collect();
-        let slots = nodes.iter().filter_map(|node| node.slot);
-        let slots = slots.filter_map(|slot| self.slots.remove_entry(&(id, slot)));
-        let slots = slots.collect();
-        let numbers = (0..).map(NodeId).zip(nodes);
-        let conditions =
-            numbers.filter_map(|(number, _)| self.conditions.remove_entry(&(id, number)));
-        let conditions = conditions.collect();
-        Known {
-            bound,
-            slots,
-            conditions,
+        let block = self.plan.block(id);
+        // It is different for each element.
+        let outside = self.names.take(id, block);
+        for (slot, value) in (0..).zip(bound) {
+            self.names.bind(id, slot, value);
         }
+        let ending = self.nodes(id);
+        self.names.take(id, block);
+        self.names.put_back(outside);
+        ending
     }
 
     /// Evaluates the nodes of a block, up to the first that may end it. Fails with the first node that certainly runs and
     /// fails.
-    fn nodes(&mut self, block: BlockId) -> Ending {
+    pub(super) fn nodes(&mut self, block: BlockId) -> Ending {
         let plan = self.plan;
         for (number, node) in (0..).map(NodeId).zip(&plan.block(block).nodes) {
             let Some(left) = self.work.checked_sub(1) else {
                 return Ending::Open;
             };
             self.work = left;
-            let runs = self.runs(block, &node.guard);
+            let runs = self.names.runs(block, &node.guard);
             let site = Site {
                 block,
                 guard: &node.guard,
             };
+            self.names.own(block, node);
             let then = match runs {
                 Some(false) => Then::Below(None),
                 Some(true) | None => self.evaluate(site, number, node),
             };
             match (then, runs) {
-                (Then::Below(value), _) => self.define(block, node, runs, Ok(value)),
-                (Then::Poisoned(error), Some(true)) => self.define(block, node, runs, Err(error)),
+                (Then::Below(value), _) => self.names.define(block, node, runs, Ok(value)),
+                (Then::Poisoned(error), Some(true)) => {
+                    self.names.define(block, node, runs, Err(error))
+                }
                 (Then::Ended(ending), Some(true)) => return ending,
                 // It fails if it runs, but that is not known.
                 (Then::Poisoned(_) | Then::Ended(Ending::Failed(_)), _) => {
-                    self.define(block, node, runs, Ok(None));
+                    self.names.define(block, node, runs, Ok(None));
                 }
                 (Then::Ended(_), _) if matches!(node.kind, NodeKind::Yield(_)) => {
                     return Ending::Completed;
@@ -239,7 +176,7 @@ impl<'a> Walk<'a> {
             NodeKind::Condition(code) => match self.whole(site, code) {
                 Evaluated::Value(value) => {
                     let holds = value == Value::Bool(true);
-                    self.conditions.insert((site.block, number), holds);
+                    self.names.decide(site.block, number, holds);
                     Then::Below(None)
                 }
                 Evaluated::Unknown => Then::Below(None),
@@ -259,7 +196,7 @@ impl<'a> Walk<'a> {
             }
             NodeKind::Yield(_) => match self.failure_in(site, node) {
                 Some(error) => Then::failed(error),
-                None if self.is_round(site.block) => Then::Below(None),
+                None if self.names.is_round(site.block) => Then::Below(None),
                 None => Then::Ended(Ending::Completed),
             },
             NodeKind::Next(code) => match self.whole(site, code) {
@@ -288,10 +225,7 @@ impl<'a> Walk<'a> {
             Evaluated::Unknown | Evaluated::Fails(_) => None,
         };
         if let Some(refused) = self.refused(site, node, value) {
-            return Then::Ended(Ending::Failed(LoopFailure {
-                breaks_contract: refused.breaks_contract,
-                ..LoopFailure::new(refused.error)
-            }));
+            return Then::Ended(Ending::Failed(refused));
         }
         let ending = match &step.kind {
             StepKind::Do(body) => self.body(*body, []),
@@ -322,14 +256,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns true if a block is the body of a `repeat`, whose rounds continue after a `yield`.
-    pub(super) fn is_round(&self, block: BlockId) -> bool {
-        let owner = self.owners.get(block.0 as usize).copied().flatten();
-        owner
-            .and_then(|(_, node)| node.step())
-            .is_some_and(|step| matches!(step.kind, StepKind::Repeat(_)))
-    }
-
     /// Returns the first failure in the expressions of a node.
     fn failure_in(&mut self, site: Site<'_>, node: &'a Node) -> Option<EvalError> {
         let mut failure = None;
@@ -344,11 +270,11 @@ impl<'a> Walk<'a> {
     }
 
     /// Evaluates an expression as a whole.
-    fn whole(&mut self, site: Site<'_>, code: &Code) -> Evaluated {
+    pub(super) fn whole(&mut self, site: Site<'_>, code: &Code) -> Evaluated {
         if let Some(constant) = code.constant() {
             return Evaluated::Value(constant.clone());
         }
-        let known = KnownAtSite { walk: self, site };
+        let known = self.names.at(site);
         let mut folding = Folding::new(&known, self.work);
         let evaluated = folding.whole(code);
         self.work = folding.left();

@@ -1,34 +1,22 @@
 //! Finds calls whose known arguments are refused in every run: they break the contract of the tool, or a built-in tool
-//! never accepts them. The same for the values of form fields that are passed on to a tool.
+//! never accepts them. The same for the values of form fields that are passed on to a tool, and for calls of plans that
+//! fail with the known arguments.
 
-use super::{Cause, Site, Walk};
+use super::Walk;
+use super::failure::{BlockFailure, Cause};
+use super::names::Site;
 use crate::builtins::refused_argument;
 use crate::eval::EvalError;
 use crate::sema::expr::Code;
 use crate::sema::{Call, CallArguments, InputField, Node, StepKind, Target};
-use crate::types::BUILT_IN;
+use crate::types::{BUILT_IN, Signature};
 use crate::value::Value;
 
 /// Maximum number of characters of a value in a message.
 const MAX_VALUE_CHARACTERS: usize = 60;
 
-/// The reason why a call is refused, at the argument that causes it.
-pub(super) struct Refused {
-    pub error: EvalError,
-    pub breaks_contract: bool,
-}
-
-impl Refused {
-    fn always(message: String, code: &Code) -> Self {
-        Self {
-            error: EvalError::plain(message, code.span),
-            breaks_contract: false,
-        }
-    }
-}
-
 /// Evaluates an expression of a node at its site.
-type Evaluate<'a> = fn(&mut Walk<'a>, Site<'_>, &'a Code) -> Option<Value>;
+pub(super) type Evaluate<'a> = fn(&mut Walk<'a>, Site<'_>, &'a Code) -> Option<Value>;
 
 impl<'a> Walk<'a> {
     /// Returns why the call or the form of a node is refused.
@@ -37,9 +25,18 @@ impl<'a> Walk<'a> {
         site: Site<'_>,
         node: &'a Node,
         value: Evaluate<'a>,
-    ) -> Option<Refused> {
-        match &node.step()?.kind {
-            StepKind::Call(call) => self.refused_call(site, call, value),
+    ) -> Option<BlockFailure> {
+        let step = node.step()?;
+        match &step.kind {
+            StepKind::Call(call) => match &call.target {
+                Target::Tool(signature) => self.refused_call(site, call, signature, value),
+                // An arm may be there for what fails in the plan.
+                Target::Plan(..) if !step.recover.is_empty() => None,
+                Target::Plan(index, name) => {
+                    let plan = self.plan.plans.get(*index)?;
+                    self.failing_plan(site, call, (plan, name), value)
+                }
+            },
             StepKind::Input(form) => {
                 let mut fields = form.fields.iter();
                 fields.find_map(|field| refused_field(self, site, field, value))
@@ -52,11 +49,9 @@ impl<'a> Walk<'a> {
         &mut self,
         site: Site<'_>,
         call: &'a Call,
+        signature: &Signature,
         value: Evaluate<'a>,
-    ) -> Option<Refused> {
-        let Target::Tool(signature) = &call.target else {
-            return None;
-        };
+    ) -> Option<BlockFailure> {
         if !call.checked_at_run && !BUILT_IN.contains(&&*signature.namespace) {
             return None;
         }
@@ -68,7 +63,7 @@ impl<'a> Walk<'a> {
                 .as_ref()
                 .and_then(|given| refused_argument(tool, name, given));
             if let Some(message) = refused {
-                return Some(Refused::always(message, code));
+                return Some(BlockFailure::new(EvalError::plain(message, code.span)));
             }
             values.push((std::ptr::from_ref(code), given));
         }
@@ -86,10 +81,9 @@ impl<'a> Walk<'a> {
             let (_, value) = values.find(|(known, _)| std::ptr::eq(*known, code))?;
             value.clone()
         });
-        judged.err().map(|broken| Refused {
-            error: EvalError::plain(broken.message, broken.span),
-            breaks_contract: true,
-        })
+        judged
+            .err()
+            .map(|broken| BlockFailure::of_contract(broken.message, broken.span))
     }
 
     /// Returns the names with known values that the argument at this place reads.
@@ -103,7 +97,7 @@ impl<'a> Walk<'a> {
         node.codes(&mut |code| {
             if code.span == error.span {
                 let reads = code.reads.iter();
-                causes.extend(reads.filter_map(|read| self.cause(site, read.place)));
+                causes.extend(reads.filter_map(|read| self.names.cause(site, read.place)));
             }
         });
         causes
@@ -116,7 +110,7 @@ fn refused_field<'a>(
     site: Site<'_>,
     field: &'a InputField,
     value: Evaluate<'a>,
-) -> Option<Refused> {
+) -> Option<BlockFailure> {
     let options = field.options.as_ref().filter(|_| field.must_be_given());
     let mut is_empty = |options: &'a Code| {
         let known = value(walk, site, options);
@@ -124,7 +118,7 @@ fn refused_field<'a>(
     };
     if let Some(options) = options.filter(|options| is_empty(options)) {
         let message = format!("`{}` has no options, so nobody can answer", field.name);
-        return Some(Refused::always(message, options));
+        return Some(BlockFailure::new(EvalError::plain(message, options.span)));
     }
     // Literals have been compared with the contracts before.
     let mut codes = field.codes().filter(|code| code.constant().is_none());
@@ -132,7 +126,7 @@ fn refused_field<'a>(
 }
 
 /// Returns why an argument to which a field is passed does not accept one of its values.
-fn broken_field(field: &InputField, code: &Code, value: &Value) -> Option<Refused> {
+fn broken_field(field: &InputField, code: &Code, value: &Value) -> Option<BlockFailure> {
     let options = field.options.as_ref();
     let is_options = options.is_some_and(|options| std::ptr::eq(options, code));
     let values = if is_options {
@@ -152,8 +146,5 @@ fn broken_field(field: &InputField, code: &Code, value: &Value) -> Option<Refuse
             "`{name}` is passed on to a tool, but {value} {violation}"
         ))
     })?;
-    Some(Refused {
-        error: EvalError::plain(message, code.span),
-        breaks_contract: true,
-    })
+    Some(BlockFailure::of_contract(message, code.span))
 }

@@ -2,22 +2,23 @@
 
 mod bodies;
 mod calls;
+mod failure;
 mod lets;
+mod names;
+mod plans;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use self::bodies::KnownLoop;
+pub use self::failure::{Cause, ConstantFailure};
+use self::names::{Names, Site};
 use super::known::{Folding, Knowledge};
 use super::{AlwaysFails, EvalError};
 use crate::sema::expr::Code;
-use crate::sema::{
-    Block, BlockId, Each, GuardAtom, Node, NodeId, NodeKind, Place, Plan, Repeat, StepKind,
-};
-use crate::source::Span;
+use crate::sema::{Block, BlockId, Each, Node, NodeId, NodeKind, Place, Plan, Repeat, StepKind};
 use crate::types::Type;
 use crate::value::{Value, counted};
 
@@ -29,55 +30,16 @@ pub struct Constants {
     failures: Vec<ConstantFailure>,
 }
 
-/// An expression that fails whenever it is evaluated, or a call that is refused in every run.
-#[derive(Clone, Debug)]
-pub struct ConstantFailure {
-    pub error: EvalError,
-    /// Whether it is a call whose arguments break the contract of its tool.
-    pub breaks_contract: bool,
-    /// Names whose values cause the failure.
-    pub causes: Vec<Cause>,
-}
-
-impl ConstantFailure {
-    fn new(error: EvalError) -> Self {
-        Self {
-            error,
-            breaks_contract: false,
-            causes: Vec::new(),
-        }
-    }
-}
-
-/// A name whose known value causes a failure.
-#[derive(Clone, Debug)]
-pub struct Cause {
-    pub name: Arc<str>,
-    /// Span of the statement that defines it.
-    pub span: Span,
-    pub value: Value,
-}
-
 impl Constants {
     /// Folds every expression of a plan that may be evaluated. `work` limits the total cost.
     #[must_use]
     pub fn of(plan: &Plan, work: u64) -> Self {
-        let blocks = plan.blocks.len();
-        let mut walk = Walk {
-            plan,
-            owners: vec![None; blocks],
-            reached: vec![false; blocks],
-            slots: HashMap::new(),
-            conditions: HashMap::new(),
-            bound: HashMap::new(),
-            loops: Vec::new(),
-            in_lets: Vec::new(),
-            work,
-            found: Self {
-                values: HashMap::new(),
-                failures: Vec::new(),
-            },
-        };
+        Self::and_work(plan, work).0
+    }
+
+    /// Also returns how much work is left.
+    fn and_work(plan: &Plan, work: u64) -> (Self, u64) {
+        let mut walk = Walk::new(plan, work);
         for default in plan
             .parameters
             .iter()
@@ -99,7 +61,7 @@ impl Constants {
             walk.evaluate_loop(&known);
         }
         walk.forget_unread();
-        walk.found
+        (walk.found, walk.work)
     }
 
     /// Returns what always fails in expressions that have no known names around them.
@@ -134,42 +96,14 @@ impl Constants {
 /// A walk through the blocks of a plan.
 struct Walk<'a> {
     plan: &'a Plan,
-    /// For each block, the block around it and the node that owns it.
-    owners: Vec<Option<(BlockId, &'a Node)>>,
+    names: Names<'a>,
     /// For each block, whether it may run.
     reached: Vec<bool>,
-    slots: HashMap<(BlockId, u32), Vec<Definition<'a>>>,
-    conditions: HashMap<(BlockId, NodeId), bool>,
-    /// The values that loops give to the first names of their bodies.
-    bound: HashMap<(BlockId, u32), Value>,
     loops: Vec<KnownLoop<'a>>,
     /// The ranges of the failures in `let`s, with the names of these.
     in_lets: Vec<(Range<usize>, lets::Slot)>,
     work: u64,
     found: Constants,
-}
-
-/// A statement that gives a slot its value.
-struct Definition<'a> {
-    guard: &'a [GuardAtom],
-    /// The value if it is known, or the failure that reading it causes.
-    value: Result<Option<Value>, EvalError>,
-    span: Span,
-    name: Arc<str>,
-}
-
-/// Where an expression is evaluated.
-#[derive(Clone, Copy)]
-struct Site<'a> {
-    block: BlockId,
-    /// Conditions of that block that hold there.
-    guard: &'a [GuardAtom],
-}
-
-impl Site<'_> {
-    fn of(block: BlockId) -> Self {
-        Self { block, guard: &[] }
-    }
 }
 
 /// Knowledge of no names.
@@ -181,29 +115,23 @@ impl Knowledge for Nothing {
     }
 }
 
-/// Knowledge of the names at one site.
-struct KnownAtSite<'w, 'a> {
-    walk: &'w Walk<'a>,
-    site: Site<'w>,
-}
-
-impl Knowledge for KnownAtSite<'_, '_> {
-    fn known(&self, place: Place) -> Option<Value> {
-        let (block, _) = self.walk.frame(self.site, place.up)?;
-        if let Some(bound) = self.walk.bound.get(&(block, place.slot)) {
-            return Some(bound.clone());
-        }
-        let definition = self.walk.definition(self.site, place)?;
-        definition.value.as_ref().ok()?.clone()
-    }
-
-    fn failure(&self, place: Place) -> Option<EvalError> {
-        let definition = self.walk.definition(self.site, place)?;
-        definition.value.as_ref().err().cloned()
-    }
-}
-
 impl<'a> Walk<'a> {
+    fn new(plan: &'a Plan, work: u64) -> Self {
+        let blocks = plan.blocks.len();
+        Self {
+            plan,
+            names: Names::new(blocks),
+            reached: vec![false; blocks],
+            loops: Vec::new(),
+            in_lets: Vec::new(),
+            work,
+            found: Constants {
+                values: HashMap::new(),
+                failures: Vec::new(),
+            },
+        }
+    }
+
     /// Removes the failures in `let`s that are never read.
     fn forget_unread(&mut self) {
         if self.in_lets.is_empty() {
@@ -230,7 +158,7 @@ impl<'a> Walk<'a> {
             let runs = if ended {
                 Some(false)
             } else {
-                self.runs(id, &node.guard)
+                self.names.runs(id, &node.guard)
             };
             if runs != Some(false) {
                 self.node(id, number, node);
@@ -241,7 +169,7 @@ impl<'a> Walk<'a> {
                 NodeKind::Let(code) => self.found.value(code).cloned(),
                 _ => None,
             };
-            self.define(id, node, runs, Ok(value));
+            self.names.define(id, node, runs, Ok(value));
         }
     }
 
@@ -249,7 +177,7 @@ impl<'a> Walk<'a> {
     fn ends(&self, block: BlockId, node: &Node) -> bool {
         match &node.kind {
             NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Next(_) => true,
-            NodeKind::Yield(_) => !self.is_round(block),
+            NodeKind::Yield(_) => !self.names.is_round(block),
             NodeKind::Ensure { condition, .. } => {
                 matches!(self.found.value(condition), Some(Value::Bool(false)))
             }
@@ -260,19 +188,6 @@ impl<'a> Walk<'a> {
             | NodeKind::Set(_)
             | NodeKind::Listener(_) => false,
         }
-    }
-
-    /// Returns whether a guard holds; `None` if that is not known.
-    fn runs(&self, block: BlockId, guard: &[GuardAtom]) -> Option<bool> {
-        let mut all = Some(true);
-        for atom in guard {
-            match self.conditions.get(&(block, atom.condition)) {
-                Some(holds) if *holds == atom.negated => return Some(false),
-                Some(_) => {}
-                None => all = None,
-            }
-        }
-        all
     }
 
     fn node(&mut self, block: BlockId, number: NodeId, node: &'a Node) {
@@ -297,27 +212,26 @@ impl<'a> Walk<'a> {
         let value = |walk: &mut Self, _: Site<'_>, code| walk.found.value(code).cloned();
         if let Some(refused) = self.refused(site, node, value) {
             let causes = self.causes_of_refusal(site, node, &refused.error);
+            let breaks_contract = refused.breaks_contract;
             self.found.failures.push(ConstantFailure {
-                error: refused.error,
-                breaks_contract: refused.breaks_contract,
+                error: refused.into_error(),
+                breaks_contract,
                 causes,
             });
         }
         if let NodeKind::Condition(code) = &node.kind
             && let Some(Value::Bool(holds)) = self.found.value(code).cloned()
         {
-            self.conditions.insert((block, number), holds);
+            self.names.decide(block, number, holds);
         }
     }
 
     /// Processes the blocks that a node owns, and the expressions evaluated in their frames.
     fn enter(&mut self, block: BlockId, node: &'a Node) {
+        self.names.own(block, node);
         node.inner(&mut |inner| {
-            let at = inner.0 as usize;
-            if let (Some(owner), Some(reached)) =
-                (self.owners.get_mut(at), self.reached.get_mut(at))
-            {
-                (*owner, *reached) = (Some((block, node)), true);
+            if let Some(reached) = self.reached.get_mut(inner.0 as usize) {
+                *reached = true;
             }
         });
         if let NodeKind::Listener(listener) = &node.kind
@@ -393,7 +307,7 @@ impl<'a> Walk<'a> {
             .push(KnownLoop::Each(each, Value::List(list.clone())));
         if let Some(by) = &each.by {
             self.keys(each.body, &list, by);
-            self.bound.clear();
+            self.names.unbind_all();
         }
     }
 
@@ -401,8 +315,8 @@ impl<'a> Walk<'a> {
     fn keys(&mut self, body: BlockId, list: &[Value], by: &Code) {
         let mut labels = BTreeSet::new();
         for (element, index) in list.iter().zip(0..) {
-            self.bound.insert((body, 0), element.clone());
-            self.bound.insert((body, 1), Value::Int(index));
+            self.names.bind(body, 0, element.clone());
+            self.names.bind(body, 1, Value::Int(index));
             let before = self.found.failures.len();
             let Some(key) = self.value(Site::of(body), by) else {
                 return self.found.failures.truncate(before.saturating_add(1));
@@ -459,72 +373,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Records the value that a node gives its name, if it is known; a node that does not run gives null.
-    fn define(
-        &mut self,
-        block: BlockId,
-        node: &'a Node,
-        runs: Option<bool>,
-        value: Result<Option<Value>, EvalError>,
-    ) {
-        let (Some(slot), Some(name)) = (node.slot, &node.name) else {
-            return;
-        };
-        let value = match (&node.kind, runs) {
-            (_, Some(false)) => Ok(Some(Value::Null)),
-            (NodeKind::Let(_), _) => value,
-            _ => Ok(None),
-        };
-        let guard = if runs == Some(true) {
-            &[][..]
-        } else {
-            &node.guard
-        };
-        let definition = Definition {
-            guard,
-            value,
-            span: node.span,
-            name: name.clone(),
-        };
-        self.slots
-            .entry((block, slot))
-            .or_default()
-            .push(definition);
-    }
-
-    /// Returns the block that is this many levels around a site, and the conditions of that block that hold there.
-    fn frame<'s>(&self, site: Site<'s>, up: u16) -> Option<(BlockId, &'s [GuardAtom])>
-    where
-        'a: 's,
-    {
-        let (mut block, mut guard) = (site.block, site.guard);
-        for _ in 0..up {
-            let (outer, node) = self.owners.get(block.0 as usize).copied().flatten()?;
-            (block, guard) = (outer, &node.guard);
-        }
-        Some((block, guard))
-    }
-
-    /// Returns the statement that certainly defines the value at a place.
-    fn definition(&self, site: Site<'_>, place: Place) -> Option<&Definition<'a>> {
-        let (block, guard) = self.frame(site, place.up)?;
-        let definitions = self.slots.get(&(block, place.slot))?;
-        let never =
-            |definition: &&Definition<'_>| self.runs(block, definition.guard) == Some(false);
-        let mut possible = definitions.iter().filter(|definition| !never(definition));
-        let (first, others) = (possible.next(), possible.next().is_some());
-        let holds =
-            |definition: &&Definition<'_>| definition.guard.iter().all(|atom| guard.contains(atom));
-        match first {
-            None => definitions.first(),
-            Some(only) if !others => Some(only).filter(holds),
-            Some(_) => definitions
-                .iter()
-                .filter(|definition| !never(definition) && !definition.guard.is_empty())
-                .find(holds),
-        }
-    }
-
     /// Folds an expression and records its value and failures.
     fn fold(&mut self, site: Site<'_>, code: &'a Code) {
         if code.constant().is_some() {
@@ -537,7 +385,7 @@ impl<'a> Walk<'a> {
 
     /// Returns the value of an expression at a site, and records the failures in it.
     fn value(&mut self, site: Site<'_>, code: &Code) -> Option<Value> {
-        let known = KnownAtSite { walk: self, site };
+        let known = self.names.at(site);
         let mut folding = Folding::new(&known, self.work);
         let value = folding.fold(code);
         let left = folding.left();
@@ -554,19 +402,10 @@ impl<'a> Walk<'a> {
     fn constant_failure(&self, site: Site<'_>, failure: AlwaysFails) -> ConstantFailure {
         let read = failure.read.iter();
         ConstantFailure {
-            causes: read.filter_map(|place| self.cause(site, *place)).collect(),
+            causes: read
+                .filter_map(|place| self.names.cause(site, *place))
+                .collect(),
             ..ConstantFailure::new(failure.error)
         }
-    }
-
-    /// Returns the name at a place if its value is known.
-    fn cause(&self, site: Site<'_>, place: Place) -> Option<Cause> {
-        let definition = self.definition(site, place)?;
-        let value = definition.value.as_ref().ok()?.clone()?;
-        Some(Cause {
-            name: definition.name.clone(),
-            span: definition.span,
-            value,
-        })
     }
 }
