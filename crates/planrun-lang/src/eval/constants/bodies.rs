@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
             match (then, runs) {
                 (Then::Below(value), _) => self.names.define(block, node, runs, Ok(value)),
                 (Then::Poisoned(error), Some(true)) => {
-                    self.names.define(block, node, runs, Err(error))
+                    self.names.define(block, node, runs, Err(error));
                 }
                 (Then::Ended(ending), Some(true)) => return ending,
                 // It fails if it runs, but that is not known.
