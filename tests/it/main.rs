@@ -105,6 +105,7 @@ mod tool_contracts;
 mod tools;
 mod tracing;
 mod types;
+mod unchecked_index;
 mod watch;
 mod words;
 mod world;

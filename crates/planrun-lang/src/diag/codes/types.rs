@@ -20,6 +20,7 @@ codes! {
     error TYPE_CYCLE = "type-cycle";
     error INTERPOLATED_VALUE = "interpolated-value";
     note UNKNOWN_READ = "unknown-read";
+    optional_note UNCHECKED_INDEX = "unchecked-index";
     error ALWAYS_ABSENT = "always-absent";
     warning LOSSY_NUMBER = "lossy-number";
 }

@@ -29,6 +29,7 @@ mod shell_string;
 mod suspicious_description;
 mod too_wide;
 mod unbounded_cost;
+mod unchecked_index;
 mod undo_missing;
 mod undo_never_runs;
 mod undo_of_read;
@@ -68,6 +69,7 @@ rules! {
     constant_condition: order::CONSTANT_CONDITION;
     constant_failure: order::CONSTANT_FAILURE, types::SCHEMA_VIOLATION;
     default_type: types::DEFAULT_TYPE;
+    unchecked_index: types::UNCHECKED_INDEX;
     never_fires: order::NEVER_FIRES, order::DEPENDENCY_CYCLE, order::CANNOT_FINISH, order::STALLS;
     redundant_after: order::REDUNDANT_AFTER;
     complementary_guards: order::COMPLEMENTARY_GUARDS;

@@ -122,6 +122,86 @@ pub enum Op {
     Fail(Arc<str>),
 }
 
+impl Node {
+    /// Visits every path in it, from the outside in: what the path begins with, and its links.
+    pub fn paths<'a>(&'a self, visit: &mut dyn FnMut(&'a Self, &'a [Link])) {
+        if let Op::Path { base, links } = &self.op {
+            visit(base, links);
+        }
+        self.op.parts(&mut |part| part.paths(visit));
+    }
+}
+
+impl Op {
+    /// Visits the operations that it directly consists of.
+    fn parts<'a>(&'a self, visit: &mut dyn FnMut(&'a Node)) {
+        match self {
+            Self::Constant(_)
+            | Self::Place(_)
+            | Self::Register(_)
+            | Self::Is { .. }
+            | Self::Winner(_)
+            | Self::Fail(_) => {}
+            Self::Template(pieces) => pieces.iter().filter_map(Piece::value).for_each(visit),
+            Self::List(elements) => elements.iter().map(|(node, _)| node).for_each(visit),
+            Self::Map(entries) => {
+                for (key, value) in entries {
+                    if let MapKey::Computed(key) = key {
+                        visit(key);
+                    }
+                    visit(value);
+                }
+            }
+            Self::Path { base, links } => {
+                visit(base);
+                for link in links {
+                    link.op.parts(visit);
+                }
+            }
+            Self::Not(node) | Self::Negate(node) | Self::Has(node) => visit(node),
+            Self::Matches { subject, .. } => visit(subject),
+            Self::And(nodes) | Self::Or(nodes) | Self::Coalesce(nodes) => {
+                nodes.iter().for_each(visit);
+            }
+            Self::Call { arguments, .. } => arguments.iter().for_each(visit),
+            Self::Chain { first, rest } => {
+                visit(first);
+                rest.iter().map(|(_, node)| node).for_each(visit);
+            }
+            Self::Conditional { arms, otherwise } => {
+                for (condition, value) in arms {
+                    visit(condition);
+                    visit(value);
+                }
+                visit(otherwise);
+            }
+            Self::Match { subject, arms } => {
+                visit(subject);
+                arms.iter().map(|(_, node)| node).for_each(visit);
+            }
+            Self::Let { value, body, .. } => {
+                visit(value);
+                visit(body);
+            }
+        }
+    }
+}
+
+impl LinkOp {
+    /// Visits the operations that it directly consists of.
+    fn parts<'a>(&'a self, visit: &mut dyn FnMut(&'a Node)) {
+        match self {
+            Self::Field { .. } | Self::Matches(_) | Self::Fail(_) => {}
+            Self::Index(index) => visit(index),
+            Self::Call { arguments, .. } => arguments.iter().for_each(visit),
+            Self::Macro(comprehension) => {
+                comprehension.condition.iter().for_each(&mut *visit);
+                visit(&comprehension.body);
+            }
+        }
+    }
+}
+
 /// A part of a template.
 #[derive(Clone, Debug)]
 pub enum Piece {
@@ -153,7 +233,18 @@ pub struct Link {
     pub span: Span,
     /// Whether null before it makes the path null.
     pub safe: bool,
+    /// What may be missing, so that the link fails.
+    pub unchecked: Option<Unchecked>,
     pub op: LinkOp,
+}
+
+/// What a link reads although no condition mentions it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unchecked {
+    /// An element of a list.
+    Element,
+    /// An entry of a map.
+    Entry,
 }
 
 #[derive(Clone, Debug)]

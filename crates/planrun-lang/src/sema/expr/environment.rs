@@ -77,6 +77,12 @@ impl<'a> Environment<'a> {
         })
     }
 
+    /// Returns true if something is known about a list or a map beyond its presence, such as `size(path) > 0`.
+    pub fn is_measured(&self, path: &str) -> bool {
+        self.known()
+            .any(|atom| atom.tested.is_none() && mentions_path(&atom.text, path))
+    }
+
     /// Returns true if exactly this is known, such as `r.ok` or its negation.
     pub fn is_known(&self, text: &str, negated: bool) -> bool {
         self.known()
@@ -272,9 +278,13 @@ fn is_shadowed(text: &str, locals: &[Local]) -> bool {
 
 /// Returns true if an expression, as text, contains a name that is not the name of a field.
 fn mentions(text: &str, name: &str) -> bool {
-    let name = canonical_name(name);
+    mentions_path(text, &canonical_name(name))
+}
+
+/// Returns true if canonical text mentions a path.
+fn mentions_path(text: &str, path: &str) -> bool {
     let is_inside = |character: char| is_xid_continue(character) || character == '`';
-    text.match_indices(&*name).any(|(at, found)| {
+    text.match_indices(path).any(|(at, found)| {
         let (before, after) = (&text[..at], &text[at + found.len()..]);
         !before.ends_with(|last: char| is_inside(last) || last == '.')
             && !after.starts_with(is_inside)

@@ -45,7 +45,7 @@ use crate::types::Type;
 
 pub use code::{
     Code, Comprehension, Conversion, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator,
-    Piece, Read, ReadKind, StateTest,
+    Piece, Read, ReadKind, StateTest, Unchecked,
 };
 pub use narrow::{atoms, negated_atoms};
 pub(super) use narrow::{opposite, present_path};

@@ -5,7 +5,7 @@ use super::method::check_method_link;
 use super::namespace::check_namespace_path;
 use super::operator::require_present;
 use super::walk::{Absence, Walk};
-use super::{Checker, Link, LinkOp, Op, Typed, combine, report};
+use super::{Checker, Link, LinkOp, Op, Typed, Unchecked, combine, report};
 use crate::diag::Diagnostic;
 use crate::diag::codes::names::UNKNOWN_FUNCTION;
 use crate::diag::foreign::{self, Shape};
@@ -60,6 +60,7 @@ pub(super) fn follow_links(
         check_absence(checker, &mut walk, link, safe);
         let absences = checker.diagnostics.len();
         (walk.condition, walk.missing_only) = (None, false);
+        let unchecked = unchecked(checker, &walk, &link.kind);
         let op = match &link.kind {
             ast::LinkKind::Field { name, .. } => check_field_link(checker, &mut walk, name, false),
             ast::LinkKind::Index { index, .. } => check_index_link(checker, &mut walk, index),
@@ -73,6 +74,7 @@ pub(super) fn follow_links(
         ops.push(Link {
             span: link.span,
             safe,
+            unchecked,
             op,
         });
     }
@@ -89,6 +91,22 @@ pub(super) fn follow_links(
         ty,
         span,
     )
+}
+
+/// Returns what the next link reads if nothing that is known here mentions whether it is there.
+fn unchecked(checker: &Checker<'_>, walk: &Walk, link: &ast::LinkKind) -> Option<Unchecked> {
+    let found = match (&walk.ty, link) {
+        (Type::List(_), ast::LinkKind::Index { .. }) => Unchecked::Element,
+        (Type::Map(_), ast::LinkKind::Index { .. } | ast::LinkKind::Field { .. }) => {
+            Unchecked::Entry
+        }
+        _ => return None,
+    };
+    let env = &checker.env;
+    let open = walk.absence == Absence::Reported
+        && !env.is_measured(&walk.text(walk.done))
+        && !env.is_present(&walk.text(walk.done + 1), true);
+    open.then_some(found)
 }
 
 /// Removes the diagnostics about absence if the link has one of its own: a link that cannot be read does not need its
