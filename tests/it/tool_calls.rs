@@ -67,7 +67,7 @@ fn a_call_is_a_run_whose_result_is_printed() {
     std::fs::write(place.path().join("in.json"), r#"{"text": "from a file"}"#).unwrap();
     let file = run(
         &place,
-        &["tools", "run", "notes.echo", "--input", "@in.json"],
+        &["tools", "call", "notes.echo", "--input", "@in.json"],
     );
     assert_eq!(file.stdout, "from a file\n");
     let piped = planrun(["tools", "run", "notes.echo", "--input", "-"]);

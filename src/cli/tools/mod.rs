@@ -42,6 +42,7 @@ enum Command {
     List(list::ListArguments),
     Lock(lock::LockArguments),
     Login(login::LoginArguments),
+    #[command(alias = "call")]
     Run(run::RunArguments),
     Show(show::ShowArguments),
 }

@@ -30,6 +30,7 @@ mod suspicious_description;
 mod too_wide;
 mod unbounded_cost;
 mod unchecked_index;
+mod undo_changes_nothing;
 mod undo_missing;
 mod undo_never_runs;
 mod undo_of_read;
@@ -91,6 +92,7 @@ rules! {
     verify_cannot_resolve: effects::VERIFY_CANNOT_RESOLVE;
     irreversible_unconfirmed: effects::IRREVERSIBLE_UNCONFIRMED;
     undo_of_read: effects::UNDO_OF_READ;
+    undo_changes_nothing: effects::UNDO_CHANGES_NOTHING;
     undo_missing: effects::UNDO_MISSING;
     effect_unknown: effects::EFFECT_UNKNOWN;
     secret_literal: safety::SECRET_LITERAL;
