@@ -33,6 +33,7 @@ mod discovery;
 mod disturbed;
 mod documents;
 mod durable;
+mod environment;
 mod error_details;
 mod examples;
 mod expr;

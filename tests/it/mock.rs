@@ -61,6 +61,7 @@ fn tool(
     AppTool {
         signature: Arc::new(signature),
         endpoint: "http://127.0.0.1:8009/tool".into(),
+        unset: None,
         rest: None,
         errors: Vec::new(),
         mock,
@@ -77,6 +78,7 @@ fn app(name: &str, tools: Vec<AppTool>) -> App {
         file,
         tools,
         headers,
+        unset: None,
         credentials,
     }
 }

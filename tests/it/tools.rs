@@ -545,6 +545,7 @@ fn app(address: &str) -> App {
     let tool = AppTool {
         signature: Arc::new(signature),
         endpoint: format!("http://{address}/tool").into(),
+        unset: None,
         rest: None,
         errors: vec![
             reason("busy", "tool.busy", false),
@@ -559,6 +560,7 @@ fn app(address: &str) -> App {
         file: "apps/hr.yaml".into(),
         tools: vec![tool],
         headers: HeaderMap::new(),
+        unset: None,
         credentials: Redactor::default(),
     }
 }

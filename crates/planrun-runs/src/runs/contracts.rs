@@ -14,6 +14,14 @@ use planrun_tools::tools::{Catalog, Compared};
 
 use super::{CheckedPlan, Error};
 
+/// Returns the model that a prompt names, if it names one; `None` if the name is computed, and only known in the run.
+pub(super) fn named_model(call: &Call) -> Option<Option<&str>> {
+    match call.argument("model") {
+        None => Some(None),
+        Some(code) => Some(code.constant()?.as_str()),
+    }
+}
+
 impl CheckedPlan {
     /// Returns the files that were read for the project and its plans. The lock file is reduced to what the plan relies
     /// on.
@@ -40,12 +48,8 @@ impl CheckedPlan {
                 let Target::Tool(signature) = &call.target else {
                     continue;
                 };
-                // If the model is computed, it is only known in the run.
-                let model = call.argument("model").map(|code| code.constant());
-                let model = match &model {
-                    Some(None) => continue,
-                    Some(Some(model)) => model.as_str(),
-                    None => None,
+                let Some(model) = named_model(call) else {
+                    continue;
                 };
                 if let Some(why) = tools.refuses_prompt(signature, model) {
                     let span = if is_here { call.span } else { self.plan.span };

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planrun_lang::sema::{Plan, StepKind};
+use planrun_lang::sema::{Plan, Step, StepKind, Target};
 use planrun_lang::source::SourceFile;
+use planrun_lang::types::CallKind;
 use planrun_tools::tools::Catalog;
 
 use super::begun::Begun;
+use super::contracts::named_model;
 use super::pinned::{Pinned, PinnedBase};
 use super::recorded::RecordedRun;
 use super::run::{Driven, ResumeOptions};
@@ -129,6 +131,45 @@ impl Job {
             until: None,
             retries: false,
             drive: ResumeOptions::default(),
+        })
+    }
+
+    /// Returns why a call of the plan is impossible here: its tool is not implemented, such as one of another program, or
+    /// needs an environment variable that is not set. A run that makes only some of the calls has no obstacles.
+    pub(super) fn obstacle(&self) -> Option<String> {
+        if self.broken.is_some() {
+            return self.broken.clone();
+        }
+        if self.until.is_some() || self.drive.stand_in.is_some() {
+            return None;
+        }
+        let plans = self.program.plan.with_called().into_iter();
+        let mut tools = plans.flat_map(Plan::tool_calls);
+        tools.find_map(|tool| {
+            let path = tool.path();
+            // Whether a prompt has a model is only known when it is made.
+            if tool.kind.word().is_none() && !self.workspace.implements(tool) {
+                return Some(format!("`{path}` is not implemented"));
+            }
+            let unset = self.workspace.unset_variable(tool).filter(|_| !self.mock);
+            unset.map(|variable| {
+                format!("`{path}` needs the environment variable {variable}, which is not set")
+            })
+        })
+    }
+
+    /// Returns why no model can answer an `infer` of the plan here, such as a key that is not set.
+    pub(super) fn unanswered(&self) -> Option<String> {
+        if self.until.is_some() || self.drive.stand_in.is_some() {
+            return None;
+        }
+        let plans = self.program.plan.with_called().into_iter();
+        let mut calls = plans.flat_map(Plan::steps).filter_map(Step::call);
+        calls.find_map(|call| match &call.target {
+            Target::Tool(signature) if signature.kind == CallKind::Model => {
+                self.workspace.refuses_model(named_model(call)?)
+            }
+            Target::Tool(_) | Target::Plan(..) => None,
         })
     }
 

@@ -140,6 +140,12 @@ impl Planrun {
         job.strict = options.strict;
         job.approval = options.approval;
         job.drive = options.drive;
+        if let Some(why) = job.obstacle() {
+            let plan = &job.program.plan.name;
+            return Err(Error::Unusable(format!(
+                "the plan `{plan}` cannot run here: {why}"
+            )));
+        }
         if options.ephemeral {
             return Ok(Run {
                 id: job.run.clone(),
@@ -171,7 +177,7 @@ impl Planrun {
         let journal = self.shared.journal()?;
         let row = journal.run(run)?;
         let run = self.resume_row(journal.clone(), row, options)?;
-        run.implemented(&journal)
+        run.possible(&journal)
     }
 
     /// Retries the failed steps of a run as new executions. In a run that has completed and whose verification has
@@ -190,7 +196,7 @@ impl Planrun {
             });
         }
         let run = self.drive_row(journal.clone(), row, options)?;
-        run.implemented(&journal)
+        run.possible(&journal)
     }
 
     pub(super) fn resume_row(
@@ -313,10 +319,13 @@ impl Run {
         &self.id
     }
 
-    /// Refuses a run whose plan calls a tool that is not implemented here, such as one of another program, because the
-    /// run would fail at that call.
-    fn implemented(self, journal: &Journal) -> Result<Self, Error> {
-        let Some(why) = self.unimplemented() else {
+    /// Refuses a run whose plan makes a call that is impossible here, because the run would fail at that call.
+    fn possible(self, journal: &Journal) -> Result<Self, Error> {
+        let why = match &self.work {
+            Work::Job(job, _) => job.obstacle().or_else(|| job.unanswered()),
+            Work::Ended(_) => None,
+        };
+        let Some(why) = why else {
             return Ok(self);
         };
         let id = self.id;
@@ -326,20 +335,6 @@ impl Run {
         Err(Error::Unusable(format!(
             "the run `{id}` cannot continue here: {why}"
         )))
-    }
-
-    fn unimplemented(&self) -> Option<String> {
-        let Work::Job(job, _) = &self.work else {
-            return None;
-        };
-        let stands_in = job.until.is_some() || job.drive.stand_in.is_some();
-        let plans = job.program.plan.with_called().into_iter();
-        let mut tools = plans.flat_map(Plan::tool_calls);
-        let missing = tools
-            .find(|tool| !job.workspace.implements(tool))
-            .filter(|_| !stands_in)
-            .map(|tool| format!("`{}` is not implemented", tool.path()));
-        job.broken.clone().or(missing)
     }
 
     /// Releases the run without driving it, and returns its id. Then another process can resume it.

@@ -281,6 +281,21 @@ impl Workspace {
         self.tools.find(&tool.namespace, &tool.name).is_some()
     }
 
+    /// Returns an environment variable without a default that the calls of a tool need and that is not set.
+    pub(super) fn unset_variable(&self, tool: &Signature) -> Option<&str> {
+        let own = self.own_tools.iter();
+        let is_own = own
+            .map(|own| &own.signature)
+            .any(|own| own.path() == tool.path());
+        self.project.unset_variable(tool).filter(|_| !is_own)
+    }
+
+    /// Returns why a model cannot answer, as far as the project's configuration shows.
+    pub(super) fn refuses_model(&self, model: Option<&str>) -> Option<String> {
+        let refused = Models::of(&self.project, &self.host).open(model).err();
+        refused.map(|refused| refused.message)
+    }
+
     /// Returns every tool of the project, with those of the program taking precedence. `endpoint` returns the address
     /// that replaces that of an app.
     #[must_use]

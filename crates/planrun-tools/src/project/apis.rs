@@ -12,7 +12,7 @@ use super::display_path;
 use super::servers::{ServerReader, address};
 use crate::tools::app::Findings;
 use crate::tools::app::section::Section;
-use crate::tools::app::variables::{Filled, variable_name};
+use crate::tools::app::variables::{Variable, variable_name};
 use crate::tools::credential::credentials_in_address;
 use crate::tools::http::displayed;
 use crate::tools::openapi::{Access, Api, KeyScheme, MAX_DOCUMENT_BYTES, Operation, read_api};
@@ -61,7 +61,7 @@ impl ServerReader<'_> {
     pub(super) fn api(
         &self,
         (name, section): (&str, &Section),
-        (node, filled): (&Node, &[Filled]),
+        (node, filled): (&Node, &[Variable]),
         classes: &BTreeMap<String, Effect>,
         (found, documents): (&mut Vec<Diagnostic>, &mut Vec<Findings>),
     ) -> Option<ApiSettings> {

@@ -58,6 +58,8 @@ pub struct Project {
     pub programs: Vec<Arc<Program>>,
     /// The `OpenAPI` documents whose operations plans call, by name.
     pub apis: Vec<ApiSettings>,
+    /// The namespaces of the last three that need an environment variable which is not set, each with the first one.
+    pub unset: Vec<(Arc<str>, Arc<str>)>,
     /// The pinned contracts of the servers' tools.
     pub lock: Arc<Lock>,
     /// Keeps servers connected between runs; with `None`, each run opens its own connections.
@@ -150,6 +152,7 @@ impl Project {
                 settings: read.settings,
                 apps: loaded.apps,
                 apis: read.listed.apis,
+                unset: read.listed.unset,
                 servers,
                 programs,
                 pool: None,
@@ -170,6 +173,18 @@ impl Project {
         let source = SourceFile::new(display_path(&file), text);
         let read = settings::read(&source, (host, &location.folder), &mut Vec::new());
         read.ok()?.settings.language
+    }
+
+    /// Returns an environment variable without a default that the calls of a tool need and that is not set.
+    #[must_use]
+    pub fn unset_variable(&self, tool: &Signature) -> Option<&str> {
+        let mut apps = self.apps.iter().filter(|app| app.name == tool.namespace);
+        let by_app = apps.find_map(|app| app.unset_variable(&tool.name));
+        let mut listed = self.unset.iter();
+        by_app.or_else(|| {
+            let (_, variable) = listed.find(|(namespace, _)| *namespace == tool.namespace)?;
+            Some(variable)
+        })
     }
 
     /// Returns the permissions of a plan with this `allow`, limited by the project's own `allow` if it has one.

@@ -10,7 +10,7 @@ use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
 use crate::tools::app::section::Section;
-use crate::tools::app::variables::{Filled, not_listed, variable_name};
+use crate::tools::app::variables::{Variable, not_listed, variable_name};
 use crate::tools::http::displayed;
 use planrun_lang::yaml::{Entry, Node};
 
@@ -121,7 +121,7 @@ impl ModelApi {
 /// were filled into the texts.
 pub(super) fn models(
     node: &Node,
-    (variables, filled): (&BTreeSet<String>, &[Filled]),
+    (variables, filled): (&BTreeSet<String>, &[Variable]),
     found: &mut Vec<Diagnostic>,
 ) -> ModelList {
     let Some(entries) = node.entries() else {

@@ -11,7 +11,7 @@ use planrun_lang::value::{parse_duration, saturating_duration};
 use super::servers::{ServerReader, command_of};
 use crate::tools::app::section::Section;
 use crate::tools::app::tool::{CONTRACT_KEYS, Shared, arguments, contract};
-use crate::tools::app::variables::Filled;
+use crate::tools::app::variables::Variable;
 use crate::tools::process::{Bounds, Input, Output, Program, ProgramContext, ProgramTool, Word};
 use planrun_lang::yaml::Node;
 
@@ -27,7 +27,7 @@ impl ServerReader<'_> {
         &self,
         name: &str,
         node: &Node,
-        filled: &[Filled],
+        filled: &[Variable],
         found: &mut Vec<Diagnostic>,
     ) -> Option<Program> {
         let section = Section::new(format!("the program `{name}`"), node, &CONFIG_KEY, found)?;

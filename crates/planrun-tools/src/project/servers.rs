@@ -17,7 +17,7 @@ use crate::host::Host;
 use crate::tools::BUILT_IN;
 use crate::tools::a2a::AgentAddress;
 use crate::tools::app::section::Section;
-use crate::tools::app::variables::{self, Filled, not_listed};
+use crate::tools::app::variables::{self, Variable, not_listed, unset_in};
 use crate::tools::app::{App, Findings};
 use crate::tools::mcp::{McpAddress, OAuth};
 use crate::tools::process::{Program, ProgramContext};
@@ -77,7 +77,7 @@ pub(super) fn all(
     };
     for (path, _) in &read.server_files {
         let file = root.join(path);
-        let mut further = reader.file(&file, found);
+        let mut further = reader.file(&file, &mut read.listed.unset, found);
         for server in &mut further {
             if let Some(classes) = read.listed.classes.remove(&*server.name) {
                 server.classes = classes;
@@ -137,6 +137,8 @@ pub(super) struct Listed {
     pub servers: Vec<ServerSettings>,
     pub programs: Vec<Arc<Program>>,
     pub apis: Vec<ApiSettings>,
+    /// The namespaces that need an environment variable which is not set, each with the first one.
+    pub unset: Vec<(Arc<str>, Arc<str>)>,
     /// The diagnostics in those documents.
     pub documents: Vec<Findings>,
     /// The effect classes of tools of servers in other files.
@@ -158,7 +160,7 @@ impl ServerReader<'_> {
     pub(super) fn listed(
         &self,
         node: &Node,
-        filled: &[Filled],
+        filled: &[Variable],
         found: &mut Vec<Diagnostic>,
     ) -> Listed {
         let Some(entries) = node.entries() else {
@@ -172,6 +174,9 @@ impl ServerReader<'_> {
         let mut listed = Listed::default();
         for entry in entries {
             self.read_entry(entry, filled, &mut listed, found);
+            let unset = unset_in(&entry.value, filled);
+            let unset = unset.map(|variable| (entry.name.as_str().into(), variable));
+            listed.unset.extend(unset);
         }
         listed
     }
@@ -180,7 +185,7 @@ impl ServerReader<'_> {
     fn read_entry(
         &self,
         entry: &Entry,
-        filled: &[Filled],
+        filled: &[Variable],
         listed: &mut Listed,
         found: &mut Vec<Diagnostic>,
     ) {
@@ -237,12 +242,17 @@ impl ServerReader<'_> {
 
     /// Reads the servers in a file that other programs read too: `mcpServers` of Claude and Cursor, `servers` of VS
     /// Code.
-    pub(super) fn file(&self, path: &Path, found: &mut Vec<Findings>) -> Vec<ServerSettings> {
+    pub(super) fn file(
+        &self,
+        path: &Path,
+        unset: &mut Vec<(Arc<str>, Arc<str>)>,
+        found: &mut Vec<Findings>,
+    ) -> Vec<ServerSettings> {
         let text = self.host.read_bounded(path, MAX_FILE_BYTES as u64);
         let source = SourceFile::new(display_path(path), text.as_deref().unwrap_or_default());
         let mut own = Vec::new();
         let servers = match text {
-            Ok(text) => self.text(&text, &mut own),
+            Ok(text) => self.text(&text, unset, &mut own),
             Err(problem) => {
                 let message = format!("this file of MCP servers cannot be read: {problem}");
                 own.push(Diagnostic::new(&CONFIG_KEY, Span::at(0), message));
@@ -259,7 +269,12 @@ impl ServerReader<'_> {
         servers
     }
 
-    fn text(&self, text: &str, found: &mut Vec<Diagnostic>) -> Vec<ServerSettings> {
+    fn text(
+        &self,
+        text: &str,
+        unset: &mut Vec<(Arc<str>, Arc<str>)>,
+        found: &mut Vec<Diagnostic>,
+    ) -> Vec<ServerSettings> {
         let mut node = match yaml::parse(text) {
             Ok(node) => node,
             Err(problem) => {
@@ -273,6 +288,8 @@ impl ServerReader<'_> {
         let servers = servers.filter_map(|key| node.get(key)?.entries()).flatten();
         let servers = servers.filter_map(|entry| {
             let Entry { name, value, .. } = entry;
+            let missing = unset_in(value, &filled);
+            unset.extend(missing.map(|variable| (name.as_str().into(), variable)));
             (!is_built_in(name, value, found)).then(|| self.server(name, value, &filled, found))?
         });
         servers.filter(|server| !serves_plans(server)).collect()
@@ -282,7 +299,7 @@ impl ServerReader<'_> {
         &self,
         name: &str,
         node: &Node,
-        filled: &[Filled],
+        filled: &[Variable],
         found: &mut Vec<Diagnostic>,
     ) -> Option<ServerSettings> {
         let what = format!("the MCP server `{name}`");
@@ -328,7 +345,7 @@ impl ServerReader<'_> {
         &self,
         name: &str,
         node: &Node,
-        filled: &[Filled],
+        filled: &[Variable],
         found: &mut Vec<Diagnostic>,
     ) -> Option<ServerSettings> {
         let what = format!("the agent `{name}`");
@@ -350,15 +367,16 @@ impl ServerReader<'_> {
     pub(super) fn secrets(
         &self,
         node: &Node,
-        filled: &[Filled],
+        filled: &[Variable],
         found: &mut Vec<Diagnostic>,
     ) -> Vec<String> {
         let within = filled.iter().filter(|one| node.has_part_at(one.span));
-        let secrets = within.map(|variable| {
+        let secrets = within.filter_map(|variable| {
+            let value = variable.value.clone()?;
             if !self.variables.contains(&variable.name) {
                 found.push(not_listed(&variable.name, variable.span));
             }
-            variable.value.clone()
+            Some(value)
         });
         secrets.collect()
     }

@@ -9,7 +9,7 @@ use planrun_lang::source::Span;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::section::Section;
-use super::variables::Filled;
+use super::variables::Variable;
 use crate::tools::credential::{credentials_in_address, in_header};
 use planrun_lang::yaml::Node;
 
@@ -83,7 +83,7 @@ pub(super) fn places(node: &Node) -> BTreeSet<Span> {
 /// endpoints contain.
 pub(super) fn credentials(
     section: &Section,
-    filled: &[Filled],
+    filled: &[Variable],
     found: &mut Vec<Diagnostic>,
 ) -> Redactor {
     let mut known = Redactor::default();
@@ -94,7 +94,7 @@ pub(super) fn credentials(
         }
     };
     for variable in filled {
-        add(variable.span, &variable.value);
+        add(variable.span, variable.value.as_deref().unwrap_or_default());
     }
     let tools = section.get("tools").and_then(Node::items);
     let tools = tools.unwrap_or_default();

@@ -10,7 +10,7 @@ use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 
 use super::section::Section;
 use super::tool::{self, Shared};
-use super::variables::{self, Filled, not_listed};
+use super::variables::{self, Variable, not_listed, unset_in};
 use super::{App, AppTool, access};
 use crate::host::Host;
 use crate::tools::BUILT_IN;
@@ -184,7 +184,7 @@ fn fill_in(
     host: &dyn Host,
     listed: &BTreeSet<String>,
     found: &mut Vec<Diagnostic>,
-) -> Vec<Filled> {
+) -> Vec<Variable> {
     let places = access::places(node);
     let refusal = |name: &str, span: Span| {
         if !places.contains(&span) {
@@ -199,14 +199,14 @@ fn fill_in(
 fn read_named(
     section: &Section,
     name: Arc<str>,
-    filled: &[Filled],
+    filled: &[Variable],
     found: &mut Vec<Diagnostic>,
 ) -> App {
     section.expect_keys(&KEYS, &APP_INVALID, Severity::Warning, found);
     let shared = Shared { namespace: &name };
     let mut tools: Vec<AppTool> = Vec::new();
     for node in section.list("tools", found) {
-        let Some(tool) = tool::read(node, &shared, found) else {
+        let Some(tool) = tool::read(node, &shared, filled, found) else {
             continue;
         };
         if tools
@@ -231,6 +231,9 @@ fn read_named(
         section.text("system_context", found),
     );
     let headers = access::headers(section, found);
+    let unset = section
+        .get("headers")
+        .and_then(|node| unset_in(node, filled));
     let credentials = access::credentials(section, filled, found);
     App {
         name,
@@ -239,6 +242,7 @@ fn read_named(
         file: PathBuf::new(),
         tools,
         headers,
+        unset,
         credentials,
     }
 }

@@ -37,6 +37,8 @@ pub struct App {
     pub tools: Vec<AppTool>,
     /// The headers that every call of its tools sends.
     pub headers: HeaderMap,
+    /// An environment variable in `headers` that is not set and has no default.
+    pub unset: Option<Arc<str>>,
     /// The credentials in headers and endpoints, from the environment or from the file itself.
     pub credentials: Redactor,
 }
@@ -47,6 +49,8 @@ pub struct AppTool {
     pub signature: Arc<Signature>,
     /// The address that calls are sent to, with its variables filled in.
     pub endpoint: Arc<str>,
+    /// An environment variable in the address that is not set and has no default.
+    pub unset: Option<Arc<str>>,
     /// The HTTP request of a call; `None` if `{tool, args}` is posted.
     pub rest: Option<Arc<Rest>>,
     /// The meanings of the failure reasons that it returns. A reason that is not listed means `tool.failed`.
@@ -88,6 +92,15 @@ impl Reason {
 }
 
 impl App {
+    /// Returns an environment variable without a default that the calls of a tool need and that is not set.
+    #[must_use]
+    pub fn unset_variable(&self, tool: &str) -> Option<&str> {
+        let mut tools = self.tools.iter();
+        let tool = tools.find(|one| *one.signature.name == *tool);
+        let own = tool.and_then(|tool| tool.unset.as_deref());
+        own.or(self.unset.as_deref())
+    }
+
     /// Returns the tool with this name.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&AppTool> {

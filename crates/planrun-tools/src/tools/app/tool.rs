@@ -14,6 +14,7 @@ use planrun_lang::value::{parse_duration, saturating_duration};
 use serde_json::Value as Json;
 
 use super::section::Section;
+use super::variables::{Variable, unset_in};
 use super::{AppTool, Reason, rest, safety};
 use crate::contract::Arguments;
 use planrun_lang::yaml::Node;
@@ -27,7 +28,12 @@ pub(crate) struct Shared<'a> {
 }
 
 /// Reads one tool. Returns `None` if it has no name; other mistakes are reported, and the remaining keys are used.
-pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) -> Option<AppTool> {
+pub(super) fn read(
+    node: &Node,
+    shared: &Shared,
+    filled: &[Variable],
+    found: &mut Vec<Diagnostic>,
+) -> Option<AppTool> {
     let mut section = Section::new(
         format!("a tool of {}", shared.namespace),
         node,
@@ -38,7 +44,10 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     section.rename(format!("the tool {}.{name}", shared.namespace));
     let keys = [&CONTRACT_KEYS[..], &OWN_KEYS].concat();
     section.expect_keys(&keys, &APP_INVALID, Severity::Warning, found);
-    let endpoint = endpoint(&section, found);
+    let unset = section
+        .get("endpoint")
+        .and_then(|node| unset_in(node, filled));
+    let endpoint = endpoint(&section, unset.is_some(), found);
     let arguments = arguments(&section, found);
     let rest = rest::read(&section, &arguments, found).map(Arc::new);
     let method = rest.as_ref().map(|rest| rest.method.as_str());
@@ -48,6 +57,7 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     Some(AppTool {
         signature: Arc::new(signature),
         endpoint,
+        unset,
         rest,
         errors,
         mock,
@@ -151,8 +161,8 @@ fn usage(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Arc<UsagePath
 }
 
 /// Reads the address that calls are sent to. Plans are checked against a tool without a valid address too; its calls
-/// fail.
-fn endpoint(section: &Section, found: &mut Vec<Diagnostic>) -> Arc<str> {
+/// fail. With a variable that is not set it is incomplete, which is reported already.
+fn endpoint(section: &Section, incomplete: bool, found: &mut Vec<Diagnostic>) -> Arc<str> {
     let Some(text) = section.required("endpoint", found) else {
         return "".into();
     };
@@ -161,6 +171,7 @@ fn endpoint(section: &Section, found: &mut Vec<Diagnostic>) -> Arc<str> {
         Ok(url) => Some(format!("it begins with `{}:`", url.scheme())),
         Err(problem) => Some(problem.to_string()),
     };
+    let problem = problem.filter(|_| !incomplete);
     if let (Some(problem), Some(node)) = (problem, section.get("endpoint")) {
         // The text itself is left out, because variables may have put credentials into it.
         let message = format!("the endpoint is not an HTTP or HTTPS URL: {problem}");

@@ -44,10 +44,16 @@ impl AppTransport {
         (app, tool): (&App, &AppTool),
         limit: &ProjectLimit,
     ) -> Self {
-        let endpoint = address(&tool.endpoint).and_then(|url| match limit.url(&url) {
-            Ok(()) => Ok(url),
-            Err(why) => Err((ErrorClass::Denied(Denied::Policy), why)),
-        });
+        let endpoint = match app.unset_variable(&tool.signature.name) {
+            Some(variable) => Err((
+                ErrorClass::Internal,
+                format!("the environment variable {variable} is not set"),
+            )),
+            None => address(&tool.endpoint).and_then(|url| match limit.url(&url) {
+                Ok(()) => Ok(url),
+                Err(why) => Err((ErrorClass::Denied(Denied::Policy), why)),
+            }),
+        };
         let mut transport = Self::mocked(client, host, tool, "");
         (transport.endpoint, transport.headers) = (endpoint, app.headers.clone());
         transport

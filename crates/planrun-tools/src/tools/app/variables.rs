@@ -1,6 +1,7 @@
 //! `${VAR}` and `${VAR:default}` in the texts of configuration files.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use planrun_lang::diag::codes::contracts::{CONFIG_KEY, CONFIG_VARIABLE};
 use planrun_lang::diag::{Diagnostic, Severity};
@@ -11,23 +12,31 @@ use planrun_lang::source::Span;
 use planrun_lang::yaml::Node;
 
 /// An environment variable that was filled into a text.
-pub(crate) struct Filled {
+pub(crate) struct Variable {
     /// The span of the text.
     pub span: Span,
     pub name: String,
-    pub value: String,
+    /// `None` if it is not set and has no default.
+    pub value: Option<String>,
+}
+
+/// Returns the first variable in a part of a file that is not set and has no default.
+pub(crate) fn unset_in(node: &Node, filled: &[Variable]) -> Option<Arc<str>> {
+    let mut unset = filled.iter().filter(|one| one.value.is_none());
+    let unset = unset.find(|one| node.has_part_at(one.span));
+    unset.map(|one| one.name.as_str().into())
 }
 
 /// Fills in the variables of every text of a file. A value in the environment takes precedence over the default, which
 /// may be empty and may contain `:`. A variable that is not set and has no default is reported and becomes an empty
-/// text. `$${` is a literal `${`. Returns the variables that were read from the environment; a variable with a
-/// `refusal` is not read.
+/// text. `$${` is a literal `${`. Returns the variables that were looked up in the environment, without those that were
+/// replaced by their defaults; a variable with a `refusal` is not looked up.
 pub(crate) fn fill_in(
     node: &mut Node,
     host: &dyn Host,
     refusal: impl Fn(&str, Span) -> Option<Diagnostic>,
     found: &mut Vec<Diagnostic>,
-) -> Vec<Filled> {
+) -> Vec<Variable> {
     let mut from_outside = Vec::new();
     node.rewrite(&mut |text, span| {
         filled(text, |name, default| {
@@ -35,24 +44,22 @@ pub(crate) fn fill_in(
                 found.push(refused);
                 return default.unwrap_or_default().to_owned();
             }
-            if let Some(value) = host.variable(name) {
-                from_outside.push(Filled {
-                    span,
-                    name: name.to_owned(),
-                    value: value.clone(),
-                });
-                return value;
+            let value = host.variable(name);
+            if let (None, Some(default)) = (&value, default) {
+                return default.to_owned();
             }
-            default.map_or_else(
-                || {
-                    let message =
-                        format!("the environment variable {name} is not set and has no default");
-                    let help = format!("set {name}, or add a default: `${{{name}:…}}`");
-                    found.push(Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help));
-                    String::new()
-                },
-                str::to_owned,
-            )
+            from_outside.push(Variable {
+                span,
+                name: name.to_owned(),
+                value: value.clone(),
+            });
+            value.unwrap_or_else(|| {
+                let message =
+                    format!("the environment variable {name} is not set and has no default");
+                let help = format!("set {name}, or add a default: `${{{name}:…}}`");
+                found.push(Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help));
+                String::new()
+            })
         })
     });
     from_outside

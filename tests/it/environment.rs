@@ -1,0 +1,144 @@
+//! Environment variables that the calls of a plan need: what a run without them does.
+
+use crate::support::{Mock, ModelProject, Program, folder, planrun};
+
+const DESK: &str = "name: desk
+headers: { authorization: \"Bearer ${DESK_TOKEN}\" }
+tools:
+  - name: close
+    description: Closes a ticket.
+    endpoint: ${DESK_URL}/tool
+    effect: effect
+    parameters: { type: object, properties: { id: { type: integer } }, required: [id] }
+    returns: { type: object, properties: { at: { type: string } }, required: [at] }
+    mock: { at: noon }
+";
+const PROJECT: &str = "apps: [apps/*.yaml]\nenv: [DESK_URL, DESK_TOKEN]\n";
+const PLAN: &str = "use desk
+
+plan p(id: int) -> string {
+    step closed = desk.close(id: id)
+        confirm \"Close it?\"
+    reply closed.at
+}
+";
+
+fn project() -> tempfile::TempDir {
+    folder([
+        ("apps/desk.yaml", DESK),
+        ("planrun.yaml", PROJECT),
+        ("p.plan", PLAN),
+    ])
+}
+
+fn bare<'a>(folder: &tempfile::TempDir, arguments: impl IntoIterator<Item = &'a str>) -> Program {
+    planrun(arguments)
+        .within(folder.path())
+        .without_variable("DESK_URL")
+        .without_variable("DESK_TOKEN")
+}
+
+#[test]
+fn a_check_and_mocks_do_not_need_them() {
+    let folder = project();
+    let check = bare(&folder, ["check", "--format", "short"]).run();
+    assert_eq!(check.status, 0, "{check:?}");
+    let told: Vec<&str> = check.stdout.lines().collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told.iter()
+            .all(|line| line.contains("warning[config-variable]")),
+        "{told:?}"
+    );
+    let mocked = [
+        "run",
+        "p.plan",
+        "--mock",
+        "-i",
+        "id=1",
+        "--answer",
+        "closed.confirm=true",
+    ];
+    let mocked = bare(&folder, mocked).run();
+    assert_eq!(
+        (mocked.status, mocked.stdout.as_str()),
+        (0, "noon\n"),
+        "{mocked:?}"
+    );
+}
+
+#[test]
+fn a_run_is_refused_before_it_begins() {
+    let folder = project();
+    let run = bare(&folder, ["run", "p.plan", "-i", "id=1"]).run();
+    assert_eq!(run.status, 3, "{run:?}");
+    let why = "`desk.close` needs the environment variable DESK_URL, which is not set";
+    assert!(run.stderr.contains(why), "{run:?}");
+    let run = bare(&folder, ["run", "p.plan", "-i", "id=1"]);
+    let run = run.variable("DESK_URL", "http://127.0.0.1:9").run();
+    assert!(
+        run.stderr.contains("the environment variable DESK_TOKEN"),
+        "{run:?}"
+    );
+    assert!(!folder.path().join(".planrun/journal.db").exists());
+}
+
+#[test]
+fn a_run_that_is_resumed_without_them_stays_paused() {
+    let folder = project();
+    let mock = Mock::of(["--apps", folder.path().join("apps").to_str().unwrap()]);
+    let given = |program: Program| {
+        let program = mock.answering(program, &["desk"]);
+        program.variable("DESK_TOKEN", "secret-token")
+    };
+    let run = ["run", "p.plan", "-i", "id=1", "--run-id", "r"];
+    assert_eq!(given(bare(&folder, run)).run().status, 4);
+
+    let answer = ["runs", "answer", "r", "closed.confirm=true", "--resume"];
+    let refused = bare(&folder, answer).run();
+    assert_eq!(refused.status, 3, "{refused:?}");
+    assert!(
+        refused
+            .stderr
+            .contains("needs the environment variable DESK_URL, which is not set"),
+        "{refused:?}"
+    );
+    let shown = bare(&folder, ["runs", "show", "r", "--format", "json"])
+        .run()
+        .json();
+    assert_eq!(shown["status"], "paused", "{shown}");
+    assert_eq!(mock.calls(), Vec::<String>::new());
+
+    let resumed = given(bare(&folder, ["runs", "resume", "r"])).run();
+    assert_eq!(
+        (resumed.status, resumed.stdout.as_str()),
+        (0, "noon\n"),
+        "{resumed:?}"
+    );
+}
+
+#[test]
+fn a_run_that_asks_a_model_is_resumed_where_the_model_can_be_asked() {
+    let plan = "plan p() -> string {
+    step said = infer(\"Say\") -> string
+        confirm \"Ask a model?\"
+    reply said
+}
+";
+    let app = DESK.replace("headers: { authorization: \"Bearer ${DESK_TOKEN}\" }\n", "");
+    let project = ModelProject::new(&app, "- { text: hello }", &[("p.plan", plan)]);
+    let run = project.program(&["run", "p.plan", "--run-id", "r"]).run();
+    assert_eq!(run.status, 4, "{run:?}");
+    let answer = ["runs", "answer", "r", "said.confirm=true", "--resume"];
+    let refused = project
+        .program(&answer)
+        .without_variable("OPENAI_MODEL")
+        .run();
+    assert_eq!(refused.status, 3, "{refused:?}");
+    let resumed = project.program(&["runs", "resume", "r"]).run();
+    assert_eq!(
+        (resumed.status, resumed.stdout.as_str()),
+        (0, "hello\n"),
+        "{resumed:?}"
+    );
+}
