@@ -14,11 +14,14 @@ use planrun_tools::tools::{Catalog, Compared};
 
 use super::{CheckedPlan, Error};
 
-/// Returns the model that a prompt names, if it names one; `None` if the name is computed, and only known in the run.
-pub(super) fn named_model(call: &Call) -> Option<Option<&str>> {
-    match call.argument("model") {
-        None => Some(None),
-        Some(code) => Some(code.constant()?.as_str()),
+/// Returns why the model of a prompt cannot answer. If the name of the model is computed, that is only known in the run.
+pub(super) fn refusal(
+    prompt: &Call,
+    of_model: impl FnOnce(Option<&str>) -> Option<String>,
+) -> Option<String> {
+    match prompt.argument("model") {
+        None => of_model(None),
+        Some(code) => of_model(code.constant()?.as_str()),
     }
 }
 
@@ -48,10 +51,8 @@ impl CheckedPlan {
                 let Target::Tool(signature) = &call.target else {
                     continue;
                 };
-                let Some(model) = named_model(call) else {
-                    continue;
-                };
-                if let Some(why) = tools.refuses_prompt(signature, model) {
+                let why = refusal(call, |model| tools.refuses_prompt(signature, model));
+                if let Some(why) = why {
                     let span = if is_here { call.span } else { self.plan.span };
                     let message = format!("`{}` cannot be answered: {why}", signature.written());
                     let code = &codes::contracts::UNIMPLEMENTED_TOOL;

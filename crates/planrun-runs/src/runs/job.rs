@@ -9,7 +9,7 @@ use planrun_lang::types::CallKind;
 use planrun_tools::tools::Catalog;
 
 use super::begun::Begun;
-use super::contracts::named_model;
+use super::contracts::refusal;
 use super::pinned::{Pinned, PinnedBase};
 use super::recorded::RecordedRun;
 use super::run::{Driven, ResumeOptions};
@@ -167,7 +167,7 @@ impl Job {
         let mut calls = plans.flat_map(Plan::steps).filter_map(Step::call);
         calls.find_map(|call| match &call.target {
             Target::Tool(signature) if signature.kind == CallKind::Model => {
-                self.workspace.refuses_model(named_model(call)?)
+                refusal(call, |model| self.workspace.refuses_model(model))
             }
             Target::Tool(_) | Target::Plan(..) => None,
         })
