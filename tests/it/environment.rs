@@ -118,6 +118,56 @@ fn a_run_that_is_resumed_without_them_stays_paused() {
 }
 
 #[test]
+fn a_run_is_not_cancelled_where_its_effects_cannot_be_undone() {
+    let plan = "use desk
+
+plan p() -> string {
+    step one = desk.close(id: 1)
+        undo desk.close(id: 0)
+    step two = desk.close(id: 2)
+        confirm \"Close it?\"
+        undo desk.close(id: 0)
+    reply two.at
+}
+";
+    let folder = project();
+    std::fs::write(folder.path().join("p.plan"), plan).unwrap();
+    let mock = Mock::of(["--apps", folder.path().join("apps").to_str().unwrap()]);
+    let given = |program: Program| {
+        let program = mock.answering(program, &["desk"]);
+        program.variable("DESK_TOKEN", "secret-token")
+    };
+    for run in ["undone", "kept"] {
+        let begun = given(bare(&folder, ["run", "p.plan", "--run-id", run])).run();
+        assert_eq!(begun.status, 4, "{begun:?}");
+        let refused = bare(&folder, ["runs", "cancel", run]).run();
+        assert_eq!(refused.status, 3, "{refused:?}");
+        assert!(
+            refused.stderr.contains("environment variable DESK_URL"),
+            "{refused:?}"
+        );
+        assert!(refused.stderr.contains("--keep"), "{refused:?}");
+    }
+    assert_eq!(mock.calls().len(), 2);
+    let undone = given(bare(&folder, ["runs", "cancel", "undone"])).run();
+    assert_eq!((undone.status, mock.calls().len()), (0, 3), "{undone:?}");
+    let kept = bare(&folder, ["runs", "cancel", "kept", "--keep"]).run();
+    assert_eq!((kept.status, mock.calls().len()), (0, 3), "{kept:?}");
+
+    // Where nothing has been called, there is nothing to undo.
+    let plan = plan.replacen(
+        "step one = desk.close(id: 1)\n        undo desk.close(id: 0)\n    ",
+        "",
+        1,
+    );
+    std::fs::write(folder.path().join("p.plan"), plan).unwrap();
+    let begun = given(bare(&folder, ["run", "p.plan", "--run-id", "fresh"])).run();
+    assert_eq!(begun.status, 4, "{begun:?}");
+    let cancelled = bare(&folder, ["runs", "cancel", "fresh"]).run();
+    assert_eq!(cancelled.status, 0, "{cancelled:?}");
+}
+
+#[test]
 fn a_run_that_asks_a_model_is_resumed_where_the_model_can_be_asked() {
     let plan = "plan p() -> string {
     step said = infer(\"Say\") -> string

@@ -1,11 +1,11 @@
 //! What is needed to drive a run: its plan, its inputs, the tools, and what was recorded of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use planrun_lang::sema::{Plan, Step, StepKind, Target};
 use planrun_lang::source::SourceFile;
-use planrun_lang::types::CallKind;
+use planrun_lang::types::{CallKind, Signature};
 use planrun_tools::tools::Catalog;
 
 use super::begun::Begun;
@@ -144,17 +144,46 @@ impl Job {
             return None;
         }
         let plans = self.program.plan.with_called().into_iter();
-        let mut tools = plans.flat_map(Plan::tool_calls);
+        let mut seen = HashSet::new();
+        let mut tools = plans
+            .flat_map(Plan::tool_calls)
+            .filter(|tool| seen.insert(Arc::as_ptr(tool)));
         tools.find_map(|tool| {
-            let path = tool.path();
             // Whether a prompt has a model is only known when it is made.
             if tool.kind.word().is_none() && !self.workspace.implements(tool) {
-                return Some(format!("`{path}` is not implemented"));
+                return Some(format!("`{}` is not implemented", tool.path()));
             }
-            let unset = self.workspace.unset_variable(tool).filter(|_| !self.mock);
-            unset.map(|variable| {
-                format!("`{path}` needs the environment variable {variable}, which is not set")
-            })
+            self.unset_variable(tool)
+        })
+    }
+
+    /// Returns why an `undo` of what the run has called is impossible here.
+    pub(super) fn undo_obstacle(&self, replay: &ReplayState) -> Option<String> {
+        let called = replay.steps.iter().filter(|(_, step)| step.tool.is_some());
+        let called = called.filter_map(|(path, _)| path.rsplit('.').next());
+        let called: HashSet<&str> = called.collect();
+        let plans = self.program.plan.with_called().into_iter();
+        let undos = plans.flat_map(|plan| {
+            let nodes = plan.nodes().filter(|node| {
+                let name = node.name.as_deref();
+                name.is_some_and(|name| called.contains(name))
+            });
+            let undos = nodes.filter_map(|node| node.step()?.undo());
+            undos.flat_map(|undo| &plan.block(undo.body).nodes)
+        });
+        let mut calls = undos.filter_map(|node| node.step()?.call());
+        calls.find_map(|call| match &call.target {
+            Target::Tool(tool) => self.unset_variable(tool),
+            Target::Plan(..) => None,
+        })
+    }
+
+    /// Returns which environment variable a call needs that is not set. Mocks need none.
+    fn unset_variable(&self, tool: &Signature) -> Option<String> {
+        let unset = self.workspace.unset_variable(tool).filter(|_| !self.mock);
+        unset.map(|variable| {
+            let path = tool.path();
+            format!("`{path}` needs the environment variable {variable}, which is not set")
         })
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+use super::job::Job;
 use super::list::open;
 use super::recorded::RecordedRun;
 use super::{Error, Planrun, ResumeOptions, Run};
@@ -50,7 +51,8 @@ impl Planrun {
     /// Asks a run to end. If no process drives it, the run is returned and has to be driven to its end.
     ///
     /// # Errors
-    /// Returns an error if there is no such run, or if it cannot be driven; [`Error::Ended`].
+    /// Returns an error if there is no such run, if it cannot be driven, or if an `undo` that it needs is impossible here;
+    /// [`Error::Ended`].
     pub fn cancel(
         &self,
         run: &str,
@@ -59,6 +61,9 @@ impl Planrun {
     ) -> Result<Option<Run>, Error> {
         let journal = self.shared.journal()?;
         let row = open(&journal, run)?;
+        if !options.keep && !journal.is_driven(&row) {
+            can_undo(&self.recorded(&row.run)?)?;
+        }
         let command = Cancel {
             cancel: true,
             keep: options.keep,
@@ -78,6 +83,17 @@ impl Planrun {
         };
         self.resume_row(journal, row, drive).map(Some)
     }
+}
+
+/// Refuses to cancel a run whose effects cannot be undone here, because an `undo` that has failed is not repeated.
+fn can_undo(recorded: &RecordedRun) -> Result<(), Error> {
+    let why = Job::pinned(recorded)?.undo_obstacle(&recorded.replay);
+    let run = &recorded.row.run;
+    why.map_or(Ok(()), |why| {
+        Err(Error::Unusable(format!(
+            "the effects of the run `{run}` cannot be undone here: {why}; set it, or keep the effects (`--keep`)"
+        )))
+    })
 }
 
 impl Receiver {

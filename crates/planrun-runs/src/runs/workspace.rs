@@ -283,11 +283,13 @@ impl Workspace {
 
     /// Returns an environment variable without a default that the calls of a tool need and that is not set.
     pub(super) fn unset_variable(&self, tool: &Signature) -> Option<&str> {
-        let own = self.own_tools.iter();
-        let is_own = own
-            .map(|own| &own.signature)
-            .any(|own| own.path() == tool.path());
-        self.project.unset_variable(tool).filter(|_| !is_own)
+        let is_own = |_: &&str| {
+            let mut own = self.own_tools.iter();
+            own.any(|own| own.signature.path() == tool.path())
+        };
+        self.project
+            .unset_variable(tool)
+            .filter(|unset| !is_own(unset))
     }
 
     /// Returns why a model cannot answer, as far as the project's configuration shows.
