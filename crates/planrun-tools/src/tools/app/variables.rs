@@ -16,7 +16,7 @@ pub(crate) struct Variable {
     /// The span of the text.
     pub span: Span,
     pub name: String,
-    /// `None` if it is not set and has no default.
+    /// `None` if it is not set, or empty, and has no default.
     pub value: Option<String>,
 }
 
@@ -28,8 +28,8 @@ pub(crate) fn unset_in(node: &Node, filled: &[Variable]) -> Option<Arc<str>> {
 }
 
 /// Fills in the variables of every text of a file. A value in the environment takes precedence over the default, which
-/// may be empty and may contain `:`. A variable that is not set and has no default is reported and becomes an empty
-/// text. `$${` is a literal `${`. Returns the variables that were looked up in the environment, without those that were
+/// may be empty and may contain `:`. A variable that is not set, or empty, and has no default is reported and becomes an
+/// empty text. `$${` is a literal `${`. Returns the variables that were looked up in the environment, without those that were
 /// replaced by their defaults; a variable with a `refusal` is not looked up.
 pub(crate) fn fill_in(
     node: &mut Node,
@@ -44,18 +44,21 @@ pub(crate) fn fill_in(
                 found.push(refused);
                 return default.unwrap_or_default().to_owned();
             }
-            let value = host.variable(name);
-            if let (None, Some(default)) = (&value, default) {
+            let given = host.variable(name);
+            if let (None, Some(default)) = (&given, default) {
                 return default.to_owned();
             }
+            let is_empty = given.as_ref().is_some_and(String::is_empty);
+            let value = given.filter(|_| !is_empty || default.is_some());
             from_outside.push(Variable {
                 span,
                 name: name.to_owned(),
                 value: value.clone(),
             });
             value.unwrap_or_else(|| {
+                let state = if is_empty { "empty" } else { "not set" };
                 let message =
-                    format!("the environment variable {name} is not set and has no default");
+                    format!("the environment variable {name} is {state} and has no default");
                 let help = format!("set {name}, or add a default: `${{{name}:…}}`");
                 found.push(Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help));
                 String::new()
