@@ -1,4 +1,7 @@
 //! Cold starts: a command on a plan with one step, compared with a program that prints one line.
+//!
+//! Both programs are copies, as installed programs are: where the linker has written a program, it starts more slowly,
+//! until its pages are read again.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,7 +25,7 @@ pub fn measure(
     let plan = "use sys\n\nplan one() {\n    step a = sys.echo(value: \"hello\")\n    reply a\n}\n\n\
                 test \"one\" for one {\n    expect reply == \"hello\"\n}\n";
     let plan = write(&folder, "one.plan", plan)?;
-    let mut ours = Command::new(env!("CARGO_BIN_EXE_planrun"));
+    let mut ours = installed(Path::new(env!("CARGO_BIN_EXE_planrun")), &folder)?;
     ours.arg(command).arg(plan).args(arguments);
     let mut other = plain_program(&folder)?;
     let (ours, other) = alternate(PAIRS, || time(&mut ours), || time(&mut other))?;
@@ -52,10 +55,20 @@ fn plain_program(folder: &Path) -> Result<Command, String> {
         .arg(&source)
         .status();
     if status.is_ok_and(|status| status.success()) {
-        Ok(Command::new(built))
+        installed(&built, folder)
     } else {
         Err("rustc cannot build a program of one line".to_owned())
     }
+}
+
+/// Returns a command that runs a copy of a program.
+fn installed(program: &Path, folder: &Path) -> Result<Command, String> {
+    let name = program.file_name().unwrap_or_default();
+    let folder = folder.join("installed");
+    let copy = folder.join(name);
+    let copied = std::fs::create_dir_all(&folder).and_then(|()| std::fs::copy(program, &copy));
+    copied.map_err(|error| error.to_string())?;
+    Ok(Command::new(copy))
 }
 
 /// Returns the time of a command from its start to its exit.

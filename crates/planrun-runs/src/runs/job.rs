@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use planrun_lang::protocol::StepState;
 use planrun_lang::sema::{Plan, Step, StepKind, Target};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{CallKind, Signature};
@@ -159,7 +160,11 @@ impl Job {
 
     /// Returns why an `undo` of what the run has called is impossible here.
     pub(super) fn undo_obstacle(&self, replay: &ReplayState) -> Option<String> {
-        let called = replay.steps.iter().filter(|(_, step)| step.tool.is_some());
+        // A step that contains others is undone as a whole only if it has completed.
+        let called = replay
+            .steps
+            .iter()
+            .filter(|(_, step)| step.tool.is_some() || step.state == StepState::Completed);
         let called = called.filter_map(|(path, _)| path.rsplit('.').next());
         let called: HashSet<&str> = called.collect();
         let plans = self.program.plan.with_called().into_iter();

@@ -141,10 +141,7 @@ impl Planrun {
         job.approval = options.approval;
         job.drive = options.drive;
         if let Some(why) = job.obstacle() {
-            let plan = &job.program.plan.name;
-            return Err(Error::Unusable(format!(
-                "the plan `{plan}` cannot run here: {why}"
-            )));
+            return Err(Error::Unusable(why));
         }
         if options.ephemeral {
             return Ok(Run {
