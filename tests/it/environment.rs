@@ -169,26 +169,19 @@ plan p() -> string {
 
 #[test]
 fn a_run_that_asks_a_model_is_resumed_where_the_model_can_be_asked() {
-    let plan = "plan p() -> string {
-    step said = infer(\"Say\") -> string
-        confirm \"Ask a model?\"
-    reply said
-}
-";
     let app = DESK.replace("headers: { authorization: \"Bearer ${DESK_TOKEN}\" }\n", "");
-    let project = ModelProject::new(&app, "- { text: hello }", &[("p.plan", plan)]);
-    let run = project.program(&["run", "p.plan", "--run-id", "r"]).run();
-    assert_eq!(run.status, 4, "{run:?}");
-    let answer = ["runs", "answer", "r", "said.confirm=true", "--resume"];
-    let refused = project
-        .program(&answer)
-        .without_variable("OPENAI_MODEL")
-        .run();
-    assert_eq!(refused.status, 3, "{refused:?}");
-    let resumed = project.program(&["runs", "resume", "r"]).run();
-    assert_eq!(
-        (resumed.status, resumed.stdout.as_str()),
-        (0, "hello\n"),
-        "{resumed:?}"
-    );
+    for prompt in ["infer(\"Say\") -> string", "ask desk(\"Say\") -> string"] {
+        let plan = format!(
+            "use desk\nplan p() -> string {{\n    step said = {prompt}\n        confirm \"Ask?\"\n    reply said\n}}\n"
+        );
+        let project = ModelProject::new(&app, "- { text: hello }", &[("p.plan", &plan)]);
+        let run = project.program(&["run", "p.plan", "--run-id", "r"]).run();
+        assert_eq!(run.status, 4, "{run:?}");
+        let answer = ["runs", "answer", "r", "said.confirm=true", "--resume"];
+        let answer = project.program(&answer);
+        let refused = answer.without_variable("OPENAI_MODEL").run();
+        assert_eq!(refused.status, 3, "{prompt}: {refused:?}");
+        let resumed = project.program(&["runs", "resume", "r"]).run();
+        assert_eq!(resumed.stdout, "hello\n", "{prompt}: {resumed:?}");
+    }
 }

@@ -127,7 +127,8 @@ struct RetryArguments {
 ///
 /// Exits with 0 if the run is cancelled. If another process drives the run, that process is asked to cancel it, and the
 /// command exits with 0 at once. Otherwise, exits with 4 if the run is paused because undoing needs a person, with 1 if
-/// it has ended in another way, and with 2 if it had already ended.
+/// it has ended in another way, with 2 if it had already ended, and with 3, without cancelling it, if undoing needs an
+/// environment variable that is not set.
 #[derive(Debug, Args)]
 struct CancelArguments {
     /// Id of the run, or a prefix of it

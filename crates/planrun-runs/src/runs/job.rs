@@ -1,16 +1,13 @@
 //! What is needed to drive a run: its plan, its inputs, the tools, and what was recorded of it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planrun_lang::protocol::StepState;
-use planrun_lang::sema::{Plan, Step, StepKind, Target};
+use planrun_lang::sema::{Plan, StepKind};
 use planrun_lang::source::SourceFile;
-use planrun_lang::types::{CallKind, Signature};
 use planrun_tools::tools::Catalog;
 
 use super::begun::Begun;
-use super::contracts::refusal;
 use super::pinned::{Pinned, PinnedBase};
 use super::recorded::RecordedRun;
 use super::run::{Driven, ResumeOptions};
@@ -132,78 +129,6 @@ impl Job {
             until: None,
             retries: false,
             drive: ResumeOptions::default(),
-        })
-    }
-
-    /// Returns why a call of the plan is impossible here: its tool is not implemented, such as one of another program, or
-    /// needs an environment variable that is not set. A run that makes only some of the calls has no obstacles.
-    pub(super) fn obstacle(&self) -> Option<String> {
-        if self.broken.is_some() {
-            return self.broken.clone();
-        }
-        if self.until.is_some() || self.drive.stand_in.is_some() {
-            return None;
-        }
-        let plans = self.program.plan.with_called().into_iter();
-        let mut seen = HashSet::new();
-        let mut tools = plans
-            .flat_map(Plan::tool_calls)
-            .filter(|tool| seen.insert(Arc::as_ptr(tool)));
-        tools.find_map(|tool| {
-            // Whether a prompt has a model is only known when it is made.
-            if tool.kind.word().is_none() && !self.workspace.implements(tool) {
-                return Some(format!("`{}` is not implemented", tool.path()));
-            }
-            self.unset_variable(tool)
-        })
-    }
-
-    /// Returns why an `undo` of what the run has called is impossible here.
-    pub(super) fn undo_obstacle(&self, replay: &ReplayState) -> Option<String> {
-        // A step that contains others is undone as a whole only if it has completed.
-        let called = replay
-            .steps
-            .iter()
-            .filter(|(_, step)| step.tool.is_some() || step.state == StepState::Completed);
-        let called = called.filter_map(|(path, _)| path.rsplit('.').next());
-        let called: HashSet<&str> = called.collect();
-        let plans = self.program.plan.with_called().into_iter();
-        let undos = plans.flat_map(|plan| {
-            let nodes = plan.nodes().filter(|node| {
-                let name = node.name.as_deref();
-                name.is_some_and(|name| called.contains(name))
-            });
-            let undos = nodes.filter_map(|node| node.step()?.undo());
-            undos.flat_map(|undo| &plan.block(undo.body).nodes)
-        });
-        let mut calls = undos.filter_map(|node| node.step()?.call());
-        calls.find_map(|call| match &call.target {
-            Target::Tool(tool) => self.unset_variable(tool),
-            Target::Plan(..) => None,
-        })
-    }
-
-    /// Returns which environment variable a call needs that is not set. Mocks need none.
-    fn unset_variable(&self, tool: &Signature) -> Option<String> {
-        let unset = self.workspace.unset_variable(tool).filter(|_| !self.mock);
-        unset.map(|variable| {
-            let path = tool.path();
-            format!("`{path}` needs the environment variable {variable}, which is not set")
-        })
-    }
-
-    /// Returns why no model can answer an `infer` of the plan here, such as a key that is not set.
-    pub(super) fn unanswered(&self) -> Option<String> {
-        if self.until.is_some() || self.drive.stand_in.is_some() {
-            return None;
-        }
-        let plans = self.program.plan.with_called().into_iter();
-        let mut calls = plans.flat_map(Plan::steps).filter_map(Step::call);
-        calls.find_map(|call| match &call.target {
-            Target::Tool(signature) if signature.kind == CallKind::Model => {
-                refusal(call, |model| self.workspace.refuses_model(model))
-            }
-            Target::Tool(_) | Target::Plan(..) => None,
         })
     }
 

@@ -44,9 +44,9 @@ pub struct Workspace {
     pub severities: Severities,
     /// Findings in `planrun.yaml` and the app files.
     findings: Vec<FileReport>,
-    tools: Tools,
+    pub(super) tools: Tools,
     /// Tools of the program that uses the service, which take precedence over those of the project.
-    own_tools: Arc<[Tool]>,
+    pub(super) own_tools: Arc<[Tool]>,
     /// Grants that restrict its plans in addition to the project's `allow`, if a model writes them.
     pub confined: Option<Arc<[Grant]>>,
 }
@@ -274,28 +274,6 @@ impl Workspace {
             .iter()
             .any(|tools| tools.names(namespace, name))
             .then(|| ToolNames::question(tool))
-    }
-
-    /// Returns true if a tool is implemented.
-    pub(super) fn implements(&self, tool: &Signature) -> bool {
-        self.tools.find(&tool.namespace, &tool.name).is_some()
-    }
-
-    /// Returns an environment variable without a default that the calls of a tool need and that is not set.
-    pub(super) fn unset_variable(&self, tool: &Signature) -> Option<&str> {
-        let is_own = |_: &&str| {
-            let mut own = self.own_tools.iter();
-            own.any(|own| own.signature.path() == tool.path())
-        };
-        self.project
-            .unset_variable(tool)
-            .filter(|unset| !is_own(unset))
-    }
-
-    /// Returns why a model cannot answer, as far as the project's configuration shows.
-    pub(super) fn refuses_model(&self, model: Option<&str>) -> Option<String> {
-        let refused = Models::of(&self.project, &self.host).open(model).err();
-        refused.map(|refused| refused.message)
     }
 
     /// Returns every tool of the project, with those of the program taking precedence. `endpoint` returns the address
