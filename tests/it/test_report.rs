@@ -7,6 +7,8 @@ use planrun_test::plantest::report::{
     Counts, Failure, FileReport, Report, Status, TestReport, github, json, junit,
 };
 
+use crate::support::{folder, planrun};
+
 /// Environment variable with the folder that `tests/peers/formats.sh` reads.
 const FOLDER: &str = "PLANRUN_REPORTS";
 
@@ -139,4 +141,19 @@ fn leaves_reports() {
     for (name, report) in [("tests", everything()), ("none", Report::default())] {
         std::fs::write(folder.join(format!("{name}.junit")), junit(&report)).unwrap();
     }
+}
+
+#[test]
+fn an_expression_that_fails_the_run_is_located() {
+    let plan = "plan p(names: string[]) -> string {\n    reply names[2]\n}\n\n\
+                test \"too few\" for p {\n    given { names: [\"a\"] }\n    expect reply == \"a\"\n}\n";
+    let folder = folder([("p.plan", plan)]);
+    let output = planrun(["test", "p.plan", "--format", "json"])
+        .within(folder.path())
+        .run();
+    let text = output.json().to_string();
+    assert!(
+        text.contains("index out of range: 2 of a list of 1, at p.plan:2:16"),
+        "{text}"
+    );
 }

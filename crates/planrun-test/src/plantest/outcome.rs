@@ -10,6 +10,7 @@ use super::case::Case;
 use super::play::Played;
 use super::slots::Slots;
 use super::world::Called;
+use planrun_core::journal::StepError;
 use planrun_core::run::{Outcome, StepReport};
 
 /// Returns the values of the frame of a test after its run.
@@ -50,12 +51,21 @@ pub fn end(played: &Played) -> String {
     let error = played
         .outcome
         .as_ref()
-        .and_then(|outcome| outcome.error.as_ref());
+        .and_then(|outcome| outcome.error.as_deref());
     match (played.state, error) {
-        (state, Some(error)) => format!(
-            "it ended with status `{state}` ({}: {})",
-            error.class, error.message
-        ),
+        (
+            state,
+            Some(StepError {
+                class,
+                message,
+                place,
+                ..
+            }),
+        ) => {
+            let place = place.as_ref();
+            let at = place.map_or_else(String::new, |place| format!(", at {place}"));
+            format!("it ended with status `{state}` ({class}: {message}{at})")
+        }
         (RunState::Paused, None) => "it is paused".to_owned(),
         (state, None) => format!("it ended with status `{state}`"),
     }
@@ -75,7 +85,7 @@ fn error(played: &Played) -> Result<Value, Arc<str>> {
     let error = played
         .outcome
         .as_ref()
-        .and_then(|outcome| outcome.error.as_ref());
+        .and_then(|outcome| outcome.error.as_deref());
     error
         .map(|error| error.to_value())
         .ok_or_else(|| format!("the run has no error: {}", end(played)).into())
