@@ -87,7 +87,7 @@ fn error(played: &Played) -> Result<Value, Arc<str>> {
         .as_ref()
         .and_then(|outcome| outcome.error.as_deref());
     error
-        .map(|error| error.to_value())
+        .map(StepError::to_value)
         .ok_or_else(|| format!("the run has no error: {}", end(played)).into())
 }
 
