@@ -1,7 +1,7 @@
 //! Cold starts: a command on a plan with one step, compared with a program that prints one line.
 //!
-//! Both programs are copies, as installed programs are: where the linker has written a program, it starts more slowly,
-//! until its pages are read again.
+//! Both programs are copies, as installed programs are: a program starts more slowly from the file that the linker has
+//! written.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -31,7 +31,7 @@ impl Job {
             .flat_map(Plan::tool_calls)
             .filter(|tool| seen.insert(Arc::as_ptr(tool)));
         tools.find_map(|tool| {
-            // Whether a prompt has a model is only known when it is made.
+            // Models and agents answer prompts: see `unanswered`.
             if tool.kind.word().is_none() && !self.workspace.implements(tool) {
                 return Some(format!("`{}` is not implemented", tool.path()));
             }
