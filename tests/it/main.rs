@@ -84,6 +84,7 @@ mod replay;
 mod reports;
 mod retail;
 mod run;
+mod runs_retry;
 mod schema;
 mod schema_cases;
 mod secrets;

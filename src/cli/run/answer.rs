@@ -57,6 +57,9 @@ pub fn print(
     for line in not_undone(outcome) {
         terminal.error(&line);
     }
+    if !outcome.retryable.is_empty() {
+        terminal.note(&retry_undo(outcome, terminal));
+    }
     ask::print_open_questions(outcome, terminal);
     if let Some(interruption) = &outcome.interruption {
         return Ok(interrupted(outcome, interruption, until, terminal));
@@ -92,6 +95,13 @@ pub fn not_undone(outcome: &Outcome) -> impl Iterator<Item = String> {
             visible_line(&error.message)
         )
     })
+}
+
+/// Tells how to retry each `undo` that has failed.
+#[must_use]
+pub fn retry_undo(outcome: &Outcome, terminal: Terminal) -> String {
+    let command = terminal.command(&format!("runs retry {}", outcome.run));
+    format!("try again to undo with `{command}`")
 }
 
 /// Prints why the process suspended the run, and how to resume it.

@@ -112,8 +112,8 @@ impl OutputArguments {
 
 /// Retry the failed part of a run, as a new execution
 ///
-/// If the run is paused because of a failure, the failed step is retried. If the run has completed but its
-/// verification failed, only the failed verifications are retried.
+/// If the run is paused because of a failure, the failed step is retried. If the run has ended, only the verifications
+/// and the undos that have failed are retried.
 #[derive(Debug, Args)]
 struct RetryArguments {
     /// Id of the run, or a prefix of it

@@ -21,5 +21,6 @@ mod recover;
 mod tasks;
 mod time;
 mod undo;
+mod undo_retry;
 mod values;
 mod verify;

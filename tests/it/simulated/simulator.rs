@@ -53,6 +53,8 @@ pub fn simulate(made: &Project, program: &Arc<Program>, seed: u64) -> Result<Sim
         sends: BTreeMap::new(),
         keys: BTreeMap::new(),
         completed: BTreeSet::new(),
+        undo_arguments: BTreeMap::new(),
+        completed_undos: BTreeSet::new(),
         counts: BTreeMap::new(),
         results: BTreeMap::new(),
     };
@@ -79,6 +81,10 @@ struct World<'a> {
     keys: BTreeMap<String, String>,
     /// The keys of calls whose success is on disk.
     completed: BTreeSet<String>,
+    /// By path, the arguments of the latest call of an `undo` on disk.
+    undo_arguments: BTreeMap<String, String>,
+    /// The paths and arguments of calls of an `undo` whose success is on disk.
+    completed_undos: BTreeSet<(String, String)>,
     counts: BTreeMap<&'static str, u64>,
     /// Cached results, with their times.
     results: BTreeMap<String, (i128, Value)>,
@@ -106,7 +112,14 @@ impl World<'_> {
             };
             resumes = false;
             match &outcome.interruption {
-                None => return self.check_replay(&outcome),
+                None => {
+                    self.check_replay(&outcome)?;
+                    if outcome.retryable.is_empty() || retries == MAX_RETRIES {
+                        return Ok(());
+                    }
+                    self.count("undos retried");
+                    (retries, resumes) = (retries + 1, true);
+                }
                 Some(Interruption::Waiting {
                     wake: Some(wake), ..
                 }) => self.now = self.now.max(*wake),
@@ -196,9 +209,13 @@ impl World<'_> {
                     Command::Call(call) => return Err(format!("who looks calls {}", call.path)),
                     Command::End => {
                         let seen = run.conclude(now, &mut Vec::new());
-                        let same = seen.state == ended.state && seen.reply == ended.reply;
-                        let replayed = || format!("{:?} {:?}", seen.state, seen.reply);
-                        let was = || format!("{:?} {:?}", ended.state, ended.reply);
+                        let same = seen.state == ended.state
+                            && seen.reply == ended.reply
+                            && seen.retryable == ended.retryable;
+                        let replayed =
+                            || format!("{:?} {:?} {:?}", seen.state, seen.reply, seen.retryable);
+                        let was =
+                            || format!("{:?} {:?} {:?}", ended.state, ended.reply, ended.retryable);
                         return same.then_some(()).ok_or_else(|| {
                             format!("who looks sees {}, and it was {}", replayed(), was())
                         });
@@ -216,11 +233,23 @@ impl World<'_> {
         let path = event["path"].as_str().unwrap_or_default();
         if let Some(key) = event["key"].as_str() {
             self.keys.insert(path.to_owned(), key.to_owned());
+            if path.contains(".undo") {
+                let arguments = event["arguments"].to_string();
+                self.undo_arguments.insert(path.to_owned(), arguments);
+            }
+        }
+        if event["event"] == "step.retried" && !path.ends_with(".undo") {
+            // What was called again is undone again.
+            let is_inside = |inner: &str| inner.starts_with(path);
+            self.completed_undos.retain(|(inner, _)| !is_inside(inner));
         }
         // A `recover` arm may complete the step while its call stays open.
         let completed = event["status"] == "completed" && event["recovered"] != true;
         if event["event"] == "step.settled" && completed {
             self.completed.extend(self.keys.get(path).cloned());
+            let arguments = self.undo_arguments.remove(path);
+            let undo = arguments.map(|arguments| (path.to_owned(), arguments));
+            self.completed_undos.extend(undo);
         }
         self.journal.push(line);
     }
@@ -393,6 +422,12 @@ impl<'w, 'a> Process<'w, 'a> {
         }
         if effect && self.world.completed.contains(&*request.key) {
             return Err(format!("`{path}` has completed, and is called again"));
+        }
+        let again = (path.to_string(), request.arguments.to_json().to_string());
+        if effect && self.world.completed_undos.contains(&again) {
+            return Err(format!(
+                "`{path}` has undone something, and is called again"
+            ));
         }
         let call = request.call;
         let (limit, pure) = (request.timeout, *request.signature.namespace == *"sys");

@@ -209,7 +209,7 @@ impl Agent {
     /// Returns the report of one sub-agent under its heading, or the reason why there is none.
     async fn task(&self, work: Work<'_>) -> Result<String, String> {
         let name = name_of(&work.task.prompt);
-        match self.work(work).await {
+        match Box::pin(self.work(work)).await {
             Ok(report) => Ok(format!(
                 "### Sub-agent '{name}' Finished:\n{}",
                 cut(&report)

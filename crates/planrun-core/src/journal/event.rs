@@ -291,6 +291,9 @@ pub enum EventKind {
         reply: Option<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Arc<StepError>>,
+        /// Steps whose `undo` has failed and can be retried.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        retryable: Vec<Arc<str>>,
     },
 }
 

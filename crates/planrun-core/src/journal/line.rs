@@ -311,11 +311,13 @@ mod tests {
                 state: RunState::Failed,
                 reply: None,
                 error: Some(error.clone()),
+                retryable: vec!["a".into()],
             },
             EventKind::RunSettled {
                 state: RunState::Completed,
                 reply: Some(reply.clone()),
                 error: None,
+                retryable: Vec::new(),
             },
             EventKind::RunResumed {
                 until: Some("a".into()),

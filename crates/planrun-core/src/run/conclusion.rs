@@ -32,14 +32,22 @@ impl Run {
             self.ctx.outbox.emit(EventKind::RunPaused { wake, still });
             self.steps.calls.open.slots.close(&mut self.ctx.tree);
         } else {
+            outcome.retryable = self.compensation.retryable(&self.ctx);
             self.ctx.outbox.emit(EventKind::RunSettled {
                 state: outcome.state,
                 reply: outcome.reply.clone(),
                 error: outcome.error.clone(),
+                retryable: outcome.retryable.clone(),
             });
         }
         let class = outcome.error.as_ref().map(|error| error.class.to_string());
-        self.ctx.outbox.summarize(outcome.state, wake, class);
+        outcome.not_undone = self.compensation.not_undone(&self.ctx);
+        let note = match outcome.not_undone.len() {
+            0 => None,
+            1 => Some("1 step not undone".to_owned()),
+            count => Some(format!("{count} steps not undone")),
+        };
+        (self.ctx.outbox).summarize((outcome.state, wake), class, note);
         self.ctx.outbox.drain_into(commands);
         outcome.interruption = self.ctx.interruption.take();
         (outcome.tasks, outcome.listeners) = (
@@ -48,7 +56,6 @@ impl Run {
         );
         (outcome.questions, outcome.unused_answers) = self.steps.people.left_open(&self.ctx);
         outcome.asked = self.steps.people.question_reports(&self.ctx);
-        outcome.not_undone = self.compensation.not_undone(&self.ctx);
         let completed = |root: &Frame| root.ending.is_none();
         if outcome.interruption.is_none() && self.ctx.tree.frames.first().is_some_and(completed) {
             outcome.found = Some(self.compensation.reports(&self.ctx));

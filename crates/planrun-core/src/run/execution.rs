@@ -29,6 +29,13 @@ struct Before {
     /// Number of all attempts so far, which is a number that no execution has had.
     attempts: u32,
     open: Option<Execution>,
+    completed: Option<Completed>,
+}
+
+/// A call that has completed and is not made again.
+pub(super) struct Completed {
+    pub arguments: Value,
+    pub output: Value,
 }
 
 impl Executions {
@@ -47,7 +54,13 @@ impl Executions {
 
     /// Records that the step at a path is retried, after `attempts` attempts in total.
     pub(super) fn restart(&mut self, path: Arc<str>, attempts: u32, open: Option<Execution>) {
-        self.before.insert(path, Before { attempts, open });
+        let completed = None;
+        let before = Before {
+            attempts,
+            open,
+            completed,
+        };
+        self.before.insert(path, before);
     }
 
     /// Records that a step inside a retried step is retried, after `attempts` further attempts.
@@ -55,6 +68,17 @@ impl Executions {
         let before = self.before.entry(path).or_default();
         before.attempts += attempts;
         before.open = open;
+    }
+
+    /// Records that the call at a path has completed, so that it is not made again with the same arguments.
+    pub(super) fn completed(&mut self, path: Arc<str>, result: Completed) {
+        self.before.entry(path).or_default().completed = Some(result);
+    }
+
+    /// Returns the output of a call that has completed and is not made again.
+    pub(super) fn output(&self, path: &str, arguments: &Value) -> Option<&Value> {
+        let completed = self.before.get(path)?.completed.as_ref()?;
+        (completed.arguments == *arguments).then_some(&completed.output)
     }
 }
 

@@ -127,7 +127,7 @@ impl Run {
             until,
             steps,
         });
-        ctx.outbox.summarize(RunState::Running, None, None);
+        ctx.outbox.summarize((RunState::Running, None), None, None);
         if let Some(deadline) = ctx.tree.scopes[0].policy.deadline {
             ctx.set_deadline(deadline);
         }
@@ -260,7 +260,7 @@ impl Run {
             let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
             let parking = &mut self.steps.parking;
             parking.retry_failed(&mut self.ctx, tasks, compensation);
-            compensation.verify_again(&mut self.ctx);
+            compensation.retry_failed(&mut self.ctx);
             self.perform();
         }
         true

@@ -89,14 +89,19 @@ impl Outbox {
     }
 
     /// Emits the state of the run, for lists of runs.
-    pub(super) fn summarize(&mut self, state: RunState, wake: Option<i128>, error: Option<String>) {
+    pub(super) fn summarize(
+        &mut self,
+        (state, wake): (RunState, Option<i128>),
+        error: Option<String>,
+        note: Option<String>,
+    ) {
         let (steps_done, steps_all) = self.recording.steps();
         if self.recording.is_durable() {
             self.push(Command::Summarize(Summary {
                 state,
                 wake,
                 error,
-                note: None,
+                note,
                 steps_done,
                 steps_all,
             }));

@@ -40,6 +40,8 @@ pub struct Outcome {
     pub interruption: Option<Interruption>,
     /// Why steps could not be undone.
     pub not_undone: Vec<Arc<StepError>>,
+    /// Steps whose `undo` has failed and can be retried, although the run has ended.
+    pub retryable: Vec<Arc<str>>,
     /// Questions that are still open, by the paths under which they are answered.
     pub questions: Vec<(Arc<str>, Arc<Question>)>,
     /// Everything that people were asked, with the results.
@@ -217,6 +219,7 @@ impl Outcome {
             listeners: Vec::new(),
             interruption: None,
             not_undone: Vec::new(),
+            retryable: Vec::new(),
             questions: Vec::new(),
             asked: Vec::new(),
             unused_answers: Vec::new(),

@@ -144,7 +144,7 @@ impl Parking {
         self.remove(ctx, at);
         detach_finished_work(ctx, compensation, at);
         let record = ctx.tree.record_mut(at);
-        record.started = None;
+        (record.started, record.reused) = (None, false);
         let details = record.details_mut();
         details.error = None;
         details.frames.clear();

@@ -200,6 +200,11 @@ impl Recording {
             .is_some_and(|replay| replay.has_unreplayed(EventName::StepRetried, path))
     }
 
+    /// Returns true if the run had ended before it was retried.
+    pub(super) fn had_ended(&self) -> bool {
+        self.replay.as_ref().is_some_and(|replay| replay.has_ended)
+    }
+
     /// Returns true if an unknown outcome of a call is recorded and has not been replayed yet.
     pub(super) fn has_waited(&self, path: &str) -> bool {
         self.replay

@@ -46,8 +46,8 @@ impl Run {
             (ExternalInputKind::Cancel { keep, force }, _) => self.cancel(keep, force),
             (ExternalInputKind::Retried { path }, _) => {
                 ctx.outbox.recording.replay_retry();
-                let is_verification = self.compensation.replay_verification_retry(ctx, &path);
-                if !is_verification {
+                let is_compensation = self.compensation.replay_retry(ctx, &path);
+                if !is_compensation {
                     let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
                     steps.parking.replay_retry(ctx, tasks, compensation, &path);
                 }

@@ -160,7 +160,7 @@ fn emit_settled(
     };
     let number = ctx.outbox.try_emit(kind, below(OUTPUT, &labels));
     let was_reused = !ctx.setup.replay_only || ctx.outbox.recording.was_reused(&path);
-    ctx.tree.record_mut(at).reused = number.is_none() && was_reused;
+    ctx.tree.record_mut(at).reused |= number.is_none() && was_reused;
 }
 
 fn settled_state(error: &StepError) -> StepState {

@@ -177,16 +177,17 @@ impl Planrun {
         run.possible(&journal)
     }
 
-    /// Retries the failed steps of a run as new executions. In a run that has completed and whose verification has
-    /// failed, the failed verifications are repeated.
+    /// Retries the failed steps of a run as new executions. In a run that has ended, the verifications and the `undo`s
+    /// that have failed are repeated.
     ///
     /// # Errors
-    /// As for [`Self::resume`]; [`Error::Ended`] if the run has ended in another way.
+    /// As for [`Self::resume`]; [`Error::Ended`] if the run has ended and nothing of it can be retried.
     pub fn retry(&self, run: &str, options: ResumeOptions) -> Result<Run, Error> {
         let journal = self.shared.journal()?;
         let row = journal.run(run)?;
         let unverified = ErrorClass::Validation(Validation::Verify).to_string();
-        if row.ended && row.error.as_ref() != Some(&unverified) {
+        let verifies = row.error.as_ref() == Some(&unverified);
+        if row.ended && !verifies && replay(&journal, &row.run)?.retryable.is_empty() {
             return Err(Error::Ended {
                 run: row.info.run,
                 state: row.info.state,
@@ -319,7 +320,10 @@ impl Run {
     /// Refuses a run whose plan makes a call that is impossible here, because the run would fail at that call.
     fn possible(self, journal: &Journal) -> Result<Self, Error> {
         let why = match &self.work {
-            Work::Job(job, _) => job.obstacle().or_else(|| job.unanswered()),
+            Work::Job(job, _) => match &job.replay {
+                Some(replay) if !replay.retryable.is_empty() => job.undo_obstacle(replay),
+                Some(_) | None => job.obstacle().or_else(|| job.unanswered()),
+            },
             Work::Ended(_) => None,
         };
         let Some(why) = why else {

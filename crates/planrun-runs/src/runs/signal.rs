@@ -85,7 +85,7 @@ impl Planrun {
     }
 }
 
-/// Refuses to cancel a run whose effects cannot be undone here, because an `undo` that has failed is not repeated.
+/// Refuses to cancel a run whose effects cannot be undone here, because each `undo` would fail.
 fn can_undo(recorded: &RecordedRun) -> Result<(), Error> {
     let why = Job::pinned(recorded)?.undo_obstacle(&recorded.replay);
     let run = &recorded.row.run;

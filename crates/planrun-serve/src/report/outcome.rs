@@ -88,6 +88,12 @@ pub fn facts(outcome: &Outcome) -> String {
             cut(&visible_line(&error.message), LIST_BYTES)
         );
     }
+    if !outcome.retryable.is_empty() {
+        let _ = writeln!(
+            report,
+            "A person can try again to undo it: `planrun runs retry {run}`."
+        );
+    }
     if !unknown.is_empty() {
         report.push_str(
             "First check whether the unknown effects have happened: they are not repeated automatically.\n",

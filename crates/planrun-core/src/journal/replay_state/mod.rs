@@ -39,6 +39,10 @@ pub struct ReplayState {
     pub state: Option<RunState>,
     pub reply: Option<Value>,
     pub error: Option<Arc<StepError>>,
+    /// Whether the run has ended, although it may have been retried since.
+    pub has_ended: bool,
+    /// Steps whose `undo` had failed when the run ended, and can be retried.
+    pub retryable: Vec<Arc<str>>,
     /// Wall-clock time at which the run resumes by itself, in nanoseconds since the Unix epoch.
     pub wake: Option<i128>,
     /// The steps up to which processes have driven the run; `None` if one of them was to drive it to its end.
@@ -221,10 +225,11 @@ impl ReplayState {
             state,
             reply,
             error,
+            retryable,
         } = kind
         {
-            self.state = Some(state);
-            (self.reply, self.error) = (reply, error);
+            (self.state, self.has_ended) = (Some(state), true);
+            (self.reply, self.error, self.retryable) = (reply, error, retryable);
         }
     }
 

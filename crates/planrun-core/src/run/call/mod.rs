@@ -99,7 +99,7 @@ impl Calls {
                 return ctx.step_failed(at, error);
             }
         };
-        if is_copied(ctx, &program, at, (call, signature), &arguments) {
+        if is_copied(ctx, at, &path, (call, signature), &arguments) {
             return ctx.then(Next::GiveSlot(at.0));
         }
         if !call.arguments.is_empty() {

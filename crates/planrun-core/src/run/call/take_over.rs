@@ -11,34 +11,39 @@ use crate::run::agenda::End;
 use crate::run::context::Context;
 use crate::run::copies::RepeatReason;
 use crate::run::frame::NodeRef;
-use crate::run::program::Program;
 use crate::run::sensitive::{below, in_output};
 
-/// Returns true if the call is not made: the result of another run, or one that an earlier process copied, completes
-/// the step, or the step fails because its effect must not be repeated.
+/// Returns true if the call is not made: the result of another run, one that an earlier process copied, or one from
+/// before a retry completes the step, or the step fails because its effect must not be repeated.
 pub(in crate::run) fn is_copied(
     ctx: &mut Context,
-    program: &Program,
     at: NodeRef,
+    path: &Arc<str>,
     (call, signature): (&Call, &Signature),
     arguments: &Value,
 ) -> bool {
+    if let Some(output) = ctx.executions.output(path, arguments).cloned() {
+        let record = ctx.tree.record_mut(at);
+        record.details_mut().arguments = Some(arguments.clone());
+        record.reused = true;
+        ctx.settle(at, End::Completed(output));
+        return true;
+    }
     if ctx.setup.copies.is_none() && !ctx.outbox.recording.is_replaying() {
         return false;
     }
-    let path = ctx.tree.path(program, at);
-    if let Some(output) = ctx.outbox.recording.copied(&path) {
+    if let Some(output) = ctx.outbox.recording.copied(path) {
         let source = Source::Run(base_run(ctx));
-        take_over(ctx, at, &path, arguments, (source, output));
+        take_over(ctx, at, path, arguments, (source, output));
         return true;
     }
     let copy = ctx.setup.copies.as_ref();
-    let copy = copy.and_then(|copies| copies.of(&path, signature, arguments));
+    let copy = copy.and_then(|copies| copies.of(path, signature, arguments));
     match copy {
         None => false,
         Some(Ok(output)) => {
             let source = Source::Run(base_run(ctx));
-            take_over(ctx, at, &path, arguments, (source, output));
+            take_over(ctx, at, path, arguments, (source, output));
             true
         }
         Some(Err(again)) => {
@@ -57,7 +62,7 @@ pub(in crate::run) fn is_copied(
                     "another run has already done this, but its {} changed; repeat it with `--yes`",
                     again.name()
                 );
-                let error = StepError::new(ErrorClass::Denied(Denied::Policy), message, &path);
+                let error = StepError::new(ErrorClass::Denied(Denied::Policy), message, path);
                 ctx.step_failed(at, Arc::new(error));
             }
             refused

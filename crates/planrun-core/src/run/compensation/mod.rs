@@ -1,6 +1,7 @@
 //! Compensation at the end of a plan: effects are verified if it has completed, and undone if it has failed.
 
 mod agents;
+mod retry;
 pub(super) mod undo;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,7 @@ use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
 
 use self::undo::{skip_undo, undone};
-use crate::journal::{EventKind, StepError};
+use crate::journal::StepError;
 use crate::run::agenda::{Inquiry, Next};
 use crate::run::context::Context;
 use crate::run::frame::{Ending, FrameId, NodeRef, Owner, Role};
@@ -117,7 +118,8 @@ impl Compensation {
                         return true;
                     }
                     self.conclude_verification(ctx);
-                    self.phases.insert(frame, Phase::Over);
+                    let phase = self.last_phase(ctx, frame);
+                    self.phases.insert(frame, phase);
                 }
                 Some(
                     Phase::Verifying(_)
@@ -128,8 +130,13 @@ impl Compensation {
                 Some(Phase::Undoing { left, current }) => match left.pop() {
                     Some(at) => {
                         *current = Some(at);
-                        self.undo_step(ctx, at);
+                        if retry::is_undo_retried(ctx, at) {
+                            retry::undo_step_again(ctx, at);
+                        } else {
+                            self.undo_step(ctx, at);
+                        }
                     }
+                    None if frame == 0 && self.is_undone_again(ctx) => return true,
                     None => {
                         self.phases.insert(frame, Phase::Over);
                     }
@@ -183,6 +190,15 @@ impl Compensation {
         }
         if ctx.tree[frame].owner.is_none() && ctx.tree[frame].ending.is_none() {
             return Phase::Verifying(self.verify_all(ctx));
+        }
+        self.last_phase(ctx, frame)
+    }
+
+    /// Returns the phase after a plan instance has verified its effects, or if it neither verifies nor undoes them.
+    fn last_phase(&self, ctx: &Context, frame: FrameId) -> Phase {
+        if frame == 0 && self.is_undone_again(ctx) {
+            let (left, current) = (Vec::new(), None);
+            return Phase::Undoing { left, current };
         }
         Phase::Over
     }
@@ -250,59 +266,6 @@ impl Compensation {
             .iter()
             .find(|(_, phase)| works(phase))
             .map(|(frame, _)| *frame)
-    }
-
-    /// Returns true if a failed verification is to be retried, now or later in the replay.
-    fn is_verified_again(&self, ctx: &Context) -> bool {
-        let again = |at: &NodeRef| {
-            ctx.setup.retries
-                || ctx
-                    .outbox
-                    .recording
-                    .is_retried_later(&ctx.tree.own_path(*at))
-        };
-        ctx.outbox.recording.is_replaying() && self.not_verified().iter().any(again)
-    }
-
-    /// Returns the steps whose verification has failed.
-    fn not_verified(&self) -> Vec<NodeRef> {
-        let fails = |(at, check): (&NodeRef, &Check)| check.failure().map(|_| *at);
-        self.checks.iter().filter_map(fails).collect()
-    }
-
-    /// Verifies the steps again whose verification has failed.
-    pub(in crate::run) fn verify_again(&mut self, ctx: &mut Context) {
-        if matches!(self.phases.get(&0), Some(Phase::Verifying(0))) {
-            for at in self.not_verified() {
-                ctx.then(Inquiry::VerifyAgain(at));
-            }
-        }
-    }
-
-    pub(in crate::run) fn verify_step_again(&mut self, ctx: &mut Context, at: NodeRef) {
-        let path = ctx.tree.own_path(at);
-        ctx.outbox
-            .emit(EventKind::StepRetried { path: path.clone() });
-        self.checks.remove(&at);
-        if let Some(Phase::Verifying(open)) = self.phases.get_mut(&0) {
-            *open += 1;
-        }
-        open_verify(ctx, at);
-    }
-
-    /// Replays a retried verification of an earlier process. Returns false if the path is not that of one.
-    pub(in crate::run) fn replay_verification_retry(
-        &mut self,
-        ctx: &mut Context,
-        path: &str,
-    ) -> bool {
-        let found = self
-            .not_verified()
-            .into_iter()
-            .find(|at| *ctx.tree.own_path(*at) == *path);
-        let Some(at) = found else { return false };
-        self.verify_step_again(ctx, at);
-        true
     }
 
     /// Returns true if effects are being undone.

@@ -92,7 +92,7 @@ impl Compensation {
         let Some(step) = ctx.tree.step(&program, at) else {
             return;
         };
-        if !ctx.tree.record_mut(at).in_doubt {
+        if !ctx.tree.record(at).in_doubt {
             let gave = ctx.tree.value_of(&program, at);
             return open_undo(ctx, at, gave.unwrap_or(Value::Null));
         }
@@ -255,7 +255,7 @@ impl Compensation {
     }
 }
 
-fn open_undo(ctx: &mut Context, at: NodeRef, gave: Value) {
+pub(super) fn open_undo(ctx: &mut Context, at: NodeRef, gave: Value) {
     let program = ctx.tree.program(at.0);
     if let Some(undo) = ctx.tree.step(&program, at).and_then(Step::undo) {
         ctx.reached(at, Reached::Undone);
@@ -285,12 +285,14 @@ pub(super) fn in_effect(
     if is_done { Ok(()) } else { outcome }
 }
 
-/// Records that steps are not undone, because the run was cancelled while it undid its effects.
+/// Records that steps are not undone, because the run was cancelled while it undid its effects. Those whose `undo` has
+/// failed before keep their errors.
 pub(super) fn skip_undo(ctx: &mut Context, steps: &[NodeRef], why: &str) {
     for at in steps {
         let path: Arc<str> = format!("{}.undo", ctx.tree.own_path(*at)).into();
         let error = Arc::new(StepError::new(ErrorClass::Cancelled, why, &path));
-        ctx.tree.record_mut(*at).details_mut().undone = Some(Undone::Skipped(error));
+        let details = ctx.tree.record_mut(*at).details_mut();
+        details.undone.get_or_insert(Undone::Skipped(error));
     }
 }
 

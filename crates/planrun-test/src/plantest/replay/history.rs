@@ -98,8 +98,14 @@ pub struct End {
 }
 
 impl History {
-    /// Adds the next event.
+    /// Adds the next event. What was retried after the end of the run is not part of the history.
     pub fn take(&mut self, event: Event) {
+        if !self.state.is_some_and(RunState::is_ended) {
+            self.add(event);
+        }
+    }
+
+    fn add(&mut self, event: Event) {
         let Event {
             number,
             at,
@@ -111,17 +117,13 @@ impl History {
             EventKind::RunStarted { .. } => {
                 (self.begun_at, self.state) = (at, Some(RunState::Running));
             }
-            EventKind::RunResumed { .. } => {
-                if self.state == Some(RunState::Running) {
-                    self.died(Some(since(self.begun_at, at)));
-                }
-                self.state = Some(RunState::Running);
-            }
+            EventKind::RunResumed { .. } => self.resumed(at),
             EventKind::RunPaused { .. } => self.state = Some(RunState::Paused),
             EventKind::RunSettled {
                 state,
                 reply,
                 error,
+                ..
             } => {
                 let reply = reply.map(|reply| reply.to_json());
                 (self.state, self.reply, self.error) = (Some(state), reply, error);
@@ -158,6 +160,13 @@ impl History {
             | EventKind::TaskSet { .. }
             | EventKind::ListenerFired { .. } => {}
         }
+    }
+
+    fn resumed(&mut self, at: i128) {
+        if self.state == Some(RunState::Running) {
+            self.died(Some(since(self.begun_at, at)));
+        }
+        self.state = Some(RunState::Running);
     }
 
     /// Records a message from outside.

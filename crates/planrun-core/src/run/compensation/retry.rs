@@ -1,0 +1,214 @@
+//! Retries of a run that has ended: verifications and `undo`s that have failed are repeated.
+
+use std::sync::Arc;
+
+use planrun_lang::protocol::StepState;
+use planrun_lang::value::Value;
+
+use super::undo::open_undo;
+use super::{Compensation, Phase, open_verify};
+use crate::journal::EventKind;
+use crate::run::agenda::Inquiry;
+use crate::run::context::Context;
+use crate::run::execution::{Completed, Execution};
+use crate::run::frame::{FrameId, NodeRef, Role, Undone};
+
+impl Compensation {
+    /// Retries what has failed, after everything that was recorded has been replayed.
+    pub(in crate::run) fn retry_failed(&mut self, ctx: &mut Context) {
+        match self.phases.get_mut(&0) {
+            Some(Phase::Verifying(0)) => {
+                for at in self.not_verified() {
+                    ctx.then(Inquiry::VerifyAgain(at));
+                }
+            }
+            Some(Phase::Undoing { .. }) if ctx.outbox.recording.had_ended() => {
+                self.retry_undos(ctx, self.undos_to_retry(ctx));
+            }
+            Some(Phase::Verifying(_) | Phase::Undoing { .. } | Phase::Over) | None => {}
+        }
+    }
+
+    /// Replays a retry of an earlier process. Returns false if the path is that of neither a verified step nor an
+    /// `undo`.
+    pub(in crate::run) fn replay_retry(&mut self, ctx: &mut Context, path: &str) -> bool {
+        let mut verified = self.not_verified().into_iter();
+        if let Some(at) = verified.find(|at| *ctx.tree.own_path(*at) == *path) {
+            self.verify_step_again(ctx, at);
+            return true;
+        }
+        let mut undos = self.undos_to_retry(ctx).into_iter();
+        let found = undos.find(|at| *undo_path(ctx, *at) == *path);
+        self.retry_undos(ctx, found.into_iter().collect());
+        found.is_some()
+    }
+
+    /// Returns true if a failed verification is to be retried, now or later in the replay.
+    pub(super) fn is_verified_again(&self, ctx: &Context) -> bool {
+        let recording = &ctx.outbox.recording;
+        let later = |at: &NodeRef| recording.is_retried_later(&ctx.tree.own_path(*at));
+        let again = |at: &NodeRef| ctx.setup.retries || later(at);
+        recording.is_replaying() && self.not_verified().iter().any(again)
+    }
+
+    /// Returns the steps whose verification has failed.
+    fn not_verified(&self) -> Vec<NodeRef> {
+        let fails = |(at, check): (&NodeRef, &super::Check)| check.failure().map(|_| *at);
+        self.checks.iter().filter_map(fails).collect()
+    }
+
+    pub(in crate::run) fn verify_step_again(&mut self, ctx: &mut Context, at: NodeRef) {
+        let path = ctx.tree.own_path(at);
+        ctx.outbox.emit(EventKind::StepRetried { path });
+        self.checks.remove(&at);
+        if let Some(Phase::Verifying(open)) = self.phases.get_mut(&0) {
+            *open += 1;
+        }
+        open_verify(ctx, at);
+    }
+
+    /// Returns true if a failed `undo` is to be retried, now or later in the replay. A run that was resumed while it
+    /// undid its effects continues with the others.
+    pub(super) fn is_undone_again(&self, ctx: &Context) -> bool {
+        let recording = &ctx.outbox.recording;
+        let later = |at: &NodeRef| recording.is_retried_later(&undo_path(ctx, *at));
+        let again = |at: &NodeRef| ctx.setup.retries && recording.had_ended() || later(at);
+        recording.is_replaying() && self.undos_to_retry(ctx).iter().any(again)
+    }
+
+    /// Returns the paths of the steps whose `undo` has failed and can be retried.
+    pub(in crate::run) fn retryable(&self, ctx: &Context) -> Vec<Arc<str>> {
+        if !ctx.outbox.recording.is_durable() && !ctx.setup.replay_only {
+            return Vec::new();
+        }
+        let steps = self.undos_to_retry(ctx).into_iter();
+        steps.map(|at| ctx.tree.own_path(at)).collect()
+    }
+
+    fn undos_to_retry(&self, ctx: &Context) -> Vec<NodeRef> {
+        if self.abandoned.is_some() {
+            return Vec::new();
+        }
+        let failed = self.happened.iter().copied();
+        failed.filter(|at| can_retry_undo(ctx, *at)).collect()
+    }
+
+    /// Retries `undo`s one after the other, the last one first.
+    fn retry_undos(&mut self, ctx: &mut Context, undos: Vec<NodeRef>) {
+        if let Some(Phase::Undoing { left, .. }) = self.phases.get_mut(&0) {
+            *left = undos;
+            ctx.schedule.ended.push(0);
+        }
+    }
+}
+
+/// Returns true if a step that is to be undone has been undone before, without success.
+pub(super) fn is_undo_retried(ctx: &Context, at: NodeRef) -> bool {
+    let details = ctx.tree.record(at).details();
+    details.is_some_and(|details| details.undone.is_some())
+}
+
+/// Undoes a step again. Calls of the failed `undo` that have completed and changed something are not repeated.
+pub(super) fn undo_step_again(ctx: &mut Context, at: NodeRef) {
+    let path = undo_path(ctx, at);
+    ctx.outbox.emit(EventKind::StepRetried { path });
+    let failed = undo_frame(ctx, at);
+    let details = ctx.tree.record_mut(at).details_mut();
+    details.undone = None;
+    details.frames.retain(|frame| Some(*frame) != failed);
+    let Some(failed) = failed else { return };
+    keep_executions(ctx, failed);
+    let gave = ctx.tree[failed].slots.first().cloned();
+    open_undo(ctx, at, gave.unwrap_or(Value::Null));
+}
+
+/// Returns true if the `undo` of a step has failed, and no call in it that changes something could happen twice.
+fn can_retry_undo(ctx: &Context, at: NodeRef) -> bool {
+    let details = ctx.tree.record(at).details();
+    let undone = details.and_then(|details| details.undone.as_ref());
+    let is_safe = |frame| {
+        let mut inside = nodes_inside(ctx, frame, |_| true).into_iter();
+        inside.all(|at| {
+            let program = ctx.tree.program(at.0);
+            let record = ctx.tree.record(at);
+            let effect = ctx
+                .tree
+                .tool_call(&program, at)
+                .map(|(step, ..)| step.effect);
+            let is_lost = record.in_doubt
+                && effect.is_some_and(|effect| !effect.repeatable())
+                && (record.recovered || ctx.tree.state_of(at) != StepState::Completed);
+            let undone = record.details().and_then(|details| details.undone.as_ref());
+            !is_lost && !matches!(undone, Some(Undone::No(_) | Undone::Skipped(_)))
+        })
+    };
+    matches!(undone, Some(Undone::No(_))) && undo_frame(ctx, at).is_some_and(is_safe)
+}
+
+/// Keeps what is known of the calls in an `undo` that is retried: those that have not ended are continued, and those
+/// that have changed something are not made again.
+fn keep_executions(ctx: &mut Context, failed: FrameId) {
+    for at in nodes_inside(ctx, failed, |_| true) {
+        let (path, attempts) = (ctx.tree.own_path(at), ctx.tree.record(at).attempts);
+        if attempts > 0 {
+            let in_doubt = ctx.tree.record(at).in_doubt;
+            let details = ctx.tree.record_mut(at).details_mut();
+            let open = details.execution.take();
+            let open = open.map(|open| Execution { in_doubt, ..open });
+            ctx.executions.restart_inner(path, attempts, open);
+        }
+    }
+    let works = |role| !matches!(role, Role::Undo | Role::Verify);
+    for at in nodes_inside(ctx, failed, works) {
+        let program = ctx.tree.program(at.0);
+        let effect = ctx
+            .tree
+            .tool_call(&program, at)
+            .map(|(step, ..)| step.effect);
+        let record = ctx.tree.record(at);
+        let details = record.details();
+        let has_changed = effect.is_some_and(|effect| !effect.is_read_only())
+            && ctx.tree.state_of(at) == StepState::Completed
+            && !record.recovered
+            && details.is_none_or(|details| details.undone.is_none());
+        if has_changed {
+            let arguments = details.and_then(|details| details.arguments.clone());
+            let result = Completed {
+                arguments: arguments.unwrap_or_else(|| ctx.no_arguments.clone()),
+                output: ctx.tree.value_of(&program, at).unwrap_or(Value::Null),
+            };
+            ctx.executions.completed(ctx.tree.own_path(at), result);
+        }
+    }
+}
+
+/// Returns the nodes of a frame, and of the frames that work for them in such a role.
+fn nodes_inside(ctx: &Context, frame: FrameId, includes: impl Fn(Role) -> bool) -> Vec<NodeRef> {
+    let mut nodes = Vec::new();
+    let mut frames = vec![frame];
+    while let Some(frame) = frames.pop() {
+        let count = u32::try_from(ctx.tree[frame].records.len()).unwrap_or(u32::MAX);
+        for at in (0..count).map(|node| (frame, node)) {
+            nodes.push(at);
+            let inner = ctx.tree.inner_frames(at).iter().copied();
+            frames.extend(inner.filter(|inner| {
+                let owner = ctx.tree[*inner].owner;
+                owner.is_none_or(|owner| includes(owner.role))
+            }));
+        }
+    }
+    nodes
+}
+
+/// Returns the frame of the latest `undo` of a step.
+fn undo_frame(ctx: &Context, at: NodeRef) -> Option<FrameId> {
+    let mut frames = ctx.tree.inner_frames(at).iter().copied();
+    frames.rfind(|frame| {
+        let owner = ctx.tree[*frame].owner;
+        owner.is_some_and(|owner| owner.role == Role::Undo)
+    })
+}
+
+fn undo_path(ctx: &Context, at: NodeRef) -> Arc<str> {
+    format!("{}.undo", ctx.tree.own_path(at)).into()
+}
