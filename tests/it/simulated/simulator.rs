@@ -238,7 +238,7 @@ impl World<'_> {
                 self.undo_arguments.insert(path.to_owned(), arguments);
             }
         }
-        if event["event"] == "step.retried" && !path.ends_with(".undo") {
+        if event["event"] == "step.retried" && path.rsplit('.').next() != Some("undo") {
             // What was called again is undone again.
             let is_inside = |inner: &str| inner.starts_with(path);
             self.completed_undos.retain(|(inner, _)| !is_inside(inner));
