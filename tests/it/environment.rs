@@ -185,3 +185,52 @@ fn a_run_that_asks_a_model_is_resumed_where_the_model_can_be_asked() {
         assert_eq!(resumed.stdout, "hello\n", "{prompt}: {resumed:?}");
     }
 }
+
+#[test]
+fn a_program_that_is_passed_a_variable_needs_it() {
+    let project = "env: [DESK_TOKEN, DESK_URL]
+tools:
+  desk:
+    process:
+      command: [sh, bin/desk]
+      env: [DESK_TOKEN]
+      tools:
+        - name: close
+          description: Closes a ticket.
+          effect: effect
+          parameters: { type: object, properties: { id: { type: integer } }, required: [id] }
+          returns: { type: string }
+          arguments: [\"{id}\"]
+";
+    let plan = "use desk\n\nplan p(id: int) -> string {\n    step at = desk.close(id: id)\n    reply at\n}\n";
+    let script = "echo \"$1 with ${DESK_TOKEN:-nothing}\" >> calls.log; printf noon\n";
+    let folder = folder([
+        ("planrun.yaml", project),
+        ("p.plan", plan),
+        ("bin/desk", script),
+    ]);
+    let calls = || std::fs::read_to_string(folder.path().join("calls.log")).unwrap_or_default();
+    let run = ["run", "p.plan", "-i", "id=1"];
+    let refused = bare(&folder, run).run();
+    assert_eq!(refused.status, 3, "{refused:?}");
+    let why = "`desk.close` needs the environment variable DESK_TOKEN, which is not set";
+    assert!(refused.stderr.contains(why), "{refused:?}");
+    let passed = bare(&folder, run).variable("DESK_TOKEN", "t").run();
+    assert_eq!(
+        (passed.status, calls().as_str()),
+        (0, "1 with t\n"),
+        "{passed:?}"
+    );
+
+    let optional = project.replace(
+        "env: [DESK_TOKEN]\n",
+        "env: { DESK_TOKEN: \"${DESK_TOKEN:-}\" }\n",
+    );
+    std::fs::write(folder.path().join("planrun.yaml"), optional).unwrap();
+    let without = bare(&folder, run).run();
+    assert_eq!(
+        (without.status, calls().as_str()),
+        (0, "1 with t\n1 with nothing\n"),
+        "{without:?}"
+    );
+}

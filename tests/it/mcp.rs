@@ -381,6 +381,54 @@ fn servers_come_from_files_of_other_programs_and_a_name_means_one_of_them() {
 }
 
 #[test]
+fn files_of_editors_are_read_with_their_comments_and_variables() {
+    let file = r#"{
+    // 服务器 and "not a string"
+    "servers": {
+        "one": { "command": "${env:PEER_PROGRAM}" }, /* two
+           lines */
+        "two": { "command": "${workspaceFolder}/bin/two", "args": ["// no comment"] },
+        "three": { "command": "${PEER_MISSING:-three-by-default}" },
+        "four": { "command": "${userHome}/four", "env": { "KEY": "${input:api-key}" } },
+    },
+}"#;
+    let place = folder([
+        (
+            "planrun.yaml",
+            "mcp: [.vscode/mcp.json]\nenv: [PEER_PROGRAM, PEER_MISSING]\n",
+        ),
+        (".vscode/mcp.json", file),
+        ("a.plan", "plan a() {}\n"),
+    ]);
+    let run = |arguments: &[&str]| {
+        planrun(arguments.iter().copied())
+            .within(place.path())
+            .variable("PEER_PROGRAM", "one-of-the-environment")
+            .variable("HOME", "/nobody")
+            .run()
+    };
+    let checked = run(&["check", "--format", "short"]);
+    let expected = ".vscode/mcp.json:8:66: warning[config-variable] an editor asks a person for `${input:api-key}`, but planrun does not\n";
+    assert!(checked.stdout.contains(expected), "{checked:?}");
+    let locked = run(&["tools", "lock"]);
+    let folder = place.path().canonicalize().unwrap();
+    let two = format!("{}/bin/two", folder.display());
+    for program in [
+        "one-of-the-environment",
+        &two,
+        "three-by-default",
+        "/nobody/four",
+    ] {
+        let expected = format!("there is no program `{program}`");
+        assert!(
+            locked.stderr.contains(&expected),
+            "{expected}: {}",
+            locked.stderr
+        );
+    }
+}
+
+#[test]
 fn a_lock_that_was_changed_by_hand_is_refused() {
     let Some(place) = project(&calling("notes.echo(text: \"x\")")) else {
         return;

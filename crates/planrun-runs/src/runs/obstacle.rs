@@ -69,6 +69,11 @@ impl Job {
         let unset = self.workspace.unset_variable(tool).filter(|_| !self.mock);
         unset.map(|variable| {
             let path = tool.path();
+            if variable.contains(':') {
+                return format!(
+                    "`{path}` needs `${{{variable}}}`, for which an editor asks a person"
+                );
+            }
             format!("`{path}` needs the environment variable {variable}, which is not set")
         })
     }

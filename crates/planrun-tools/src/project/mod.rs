@@ -3,6 +3,7 @@
 mod agent_types;
 mod apis;
 mod app_paths;
+mod editor_files;
 mod locate;
 mod models;
 mod own_folder;

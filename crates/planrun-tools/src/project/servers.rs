@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, CONFIG_KEY, CONFIG_VARIABLE};
 use planrun_lang::diag::{Diagnostic, Severity};
-use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
+use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::types::Effect;
 
 use super::apis::ApiSettings;
@@ -17,11 +17,11 @@ use crate::host::Host;
 use crate::tools::BUILT_IN;
 use crate::tools::a2a::AgentAddress;
 use crate::tools::app::section::Section;
-use crate::tools::app::variables::{self, Variable, not_listed, unset_in};
+use crate::tools::app::variables::{Variable, not_listed, unset_in};
 use crate::tools::app::{App, Findings};
 use crate::tools::mcp::{McpAddress, OAuth};
 use crate::tools::process::{Program, ProgramContext};
-use planrun_lang::yaml::{self, Entry, Node};
+use planrun_lang::yaml::{Entry, Node};
 
 /// The kinds of sources that an entry in `tools` can have.
 const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];
@@ -175,10 +175,21 @@ impl ServerReader<'_> {
         for entry in entries {
             self.read_entry(entry, filled, &mut listed, found);
             let unset = unset_in(&entry.value, filled);
+            let unset = unset.or_else(|| self.unset_name(&entry.value));
             let unset = unset.map(|variable| (entry.name.as_str().into(), variable));
             listed.unset.extend(unset);
         }
         listed
+    }
+
+    /// Returns the first variable of an entry that its list `env` passes on and that is not set.
+    fn unset_name(&self, entry: &Node) -> Option<Arc<str>> {
+        let lists = KINDS
+            .iter()
+            .filter_map(|kind| entry.get(kind)?.get("env")?.items());
+        let mut names = lists.flatten().filter_map(Node::scalar);
+        let unset = names.find(|name| self.host.variable(name).is_none());
+        unset.map(Into::into)
     }
 
     /// Reads one entry.
@@ -240,62 +251,7 @@ impl ServerReader<'_> {
         }
     }
 
-    /// Reads the servers in a file that other programs read too: `mcpServers` of Claude and Cursor, `servers` of VS
-    /// Code.
-    pub(super) fn file(
-        &self,
-        path: &Path,
-        unset: &mut Vec<(Arc<str>, Arc<str>)>,
-        found: &mut Vec<Findings>,
-    ) -> Vec<ServerSettings> {
-        let text = self.host.read_bounded(path, MAX_FILE_BYTES as u64);
-        let source = SourceFile::new(display_path(path), text.as_deref().unwrap_or_default());
-        let mut own = Vec::new();
-        let servers = match text {
-            Ok(text) => self.text(&text, unset, &mut own),
-            Err(problem) => {
-                let message = format!("this file of MCP servers cannot be read: {problem}");
-                own.push(Diagnostic::new(&CONFIG_KEY, Span::at(0), message));
-                Vec::new()
-            }
-        };
-        if !own.is_empty() {
-            own.sort_by_key(|finding| finding.span);
-            found.push(Findings {
-                source: Arc::new(source),
-                diagnostics: own,
-            });
-        }
-        servers
-    }
-
-    fn text(
-        &self,
-        text: &str,
-        unset: &mut Vec<(Arc<str>, Arc<str>)>,
-        found: &mut Vec<Diagnostic>,
-    ) -> Vec<ServerSettings> {
-        let mut node = match yaml::parse(text) {
-            Ok(node) => node,
-            Err(problem) => {
-                let message = format!("this is not valid JSON: {}", problem.message);
-                found.push(Diagnostic::new(&CONFIG_KEY, problem.span, message));
-                return Vec::new();
-            }
-        };
-        let filled = variables::fill_in(&mut node, self.host, |_, _| None, found);
-        let servers = ["mcpServers", "servers"].into_iter();
-        let servers = servers.filter_map(|key| node.get(key)?.entries()).flatten();
-        let servers = servers.filter_map(|entry| {
-            let Entry { name, value, .. } = entry;
-            let missing = unset_in(value, &filled);
-            unset.extend(missing.map(|variable| (name.as_str().into(), variable)));
-            (!is_built_in(name, value, found)).then(|| self.server(name, value, &filled, found))?
-        });
-        servers.filter(|server| !serves_plans(server)).collect()
-    }
-
-    fn server(
+    pub(super) fn server(
         &self,
         name: &str,
         node: &Node,
@@ -409,7 +365,9 @@ impl ServerReader<'_> {
                 environment.push((name, value));
             } else {
                 let message = format!("the environment variable {name} is not set");
-                let help = format!("set {name}, or remove it from `env`");
+                let help = format!(
+                    "set {name}, or remove it from `env`; if the program can do without it, write `env: {{ {name}: \"${{{name}:-}}\" }}`"
+                );
                 found.push(Diagnostic::new(&CONFIG_VARIABLE, node.span, message).help(help));
             }
         }
@@ -474,19 +432,8 @@ fn web_address(
     None
 }
 
-/// Returns true if the server is planrun itself. Clients list it next to the servers whose tools its plans call, and a
-/// plan that called it would run plans written by models.
-fn serves_plans(server: &ServerSettings) -> bool {
-    let ToolSource::Mcp(McpAddress::Program { command, .. }) = &server.source else {
-        return false;
-    };
-    let program = command.first().map(Path::new).and_then(Path::file_stem);
-    let has_word = command.iter().any(|argument| argument == "serve");
-    has_word && program.is_some_and(|program| program == "planrun")
-}
-
 /// Reports a name that is a built-in namespace, and returns true for it.
-fn is_built_in(name: &str, node: &Node, found: &mut Vec<Diagnostic>) -> bool {
+pub(super) fn is_built_in(name: &str, node: &Node, found: &mut Vec<Diagnostic>) -> bool {
     let is_built_in = BUILT_IN.contains(&name);
     if is_built_in {
         let message = format!("`{name}` is a built-in namespace of planrun");

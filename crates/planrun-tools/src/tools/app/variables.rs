@@ -1,4 +1,4 @@
-//! `${VAR}` and `${VAR:default}` in the texts of configuration files.
+//! `${VAR}`, `${VAR:default}` and, as in a shell, `${VAR:-default}` in the texts of configuration files.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -115,7 +115,9 @@ fn filled(text: &str, mut value: impl FnMut(&str, Option<&str>) -> String) -> St
         let parts = inside.map(|inside| {
             inside
                 .split_once(':')
-                .map_or((inside, None), |(name, default)| (name, Some(default)))
+                .map_or((inside, None), |(name, default)| {
+                    (name, Some(default.strip_prefix('-').unwrap_or(default)))
+                })
         });
         match (inside, parts) {
             (Some(inside), Some((name, default))) if is_name(name) => {

@@ -1,0 +1,165 @@
+//! Files of MCP servers that other programs read too: `mcpServers` of Claude and Cursor, `servers` of VS Code.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jsonc_parser::tokens::Token;
+use jsonc_parser::{Scanner, ScannerOptions};
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::codes::contracts::{CONFIG_KEY, CONFIG_VARIABLE};
+use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
+use planrun_lang::yaml::{self, Entry, Node};
+
+use super::display_path;
+use super::servers::{ServerReader, is_built_in};
+use super::source::{ServerSettings, ToolSource};
+use crate::tools::app::Findings;
+use crate::tools::app::variables::{self, Variable, unset_in};
+use crate::tools::mcp::McpAddress;
+
+impl ServerReader<'_> {
+    /// Reads the servers of a file. Those that need a variable that is not set are added to `unset`.
+    pub(super) fn file(
+        &self,
+        path: &Path,
+        unset: &mut Vec<(Arc<str>, Arc<str>)>,
+        found: &mut Vec<Findings>,
+    ) -> Vec<ServerSettings> {
+        let text = self.host.read_bounded(path, MAX_FILE_BYTES as u64);
+        let source = SourceFile::new(display_path(path), text.as_deref().unwrap_or_default());
+        let mut own = Vec::new();
+        let servers = match text {
+            Ok(text) => self.text(&text, unset, &mut own),
+            Err(problem) => {
+                let message = format!("this file of MCP servers cannot be read: {problem}");
+                own.push(Diagnostic::new(&CONFIG_KEY, Span::at(0), message));
+                Vec::new()
+            }
+        };
+        if !own.is_empty() {
+            own.sort_by_key(|finding| finding.span);
+            found.push(Findings {
+                source: Arc::new(source),
+                diagnostics: own,
+            });
+        }
+        servers
+    }
+
+    fn text(
+        &self,
+        text: &str,
+        unset: &mut Vec<(Arc<str>, Arc<str>)>,
+        found: &mut Vec<Diagnostic>,
+    ) -> Vec<ServerSettings> {
+        let mut node = match yaml::parse(&without_comments(text)) {
+            Ok(node) => node,
+            Err(problem) => {
+                let message = format!("this is not valid JSON: {}", problem.message);
+                found.push(Diagnostic::new(&CONFIG_KEY, problem.span, message));
+                return Vec::new();
+            }
+        };
+        let asked = self.replace_editor_variables(&mut node, found);
+        let mut filled = variables::fill_in(&mut node, self.host, |_, _| None, found);
+        filled.extend(asked);
+        let servers = ["mcpServers", "servers"].into_iter();
+        let servers = servers.filter_map(|key| node.get(key)?.entries()).flatten();
+        let servers = servers.filter_map(|entry| {
+            let Entry { name, value, .. } = entry;
+            let missing = unset_in(value, &filled);
+            unset.extend(missing.map(|variable| (name.as_str().into(), variable)));
+            (!is_built_in(name, value, found)).then(|| self.server(name, value, &filled, found))?
+        });
+        servers.filter(|server| !serves_plans(server)).collect()
+    }
+
+    /// Replaces the variables of editors: `${env:NAME}` becomes `${NAME}`, `${workspaceFolder}` the folder of the project
+    /// and `${userHome}` the home folder. Returns the values that an editor asks a person for, `${input:ID}`, which are
+    /// never set.
+    fn replace_editor_variables(
+        &self,
+        node: &mut Node,
+        found: &mut Vec<Diagnostic>,
+    ) -> Vec<Variable> {
+        let mut asked = Vec::new();
+        node.rewrite(&mut |text, span| {
+            let mut out = String::with_capacity(text.len());
+            let mut rest = text;
+            while let Some((before, name, after)) = next_variable(rest) {
+                out.push_str(before);
+                match (name, name.split_once(':')) {
+                    _ if before.ends_with('$') => out.push_str(&format!("${{{name}}}")),
+                    (_, Some(("env", name))) => out.push_str(&format!("${{{name}}}")),
+                    (_, Some(("input", _))) => {
+                        found.push(asks_a_person(name, span));
+                        asked.push(Variable {
+                            span,
+                            name: name.to_owned(),
+                            value: None,
+                        });
+                    }
+                    ("workspaceFolder", _) => {
+                        let root = self.host.canonical(self.root);
+                        let root = root.unwrap_or_else(|_| self.root.to_owned());
+                        out.push_str(&escaped(&display_path(&root)));
+                    }
+                    ("userHome", _) => {
+                        out.push_str(&escaped(&self.host.variable("HOME").unwrap_or_default()));
+                    }
+                    _ => out.push_str(&format!("${{{name}}}")),
+                }
+                rest = after;
+            }
+            out.push_str(rest);
+            out
+        });
+        asked
+    }
+}
+
+/// Splits a text at its first `${NAME}`: the text before, the name, and the text after.
+fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, after) = text.split_once("${")?;
+    let (name, after) = after.split_once('}')?;
+    Some((before, name, after))
+}
+
+/// Escapes a text in which no variables are to be filled in.
+fn escaped(text: &str) -> String {
+    text.replace("${", "$${")
+}
+
+fn asks_a_person(name: &str, span: Span) -> Diagnostic {
+    let message = format!("an editor asks a person for `${{{name}}}`, but planrun does not");
+    let help = "write `${env:NAME}` instead, which editors understand too, and set that environment variable";
+    Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help)
+}
+
+/// Replaces the comments of a JSON text by spaces, so that everything else keeps its place. Editors permit comments.
+fn without_comments(text: &str) -> String {
+    let mut scanner = Scanner::new(text, &ScannerOptions::default());
+    let mut out = text.to_owned();
+    while let Ok(Some(token)) = scanner.scan() {
+        if matches!(token, Token::CommentLine(_) | Token::CommentBlock(_)) {
+            let place = scanner.token_start()..scanner.token_end();
+            let blank: String = text[place.clone()]
+                .bytes()
+                .map(|byte| if byte == b'\n' { '\n' } else { ' ' })
+                .collect();
+            out.replace_range(place, &blank);
+        }
+    }
+    out
+}
+
+/// Returns true if the server is planrun itself. Clients list it next to the servers whose tools its plans call, and a
+/// plan that called it would run plans written by models.
+fn serves_plans(server: &ServerSettings) -> bool {
+    let ToolSource::Mcp(McpAddress::Program { command, .. }) = &server.source else {
+        return false;
+    };
+    let program = command.first().map(Path::new).and_then(Path::file_stem);
+    let has_word = command.iter().any(|argument| argument == "serve");
+    has_word && program.is_some_and(|program| program == "planrun")
+}
