@@ -390,6 +390,8 @@ fn files_of_editors_are_read_with_their_comments_and_variables() {
         "two": { "command": "${workspaceFolder}/bin/two", "args": ["// no comment"] },
         "three": { "command": "${PEER_MISSING:-three-by-default}" },
         "four": { "command": "${userHome}/four", "env": { "KEY": "${input:api-key}" } },
+        "five": { "command": "five-is-disabled", "disabled": true },
+        "six": { "type": "sse", "url": "http://127.0.0.1:9/sse" },
     },
 }"#;
     let place = folder([
@@ -410,7 +412,10 @@ fn files_of_editors_are_read_with_their_comments_and_variables() {
     let checked = run(&["check", "--format", "short"]);
     let expected = ".vscode/mcp.json:8:66: warning[config-variable] an editor asks a person for `${input:api-key}`, but planrun does not\n";
     assert!(checked.stdout.contains(expected), "{checked:?}");
+    let expected = "\n.vscode/mcp.json:10:26: warning[config-key] planrun does not speak the transport `sse` of MCP\n";
+    assert!(checked.stdout.contains(expected), "{checked:?}");
     let locked = run(&["tools", "lock"]);
+    assert!(!locked.stderr.contains("five"), "{}", locked.stderr);
     let folder = place.path().canonicalize().unwrap();
     let two = format!("{}/bin/two", folder.display());
     for program in [

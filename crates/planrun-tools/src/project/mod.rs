@@ -471,5 +471,9 @@ fn unreadable(path: &Path, problem: &std::io::Error) -> ProjectError {
 }
 
 fn display_path(path: &Path) -> String {
+    let inside = path.strip_prefix(".").ok();
+    let path = inside
+        .filter(|inside| *inside != Path::new(""))
+        .unwrap_or(path);
     path.display().to_string().replace('\\', "/")
 }

@@ -28,7 +28,11 @@ const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];
 /// The keys next to `openapi`.
 const OPENAPI: [&str; 2] = ["server", "auth"];
 const A2A: [&str; 2] = ["url", "headers"];
-const MCP: [&str; 7] = ["command", "url", "auth", "env", "headers", "cwd", "type"];
+const MCP: [&str; 8] = [
+    "command", "url", "auth", "env", "headers", "cwd", "type", "disabled",
+];
+/// The transports that an MCP server may have, as the configuration files of other programs call them.
+const TRANSPORTS: [&str; 3] = ["stdio", "http", "streamable-http"];
 
 /// Returns every server of a project, first those of `planrun.yaml`, then those of the files that it lists, and its
 /// programs. Entries whose name is already taken are left out.
@@ -264,6 +268,10 @@ impl ServerReader<'_> {
         // Other programs write the arguments next to the command.
         known.push("args");
         section.expect_keys(&known, &CONFIG_KEY, Severity::Warning, found);
+        if section.flag("disabled", found) {
+            return None;
+        }
+        check_transport(&section, found);
         let mut secrets = self.secrets(node, filled, found);
         let environment = self.environment(&section, &mut secrets, found);
         let address = match (section.get("command"), section.get("url")) {
@@ -430,6 +438,23 @@ fn web_address(
     let message = format!("{what} is not an HTTP or HTTPS URL: {problem}");
     found.push(Diagnostic::new(&CONFIG_KEY, span, message));
     None
+}
+
+/// Warns of a transport that is not implemented.
+fn check_transport(section: &Section, found: &mut Vec<Diagnostic>) {
+    let Some(node) = section.get("type") else {
+        return;
+    };
+    let transport = node.scalar().unwrap_or_default();
+    if !TRANSPORTS.contains(&&*transport) {
+        let message = format!("planrun does not speak the transport `{transport}` of MCP");
+        let mut finding = Diagnostic::new(&CONFIG_KEY, node.span, message);
+        finding.severity = Severity::Warning;
+        found.push(finding.help(format!(
+            "if the server has another address for one of {}, write that one",
+            TRANSPORTS.join(", ")
+        )));
+    }
 }
 
 /// Reports a name that is a built-in namespace, and returns true for it.
