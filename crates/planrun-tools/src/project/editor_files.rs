@@ -88,27 +88,29 @@ impl ServerReader<'_> {
             let mut rest = text;
             while let Some((before, name, after)) = next_variable(rest) {
                 out.push_str(before);
-                match (name, name.split_once(':')) {
-                    _ if before.ends_with('$') => out.push_str(&format!("${{{name}}}")),
-                    (_, Some(("env", name))) => out.push_str(&format!("${{{name}}}")),
-                    (_, Some(("input", _))) => {
+                let is_escaped = before.ends_with('$');
+                let value = match (name, name.split_once(':')) {
+                    (_, Some(("env", name))) if !is_escaped => format!("${{{name}}}"),
+                    (_, Some(("input", _))) if !is_escaped => {
                         found.push(asks_a_person(name, span));
                         asked.push(Variable {
                             span,
                             name: name.to_owned(),
                             value: None,
                         });
+                        String::new()
                     }
-                    ("workspaceFolder", _) => {
+                    ("workspaceFolder", _) if !is_escaped => {
                         let root = self.host.canonical(self.root);
                         let root = root.unwrap_or_else(|_| self.root.to_owned());
-                        out.push_str(&escaped(&display_path(&root)));
+                        escaped(&display_path(&root))
                     }
-                    ("userHome", _) => {
-                        out.push_str(&escaped(&self.host.variable("HOME").unwrap_or_default()));
+                    ("userHome", _) if !is_escaped => {
+                        escaped(&self.host.variable("HOME").unwrap_or_default())
                     }
-                    _ => out.push_str(&format!("${{{name}}}")),
-                }
+                    _ => format!("${{{name}}}"),
+                };
+                out.push_str(&value);
                 rest = after;
             }
             out.push_str(rest);
