@@ -154,6 +154,32 @@ plan p() -> string {
     let kept = bare(&folder, ["runs", "cancel", "kept", "--keep"]).run();
     assert_eq!((kept.status, mock.calls().len()), (0, 3), "{kept:?}");
 
+    // Calls in inner blocks and called plans are calls of the `undo`, too.
+    let nested = "use desk
+
+plan back() {
+    step closed = desk.close(id: 0)
+}
+
+plan p() {
+    step one = desk.close(id: 1)
+        undo do {
+            if true { step first = back() }
+        }
+    step two = desk.close(id: 2)
+        confirm \"Close it?\"
+}
+";
+    std::fs::write(folder.path().join("nested.plan"), nested).unwrap();
+    let begun = given(bare(
+        &folder,
+        ["run", "nested.plan", "--plan", "p", "--run-id", "nested"],
+    ))
+    .run();
+    assert_eq!(begun.status, 4, "{begun:?}");
+    let refused = bare(&folder, ["runs", "cancel", "nested"]).run();
+    assert_eq!(refused.status, 3, "{refused:?}");
+
     // Where nothing has been called, there is nothing to undo.
     let plan = plan.replacen(
         "step one = desk.close(id: 1)\n        undo desk.close(id: 0)\n    ",
@@ -233,4 +259,29 @@ tools:
         (0, "1 with t\n1 with nothing\n"),
         "{without:?}"
     );
+}
+
+#[test]
+fn a_part_of_a_run_needs_only_the_variables_of_its_calls() {
+    let folder = project();
+    let plan = "use desk
+use sys
+
+plan p(id: int) -> string {
+    step said = sys.echo(value: \"hello\")
+    step closed = desk.close(id: id)
+    reply closed.at
+}
+";
+    std::fs::write(folder.path().join("p.plan"), plan).unwrap();
+    let until = |step| ["run", "p.plan", "-i", "id=1", "--until", step];
+    let said = bare(&folder, until("said")).run();
+    assert!(
+        said.stderr.contains("stopped after `said`"),
+        "what it calls needs no variable: {said:?}"
+    );
+    let closed = bare(&folder, until("closed")).run();
+    assert_eq!(closed.status, 3, "{closed:?}");
+    let why = "`desk.close` needs the environment variable DESK_URL";
+    assert!(closed.stderr.contains(why), "{closed:?}");
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use planrun_lang::sema::{Call, Step, StepKind, Target};
+use planrun_lang::sema::{Step, StepKind};
 use planrun_lang::types::{sensitive_arguments, sensitive_result};
 use planrun_lang::value::{Value, path_below};
 
@@ -11,11 +11,7 @@ use crate::journal::Waiting;
 
 /// Returns the sensitive paths in the value of a step; the empty path denotes the whole value.
 pub(super) fn in_output(step: &Step) -> Vec<Arc<str>> {
-    if let StepKind::Call(Call {
-        target: Target::Tool(signature),
-        ..
-    }) = &step.kind
-    {
+    if let Some(signature) = step.tool() {
         return sensitive_result(signature);
     }
     let StepKind::Input(input) = &step.kind else {
@@ -34,11 +30,7 @@ pub(super) fn in_output(step: &Step) -> Vec<Arc<str>> {
 
 /// Returns the sensitive paths in the arguments of a step; for a form, in the known and prefilled fields.
 pub(super) fn in_arguments(step: &Step, arguments: &Value) -> Vec<Arc<str>> {
-    if let StepKind::Call(Call {
-        target: Target::Tool(signature),
-        ..
-    }) = &step.kind
-    {
+    if let Some(signature) = step.tool() {
         return sensitive_arguments(signature, arguments);
     }
     in_output(step)

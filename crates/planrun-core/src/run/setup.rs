@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_lang::sema::{BlockId, Call, Step, StepKind, Target};
+use planrun_lang::sema::{BlockId, Step};
 use planrun_lang::types::Signature;
 use serde::{Deserialize, Serialize};
 
@@ -92,12 +92,6 @@ impl Setup {
         };
         let nodes = &program.plan.block(body).nodes;
         let mut steps = nodes.iter().filter_map(|node| node.step());
-        steps.all(|step| match &step.kind {
-            StepKind::Call(Call {
-                target: Target::Tool(signature),
-                ..
-            }) => can_call(signature),
-            _ => true,
-        })
+        steps.all(|step| step.tool().is_none_or(|tool| can_call(tool)))
     }
 }

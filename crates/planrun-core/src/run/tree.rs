@@ -8,7 +8,7 @@ use planrun_lang::eval::{self, EvalError};
 use planrun_lang::graph::BlockGraph;
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::expr::Code;
-use planrun_lang::sema::{Block, BlockId, Call, Node, Place, Step, StepKind, Target, TaskId};
+use planrun_lang::sema::{Block, BlockId, Call, Node, Place, Step, StepKind, TaskId};
 use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::Value;
 
@@ -104,13 +104,7 @@ impl Tree {
         at: NodeRef,
     ) -> Option<(&'p Step, &'p Call, &'p Arc<Signature>)> {
         let step = self.step(program, at)?;
-        let StepKind::Call(call) = &step.kind else {
-            return None;
-        };
-        let Target::Tool(signature) = &call.target else {
-            return None;
-        };
-        Some((step, call, signature))
+        Some((step, step.call()?, step.tool()?))
     }
 
     /// Returns true if a node calls a tool.

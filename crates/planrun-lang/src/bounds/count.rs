@@ -197,7 +197,7 @@ impl<'a> Counter<'a> {
         let undo = step.undo().map(|undo| self.block(undo.body, true));
         if let Some(undo) = &undo {
             let tools = undo.iter().map(|(key, _)| key.tool.clone()).collect();
-            mark_undone(&mut tally, &distinct(tools), tool(step).is_some());
+            mark_undone(&mut tally, &distinct(tools), step.tool().is_some());
         }
         let mut arms = Tally::default();
         for arm in &step.recover {
@@ -207,7 +207,7 @@ impl<'a> Counter<'a> {
         if let Some(verify) = step.verify() {
             let mut checks = self.block(verify.body, true);
             // Once at the end of the run, once before the undo, and once per send if the outcome can stay unknown.
-            let unknown = tool(step).is_some_and(Signature::can_stay_unknown);
+            let unknown = step.tool().is_some_and(|tool| tool.can_stay_unknown());
             checks.times(Some(if unknown {
                 u64::from(MAX_RESENDS) + 2
             } else {
@@ -457,12 +457,5 @@ fn mark_undone(tally: &mut Tally, tools: &[Arc<str>], is_call: bool) {
             Undoing::AfterEnd => Undoing::AfterEnd,
             _ => Undoing::Whole(tools.to_vec()),
         });
-    }
-}
-
-fn tool(step: &Step) -> Option<&Signature> {
-    match &step.call()?.target {
-        Target::Tool(signature) => Some(signature),
-        Target::Plan(..) => None,
     }
 }

@@ -261,8 +261,7 @@ impl LowerBounds {
 }
 
 fn is_tool_call(step: &Step) -> bool {
-    step.call()
-        .is_some_and(|call| matches!(call.target, Target::Tool(_)))
+    step.tool().is_some()
 }
 
 /// Returns true if the statements below may not run because of this one.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Edit, Severity, codes};
-use crate::sema::{self, Call, CheckedFile, Files, StepKind, Target, Tools, declaration};
+use crate::sema::{self, CheckedFile, Files, Tools, declaration};
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
 use crate::types::{Observed, Signature, Type};
@@ -23,13 +23,9 @@ pub(super) fn check(
     let plans = checked.plans.clone();
     let steps = plans.iter().flat_map(|plan| plan.steps());
     let calls: Vec<(Seen<'_>, Span)> = steps
-        .filter_map(|step| match &step.kind {
-            StepKind::Call(Call {
-                target: Target::Tool(signature),
-                span,
-                ..
-            }) => Some(((signature, signature.observed.as_ref()?), *span)),
-            _ => None,
+        .filter_map(|step| {
+            let (call, signature) = (step.call()?, step.tool()?);
+            Some(((signature, signature.observed.as_ref()?), call.span))
         })
         .filter(|((signature, _), _)| signature.returns == Type::Any)
         .collect();

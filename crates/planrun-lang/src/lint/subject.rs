@@ -13,7 +13,7 @@ use super::reach::Walked;
 use crate::eval::Constants;
 use crate::graph::{self, Graph};
 use crate::sema::expr::Code;
-use crate::sema::{BlockId, Call, Nesting, Node, Place, Plan, Retry, Step, StepKind, Target};
+use crate::sema::{BlockId, Call, Nesting, Node, Place, Plan, Retry, Step};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{ast, json};
 use crate::types::Signature;
@@ -196,13 +196,7 @@ impl<'a> Subject<'a> {
 
 /// Returns the tool call of a step.
 pub(super) fn tool_call(step: &Step) -> Option<(&Call, &Signature)> {
-    let StepKind::Call(call) = &step.kind else {
-        return None;
-    };
-    let Target::Tool(signature) = &call.target else {
-        return None;
-    };
-    Some((call, signature))
+    Some((step.call()?, step.tool()?))
 }
 
 /// Returns the settings of `policy { … }`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, codes};
-use planrun_lang::sema::{Call, Plan, Step, StepKind, Target};
+use planrun_lang::sema::{Call, Plan, Step};
 use planrun_lang::source::Span;
 use planrun_lang::types::Signature;
 use planrun_tools::contract::Lock;
@@ -47,10 +47,8 @@ impl CheckedPlan {
         let (mut found, mut reported) = (Vec::new(), BTreeSet::new());
         for plan in self.plan.with_called() {
             let is_here = plan.source.name() == self.source.name();
-            for call in plan.steps().filter_map(Step::call) {
-                let Target::Tool(signature) = &call.target else {
-                    continue;
-                };
+            let calls = plan.steps().filter_map(Step::call);
+            for (call, signature) in calls.filter_map(|call| Some((call, call.tool()?))) {
                 let why = refusal(call, |model| tools.refuses_prompt(signature, model));
                 if let Some(why) = why {
                     let span = if is_here { call.span } else { self.plan.span };
@@ -83,16 +81,10 @@ impl CheckedPlan {
         let mut calls: BTreeMap<String, (&Arc<Signature>, Span)> = BTreeMap::new();
         for plan in self.plan.with_called() {
             let is_here = plan.source.name() == self.source.name();
-            for step in plan.steps() {
-                if let StepKind::Call(Call {
-                    target: Target::Tool(signature),
-                    span,
-                    ..
-                }) = &step.kind
-                {
-                    let span = if is_here { *span } else { self.plan.span };
-                    calls.entry(signature.path()).or_insert((signature, span));
-                }
+            let called = plan.steps().filter_map(Step::call);
+            for (call, signature) in called.filter_map(|call| Some((call, call.tool()?))) {
+                let span = if is_here { call.span } else { self.plan.span };
+                calls.entry(signature.path()).or_insert((signature, span));
             }
         }
         self.prompts_have_answers(tools)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use planrun_core::journal::ReplayState;
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::{Plan, Step, Target};
+use planrun_lang::sema::{Call, Node, Plan, Target};
 use planrun_lang::types::{CallKind, Signature};
 use planrun_models::client::Models;
 use planrun_tools::project::ToolSource;
@@ -16,20 +16,15 @@ use super::contracts::refusal;
 use super::job::Job;
 
 impl Job {
-    /// Returns why a call of the plan is impossible here: its tool is not implemented, such as one of another program, or
-    /// needs an environment variable that is not set. A run that makes only some of the calls has no obstacles.
+    /// Returns why a call of the run is impossible here: its tool is not implemented, such as one of another program, or
+    /// needs an environment variable that is not set.
     pub(super) fn obstacle(&self) -> Option<String> {
         if self.broken.is_some() {
             return self.broken.clone();
         }
-        if self.until.is_some() || self.drive.stand_in.is_some() {
-            return None;
-        }
-        let plans = self.program.plan.with_called().into_iter();
         let mut seen = HashSet::new();
-        let mut tools = plans
-            .flat_map(Plan::tool_calls)
-            .filter(|tool| seen.insert(Arc::as_ptr(tool)));
+        let tools = self.calls().into_iter().filter_map(Call::tool);
+        let mut tools = tools.filter(|tool| seen.insert(Arc::as_ptr(tool)));
         tools.find_map(|tool| {
             // Models and agents answer prompts: see `unanswered`.
             if tool.kind.word().is_none() && !self.workspace.implements(tool) {
@@ -37,6 +32,23 @@ impl Job {
             }
             self.unset_variable(tool)
         })
+    }
+
+    /// Returns the calls that the run makes, as far as this process drives it; none if something else answers them.
+    fn calls(&self) -> Vec<&Call> {
+        let plan = &*self.program.plan;
+        let Some(until) = &self.until else {
+            let answered = self.drive.stand_in.is_some();
+            return calls_of(plan, plan.nodes().filter(|_| !answered));
+        };
+        let own = (0..).zip(&plan.body().nodes);
+        let needed = own.filter(|(number, _)| until.needed.contains(number));
+        let mut nodes = Vec::new();
+        for (_, node) in needed {
+            nodes.push(node);
+            node.inner(&mut |block| nodes.extend(plan.nodes_inside(block)));
+        }
+        calls_of(plan, nodes)
     }
 
     /// Returns why an `undo` of what the run has called is impossible here.
@@ -55,13 +67,11 @@ impl Job {
                 name.is_some_and(|name| called.contains(name))
             });
             let undos = nodes.filter_map(|node| node.step()?.undo());
-            undos.flat_map(|undo| &plan.block(undo.body).nodes)
+            undos.map(move |undo| (plan, undo.body))
         });
-        let mut calls = undos.filter_map(|node| node.step()?.call());
-        calls.find_map(|call| match &call.target {
-            Target::Tool(tool) => self.unset_variable(tool),
-            Target::Plan(..) => None,
-        })
+        let calls = undos.flat_map(|(plan, body)| calls_of(plan, plan.nodes_inside(body)));
+        let mut tools = calls.filter_map(Call::tool);
+        tools.find_map(|tool| self.unset_variable(tool))
     }
 
     /// Returns which environment variable a call needs that is not set. Mocks need none.
@@ -78,20 +88,31 @@ impl Job {
         })
     }
 
-    /// Returns why a prompt of the plan cannot be answered here, such as a key that is not set.
+    /// Returns why a prompt of the run cannot be answered here, such as a key that is not set.
     pub(super) fn unanswered(&self) -> Option<String> {
-        if self.until.is_some() || self.drive.stand_in.is_some() {
-            return None;
-        }
-        let plans = self.program.plan.with_called().into_iter();
-        let mut calls = plans.flat_map(Plan::steps).filter_map(Step::call);
-        calls.find_map(|call| match &call.target {
-            Target::Tool(called) => {
-                refusal(call, |model| self.workspace.refuses_prompt(called, model))
-            }
-            Target::Plan(..) => None,
+        self.calls().into_iter().find_map(|call| {
+            let called = call.tool()?;
+            refusal(call, |model| self.workspace.refuses_prompt(called, model))
         })
     }
+}
+
+/// Returns the calls of some statements of a plan, with all calls of the plans that these call.
+fn calls_of<'p>(plan: &'p Plan, nodes: impl IntoIterator<Item = &'p Node>) -> Vec<&'p Call> {
+    let (mut calls, mut seen) = (Vec::new(), HashSet::new());
+    let mut open: Vec<(&Plan, Vec<&Node>)> = vec![(plan, nodes.into_iter().collect())];
+    while let Some((plan, nodes)) = open.pop() {
+        for call in nodes.into_iter().filter_map(|node| node.step()?.call()) {
+            calls.push(call);
+            if let Target::Plan(index, _) = call.target {
+                let called = &*plan.plans[index];
+                if seen.insert(std::ptr::from_ref(called)) {
+                    open.push((called, called.nodes().collect()));
+                }
+            }
+        }
+    }
+    calls
 }
 
 impl Workspace {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::graph::Edge;
 use planrun_lang::protocol::{Sent, StepState};
-use planrun_lang::sema::{Call, Plan, Step, StepKind, Target};
+use planrun_lang::sema::{Plan, Step};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Denied, Effect, ErrorClass, check_value};
 
@@ -139,14 +139,7 @@ impl Patched {
 fn started(program: &Program, now: &Program, replay: &ReplayState) -> BTreeSet<String> {
     let called = |program: &Program, name: &str| {
         let step = own_step(&program.plan, name)?;
-        matches!(
-            &step.kind,
-            StepKind::Call(Call {
-                target: Target::Tool(_),
-                ..
-            })
-        )
-        .then_some(step.effect)
+        step.tool().map(|_| step.effect)
     };
     let stands = |(path, step): &(&Arc<str>, &RecordedStep)| {
         let unseen = step

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::eval::EvalError;
 use planrun_lang::sema::expr::Code;
-use planrun_lang::sema::{Call, Confirm, Step, StepKind, Target};
+use planrun_lang::sema::{Confirm, Step, StepKind, Target};
 use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::Value;
 
@@ -273,17 +273,9 @@ fn text_of(
 
 /// Returns the name of the tool or plan that a step calls; empty if it calls nothing.
 fn called(step: &Step) -> Arc<str> {
-    match &step.kind {
-        StepKind::Call(Call {
-            target: Target::Tool(signature),
-            ..
-        }) => signature.path().into(),
-        StepKind::Call(Call {
-            target: Target::Plan(_, name),
-            ..
-        }) => name.clone(),
-        _ => "".into(),
-    }
+    step.call()
+        .map(|call| call.path().into())
+        .unwrap_or_default()
 }
 
 /// Returns why a step needs an approval, independent of its arguments. Steps of `verify` and `undo` blocks only need
@@ -292,13 +284,7 @@ fn gate<'s>(ctx: &Context, at: NodeRef, step: &'s Step) -> Option<Gate<'s>> {
     if let Some(confirm) = step.confirm() {
         return Some(Gate::Own(confirm));
     }
-    let StepKind::Call(Call {
-        target: Target::Tool(signature),
-        ..
-    }) = &step.kind
-    else {
-        return None;
-    };
+    let signature = step.tool()?;
     let is_required = ctx
         .setup
         .defaults
@@ -418,14 +404,9 @@ fn binding(
     question: &Question,
 ) -> Arc<str> {
     let run = ctx.setup.run_id.as_bytes();
-    let contract = match &step.kind {
-        StepKind::Call(Call {
-            target: Target::Tool(signature),
-            ..
-        }) => signature.digest(),
-        // The definition, or the digest of the plan in its place, includes the plans that it calls.
-        _ => String::new(),
-    };
+    // The definition, or the digest of the plan in its place, includes the plans that it calls.
+    let contract = step.tool().map(|signature| signature.digest());
+    let contract = contract.unwrap_or_default();
     let key = blake3::derive_key("planrun 2026 arguments of an approval", run);
     let arguments = blake3::keyed_hash(&key, question.arguments.to_json_text().as_bytes());
     let expires = question.expires.unwrap_or(-1).to_le_bytes();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::{AgentCheck, BlockId, Call, OnFailure, Step, StepKind, Target};
+use planrun_lang::sema::{AgentCheck, BlockId, OnFailure, Step};
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
 
@@ -434,7 +434,7 @@ fn verified_with(ctx: &Context, (frame, node): NodeRef) -> Vec<String> {
             let called = content
                 .step()
                 .filter(|_| record.attempts > 0)
-                .and_then(tool);
+                .and_then(|step| Some(step.tool()?.path()));
             tools.extend(called.filter(|called| !tools.contains(called)));
         }
     }
@@ -497,16 +497,5 @@ fn matters(program: &Program) -> bool {
 }
 
 pub(in crate::run) fn calls_tool(step: &Step) -> bool {
-    matches!(&step.kind, StepKind::Call(call) if matches!(call.target, Target::Tool(_)))
-}
-
-/// Returns the dotted name of the tool that a step calls.
-fn tool(step: &Step) -> Option<String> {
-    match &step.kind {
-        StepKind::Call(Call {
-            target: Target::Tool(signature),
-            ..
-        }) => Some(signature.path()),
-        _ => None,
-    }
+    step.tool().is_some()
 }

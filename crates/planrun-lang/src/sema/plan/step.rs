@@ -237,6 +237,12 @@ impl Step {
         }
     }
 
+    /// Returns the contract of the tool that it calls.
+    #[must_use]
+    pub fn tool(&self) -> Option<&Arc<Signature>> {
+        self.call()?.tool()
+    }
+
     /// Creates a step without clauses.
     #[must_use]
     pub fn bare(span: Span, kind: StepKind, ty: Type, does: Footprint) -> Self {
@@ -466,13 +472,19 @@ impl Clauses {
 }
 
 impl Call {
+    /// Returns the contract of the called tool; `None` for a call of a plan.
+    #[must_use]
+    pub fn tool(&self) -> Option<&Arc<Signature>> {
+        match &self.target {
+            Target::Tool(signature) => Some(signature),
+            Target::Plan(..) => None,
+        }
+    }
+
     /// Returns `infer` or `ask` for a call written with that keyword.
     #[must_use]
     pub fn word(&self) -> Option<&'static str> {
-        match &self.target {
-            Target::Tool(signature) => signature.kind.word(),
-            Target::Plan(..) => None,
-        }
+        self.tool()?.kind.word()
     }
 
     /// Returns the beginning of the call as the plan writes it.

@@ -170,17 +170,12 @@ impl Plan {
     /// Returns the tasks that a block sets, including those that its inner blocks set.
     #[must_use]
     pub fn tasks_set_in(&self, body: BlockId) -> BTreeSet<TaskId> {
-        let mut found = BTreeSet::new();
-        let mut open = vec![body];
-        while let Some(block) = open.pop() {
-            for node in &self.block(block).nodes {
-                if let NodeKind::Set(set) = &node.kind {
-                    found.insert(set.task);
-                }
-                node.inner(&mut |inner| open.push(inner));
-            }
-        }
-        found
+        let nodes = self.nodes_inside(body).into_iter();
+        let sets = nodes.filter_map(|node| match &node.kind {
+            NodeKind::Set(set) => Some(set.task),
+            _ => None,
+        });
+        sets.collect()
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{Block, BlockId, Call, Node, NodeId, Plan, Step, StepKind, Target};
+use super::{Block, BlockId, Node, NodeId, Plan, Step};
 use crate::sema::Place;
 use crate::types::Signature;
 
@@ -27,6 +27,19 @@ impl Plan {
         self.blocks.iter().flat_map(|block| &block.nodes)
     }
 
+    /// Returns the statements of a block and of all blocks inside it.
+    #[must_use]
+    pub fn nodes_inside(&self, block: BlockId) -> Vec<&Node> {
+        let (mut found, mut open) = (Vec::new(), vec![block]);
+        while let Some(block) = open.pop() {
+            for node in &self.block(block).nodes {
+                found.push(node);
+                node.inner(&mut |inner| open.push(inner));
+            }
+        }
+        found
+    }
+
     /// Returns every step.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.nodes().filter_map(Node::step)
@@ -34,13 +47,7 @@ impl Plan {
 
     /// Returns the contract of each tool call, excluding those of called plans.
     pub fn tool_calls(&self) -> impl Iterator<Item = &Arc<Signature>> {
-        self.steps().filter_map(|step| match &step.kind {
-            StepKind::Call(Call {
-                target: Target::Tool(signature),
-                ..
-            }) => Some(signature),
-            _ => None,
-        })
+        self.steps().filter_map(Step::tool)
     }
 
     /// Returns the plan and those that it calls, directly or indirectly, each once and in depth-first order.

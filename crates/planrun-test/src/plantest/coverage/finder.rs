@@ -462,11 +462,5 @@ impl Finder<'_> {
 
 /// Returns the dotted name of the tool that a step calls.
 fn called(step: &Step) -> Option<String> {
-    match &step.kind {
-        StepKind::Call(Call {
-            target: Target::Tool(signature),
-            ..
-        }) => Some(signature.path()),
-        _ => None,
-    }
+    Some(step.tool()?.path())
 }
