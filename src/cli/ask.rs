@@ -280,12 +280,18 @@ fn fields(question: &Question, terminal: Terminal) -> Result<serde_json::Map<Str
 
 /// Reads the value of a field; `None` keeps the prefilled value.
 fn value(field: &FormField, prefilled: bool, terminal: Terminal) -> Result<Option<Json>, Reply> {
-    let (name, ty) = (&field.name, &field.ty);
-    let prompt = match (terminal.style.language, prefilled) {
-        (Language::En, false) => format!("{name} ({ty}): "),
-        (Language::En, true) => format!("{name} ({ty}, empty keeps the current value): "),
-        (Language::Zh, false) => format!("{name}（{ty}）： "),
-        (Language::Zh, true) => format!("{name}（{ty}，不填则保留现有内容）： "),
+    let (name, shown, language) = (&field.name, &field.ty, terminal.style.language);
+    let ty = from_schema(&field.schema);
+    let empty = match (language, prefilled, allows_null(&ty)) {
+        (Language::En, true, _) => ", empty keeps the current value",
+        (Language::Zh, true, _) => "，不填则保留现有内容",
+        (Language::En, false, true) => ", may be empty",
+        (Language::Zh, false, true) => "，可不填",
+        (_, false, false) => "",
+    };
+    let prompt = match language {
+        Language::En => format!("{name} ({shown}{empty}): "),
+        Language::Zh => format!("{name}（{shown}{empty}）： "),
     };
     loop {
         terminal.eprint(&visible_line(&prompt));
@@ -293,16 +299,38 @@ fn value(field: &FormField, prefilled: bool, terminal: Terminal) -> Result<Optio
         if text.is_empty() && prefilled {
             return Ok(None);
         }
-        let value = read_as(&from_schema(&field.schema), text);
-        match field.read(Some(&value)) {
-            Ok(_) => return Ok(Some(value)),
-            Err(fault) => terminal.error(&fault),
+        let value = read_as(&ty, text);
+        let Err(fault) = field.read(Some(&value)) else {
+            return Ok(Some(value));
+        };
+        terminal.error(&fault);
+        if let Some(example) = field.example() {
+            let example = visible_line(&typed(&example)).into_owned();
+            terminal.note(&match language {
+                Language::En => format!("for example: {example}"),
+                Language::Zh => format!("例如：{example}"),
+            });
         }
     }
 }
 
-/// Converts the text that was typed into a JSON value: a string if the type accepts one, otherwise parsed as JSON.
+/// Returns what a user types for a value.
+fn typed(value: &Json) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn allows_null(ty: &Type) -> bool {
+    ty.members().contains(&Type::Null)
+}
+
+/// Converts the text that was typed into a JSON value: no text is null if the type accepts it, any other text is a
+/// string if the type accepts one, and is otherwise parsed as JSON.
 fn read_as(ty: &Type, text: String) -> Json {
+    if text.is_empty() && allows_null(ty) {
+        return Json::Null;
+    }
     let is_text =
         |member: &Type| matches!(member, Type::String | Type::Literal(Literal::String(_)));
     let plain = Json::String(text);
@@ -352,6 +380,9 @@ mod tests {
             (read_as(&level, "a".into()), read_as(&level, "3".into())),
             (Json::from("a"), Json::from(3))
         );
+        let note = Type::union([Type::String, Type::Null]);
+        assert_eq!(read_as(&note, String::new()), Json::Null);
+        assert_eq!(read_as(&note, "null".into()), Json::from("null"));
         assert_eq!(
             read_as(&Type::Bool, "ja".into()),
             Json::from("ja"),

@@ -12,7 +12,10 @@ impl Question {
     pub fn example(&self) -> Json {
         let open = |field: &&FormField| self.prefill(field).is_none();
         let fields = self.form.iter().filter(open);
-        let fields = fields.map(|field| (field.name.to_string(), field.example()));
+        let fields = fields.map(|field| {
+            let value = field.example().unwrap_or_default();
+            (field.name.to_string(), value)
+        });
         match self.kind {
             Waiting::Confirm | Waiting::Approval => json!(true),
             Waiting::Answer => {
@@ -30,8 +33,9 @@ impl Question {
 }
 
 impl FormField {
-    /// Returns a value that the field accepts; null if none is found.
-    fn example(&self) -> Json {
+    /// Returns a value that the field accepts, if one is found.
+    #[must_use]
+    pub fn example(&self) -> Option<Json> {
         let parts: Vec<&Json> = [&self.schema].into_iter().chain(&self.contracts).collect();
         let whole = json!({ "allOf": parts });
         let schemas = [&whole, &self.schema];
@@ -40,9 +44,7 @@ impl FormField {
             examples.make(&Map::new(), 0, Choice::Usual).ok()
         });
         let mut found = self.options.iter().flatten().cloned().chain(made);
-        found
-            .find(|value| self.read(Some(value)).is_ok())
-            .unwrap_or_default()
+        found.find(|value| self.read(Some(value)).is_ok())
     }
 }
 
