@@ -98,6 +98,11 @@ async fn a_disk_that_fills_up_at_any_call_stops_the_run_and_loses_nothing() {
             "{}",
             stopped.stderr
         );
+        let told = stopped.json();
+        assert_eq!(
+            (&told["status"], &told["reply"]),
+            (&Json::from("paused"), &Json::Null)
+        );
         let before = shop.calls().len();
         // Fills the space that the ended process has freed.
         fill(&ballast);

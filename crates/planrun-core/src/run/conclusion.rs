@@ -22,7 +22,7 @@ impl Run {
         let mut outcome = self.outcome_of_root();
         let mut wake = None;
         if let Some(interruption) = &self.ctx.interruption {
-            outcome.state = RunState::Paused;
+            outcome.pause();
             match interruption {
                 Interruption::Waiting { wake: until, .. } => wake = *until,
                 Interruption::Failed(error) => outcome.error = Some(error.clone()),

@@ -229,6 +229,12 @@ impl Outcome {
         }
     }
 
+    /// Turns this into the outcome of a run that has not ended: there is no reply yet, and nothing to retry.
+    pub fn pause(&mut self) {
+        (self.state, self.reply) = (RunState::Paused, None);
+        self.retryable.clear();
+    }
+
     pub(super) fn with_trace(
         mut self,
         frames: Vec<Frame>,

@@ -505,6 +505,7 @@ impl<'a> Driver<'a> {
         if let Some(log) = self.log.take()
             && let Err(broken) = log.release().await
         {
+            outcome.pause();
             outcome.interruption = Some(Interruption::Journal(broken));
         }
         if self.written >= MANY_EVENTS {
