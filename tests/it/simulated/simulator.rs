@@ -247,6 +247,15 @@ impl World<'_> {
         let completed = event["status"] == "completed" && event["recovered"] != true;
         if event["event"] == "step.settled" && completed {
             self.completed.extend(self.keys.get(path).cloned());
+            if let Some(step) = path.strip_suffix(".undo") {
+                // What was undone again may be done again, too.
+                let is_inside = |inner: &str| inner.starts_with(step) && inner != path;
+                self.completed_undos.retain(|(inner, _)| !is_inside(inner));
+            }
+            // What has been done again has to be undone again.
+            let undo = format!("{path}.undo");
+            self.completed_undos
+                .retain(|(inner, _)| !inner.starts_with(&undo));
             let arguments = self.undo_arguments.remove(path);
             let undo = arguments.map(|arguments| (path.to_owned(), arguments));
             self.completed_undos.extend(undo);

@@ -229,6 +229,10 @@ impl Run {
         self.listeners.close(frame);
         ctx.tree[frame].lifecycle = Lifecycle::Ended;
         let Some(owner) = ctx.tree[frame].owner else {
+            if self.compensation.continue_retries(ctx) {
+                ctx.tree[frame].lifecycle = Lifecycle::Closing;
+                return;
+            }
             steps.people.release_hold(ctx, WHOLE_RUN);
             self.finished = true;
             return;

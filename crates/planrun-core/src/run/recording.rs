@@ -4,13 +4,14 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use planrun_lang::protocol::StepState;
+use planrun_lang::types::ErrorClass;
 use planrun_lang::value::{Value, saturating_duration};
 
 use super::clock::microseconds;
 use super::frame::{Microseconds, NodeRef};
 use crate::journal::{
     EventKind, EventName, ExternalInput, ExternalInputKind, Message, Questions, RecordedCall,
-    RecordedQuestion, ReplayState, StepError, Waiting,
+    RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting,
 };
 
 /// What a run knows of its journal.
@@ -159,6 +160,28 @@ impl Recording {
         step.is_some_and(|step| step.has_next_call(generation))
     }
 
+    /// Returns true if a step is recorded to have ended without a call, as the plan itself decides: its arguments are
+    /// invalid, a budget is spent, or its result was known. No other event tells that it has begun.
+    pub(super) fn ends_without_call(&self, path: &str) -> bool {
+        let step = self
+            .replay
+            .as_ref()
+            .and_then(|replay| replay.steps.get(path));
+        let is_decided = |step: &RecordedStep| match (step.state, &step.error) {
+            (StepState::Completed, _) => true,
+            (StepState::Failed, Some(error)) => {
+                matches!(
+                    error.class,
+                    ErrorClass::Validation(_) | ErrorClass::Budget(_)
+                )
+            }
+            _ => false,
+        };
+        step.is_some_and(is_decided)
+            && self.has_unreplayed(EventName::StepSettled, path)
+            && !self.has_begun(path)
+    }
+
     /// Takes the recorded result that a step copied from another run.
     pub(super) fn copied(&mut self, path: &str) -> Option<Value> {
         self.replay.as_mut()?.steps.get_mut(path)?.copied.take()
@@ -193,30 +216,16 @@ impl Recording {
         Some(step.duration_ms.saturating_mul(1000))
     }
 
-    /// Returns true if the replay contains a retry of what has failed.
-    pub(super) fn is_retried_later(&self, path: &str) -> bool {
-        self.replay
-            .as_ref()
-            .is_some_and(|replay| replay.has_unreplayed(EventName::StepRetried, path))
-    }
-
     /// Returns true if the run had ended before it was retried.
     pub(super) fn had_ended(&self) -> bool {
         self.replay.as_ref().is_some_and(|replay| replay.has_ended)
     }
 
-    /// Returns true if an unknown outcome of a call is recorded and has not been replayed yet.
-    pub(super) fn has_waited(&self, path: &str) -> bool {
+    /// Returns true if an event of this kind and path is recorded and has not been replayed yet.
+    pub(super) fn has_unreplayed(&self, event: EventName, path: &str) -> bool {
         self.replay
             .as_ref()
-            .is_some_and(|replay| replay.has_unreplayed(EventName::StepWaiting, path))
-    }
-
-    /// Returns true if the end of a step is recorded and has not been replayed yet.
-    pub(super) fn has_settled(&self, path: &str) -> bool {
-        self.replay
-            .as_ref()
-            .is_some_and(|replay| replay.has_unreplayed(EventName::StepSettled, path))
+            .is_some_and(|replay| replay.has_unreplayed(event, path))
     }
 
     /// Returns true if the run was patched.

@@ -16,7 +16,7 @@ use super::context::Context;
 use super::frame::{Ending, FrameId, NodeRef};
 use super::sensitive::{in_arguments, in_output};
 use super::tree::Catcher;
-use crate::journal::{EventKind, FormField, Question, StepError, Waiting};
+use crate::journal::{EventKind, EventName, FormField, Question, StepError, Waiting};
 
 /// A call whose outcome is unknown.
 pub(super) struct UnknownOutcome {
@@ -52,7 +52,11 @@ impl UnknownOutcomes {
         ctx.tree.record_mut(at).in_doubt = true;
         let replays = ctx.outbox.recording.is_replaying();
         let verifies = ctx.setup.verifies(&program, step);
-        let decided_before = replays && !ctx.outbox.recording.has_waited(&path);
+        let decided_before = replays
+            && !ctx
+                .outbox
+                .recording
+                .has_unreplayed(EventName::StepWaiting, &path);
         let outcome = UnknownOutcome {
             orphaned: outcome.orphaned || replays,
             ..outcome
@@ -233,7 +237,10 @@ fn asks_people(ctx: &Context, at: NodeRef, execution: u32, outcome: &UnknownOutc
         || (!caught
             && can_wait
             && (outcome.orphaned || pauses)
-            && !ctx.outbox.recording.has_settled(&path))
+            && !ctx
+                .outbox
+                .recording
+                .has_unreplayed(EventName::StepSettled, &path))
 }
 
 /// Returns true if anything reads the value of a step.

@@ -107,6 +107,8 @@ pub struct RecordedQuestion {
     pub answer: Option<Answer>,
     /// Whether the step had already ended: the question asks for its value, which its `undo` needs.
     pub after_end: bool,
+    /// Whether the step had made no call yet, since it began or was last retried.
+    before_call: bool,
     /// Whether an attempt was sent on the answer.
     used: bool,
     /// Whether the step has been retried since, so that the same question counts as another one.

@@ -193,6 +193,7 @@ impl ReplayState {
         }
         let step = self.step(path, at);
         let asked_before = step.asked.last().filter(|one| !one.retried);
+        let before_call = step.call.is_none();
         let ended = step.state.is_settled() || asked_before.is_some_and(|one| one.after_end);
         let after_end = again && ended;
         step.state = StepState::Waiting;
@@ -201,6 +202,7 @@ impl ReplayState {
             question,
             answer: None,
             after_end,
+            before_call,
             used: false,
             retried: false,
         });
@@ -248,8 +250,7 @@ impl ReplayState {
             .steps
             .get(&path)
             .is_some_and(|step| step.call.is_some());
-        if execution > 0 && has_call {
-            // This execution has passed its gate. The first answer stays, because it dates the start of the step.
+        if has_call {
             self.forget_last_answer(&path, execution);
         }
         let generation = self.generations.latest(&path);
@@ -282,13 +283,17 @@ impl ReplayState {
         step.call = Some(Box::new(call));
     }
 
+    /// Forgets the answer that has let a further execution of a step pass its gate, which a replay does not pass again.
+    /// The answer before the first call stays, because it dates the start of the step.
     fn forget_last_answer(&mut self, path: &str, execution: u32) {
         let asked = self
             .steps
             .get_mut(path)
             .and_then(|step| step.asked.last_mut());
         let gate = |asked: &&mut RecordedQuestion| {
-            asked.question.concerns(Waiting::Confirm, execution) && !asked.used
+            asked.question.concerns(Waiting::Confirm, execution)
+                && !asked.used
+                && !asked.before_call
         };
         let Some(asked) = asked.filter(gate) else {
             return;

@@ -52,7 +52,8 @@ impl Calls {
             // The next process begins with this call.
             return;
         }
-        if recording.is_replaying() && recording.has_begun(&tree.own_path(at)) {
+        let has_begun = |path: &str| recording.has_begun(path) || recording.ends_without_call(path);
+        if recording.is_replaying() && has_begun(&tree.own_path(at)) {
             self.open.slots.hold(ctx, at.0);
         } else if !self.open.slots.take(ctx, at.0) {
             self.open.slots.wait(ctx, at, None);
@@ -112,6 +113,11 @@ impl Calls {
         state.arrived = arrived;
         if was_cached {
             return self.replay_recall(ctx, at, state);
+        }
+        let recording = &ctx.outbox.recording;
+        if recording.is_replaying() && recording.ends_without_call(&state.path) {
+            // Nothing was found in the cache.
+            return self.attempt(ctx, at, step, signature, state);
         }
         match self.unless_cached(ctx, at, step, state) {
             Ok(Some(state)) => self.attempt(ctx, at, step, signature, state),

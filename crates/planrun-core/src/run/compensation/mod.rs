@@ -96,6 +96,8 @@ enum Phase {
         /// Steps that remain to be undone; the last one is next.
         left: Vec<NodeRef>,
         current: Option<NodeRef>,
+        /// Whether those are steps whose `undo` has failed before, and the run has ended.
+        again: bool,
     },
     Over,
 }
@@ -114,12 +116,8 @@ impl Compensation {
                     self.phases.insert(frame, phase);
                 }
                 Some(Phase::Verifying(0)) => {
-                    if self.is_verified_again(ctx) {
-                        return true;
-                    }
                     self.conclude_verification(ctx);
-                    let phase = self.last_phase(ctx, frame);
-                    self.phases.insert(frame, phase);
+                    self.phases.insert(frame, Phase::Over);
                 }
                 Some(
                     Phase::Verifying(_)
@@ -127,17 +125,21 @@ impl Compensation {
                         current: Some(_), ..
                     },
                 ) => return true,
-                Some(Phase::Undoing { left, current }) => match left.pop() {
-                    Some(at) => {
+                Some(Phase::Undoing {
+                    left,
+                    current,
+                    again,
+                }) => match (left.pop(), *again) {
+                    (Some(at), again) => {
                         *current = Some(at);
-                        if retry::is_undo_retried(ctx, at) {
+                        if again {
                             retry::undo_step_again(ctx, at);
                         } else {
                             self.undo_step(ctx, at);
                         }
                     }
-                    None if frame == 0 && self.is_undone_again(ctx) => return true,
-                    None => {
+                    (None, true) if self.is_undone_again(ctx) => return true,
+                    (None, _) => {
                         self.phases.insert(frame, Phase::Over);
                     }
                 },
@@ -185,20 +187,15 @@ impl Compensation {
                 skip_undo(ctx, &left, why);
                 return Phase::Over;
             }
-            let current = None;
-            return Phase::Undoing { left, current };
+            let (current, again) = (None, false);
+            return Phase::Undoing {
+                left,
+                current,
+                again,
+            };
         }
         if ctx.tree[frame].owner.is_none() && ctx.tree[frame].ending.is_none() {
             return Phase::Verifying(self.verify_all(ctx));
-        }
-        self.last_phase(ctx, frame)
-    }
-
-    /// Returns the phase after a plan instance has verified its effects, or if it neither verifies nor undoes them.
-    fn last_phase(&self, ctx: &Context, frame: FrameId) -> Phase {
-        if frame == 0 && self.is_undone_again(ctx) {
-            let (left, current) = (Vec::new(), None);
-            return Phase::Undoing { left, current };
         }
         Phase::Over
     }
@@ -284,7 +281,10 @@ impl Compensation {
         self.abandoned = Some(why);
         let mut current = Vec::new();
         for phase in self.phases.values_mut() {
-            if let Phase::Undoing { left, current: at } = phase {
+            if let Phase::Undoing {
+                left, current: at, ..
+            } = phase
+            {
                 skip_undo(ctx, left, why);
                 left.clear();
                 current.extend(*at);

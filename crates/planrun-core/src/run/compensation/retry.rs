@@ -6,14 +6,39 @@ use planrun_lang::protocol::StepState;
 use planrun_lang::value::Value;
 
 use super::undo::open_undo;
-use super::{Compensation, Phase, open_verify};
-use crate::journal::EventKind;
+use super::{Check, Compensation, Phase, open_verify};
+use crate::journal::{EventKind, EventName};
 use crate::run::agenda::Inquiry;
 use crate::run::context::Context;
 use crate::run::execution::{Completed, Execution};
 use crate::run::frame::{FrameId, NodeRef, Role, Undone};
 
 impl Compensation {
+    /// Continues with the retries of what has failed, after everything else of the run has ended. Returns false when
+    /// nothing is left to do.
+    pub(in crate::run) fn continue_retries(&mut self, ctx: &mut Context) -> bool {
+        if self.proceed(ctx, 0) {
+            return true;
+        }
+        if !self.matters {
+            return false;
+        }
+        let (left, current, again) = (Vec::new(), None, true);
+        let phase = if self.is_verified_again(ctx) {
+            Phase::Verifying(0)
+        } else if self.is_undone_again(ctx) {
+            Phase::Undoing {
+                left,
+                current,
+                again,
+            }
+        } else {
+            return false;
+        };
+        self.phases.insert(0, phase);
+        true
+    }
+
     /// Retries what has failed, after everything that was recorded has been replayed.
     pub(in crate::run) fn retry_failed(&mut self, ctx: &mut Context) {
         match self.phases.get_mut(&0) {
@@ -22,8 +47,13 @@ impl Compensation {
                     ctx.then(Inquiry::VerifyAgain(at));
                 }
             }
-            Some(Phase::Undoing { .. }) if ctx.outbox.recording.had_ended() => {
-                self.retry_undos(ctx, self.undos_to_retry(ctx));
+            Some(Phase::Undoing { again: true, .. }) => {
+                let undos = self.undos_to_retry(ctx);
+                if let Some(Phase::Undoing { left, .. }) = self.phases.get_mut(&0) {
+                    // The last one is undone first.
+                    *left = undos;
+                    ctx.schedule.ended.push(0);
+                }
             }
             Some(Phase::Verifying(_) | Phase::Undoing { .. } | Phase::Over) | None => {}
         }
@@ -39,39 +69,59 @@ impl Compensation {
         }
         let mut undos = self.undos_to_retry(ctx).into_iter();
         let found = undos.find(|at| *undo_path(ctx, *at) == *path);
-        self.retry_undos(ctx, found.into_iter().collect());
-        found.is_some()
+        let (
+            Some(at),
+            Some(Phase::Undoing {
+                left, again: true, ..
+            }),
+        ) = (found, self.phases.get_mut(&0))
+        else {
+            return false;
+        };
+        // Another one may still be in progress, or wait for it.
+        left.insert(0, at);
+        ctx.schedule.ended.push(0);
+        true
     }
 
     /// Returns true if a failed verification is to be retried, now or later in the replay.
     pub(super) fn is_verified_again(&self, ctx: &Context) -> bool {
         let recording = &ctx.outbox.recording;
-        let later = |at: &NodeRef| recording.is_retried_later(&ctx.tree.own_path(*at));
-        let again = |at: &NodeRef| ctx.setup.retries || later(at);
+        let later = |at: &NodeRef| {
+            recording.has_unreplayed(EventName::StepRetried, &ctx.tree.own_path(*at))
+        };
+        let again = |at: &NodeRef| ctx.setup.retries && recording.had_ended() || later(at);
         recording.is_replaying() && self.not_verified().iter().any(again)
     }
 
     /// Returns the steps whose verification has failed.
     fn not_verified(&self) -> Vec<NodeRef> {
-        let fails = |(at, check): (&NodeRef, &super::Check)| check.failure().map(|_| *at);
+        let fails = |(at, check): (&NodeRef, &Check)| check.failure().map(|_| *at);
         self.checks.iter().filter_map(fails).collect()
     }
 
     pub(in crate::run) fn verify_step_again(&mut self, ctx: &mut Context, at: NodeRef) {
         let path = ctx.tree.own_path(at);
         ctx.outbox.emit(EventKind::StepRetried { path });
-        self.checks.remove(&at);
+        let check = self.checks.remove(&at);
+        let failure = check.as_ref().and_then(Check::failure);
+        // The failure of the run follows from the checks.
+        let root = &mut ctx.tree[0];
+        let own = root.first_failure.as_ref().zip(failure);
+        if own.is_some_and(|(first, failure)| Arc::ptr_eq(first, failure)) {
+            root.first_failure = None;
+        }
         if let Some(Phase::Verifying(open)) = self.phases.get_mut(&0) {
             *open += 1;
         }
         open_verify(ctx, at);
     }
 
-    /// Returns true if a failed `undo` is to be retried, now or later in the replay. A run that was resumed while it
-    /// undid its effects continues with the others.
+    /// Returns true if a failed `undo` is to be retried, now or later in the replay.
     pub(super) fn is_undone_again(&self, ctx: &Context) -> bool {
         let recording = &ctx.outbox.recording;
-        let later = |at: &NodeRef| recording.is_retried_later(&undo_path(ctx, *at));
+        let later =
+            |at: &NodeRef| recording.has_unreplayed(EventName::StepRetried, &undo_path(ctx, *at));
         let again = |at: &NodeRef| ctx.setup.retries && recording.had_ended() || later(at);
         recording.is_replaying() && self.undos_to_retry(ctx).iter().any(again)
     }
@@ -89,23 +139,11 @@ impl Compensation {
         if self.abandoned.is_some() {
             return Vec::new();
         }
-        let failed = self.happened.iter().copied();
+        // What was called again as a whole has another step at the same path, and so has an `undo` that is retried.
+        let is_latest = |at: &NodeRef| !ctx.tree[at.0].auxiliary;
+        let failed = self.happened.iter().copied().filter(is_latest);
         failed.filter(|at| can_retry_undo(ctx, *at)).collect()
     }
-
-    /// Retries `undo`s one after the other, the last one first.
-    fn retry_undos(&mut self, ctx: &mut Context, undos: Vec<NodeRef>) {
-        if let Some(Phase::Undoing { left, .. }) = self.phases.get_mut(&0) {
-            *left = undos;
-            ctx.schedule.ended.push(0);
-        }
-    }
-}
-
-/// Returns true if a step that is to be undone has been undone before, without success.
-pub(super) fn is_undo_retried(ctx: &Context, at: NodeRef) -> bool {
-    let details = ctx.tree.record(at).details();
-    details.is_some_and(|details| details.undone.is_some())
 }
 
 /// Undoes a step again. Calls of the failed `undo` that have completed and changed something are not repeated.
