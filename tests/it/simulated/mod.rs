@@ -47,7 +47,9 @@ fn a_run_keeps_its_promises_whatever_the_world_does() {
             || ["calls", "deaths", "lost", "asked", "replies", "recalled"]
                 .into_iter()
                 .all(often)
-                && tally.get("undos retried").copied().unwrap_or(0) * 20 >= count
+                && ["undos retried", "checks retried"]
+                    .iter()
+                    .all(|what| { tally.get(what).copied().unwrap_or(0) * 20 >= count })
                 && ["refused", "unfinished"].into_iter().all(seldom),
         "too little happens: {tally:?}"
     );

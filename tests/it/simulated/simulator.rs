@@ -12,7 +12,7 @@ use planrun_core::run::{
 };
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Transient, Type};
+use planrun_lang::types::{ErrorClass, Transient, Type, Validation};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
@@ -114,10 +114,16 @@ impl World<'_> {
             match &outcome.interruption {
                 None => {
                     self.check_replay(&outcome)?;
-                    if outcome.retryable.is_empty() || retries == MAX_RETRIES {
+                    let class = outcome.error.as_ref().map(|error| &error.class);
+                    let unverified = class == Some(&ErrorClass::Validation(Validation::Verify));
+                    if outcome.retryable.is_empty() && !unverified || retries == MAX_RETRIES {
                         return Ok(());
                     }
-                    self.count("undos retried");
+                    self.count(if unverified {
+                        "checks retried"
+                    } else {
+                        "undos retried"
+                    });
                     (retries, resumes) = (retries + 1, true);
                 }
                 Some(Interruption::Waiting {

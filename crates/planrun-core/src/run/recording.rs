@@ -163,10 +163,9 @@ impl Recording {
     /// Returns true if a step is recorded to have ended without a call, as the plan itself decides: its arguments are
     /// invalid, a budget is spent, or its result was known. No other event tells that it has begun.
     pub(super) fn ends_without_call(&self, path: &str) -> bool {
-        let step = self
-            .replay
-            .as_ref()
-            .and_then(|replay| replay.steps.get(path));
+        let Some(replay) = &self.replay else {
+            return false;
+        };
         let is_decided = |step: &RecordedStep| match (step.state, &step.error) {
             (StepState::Completed, _) => true,
             (StepState::Failed, Some(error)) => {
@@ -177,8 +176,9 @@ impl Recording {
             }
             _ => false,
         };
-        step.is_some_and(is_decided)
-            && self.has_unreplayed(EventName::StepSettled, path)
+        replay.steps.get(path).is_some_and(is_decided)
+            && replay.generations.is_latest(path)
+            && replay.has_unreplayed(EventName::StepSettled, path)
             && !self.has_begun(path)
     }
 

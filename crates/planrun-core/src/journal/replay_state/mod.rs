@@ -504,6 +504,12 @@ impl Generations {
         count(&self.retries, path)
     }
 
+    /// Returns true if every retry of a step, and of what holds it, has been replayed.
+    #[must_use]
+    pub fn is_latest(&self, path: &str) -> bool {
+        self.current(path) == self.latest(path)
+    }
+
     /// Returns the generation of a step in what has been replayed so far.
     #[must_use]
     pub fn current(&self, path: &str) -> usize {
