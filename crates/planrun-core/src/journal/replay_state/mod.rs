@@ -107,10 +107,9 @@ pub struct RecordedQuestion {
     pub answer: Option<Answer>,
     /// Whether the step had already ended: the question asks for its value, which its `undo` needs.
     pub after_end: bool,
-    /// Whether the step had made no call yet, since it began or was last retried.
-    before_call: bool,
-    /// Whether an attempt was sent on the answer.
-    used: bool,
+    /// Whether the step had made a call before, since it began or was last retried. A replay does not need the answer
+    /// once an attempt was sent on it.
+    further: bool,
     /// Whether the step has been retried since, so that the same question counts as another one.
     retried: bool,
 }

@@ -193,7 +193,7 @@ impl ReplayState {
         }
         let step = self.step(path, at);
         let asked_before = step.asked.last().filter(|one| !one.retried);
-        let before_call = step.call.is_none();
+        let further = step.call.is_some();
         let ended = step.state.is_settled() || asked_before.is_some_and(|one| one.after_end);
         let after_end = again && ended;
         step.state = StepState::Waiting;
@@ -202,8 +202,7 @@ impl ReplayState {
             question,
             answer: None,
             after_end,
-            before_call,
-            used: false,
+            further,
             retried: false,
         });
     }
@@ -291,14 +290,12 @@ impl ReplayState {
             .get_mut(path)
             .and_then(|step| step.asked.last_mut());
         let gate = |asked: &&mut RecordedQuestion| {
-            asked.question.concerns(Waiting::Confirm, execution)
-                && !asked.used
-                && !asked.before_call
+            asked.question.concerns(Waiting::Confirm, execution) && asked.further
         };
         let Some(asked) = asked.filter(gate) else {
             return;
         };
-        asked.used = true;
+        asked.further = false;
         let Some(answer) = asked.answer.as_ref().map(|answer| answer.path.clone()) else {
             return;
         };
