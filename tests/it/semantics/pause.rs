@@ -8,7 +8,7 @@ use crate::durable::completed_keys;
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
 use planrun_core::run::Interruption;
-use planrun_lang::protocol::Sent::{Answered, Maybe, Refused};
+use planrun_lang::protocol::Sent::{Answered, Maybe, No, Refused};
 use planrun_runs::journal::MemoryLog;
 
 const TOOLS: &str = "
@@ -511,4 +511,29 @@ async fn a_run_that_pauses_and_dies_after_any_event_comes_to_the_same_end() {
             "killed after {events}: ended and called again: {again:?}"
         );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_approval_of_a_retried_step_is_replayed_although_its_call_was_attempted_twice() {
+    let late = || after(10, Fail("transient.unavailable", No));
+    let mut world = world(0).tool("a.flaky", [busy(), late(), after(10, give(json!(5)))]);
+    let text = plan(
+        "step one = a.flaky() confirm \"ok?\" retry { attempts: 2, on: [transient] } reply one",
+    );
+    for state in ["paused", "completed"] {
+        world.answers = vec![("one.confirm", json!(true))];
+        let ran = world.run(&text).await;
+        assert_eq!(
+            ran.outcome.state.name(),
+            state,
+            "{:?}",
+            ran.outcome.questions
+        );
+    }
+    world.replay_only = true;
+    let seen = world.run(&text).await;
+    assert_eq!(
+        (seen.outcome.state.name(), seen.reply()),
+        ("completed", json!(5))
+    );
 }

@@ -235,3 +235,50 @@ async fn a_process_that_dies_while_it_retries_repeats_nothing_that_was_done() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_the_end_of_the_plan_has_caused_comes_before_the_retries() {
+    let mut world = world([CLOSED, CLOSED, give(json!(true))]);
+    let text = plan(
+        "step one = a.make() undo a.drop(x: one)
+         listener l on plan is failed { step pause = wait 1s step told = a.put(x: 1) }",
+    );
+    for (failed, calls) in [(vec!["one"], 1), (vec!["one"], 2), (vec![], 3)] {
+        let ran = world.run(&text).await;
+        assert_eq!(
+            (
+                ran.outcome.state.name(),
+                retryable(&ran),
+                given(&ran, "a.drop").len(),
+                given(&ran, "a.put").len()
+            ),
+            ("failed", failed, calls, 1)
+        );
+    }
+    world.replay_only = true;
+    let seen = world.run(&text).await;
+    assert_eq!(seen.outcome.state.name(), "failed");
+    assert_eq!(seen.status("l[0].told"), "completed");
+    assert_eq!(seen.step("one").attributes, ["reused", "undone"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_that_is_called_again_undoes_what_it_has_done_then() {
+    let drops = [CLOSED, CLOSED, give(json!(true))];
+    let mut world = world(drops);
+    let text = format!(
+        "{TOOLS}
+         plan inner(n: int) -> int {{
+             step one = a.make() undo a.drop(x: one)
+             step bad = a.bad()
+             reply bad
+         }}
+         plan p() {{ policy {{ on_failure: pause }} step called = inner(n: 1) }}"
+    );
+    world.limit = std::time::Duration::from_hours(1);
+    for expected in [vec![json!(7)], vec![json!(7), json!(8)]] {
+        let ran = world.run(&text).await;
+        assert_eq!(ran.outcome.state.name(), "paused");
+        assert_eq!((given(&ran, "a.drop"), retryable(&ran)), (expected, vec![]));
+    }
+}

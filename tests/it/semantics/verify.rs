@@ -429,3 +429,29 @@ async fn a_run_in_doubt_that_dies_after_any_event_never_acts_twice() {
         assert_eq!(keys.len(), 2, "killed after {events}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_retried_check_leaves_what_the_failure_of_the_plan_has_caused() {
+    let there = |there: bool| give(json!({ "there": there, "id": 5 }));
+    let mut world = world().tool("a.look", [there(false), there(false), there(true)]);
+    world.journal = Some(MemoryLog::default());
+    let text = plan(
+        "step one = a.make() verify a.look() as found => found.there
+         listener l on plan is failed { step pause = wait 1s step dropped = a.drop(x: one) }",
+    );
+    for (state, looks) in [("failed", 1), ("failed", 2), ("completed", 3)] {
+        let ran = world.run(&text).await;
+        assert_eq!(
+            (
+                ran.outcome.state.name(),
+                ran.calls("a.look").len(),
+                ran.calls("a.drop").len()
+            ),
+            (state, looks, 1)
+        );
+    }
+    world.replay_only = true;
+    let seen = world.run(&text).await;
+    assert_eq!(seen.outcome.state.name(), "completed");
+    assert_eq!(seen.status("l[0].dropped"), "completed");
+}

@@ -174,14 +174,15 @@ fn detach_finished_work(ctx: &mut Context, compensation: &mut Compensation, at: 
     let mut frames = ctx.tree.inner_frames(at).to_vec();
     while let Some(frame) = frames.pop() {
         ctx.tree[frame].auxiliary = true;
+        let undoes = ctx.tree.is_within_undo(frame);
         for node in 0..u32::try_from(ctx.tree[frame].records.len()).unwrap_or(u32::MAX) {
             let inner = (frame, node);
             let attempts = ctx.tree.record(inner).attempts;
             if attempts > 0 {
-                let (path, open) = (
-                    ctx.tree.own_path(inner),
-                    take_execution(ctx, compensation, inner),
-                );
+                let open = take_execution(ctx, compensation, inner);
+                // What is done again is undone by another execution, with its own arguments.
+                let open = open.filter(|_| !undoes);
+                let path = ctx.tree.own_path(inner);
                 ctx.executions.restart_inner(path, attempts, open);
             }
             frames.extend_from_slice(ctx.tree.inner_frames(inner));

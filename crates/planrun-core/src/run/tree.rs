@@ -229,6 +229,19 @@ impl Tree {
             .collect()
     }
 
+    /// Returns true if a frame undoes a step, or works for a step of such a frame.
+    pub(super) fn is_within_undo(&self, frame: FrameId) -> bool {
+        let mut inner = Some(frame);
+        while let Some(frame) = inner {
+            let owner = self.frames[frame].owner;
+            if owner.is_some_and(|owner| owner.role == Role::Undo) {
+                return true;
+            }
+            inner = owner.map(|owner| owner.frame);
+        }
+        false
+    }
+
     /// Returns the firing that a frame belongs to, if any.
     pub(super) fn firing_around(&self, frame: FrameId) -> Option<FrameId> {
         let mut inner = Some(frame);
