@@ -282,3 +282,23 @@ async fn a_plan_that_is_called_again_undoes_what_it_has_done_then() {
         assert_eq!((given(&ran, "a.drop"), retryable(&ran)), (expected, vec![]));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_undo_that_a_person_has_declined_is_not_repeated() {
+    let text = format!(
+        "{TOOLS}
+         plan back() {{ step gone = a.drop(x: 1) confirm \"Drop it?\" }}
+         plan p() {{ step one = a.make() undo back() step bad = a.bad() }}"
+    );
+    let mut world = world([give(json!(true))]);
+    for answer in [false, true] {
+        world.answers = vec![("one.undo.gone.confirm", json!(answer))];
+        let ran = world.run(&text).await;
+        assert_eq!(
+            (ran.outcome.state.name(), retryable(&ran)),
+            ("failed", vec![])
+        );
+        assert_eq!(ran.step("one").attributes.last(), Some(&"undo_failed"));
+        assert_eq!(given(&ran, "a.drop"), Vec::<serde_json::Value>::new());
+    }
+}

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use planrun_lang::protocol::StepState;
+use planrun_lang::types::{Denied, ErrorClass};
 use planrun_lang::value::Value;
 
 use super::undo::open_undo;
@@ -160,10 +161,13 @@ pub(super) fn undo_step_again(ctx: &mut Context, at: NodeRef) {
     open_undo(ctx, at, gave.unwrap_or(Value::Null));
 }
 
-/// Returns true if the `undo` of a step has failed, and no call in it that changes something could happen twice.
+/// Returns true if the `undo` of a step has failed, was not refused, and contains no call that changes something and
+/// could happen twice.
 fn can_retry_undo(ctx: &Context, at: NodeRef) -> bool {
     let details = ctx.tree.record(at).details();
     let undone = details.and_then(|details| details.undone.as_ref());
+    let refused = ErrorClass::Denied(Denied::Human);
+    let has_failed = matches!(undone, Some(Undone::No(error)) if error.class != refused);
     let is_safe = |frame| {
         let mut inside = nodes_inside(ctx, frame, |_| true).into_iter();
         inside.all(|at| {
@@ -180,7 +184,7 @@ fn can_retry_undo(ctx: &Context, at: NodeRef) -> bool {
             !is_lost && !matches!(undone, Some(Undone::No(_) | Undone::Skipped(_)))
         })
     };
-    matches!(undone, Some(Undone::No(_))) && undo_frame(ctx, at).is_some_and(is_safe)
+    has_failed && undo_frame(ctx, at).is_some_and(is_safe)
 }
 
 /// Keeps what is known of the calls in an `undo` that is retried: those that have not ended are continued, and those
