@@ -29,7 +29,8 @@ struct Before {
     /// Number of all attempts so far, which is a number that no execution has had.
     attempts: u32,
     open: Option<Execution>,
-    completed: Option<Completed>,
+    /// Results of calls with different arguments that have completed and are not made again.
+    completed: Vec<Completed>,
 }
 
 /// A call that has completed and is not made again.
@@ -54,7 +55,7 @@ impl Executions {
 
     /// Records that the step at a path is retried, after `attempts` attempts in total.
     pub(super) fn restart(&mut self, path: Arc<str>, attempts: u32, open: Option<Execution>) {
-        let completed = None;
+        let completed = Vec::new();
         let before = Before {
             attempts,
             open,
@@ -70,15 +71,25 @@ impl Executions {
         before.open = open;
     }
 
-    /// Records that the call at a path has completed, so that it is not made again with the same arguments.
+    /// Records that a call at a path has completed, so that it is not made again with the same arguments.
     pub(super) fn completed(&mut self, path: Arc<str>, result: Completed) {
-        self.before.entry(path).or_default().completed = Some(result);
+        let completed = &mut self.before.entry(path).or_default().completed;
+        completed.retain(|known| known.arguments != result.arguments);
+        completed.push(result);
+    }
+
+    /// Forgets the completed calls at a path, whose effects have been undone.
+    pub(super) fn forget_completed(&mut self, path: &str) {
+        if let Some(before) = self.before.get_mut(path) {
+            before.completed.clear();
+        }
     }
 
     /// Returns the output of a call that has completed and is not made again.
     pub(super) fn output(&self, path: &str, arguments: &Value) -> Option<&Value> {
-        let completed = self.before.get(path)?.completed.as_ref()?;
-        (completed.arguments == *arguments).then_some(&completed.output)
+        let mut completed = self.before.get(path)?.completed.iter();
+        let same = completed.find(|known| known.arguments == *arguments);
+        same.map(|known| &known.output)
     }
 }
 

@@ -209,10 +209,13 @@ fn keep_executions(ctx: &mut Context, failed: FrameId) {
             .map(|(step, ..)| step.effect);
         let record = ctx.tree.record(at);
         let details = record.details();
+        if details.is_some_and(|details| details.undone.is_some()) {
+            ctx.executions.forget_completed(&ctx.tree.own_path(at));
+            continue;
+        }
         let has_changed = effect.is_some_and(|effect| !effect.is_read_only())
             && ctx.tree.state_of(at) == StepState::Completed
-            && !record.recovered
-            && details.is_none_or(|details| details.undone.is_none());
+            && !record.recovered;
         if has_changed {
             let arguments = details.and_then(|details| details.arguments.clone());
             let result = Completed {
