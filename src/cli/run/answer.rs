@@ -58,7 +58,7 @@ pub fn print(
         terminal.error(&line);
     }
     if !outcome.retryable.is_empty() {
-        terminal.note(&retry_undo(outcome, terminal));
+        terminal.note(&retry_hint(outcome, terminal));
     }
     ask::print_open_questions(outcome, terminal);
     if let Some(interruption) = &outcome.interruption {
@@ -99,7 +99,7 @@ pub fn not_undone(outcome: &Outcome) -> impl Iterator<Item = String> {
 
 /// Tells how to retry each `undo` that has failed.
 #[must_use]
-pub fn retry_undo(outcome: &Outcome, terminal: Terminal) -> String {
+pub fn retry_hint(outcome: &Outcome, terminal: Terminal) -> String {
     let command = terminal.command(&format!("runs retry {}", outcome.run));
     format!("try again to undo with `{command}`")
 }

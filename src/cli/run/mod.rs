@@ -24,7 +24,7 @@ use planrun_runs::runs::{
     CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host,
 };
 
-pub use answer::{not_undone, print as print_outcome, retry_undo};
+pub use answer::{not_undone, print as print_outcome, retry_hint};
 pub use drive::{OutputOptions, drive, drive_run, drive_with_progress, wait};
 pub use dry::print as print_forecast;
 

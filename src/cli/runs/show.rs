@@ -10,7 +10,7 @@ use super::Format;
 use super::inbox::questions_of;
 use super::time::{format_millis, timestamp};
 use crate::cli::columns::{padded, widest};
-use crate::cli::run::{not_undone, retry_undo, wait};
+use crate::cli::run::{not_undone, retry_hint, wait};
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::run::{Outcome, StepReport, TaskReport, Verification};
 use planrun_runs::runs::Planrun;
@@ -76,7 +76,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         let _ = writeln!(text, "{line}");
     }
     if !outcome.retryable.is_empty() {
-        let _ = writeln!(text, "{}", retry_undo(&outcome, terminal));
+        let _ = writeln!(text, "{}", retry_hint(&outcome, terminal));
     }
     text.push_str(&questions_of(planrun, &row.run, terminal)?);
     terminal.print(&text)?;

@@ -280,6 +280,13 @@ impl Record {
         });
     }
 
+    /// Takes the open execution of a call, which another frame continues.
+    pub(super) fn take_execution(&mut self) -> Option<Execution> {
+        let in_doubt = self.in_doubt;
+        let open = self.details.as_mut()?.execution.take()?;
+        Some(Execution { in_doubt, ..open })
+    }
+
     /// Records that a call has succeeded.
     pub(super) fn note_success(&mut self) {
         self.in_doubt = false;

@@ -12,7 +12,6 @@ use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
 use serde::Serialize;
 
-use super::compensation::calls_tool;
 use super::frame::{Flags, Frame, FrameId, NodeRef, Record, Undone};
 use super::interruption::Interruption;
 use super::listener::ListenerReport;
@@ -420,7 +419,7 @@ impl Trace {
                 let at = (id, u32::try_from(node).unwrap_or(u32::MAX));
                 let changes = content
                     .step()
-                    .is_some_and(|step| calls_tool(step) && !step.effect.is_read_only());
+                    .is_some_and(|step| step.tool().is_some() && !step.effect.is_read_only());
                 if changes && state.state == StepState::Completed && !found.contains_key(&at) {
                     let name = content.name.as_ref();
                     reports.push(CheckReport {
@@ -468,7 +467,7 @@ impl Trace {
         StepReport {
             path,
             tool: step.call().map(Call::path),
-            effect: (!frame.auxiliary && calls_tool(step)).then_some(step.effect),
+            effect: (!frame.auxiliary && step.tool().is_some()).then_some(step.effect),
             status: state,
             attempts: record.attempts,
             started_at: record.started.map(|started| self.instant(started)),

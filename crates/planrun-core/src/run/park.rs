@@ -196,9 +196,7 @@ fn take_execution(
     compensation: &mut Compensation,
     at: NodeRef,
 ) -> Option<Execution> {
-    let record = ctx.tree.record_mut(at);
-    let in_doubt = record.in_doubt;
-    let open = record.details_mut().execution.take()?;
+    let open = ctx.tree.record_mut(at).take_execution()?;
     compensation.forget(at);
-    Some(Execution { in_doubt, ..open })
+    Some(open)
 }

@@ -100,7 +100,7 @@ impl LowerBounds {
         if step.cache().is_some() {
             return 0;
         }
-        if is_tool_call(step) {
+        if step.tool().is_some() {
             return 1;
         }
         // A failure inside may end the step before most of its calls, and the arm takes over.
@@ -242,7 +242,7 @@ impl LowerBounds {
         let bounds = [step.within(), step.timeout()];
         match &*step.recover {
             [] => takes,
-            _ if is_tool_call(step) => {
+            _ if step.tool().is_some() => {
                 let bounds = bounds
                     .into_iter()
                     .filter_map(|bound| self.constant_time(plan, bound));
@@ -258,10 +258,6 @@ impl LowerBounds {
             .min()
             .unwrap_or_default()
     }
-}
-
-fn is_tool_call(step: &Step) -> bool {
-    step.tool().is_some()
 }
 
 /// Returns true if the statements below may not run because of this one.

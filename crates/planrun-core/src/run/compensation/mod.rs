@@ -495,7 +495,3 @@ fn matters(program: &Program) -> bool {
     steps.any(|step| step.auxiliary_blocks().next().is_some() || step.agent_check().is_some())
         || program.plans.iter().any(|called| matters(called))
 }
-
-pub(in crate::run) fn calls_tool(step: &Step) -> bool {
-    step.tool().is_some()
-}

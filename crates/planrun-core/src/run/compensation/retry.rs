@@ -11,7 +11,7 @@ use super::{Check, Compensation, Phase, open_verify};
 use crate::journal::{EventKind, EventName};
 use crate::run::agenda::Inquiry;
 use crate::run::context::Context;
-use crate::run::execution::{Completed, Execution};
+use crate::run::execution::Completed;
 use crate::run::frame::{FrameId, NodeRef, Role, Undone};
 
 impl Compensation {
@@ -193,10 +193,7 @@ fn keep_executions(ctx: &mut Context, failed: FrameId) {
     for at in nodes_inside(ctx, failed, |_| true) {
         let (path, attempts) = (ctx.tree.own_path(at), ctx.tree.record(at).attempts);
         if attempts > 0 {
-            let in_doubt = ctx.tree.record(at).in_doubt;
-            let details = ctx.tree.record_mut(at).details_mut();
-            let open = details.execution.take();
-            let open = open.map(|open| Execution { in_doubt, ..open });
+            let open = ctx.tree.record_mut(at).take_execution();
             ctx.executions.restart_inner(path, attempts, open);
         }
     }
