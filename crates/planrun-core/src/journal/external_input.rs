@@ -17,6 +17,18 @@ pub struct ExternalInput {
     pub kind: ExternalInputKind,
 }
 
+impl ExternalInput {
+    /// Returns true if this is the answer of a person under this path.
+    pub(super) fn is_given(&self, path: &str) -> bool {
+        matches!(&self.kind, ExternalInputKind::Given(answer) if *answer.path == *path)
+    }
+
+    /// Returns true if this is the end of a call of this step.
+    pub(super) fn ends_call(&self, step: &str) -> bool {
+        matches!(&self.kind, ExternalInputKind::Answer { path, .. } if **path == *step)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum ExternalInputKind {
     /// A call ended: its last attempt ended, or a cached result was used.

@@ -300,29 +300,34 @@ impl Recording {
         path: &str,
         matches: impl Fn(&RecordedQuestion) -> bool,
     ) -> Option<RecordedQuestion> {
-        let asked = &mut self.replay.as_mut()?.steps.get_mut(path)?.asked;
-        let index = asked.iter().position(matches)?;
+        let replay = self.replay.as_mut()?;
+        let generation = replay.generations.current(path);
+        let asked = &mut replay.steps.get_mut(path)?.asked;
+        let index = asked
+            .iter()
+            .position(|asked| asked.generation == generation && matches(asked))?;
         Some(asked.remove(index))
     }
 
     /// Returns true if there is a recorded question of a step about this execution.
     pub(super) fn has_asked(&self, path: &str, kind: Waiting, execution: u32) -> bool {
-        let asked = self
-            .replay
-            .as_ref()
-            .and_then(|replay| replay.steps.get(path))
-            .map(|step| &step.asked);
-        asked.is_some_and(|asked| {
-            asked
-                .iter()
-                .any(|asked| asked.question.concerns(kind, execution) && !asked.after_end)
-        })
+        let Some(replay) = &self.replay else {
+            return false;
+        };
+        let generation = replay.generations.current(path);
+        let is_this = |asked: &RecordedQuestion| {
+            asked.generation == generation
+                && asked.question.concerns(kind, execution)
+                && !asked.after_end
+        };
+        let step = replay.steps.get(path);
+        step.is_some_and(|step| step.asked.iter().any(is_this))
     }
 
-    /// Removes a recorded answer, so that it is not replayed.
+    /// Removes the next recorded answer, so that it is not replayed.
     pub(super) fn forget_answer(&mut self, path: &str) {
         if let Some(replay) = &mut self.replay {
-            replay.forget_answer(path);
+            replay.forget_next_answer(path);
         }
     }
 

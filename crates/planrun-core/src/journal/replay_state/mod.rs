@@ -110,8 +110,8 @@ pub struct RecordedQuestion {
     /// Whether the step had made a call before, since it began or was last retried. A replay does not need the answer
     /// once an attempt was sent on it.
     further: bool,
-    /// Whether the step has been retried since, so that the same question counts as another one.
-    retried: bool,
+    /// Number of times that the step, or a step that holds it, had been retried before. Each retry asks anew.
+    pub generation: usize,
 }
 
 impl ReplayState {
@@ -259,8 +259,8 @@ impl ReplayState {
     /// Takes the answer to a call whose step begins only after everything else was replayed, because a patch has put
     /// something before it.
     pub fn late_answer(&mut self, path: &str) -> Option<Result<Value, Arc<StepError>>> {
-        let of_call = |input: &ExternalInput| matches!(&input.kind, ExternalInputKind::Answer { path: own, .. } if **own == *path);
-        let index = self.external_inputs.iter().position(of_call)?;
+        let mut inputs = self.external_inputs.iter();
+        let index = inputs.position(|input| input.ends_call(path))?;
         match self.external_inputs.remove(index)?.kind {
             ExternalInputKind::Answer { outcome, .. } => Some(outcome),
             _ => None,
@@ -305,11 +305,29 @@ impl ReplayState {
         }
     }
 
-    /// Removes an answer that was given to another question than the run asks now.
-    pub fn forget_answer(&mut self, path: &str) {
-        self.external_inputs
-            .retain(|input| !matches!(&input.kind, ExternalInputKind::Given(answer) if *answer.path == *path));
-        self.mark_replayed(EventName::AnswerGiven, path);
+    /// Removes the next answer to be replayed under this path: it was given to another question than the run asks now.
+    pub fn forget_next_answer(&mut self, path: &str) {
+        let next = self
+            .external_inputs
+            .iter()
+            .position(|input| input.is_given(path));
+        self.forget_answer(next, path);
+    }
+
+    /// Removes the answer that was recorded last under this path: it is not replayed.
+    fn forget_last_answer(&mut self, path: &str) {
+        let last = self
+            .external_inputs
+            .iter()
+            .rposition(|input| input.is_given(path));
+        self.forget_answer(last, path);
+    }
+
+    fn forget_answer(&mut self, index: Option<usize>, path: &str) {
+        if let Some(index) = index {
+            self.external_inputs.remove(index);
+            self.mark_replayed(EventName::AnswerGiven, path);
+        }
     }
 
     fn started(&mut self, run: Arc<str>, plan: Arc<str>, until: Option<Arc<str>>, at: i128) {
@@ -361,7 +379,6 @@ impl ReplayState {
         let inside = self.steps.iter_mut();
         for (_, step) in inside.filter(|(own, _)| holds(&path, own)) {
             step.earlier.extend(step.call.take());
-            step.asked.iter_mut().for_each(|asked| asked.retried = true);
         }
         self.generations.retries.push(path.clone());
         self.note_event(EventName::StepRetried, &path);

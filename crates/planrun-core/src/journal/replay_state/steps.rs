@@ -176,8 +176,9 @@ impl ReplayState {
     fn asked(&mut self, path: Arc<str>, question: Arc<Question>, at: i128) {
         let what = question.kind;
         self.questions.ask(&path, question.clone());
+        let generation = self.generations.latest(&path);
         let same = |one: &RecordedQuestion| {
-            one.question.concerns(what, question.execution) && !one.retried
+            one.question.concerns(what, question.execution) && one.generation == generation
         };
         // If a gate asks again, its arguments have changed; if a call was lost again, that is another question.
         let again = what == Waiting::Answer;
@@ -189,10 +190,10 @@ impl ReplayState {
             .and_then(|void| void.answer.as_ref())
             .map(|answer| answer.path.clone())
         {
-            self.forget_answer(&answer);
+            self.forget_last_answer(&answer);
         }
         let step = self.step(path, at);
-        let asked_before = step.asked.last().filter(|one| !one.retried);
+        let asked_before = step.asked.last().filter(|one| one.generation == generation);
         let further = step.call.is_some();
         let ended = step.state.is_settled() || asked_before.is_some_and(|one| one.after_end);
         let after_end = again && ended;
@@ -203,7 +204,7 @@ impl ReplayState {
             answer: None,
             after_end,
             further,
-            retried: false,
+            generation,
         });
     }
 
@@ -240,9 +241,10 @@ impl ReplayState {
         let answered = self.steps.get(&path).and_then(|step| step.call.as_ref());
         if answered.is_some_and(|call| call.phase == RecordedPhase::Answered) {
             // The call was made again after it had ended, so the earlier answer is void.
-            self.external_inputs.retain(
-                |input| !matches!(&input.kind, ExternalInputKind::Answer { path: old, .. } if *old == path),
-            );
+            let mut inputs = self.external_inputs.iter();
+            if let Some(last) = inputs.rposition(|input| input.ends_call(&path)) {
+                self.external_inputs.remove(last);
+            }
             self.mark_replayed(EventName::StepSettled, &path);
         }
         let has_call = self
@@ -250,7 +252,7 @@ impl ReplayState {
             .get(&path)
             .is_some_and(|step| step.call.is_some());
         if has_call {
-            self.forget_last_answer(&path, execution);
+            self.forget_further_approval(&path, execution);
         }
         let generation = self.generations.latest(&path);
         let step = self.step(path, at);
@@ -284,7 +286,7 @@ impl ReplayState {
 
     /// Forgets the answer that has let a further execution of a step pass its gate, which a replay does not pass again.
     /// The answer before the first call stays, because it dates the start of the step.
-    fn forget_last_answer(&mut self, path: &str, execution: u32) {
+    fn forget_further_approval(&mut self, path: &str, execution: u32) {
         let asked = self
             .steps
             .get_mut(path)
@@ -299,13 +301,7 @@ impl ReplayState {
         let Some(answer) = asked.answer.as_ref().map(|answer| answer.path.clone()) else {
             return;
         };
-        let last = self.external_inputs.iter().rposition(
-            |input| matches!(&input.kind, ExternalInputKind::Given(given) if given.path == answer),
-        );
-        if let Some(last) = last {
-            self.external_inputs.remove(last);
-            self.mark_replayed(EventName::AnswerGiven, &answer);
-        }
+        self.forget_last_answer(&answer);
     }
 
     fn settled(&mut self, settled: EventKind, at: i128) {
