@@ -537,3 +537,39 @@ async fn the_approval_of_a_retried_step_is_replayed_although_its_call_was_attemp
         ("completed", json!(5))
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_question_of_a_retried_step_is_asked_once_although_its_call_had_waited_before() {
+    let transient = || after(10, Fail("transient.unavailable", No));
+    let good = || after(10, give(json!(5)));
+    let mut world = world(0).tool("a.flaky", [transient(), busy(), good(), good()]);
+    let text = plan(
+        "step all = each n in [1, 2] max 5 parallel 2 {
+            step made = a.flaky(x: n) confirm \"ok?\" retry { attempts: 5, delay: 1h, on: [transient] }
+            yield made
+        } recover => fail transient.unavailable \"again\"
+        reply all",
+    );
+    let answers = ["all[0].made.confirm", "all[1].made.confirm"];
+    let answers = answers.map(|path| (path, json!(true)));
+    let asked = |world: &World| {
+        let lines = world.journal.as_ref().unwrap().lines();
+        lines
+            .iter()
+            .filter(|line| line.contains(r#""for":"confirm""#))
+            .count()
+    };
+    world.answers = answers.to_vec();
+    let failed = world.run(&text).await;
+    assert_eq!(failed.outcome.state.name(), "paused");
+    assert!(failed.outcome.questions.is_empty());
+    assert_eq!(asked(&world), 2);
+    world.answers.clear();
+    for _ in 0..3 {
+        let waiting = world.run(&text).await;
+        assert_eq!(waiting.outcome.questions.len(), 2);
+        assert_eq!(asked(&world), 4);
+    }
+    world.answers = answers.to_vec();
+    assert_eq!(world.run(&text).await.reply(), json!([5, 5]));
+}
