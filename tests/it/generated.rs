@@ -4,7 +4,7 @@
 mod bounds;
 pub mod correct;
 mod deaths;
-mod edges;
+pub mod edges;
 mod fixes;
 mod fixtures;
 pub mod harness;

@@ -277,6 +277,29 @@ fn a_run_up_to_a_step_leaves_the_rest_as_it_is() {
 }
 
 #[test]
+fn a_run_that_fails_up_to_a_step_undoes_what_it_did_before_and_tells_its_listeners() {
+    let plan = "use fs, sys plan p(n: int) -> any { allow { write: [\".\"] }
+        step a = fs.write(path: \"a.txt\", content: \"a\") undo fs.write(path: \"undone.txt\", content: \"a\")
+        step b = sys.echo(value: [1][n])
+        listener told on b is failed { step c = fs.write(path: \"told.txt\", content: \"c\") }
+        step d = fs.write(path: \"d.txt\", content: \"d\")
+        reply b }";
+    for rest in [&["--until", "b"][..], &[]] {
+        let files = folder([("a.plan", plan)]);
+        let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+        let begun = run(&[
+            "run", "a.plan", "-i", "n=5", "--run-id", "r", "--until", "a",
+        ]);
+        assert_eq!(begun.status, 0, "{}", begun.stderr);
+        let failed = run(&[&["run", "--resume", "r"], rest].concat());
+        assert_eq!(failed.status, 1, "{}", failed.stderr);
+        let there = |name: &str| files.path().join(format!("{name}.txt")).exists();
+        let done = ["a", "undone", "told", "d"].map(there);
+        assert_eq!(done, [true, true, true, false], "{rest:?}");
+    }
+}
+
+#[test]
 fn what_is_said_and_not_taken_is_told() {
     use planrun_runs::journal::store::{Journal, Settings};
     let plan = "use sys plan p() -> int {

@@ -212,6 +212,30 @@ async fn an_effect_that_nobody_could_take_up_keeps_its_process_until_somebody_an
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_question_of_an_effect_is_withdrawn_when_its_run_is_cancelled_or_pauses() {
+    let failing = "use peer, sys\ntool peer.call() -> int effect\nplan p() -> any {\n    policy { on_failure: pause }\n    \
+                   parallel {\n        step a = peer.call()\n        step b = wait 1h\n        \
+                   step c = sys.echo(value: [1][size(lists.range(5))])\n            after b\n    }\n    reply [a, c]\n}\n";
+    for (text, state) in [(EFFECT, "cancelled"), (failing, "paused")] {
+        let peer = ScriptedTransport::new([vec![asks("How many?"), Line::Give(json!(42))]]);
+        let mut world = World::new().wired("peer.call", peer.clone());
+        let log = MemoryLog::default();
+        world.journal = Some(log.clone());
+        if state == "cancelled" {
+            let desk = log.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_hours(3)).await;
+                desk.send(r#"{"cancel": true}"#);
+            });
+        }
+        let ran = world.run(text).await;
+        assert_eq!(ran.outcome.state.name(), state, "{:?}", ran.outcome.error);
+        assert_eq!(peer.replies(), [AskReply::Unanswered]);
+        assert!(ran.outcome.questions.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_a_reply_holds_no_slot() {
     let peer = ScriptedTransport::new([
         vec![asks("How many?"), Line::Give(json!(1))],

@@ -1,5 +1,6 @@
 //! External inputs as recorded: answers of tools and of people, timers, signals, moves of tasks, cancels and retries.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use planrun_lang::value::Value;
@@ -15,18 +16,6 @@ pub struct ExternalInput {
     pub number: u64,
     pub at: i128,
     pub kind: ExternalInputKind,
-}
-
-impl ExternalInput {
-    /// Returns true if this is the answer of a person under this path.
-    pub(super) fn is_given(&self, path: &str) -> bool {
-        matches!(&self.kind, ExternalInputKind::Given(answer) if *answer.path == *path)
-    }
-
-    /// Returns true if this is the end of a call of this step.
-    pub(super) fn ends_call(&self, step: &str) -> bool {
-        matches!(&self.kind, ExternalInputKind::Answer { path, .. } if **path == *step)
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -53,4 +42,60 @@ pub enum ExternalInputKind {
     Cancel { keep: bool, force: bool },
     /// A failed step was to be executed again.
     Retried { path: Arc<str> },
+}
+
+/// The external inputs that have not been replayed, in the order in which they arrived.
+#[derive(Debug, Default)]
+pub struct ExternalInputs(VecDeque<ExternalInput>);
+
+impl ExternalInputs {
+    pub(super) fn push(&mut self, input: ExternalInput) {
+        self.0.push_back(input);
+    }
+
+    /// Takes the first input for which `receiver` returns something, with that.
+    pub fn take_first<T>(
+        &mut self,
+        receiver: impl Fn(&ExternalInput) -> Option<T>,
+    ) -> Option<(ExternalInput, T)> {
+        let mut inputs = self.0.iter().enumerate();
+        let (index, found) = inputs.find_map(|(index, input)| Some((index, receiver(input)?)))?;
+        Some((self.0.remove(index)?, found))
+    }
+
+    /// Takes the first end of a call of this step.
+    pub fn take_end(&mut self, step: &str) -> Option<Result<Value, Arc<StepError>>> {
+        let index = self.0.iter().position(|input| ends_call(input, step))?;
+        match self.0.remove(index)?.kind {
+            ExternalInputKind::Answer { outcome, .. } => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// Removes the last end of a call of this step.
+    pub(super) fn remove_last_end(&mut self, step: &str) {
+        if let Some(last) = self.0.iter().rposition(|input| ends_call(input, step)) {
+            self.0.remove(last);
+        }
+    }
+
+    /// Removes the first answer of a person under this path. Returns false if there is none.
+    pub(super) fn remove_first_given(&mut self, path: &str) -> bool {
+        let first = self.0.iter().position(|input| is_given(input, path));
+        first.and_then(|first| self.0.remove(first)).is_some()
+    }
+
+    /// Removes the last answer of a person under this path. Returns false if there is none.
+    pub(super) fn remove_last_given(&mut self, path: &str) -> bool {
+        let last = self.0.iter().rposition(|input| is_given(input, path));
+        last.and_then(|last| self.0.remove(last)).is_some()
+    }
+}
+
+fn is_given(input: &ExternalInput, path: &str) -> bool {
+    matches!(&input.kind, ExternalInputKind::Given(answer) if *answer.path == *path)
+}
+
+fn ends_call(input: &ExternalInput, step: &str) -> bool {
+    matches!(&input.kind, ExternalInputKind::Answer { path, .. } if **path == *step)
 }

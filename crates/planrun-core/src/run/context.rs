@@ -154,6 +154,12 @@ impl Context {
         until.is_some_and(|until| until.leaves(at))
     }
 
+    /// Returns true if a firing of a listener is left to a later process.
+    pub(super) fn leaves_firing(&self, listener: NodeRef, firing: FrameId) -> bool {
+        let until = self.setup.until.as_ref();
+        until.is_some_and(|until| until.leaves_firing(listener, &self.tree[firing].path))
+    }
+
     /// Returns a frame with the order of its statements.
     pub(super) fn flow<'a>(&'a mut self, program: &'a Program, frame: FrameId) -> Flow<'a> {
         Flow {
@@ -162,7 +168,7 @@ impl Context {
             graph: self.tree.graph(program, frame),
             frame: &mut self.tree[frame],
             schedule: &mut self.schedule,
-            until: self.setup.until.as_ref(),
+            until: self.setup.until.as_deref(),
         }
     }
 

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use planrun_lang::value::Value;
 
+use super::agenda::Inquiry;
+use super::call::state::CallState;
 use super::command::{CallId, Command, PeerReply};
 use super::context::Context;
 use super::frame::NodeRef;
+use super::interruption::Interruption;
 use super::people::asked::QuestionStatus;
 use super::sensitive::below;
 use super::step::Steps;
@@ -49,7 +52,7 @@ impl Steps {
             let reply = PeerReply::from(answer);
             return ctx.outbox.push(Command::Reply { call, reply });
         }
-        if ctx.is_suspended() {
+        if ctx.is_suspended() || ctx.tree[at.0].ending.is_some() {
             // Nobody is asked any more.
             let reply = PeerReply::Unanswered;
             return ctx.outbox.push(Command::Reply { call, reply });
@@ -126,6 +129,26 @@ impl Steps {
     pub(super) fn peer_unanswered(&mut self, ctx: &mut Context, at: NodeRef) {
         self.close_peer_question(ctx, at);
         self.reply_to_peer(ctx, at, PeerReply::Unanswered);
+    }
+
+    /// Reports to the peers of calls that keep a suspended process from ending that nobody will answer them. After a
+    /// failure, whoever is being asked may still answer.
+    pub(super) fn dismiss_peers(&mut self, ctx: &mut Context) {
+        let may_be_answered = match ctx.interruption {
+            None => true,
+            Some(Interruption::Failed(_)) => self.people.is_asking(),
+            Some(_) => false,
+        };
+        if may_be_answered {
+            return;
+        }
+        let requires = |at: &NodeRef| {
+            let call = self.calls.open.get(*at);
+            call.is_some_and(CallState::requires_process)
+        };
+        for at in self.peers.waiting().filter(requires) {
+            ctx.then(Inquiry::PeerUnanswered(at));
+        }
     }
 
     fn reply_to_peer(&mut self, ctx: &mut Context, at: NodeRef, reply: PeerReply) {

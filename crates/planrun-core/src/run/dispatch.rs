@@ -129,9 +129,7 @@ impl Run {
         match reaction {
             Reaction::Commit(subjects) => {
                 for (at, _) in listeners.listening() {
-                    if !ctx.is_left(at) {
-                        ctx.then(Reaction::Notify(at, subjects.clone()));
-                    }
+                    ctx.then(Reaction::Notify(at, subjects.clone()));
                 }
                 ctx.then(Reaction::WakeWaits(subjects));
             }
@@ -202,6 +200,9 @@ impl Run {
     /// notified once of the end of their plan.
     pub(super) fn frame_ended(&mut self, frame: FrameId) {
         let ctx = &mut self.ctx;
+        if frame == 0 && ctx.setup.until.take().is_some() {
+            self.listeners.release(ctx, frame);
+        }
         let is_reported = ctx.tree.scope(frame).end.is_some();
         if self.listeners.has_firings(frame) || ctx.tree[frame].block != BlockId(0) || is_reported {
             return self.close_frame(frame);

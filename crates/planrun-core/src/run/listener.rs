@@ -270,6 +270,9 @@ impl Listeners {
         let Some(frame) = state.queue.front().copied() else {
             return;
         };
+        if ctx.leaves_firing(at, frame) {
+            return;
+        }
         let readiness = readiness(&ctx.tree, &program, at, false);
         if readiness == Readiness::Blocked {
             return;
@@ -333,6 +336,13 @@ impl Listeners {
         ctx.commit(Subject::Step(at));
         ctx.then(Reaction::NextFiring(at));
         ctx.then(Reaction::FiringOver(at.0));
+    }
+
+    /// Lets the firings of a block begin that were left to a later process, because there will be none.
+    pub(super) fn release(&self, ctx: &mut Context, frame: FrameId) {
+        for at in self.listeners_of(frame) {
+            ctx.then(Reaction::NextFiring(at));
+        }
     }
 
     /// Ends a block that has waited for its firings, if this was the last one.

@@ -52,6 +52,8 @@ pub struct Run {
     pub(super) finished: bool,
     /// Whether what an earlier process left has not been taken up completely.
     catching_up: bool,
+    /// Why this process suspends the run as soon as everything that was recorded has been replayed.
+    suspends_after_replay: Option<Interruption>,
     /// Inputs that wait until everything has been done that followed from the one before, as on replay.
     deferred: VecDeque<Input>,
 }
@@ -67,6 +69,10 @@ impl Run {
         now: Moment,
     ) -> Self {
         let replay = setup.replay.take();
+        if let Some(replay) = &replay {
+            let until = setup.until.take();
+            setup.until = until.map(|until| Box::new(until.with_begun(program, replay)));
+        }
         let begun_at = replay.as_ref().map_or(now.wall, |replay| replay.begun_at);
         let people = People::new(std::mem::take(&mut setup.answers), setup.asks);
         let recording = Recording::new((setup.durable, setup.observed), replay, now.wall);
@@ -105,6 +111,7 @@ impl Run {
             cancelled: false,
             finished: false,
             catching_up,
+            suspends_after_replay: None,
             deferred: VecDeque::new(),
         };
         run.begin(program, inputs);
@@ -183,8 +190,13 @@ impl Run {
                 steps.people.ask_ended(ctx, &steps.peers, asking, given);
             }
             Input::ScopeRefused { scope, message } => self.scope_refused(scope, message),
-            Input::Stop if !self.is_stopped() => self.interrupt(),
-            Input::JournalBroken(_) | Input::Stop => {}
+            Input::JournalBroken(_) => {}
+            Input::Stop if self.is_stopped() => {}
+            Input::Stop if self.ctx.outbox.recording.is_durable() => {
+                self.suspend(Interruption::Asked);
+            }
+            // The run cannot be resumed, so it is cancelled. It keeps its effects, unless they are already being undone.
+            Input::Stop => self.cancel(!self.compensation.is_undoing(), false),
         }
         self.perform();
     }
@@ -248,12 +260,15 @@ impl Run {
             return true;
         }
         let replay_only = self.ctx.setup.replay_only;
-        if !replay_only && self.steps.calls.take_up_next_lost(&mut self.ctx) {
+        let suspends = self.suspends_after_replay.take();
+        if !replay_only && suspends.is_none() && self.steps.calls.take_up_next_lost(&mut self.ctx) {
             self.perform();
             return true;
         }
         self.catching_up = false;
-        if replay_only {
+        if let Some(why) = suspends {
+            self.suspend(why);
+        } else if replay_only {
             let failed = (self.steps.parking).failed_and_quiet(&self.ctx, &self.steps.calls);
             self.suspend(failed.unwrap_or(Interruption::Asked));
         } else if self.ctx.setup.retries {
@@ -268,16 +283,13 @@ impl Run {
 
     /// Sends held calls, asks people, and waits, when nothing else is left to do.
     fn idle(&mut self) {
+        self.suspend_if_reached();
         self.steps.calls.send_held(&mut self.ctx);
         let is_busy = |run: &Self| run.has_ready() || run.steps.calls.called;
         if !is_busy(self) && !self.finished {
             self.steps.people.ask_pending(&mut self.ctx);
+            self.steps.dismiss_peers(&mut self.ctx);
             self.perform();
-        }
-        let until = self.ctx.setup.until.as_ref();
-        let is_reached = until.is_some_and(|until| until.is_reached(&self.ctx.tree[0]));
-        if !is_busy(self) && is_reached && !self.ctx.is_suspended() {
-            self.suspend(Interruption::Reached);
         }
         let called = std::mem::take(&mut self.steps.calls.called);
         if !called && !self.has_ready() && !self.finished {
@@ -339,6 +351,8 @@ impl Run {
             }
             if let Some(frame) = self.ctx.schedule.ended.pop() {
                 self.frame_ended(frame);
+            } else if self.suspend_if_reached() {
+                return;
             } else {
                 let (tree, in_order) = (&self.ctx.tree, self.ctx.in_order);
                 // In order, only calls are drawn, and none before a ready node above it that is not a call.
@@ -355,6 +369,17 @@ impl Run {
                 return;
             }
         }
+    }
+
+    /// Suspends the run if the step up to which this process drives it has settled.
+    fn suspend_if_reached(&mut self) -> bool {
+        let until = self.ctx.setup.until.as_ref();
+        let is_reached = until.is_some_and(|until| until.is_reached(&self.ctx.tree[0]));
+        let suspends = is_reached && !self.catching_up && !self.ctx.is_suspended();
+        if suspends {
+            self.suspend(Interruption::Reached);
+        }
+        suspends
     }
 
     /// Handles due timers.
@@ -392,15 +417,6 @@ impl Run {
         self.ctx.end_block(frame, Ending::Failed(Arc::new(error)));
     }
 
-    /// Stops the process: a durable run is suspended, any other is cancelled and keeps its effects, unless they are
-    /// already being undone.
-    fn interrupt(&mut self) {
-        if self.ctx.outbox.recording.is_durable() {
-            return self.suspend(Interruption::Asked);
-        }
-        self.cancel(!self.compensation.is_undoing(), false);
-    }
-
     /// Cancels the run. Its effects are undone, unless `keep` is set. If they are already being undone, this goes on
     /// unless `keep` or `force` is set.
     pub(super) fn cancel(&mut self, keep: bool, force: bool) {
@@ -423,8 +439,13 @@ impl Run {
     }
 
     /// Suspends the run: nothing new is sent, and the process waits only for attempts in flight that the next process
-    /// could neither repeat nor reattach to.
+    /// could neither repeat nor reattach to. A replay is completed first, so that the outcome is that of the whole
+    /// journal.
     pub(super) fn suspend(&mut self, why: Interruption) {
+        if self.catching_up {
+            self.suspends_after_replay = Some(why);
+            return;
+        }
         self.ctx.interruption = Some(why);
         self.steps.calls.open.suspend(&mut self.ctx);
         self.finished |= self.waiting().may_stop();
@@ -478,7 +499,9 @@ impl Run {
     /// suspended and was cancelled.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.ctx.is_suspended() || self.cancelled && !self.ctx.outbox.recording.is_durable()
+        self.ctx.is_suspended()
+            || self.suspends_after_replay.is_some()
+            || self.cancelled && !self.ctx.outbox.recording.is_durable()
     }
 
     /// Returns what must be redacted in the run's events.

@@ -47,6 +47,12 @@ impl Peers {
             .any(|conversation| conversation.open.is_some())
     }
 
+    /// Returns the calls that wait for a reply, in source order.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = NodeRef> {
+        let conversations = self.conversations.iter();
+        conversations.filter_map(|(at, conversation)| conversation.waiting.map(|_| *at))
+    }
+
     /// Returns the call whose peer asks the open question under a path.
     pub(super) fn at(&self, tree: &Tree, questions: &Questions, path: &str) -> Option<NodeRef> {
         let step = questions.step(path)?;

@@ -261,10 +261,9 @@ impl Recording {
 
     /// Takes the answer to a call that begins again only after the replay.
     pub(super) fn late_answer(&mut self, path: &str) -> Option<Result<Value, Arc<StepError>>> {
-        self.replay
-            .as_mut()
-            .filter(|_| self.replay_time.is_none())?
-            .late_answer(path)
+        let replay = self.replay.as_mut();
+        let replay = replay.filter(|_| self.replay_time.is_none())?;
+        replay.external_inputs.take_end(path)
     }
 
     /// Registers a recorded call that has begun again and whose answer is among the external inputs.
@@ -331,9 +330,11 @@ impl Recording {
         }
     }
 
-    /// Takes the recorded time until which a step waits.
+    /// Takes the recorded time that a step waits for.
     pub(super) fn slept_until(&mut self, path: &str) -> Option<i128> {
-        self.replay.as_mut()?.steps.get_mut(path)?.until.take()
+        let replay = self.replay.as_mut()?;
+        let generation = replay.generations.current(path);
+        replay.steps.get_mut(path)?.next_wait(generation)
     }
 
     /// Returns how long the run was idle since the replayed time, waiting for people or to be resumed.
@@ -380,12 +381,7 @@ impl Recording {
             | ExternalInputKind::Cancel { .. }
             | ExternalInputKind::Retried { .. } => Some(None),
         };
-        let (index, at) = replay
-            .external_inputs
-            .iter()
-            .enumerate()
-            .find_map(|(index, input)| Some((index, goes_to(input)?)))?;
-        let input = replay.external_inputs.remove(index)?;
+        let (input, at) = replay.external_inputs.take_first(goes_to)?;
         if let ExternalInputKind::Answer { path, .. } = &input.kind {
             expecting.remove(path);
         }

@@ -53,7 +53,7 @@ pub struct Setup {
     /// Decides among what may be done in any order.
     pub order: Order,
     /// The step up to which this process drives the run.
-    pub until: Option<Until>,
+    pub until: Option<Box<Until>>,
     pub verifying: Verifying,
     /// Whether events are recorded, so that another process can resume the run.
     pub durable: bool,

@@ -8,7 +8,7 @@ use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::{OnFailure, Step, StepKind, Target, Wait};
 use planrun_lang::types::{ErrorClass, Transient, Validation};
 
-use super::agenda::{End, Next, Subject, Withdrawal};
+use super::agenda::{End, Inquiry, Next, Subject, Withdrawal};
 use super::block::{Blocks, call_plan};
 use super::call::state::CallState;
 use super::call::{Calls, outcome_unknown};
@@ -351,6 +351,9 @@ impl Steps {
             ctx.settle(at, End::Failed(error));
         } else if let Some(call) = call {
             if call.must_be_awaited() {
+                if call.awaits_reply {
+                    ctx.then(Inquiry::PeerUnanswered(at));
+                }
                 return Vec::new();
             }
             self.calls.open.cut_off(ctx, at);

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planrun_lang::graph;
+use planrun_lang::sema::{Node, NodeKind};
 
 use super::frame::{Frame, NodeRef};
 use super::program::Program;
+use crate::journal::{EventName, ReplayState};
 
 /// The step up to which a process drives a run.
 #[derive(Clone, Debug)]
@@ -14,6 +16,10 @@ pub struct Until {
     pub step: Arc<str>,
     /// Numbers of the plan's own statements that the step needs, including itself.
     pub needed: BTreeSet<u32>,
+    /// Numbers of the plan's listeners. They listen, but what they fire is left to a later process.
+    listeners: BTreeSet<u32>,
+    /// Paths of the firings that earlier processes have begun.
+    firings: BTreeSet<Arc<str>>,
     node: u32,
 }
 
@@ -22,13 +28,15 @@ impl Until {
     #[must_use]
     pub fn new(program: &Program, step: &str) -> Option<Self> {
         let (block, graph) = (program.plan.body(), &program.graph.blocks[0]);
-        let own = |node: &planrun_lang::sema::Node| {
-            node.step().is_some() && node.name.as_deref() == Some(step)
-        };
+        let own = |node: &Node| node.step().is_some() && node.name.as_deref() == Some(step);
         let node = u32::try_from(block.nodes.iter().position(own)?).ok()?;
+        let nodes = (0..).zip(&block.nodes);
+        let listeners = nodes.filter(|(_, node)| node.listener().is_some());
         Some(Self {
             step: step.into(),
             needed: graph::needed(graph, block, node),
+            listeners: listeners.map(|(number, _)| number).collect(),
+            firings: BTreeSet::new(),
             node,
         })
     }
@@ -42,6 +50,44 @@ impl Until {
             all.needed.extend(next?.needed);
             Some(all)
         })
+    }
+
+    /// Adds the statements that earlier processes of the run have begun, because they have to be replayed: what they
+    /// would otherwise leave out could be the reason why the run ends, or need an `undo`.
+    pub(super) fn with_begun(mut self, program: &Program, replay: &ReplayState) -> Self {
+        let outermost = replay.steps.keys().filter_map(|step| step.split_once('.'));
+        let firings = outermost.filter(|(outermost, _)| outermost.ends_with(']'));
+        self.firings = firings.map(|(firing, _)| firing.into()).collect();
+        if let Some(steps) = &replay.until {
+            let earlier = steps.iter().filter_map(|step| Self::new(program, step));
+            self.needed.extend(earlier.flat_map(|until| until.needed));
+            return self;
+        }
+        // A process was to drive the run to its end. What can be left out are the steps that it has not reached, and
+        // what happens below them.
+        let mut reaches_all = true;
+        for (number, node) in (0..).zip(&program.plan.body().nodes) {
+            let name = node.name.as_deref().unwrap_or_default();
+            let begun = match &node.kind {
+                NodeKind::Step(_) => replay.steps.contains_key(name),
+                NodeKind::Set(set) => {
+                    let task = &program.plan.task(set.task).name;
+                    reaches_all || replay.has_unreplayed(EventName::TaskSet, task)
+                }
+                NodeKind::Ensure { .. } | NodeKind::Fail(_) | NodeKind::Reply(_) => reaches_all,
+                NodeKind::Condition(_)
+                | NodeKind::Let(_)
+                | NodeKind::Yield(_)
+                | NodeKind::Next(_)
+                | NodeKind::Task(_)
+                | NodeKind::Listener(_) => true,
+            };
+            if begun {
+                self.needed.insert(number);
+            }
+            reaches_all &= self.needed.contains(&number);
+        }
+        self
     }
 
     /// Returns the names of the plan's own steps.
@@ -62,8 +108,13 @@ impl Until {
         !ends && node.is_some_and(|node| node.state.is_settled())
     }
 
+    /// Returns true if a firing of a listener is left to a later process.
+    pub(super) fn leaves_firing(&self, listener: NodeRef, firing: &str) -> bool {
+        listener.0 == 0 && !self.firings.contains(firing)
+    }
+
     /// Returns true if a statement is left to a later process.
     pub(super) fn leaves(&self, (frame, node): NodeRef) -> bool {
-        frame == 0 && !self.needed.contains(&node)
+        frame == 0 && !self.needed.contains(&node) && !self.listeners.contains(&node)
     }
 }

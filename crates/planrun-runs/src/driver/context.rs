@@ -58,7 +58,7 @@ pub struct Context<'a> {
     /// Reads that begin before their plan is complete.
     pub early: Option<Early>,
     /// The step after which the process suspends the run. Steps that it does not need are not run.
-    pub until: Option<Until>,
+    pub until: Option<Box<Until>>,
 }
 
 impl<'a> Context<'a> {

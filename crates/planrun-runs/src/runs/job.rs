@@ -40,7 +40,7 @@ pub(super) struct Job {
     pub(super) base: Option<PinnedBase>,
     /// Results of another run to copy.
     pub(super) copies: Option<Copies>,
-    pub(super) until: Option<Until>,
+    pub(super) until: Option<Box<Until>>,
     pub(super) retries: bool,
     pub(super) drive: ResumeOptions,
 }
@@ -209,7 +209,8 @@ impl Job {
         self.until = replay
             .until
             .as_ref()
-            .and_then(|steps| Until::all(&self.program, steps.iter().map(|step| &**step)));
+            .and_then(|steps| Until::all(&self.program, steps.iter().map(|step| &**step)))
+            .map(Box::new);
         self.replay = Some(replay);
         let (tools, mut nobody) = (self.workspace.catalog(None), Silence);
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));

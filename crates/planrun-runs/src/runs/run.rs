@@ -125,7 +125,7 @@ impl Planrun {
         let run = run.unwrap_or_else(|| new_run_id(&**self.host()));
         let mut job = Job::new(plan, inputs, run);
         if let Some(step) = &options.drive.until {
-            job.until = Some(until_step(&job.program, step)?);
+            job.until = Some(Box::new(until_step(&job.program, step)?));
         }
         if let Some(base) = &options.base {
             job.copies = Some(copies(base, &job.program, &options)?);
@@ -238,7 +238,7 @@ impl Planrun {
         job.until = drive
             .until
             .as_deref()
-            .map(|step| until_step(&job.program, step))
+            .map(|step| until_step(&job.program, step).map(Box::new))
             .transpose()?;
         job.replay = Some(recorded.replay).filter(|replay| replay.last > 0);
         (job.retries, job.drive) = (drive.retries, drive);

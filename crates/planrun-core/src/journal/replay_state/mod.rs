@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 
 use crate::journal::call::{RecordedCall, RecordedPhase};
 use crate::journal::event::{Event, EventKind, Used};
-use crate::journal::external_input::{ExternalInput, ExternalInputKind};
+use crate::journal::external_input::{ExternalInput, ExternalInputKind, ExternalInputs};
 use crate::journal::failure::StepError;
 use crate::journal::question::{Answer, AnswerError, Given, Question};
 use crate::journal::questions::{Accepted, Questions};
@@ -54,7 +54,7 @@ pub struct ReplayState {
     /// The latest status of each task that was set or moved, by path.
     pub tasks: BTreeMap<Arc<str>, Arc<str>>,
     /// What the run could not have computed itself, in the order in which it arrived.
-    pub external_inputs: VecDeque<ExternalInput>,
+    pub external_inputs: ExternalInputs,
     /// The questions that people were asked.
     pub questions: Questions,
     /// Number of times a process took over from one that had died, since the last progress.
@@ -97,7 +97,9 @@ pub struct RecordedStep {
     /// question.
     pub asked: Vec<RecordedQuestion>,
     /// The wall-clock time that it waits for, in nanoseconds since the Unix epoch.
-    pub until: Option<i128>,
+    until: Option<i128>,
+    /// The times that it has waited for, each with its generation, oldest first.
+    waits: VecDeque<(usize, i128)>,
 }
 
 /// A recorded question.
@@ -256,17 +258,6 @@ impl ReplayState {
         self.unreplayed.contains_key(&place(event, path))
     }
 
-    /// Takes the answer to a call whose step begins only after everything else was replayed, because a patch has put
-    /// something before it.
-    pub fn late_answer(&mut self, path: &str) -> Option<Result<Value, Arc<StepError>>> {
-        let mut inputs = self.external_inputs.iter();
-        let index = inputs.position(|input| input.ends_call(path))?;
-        match self.external_inputs.remove(index)?.kind {
-            ExternalInputKind::Answer { outcome, .. } => Some(outcome),
-            _ => None,
-        }
-    }
-
     /// Returns how long the run was idle from `moment` to `now`: it waited for people, or to be resumed. Both are in
     /// nanoseconds since the Unix epoch.
     #[must_use]
@@ -307,25 +298,14 @@ impl ReplayState {
 
     /// Removes the next answer to be replayed under this path: it was given to another question than the run asks now.
     pub fn forget_next_answer(&mut self, path: &str) {
-        let next = self
-            .external_inputs
-            .iter()
-            .position(|input| input.is_given(path));
-        self.forget_answer(next, path);
+        if self.external_inputs.remove_first_given(path) {
+            self.mark_replayed(EventName::AnswerGiven, path);
+        }
     }
 
     /// Removes the answer that was recorded last under this path: it is not replayed.
     fn forget_last_answer(&mut self, path: &str) {
-        let last = self
-            .external_inputs
-            .iter()
-            .rposition(|input| input.is_given(path));
-        self.forget_answer(last, path);
-    }
-
-    fn forget_answer(&mut self, index: Option<usize>, path: &str) {
-        if let Some(index) = index {
-            self.external_inputs.remove(index);
+        if self.external_inputs.remove_last_given(path) {
             self.mark_replayed(EventName::AnswerGiven, path);
         }
     }
@@ -461,7 +441,7 @@ impl ReplayState {
 
     fn add_external_input(&mut self, at: i128, kind: ExternalInputKind) {
         self.crashes = 0;
-        self.external_inputs.push_back(ExternalInput {
+        self.external_inputs.push(ExternalInput {
             number: self.last,
             at,
             kind,
@@ -489,6 +469,7 @@ impl ReplayState {
             copied: None,
             asked: Vec::new(),
             until: None,
+            waits: VecDeque::new(),
         })
     }
 }
@@ -561,6 +542,12 @@ impl RecordedStep {
             Some(_) => self.earlier.pop_front(),
             None => self.call.take_if(|call| call.generation <= generation),
         }
+    }
+
+    /// Takes the time that the step has waited for in this generation.
+    pub fn next_wait(&mut self, generation: usize) -> Option<i128> {
+        let index = self.waits.iter().position(|(own, _)| *own == generation)?;
+        self.waits.remove(index).map(|(_, until)| until)
     }
 
     /// Returns true if [`Self::next_call`] would return a call.

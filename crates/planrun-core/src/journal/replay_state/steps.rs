@@ -38,7 +38,10 @@ impl ReplayState {
             }
             EventKind::StepSleeps { path, until } => {
                 self.waiting(&path, (Waiting::Time, Duration::ZERO), None, at);
-                self.step(path, at).until = Some(until);
+                let generation = self.generations.latest(&path);
+                let step = self.step(path, at);
+                step.until = Some(until);
+                step.waits.push_back((generation, until));
             }
             EventKind::StepAsks { path, question } => self.asks(path, question, at),
             EventKind::StepCopied {
@@ -241,10 +244,7 @@ impl ReplayState {
         let answered = self.steps.get(&path).and_then(|step| step.call.as_ref());
         if answered.is_some_and(|call| call.phase == RecordedPhase::Answered) {
             // The call was made again after it had ended, so the earlier answer is void.
-            let mut inputs = self.external_inputs.iter();
-            if let Some(last) = inputs.rposition(|input| input.ends_call(&path)) {
-                self.external_inputs.remove(last);
-            }
+            self.external_inputs.remove_last_end(&path);
             self.mark_replayed(EventName::StepSettled, &path);
         }
         let has_call = self

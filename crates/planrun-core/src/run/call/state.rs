@@ -114,7 +114,7 @@ impl CallState {
     /// Returns true if the process must wait for its answer, because the next process could neither repeat the call nor
     /// reattach to it.
     pub(in crate::run) fn requires_process(&self) -> bool {
-        self.in_flight() && !self.effect.repeatable() && self.handle.is_none()
+        self.phase == Phase::InFlight && !self.effect.repeatable() && self.handle.is_none()
     }
 
     /// Returns true if the attempt is stopped when the run is suspended, because the next process repeats it. A call

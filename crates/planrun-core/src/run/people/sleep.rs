@@ -6,7 +6,7 @@ use planrun_lang::sema::expr::Code;
 use planrun_lang::value::Value;
 
 use super::People;
-use crate::journal::EventKind;
+use crate::journal::{EventKind, EventName};
 use crate::run::clock::whole_milliseconds;
 use crate::run::context::Context;
 use crate::run::frame::NodeRef;
@@ -25,7 +25,10 @@ impl People {
                 return ctx.expression_failed(at, &error);
             }
         };
-        if until <= now {
+        let recording = &ctx.outbox.recording;
+        let had_passed = until <= now
+            || recording.is_replaying() && recording.has_unreplayed(EventName::StepSettled, &path);
+        if had_passed {
             return ctx.complete(at, Value::Null);
         }
         ctx.outbox.emit(EventKind::StepSleeps {

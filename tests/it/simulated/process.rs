@@ -1,281 +1,29 @@
-//! A simulated world with its own clock: it drives runs, delays and loses their inputs, and kills their processes.
+//! One process of a simulated run: it carries out the commands of the machine, and delivers inputs to it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::{Event, EventKind, FormField, LineWriter, ReplayState};
+use planrun_core::journal::{Event, EventKind, FormField, LineWriter, ReplayState, Used};
 use planrun_core::run::{
-    CachedCall, CallId, CallRequest, Command, Defaults, Input, Interruption, Moment, Order,
-    Outcome, Program, Recalled, Run, Setup, Verifying,
+    CachedCall, CallId, CallRequest, Command, Input, Moment, Order, Outcome, Recalled, Run, Setup,
 };
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Transient, Type, Validation};
+use planrun_lang::types::{ErrorClass, Transient, Type};
 use planrun_lang::value::Value;
-use serde_json::Value as Json;
+use serde_json::json;
 
-use crate::generate::{Dice, Project};
+use super::world::{Disturbances, World};
+use crate::generate::Dice;
 use crate::generated::{harness, people};
 
-/// 2026-01-01T00:00:00Z.
-const BEGIN: i128 = 1_767_225_600_000_000_000;
-/// More inputs than any run of these plans needs.
-const MAX_INPUTS: usize = 200_000;
-/// A run that needs more processes than this is abandoned.
-const MAX_PROCESSES: usize = 200;
-/// Maximum number of processes that die.
-const MAX_DEATHS: usize = 6;
 /// Maximum number of failures of one execution.
 const MAX_FAILURES: u32 = 20;
-/// Maximum number of times that a failed run is resumed.
-const MAX_RETRIES: usize = 8;
-
-/// The result of a simulated run.
-pub struct Simulated {
-    /// Its events, one JSON object per line.
-    pub journal: Vec<String>,
-    /// The number of occurrences of each kind of disturbance.
-    pub counts: BTreeMap<&'static str, u64>,
-}
-
-/// Drives a run to its end, or until it waits for an answer or an event that never comes.
-pub fn simulate(made: &Project, program: &Arc<Program>, seed: u64) -> Result<Simulated, String> {
-    let mut world = World {
-        made,
-        program,
-        seed,
-        dice: Dice::new(seed),
-        now: BEGIN,
-        journal: Vec::new(),
-        kept: BTreeMap::new(),
-        sends: BTreeMap::new(),
-        keys: BTreeMap::new(),
-        completed: BTreeSet::new(),
-        undo_arguments: BTreeMap::new(),
-        completed_undos: BTreeSet::new(),
-        counts: BTreeMap::new(),
-        results: BTreeMap::new(),
-    };
-    world.live()?;
-    Ok(Simulated {
-        journal: world.journal,
-        counts: world.counts,
-    })
-}
-
-struct World<'a> {
-    made: &'a Project,
-    program: &'a Arc<Program>,
-    seed: u64,
-    dice: Dice,
-    /// In nanoseconds since the Unix epoch.
-    now: i128,
-    /// The lines on disk.
-    journal: Vec<String>,
-    kept: BTreeMap<String, Vec<u8>>,
-    /// Number of times that each execution was sent, by idempotency key.
-    sends: BTreeMap<Arc<str>, u32>,
-    /// By path, the key of the latest call on disk.
-    keys: BTreeMap<String, String>,
-    /// The keys of calls whose success is on disk.
-    completed: BTreeSet<String>,
-    /// By path, the arguments of the latest call of an `undo` on disk.
-    undo_arguments: BTreeMap<String, String>,
-    /// The paths and arguments of calls of an `undo` whose success is on disk.
-    completed_undos: BTreeSet<(String, String)>,
-    counts: BTreeMap<&'static str, u64>,
-    /// Cached results, with their times.
-    results: BTreeMap<String, (i128, Value)>,
-}
-
-/// How a process ended.
-enum End {
-    Died,
-    Concluded(Box<Outcome>),
-}
-
-impl World<'_> {
-    fn live(&mut self) -> Result<(), String> {
-        let (mut deaths, mut retries, mut resumes) = (0, 0, false);
-        for _ in 0..MAX_PROCESSES {
-            let dies = deaths < MAX_DEATHS && self.dice.one_in(2);
-            let outcome = match self.process(dies, resumes)? {
-                End::Died => {
-                    deaths += 1;
-                    self.count("deaths");
-                    self.now += i128::from(self.dice.next() % 5_000_000_000);
-                    continue;
-                }
-                End::Concluded(outcome) => outcome,
-            };
-            resumes = false;
-            match &outcome.interruption {
-                None => {
-                    self.check_replay(&outcome)?;
-                    let class = outcome.error.as_ref().map(|error| &error.class);
-                    let unverified = class == Some(&ErrorClass::Validation(Validation::Verify));
-                    if outcome.retryable.is_empty() && !unverified || retries == MAX_RETRIES {
-                        return Ok(());
-                    }
-                    self.count(if unverified {
-                        "checks retried"
-                    } else {
-                        "undos retried"
-                    });
-                    (retries, resumes) = (retries + 1, true);
-                }
-                Some(Interruption::Waiting {
-                    wake: Some(wake), ..
-                }) => self.now = self.now.max(*wake),
-                Some(Interruption::Waiting { wake: None, .. }) => return Ok(()),
-                Some(Interruption::Failed(_)) if retries == MAX_RETRIES => return Ok(()),
-                Some(Interruption::Failed(_)) => (retries, resumes) = (retries + 1, true),
-                Some(other) => return Err(format!("the process let go: {other:?}")),
-            }
-        }
-        // It waits again and again, like a poll whose answers get lost.
-        self.count("unfinished");
-        Ok(())
-    }
-
-    /// Runs one process of the run, which may die at any input.
-    fn process(&mut self, dies: bool, retries: bool) -> Result<End, String> {
-        let replay = self.replay_state()?;
-        let last_input = dies.then(|| self.dice.below(40));
-        let mut process = Process::new(self, replay, retries);
-        for number in 0..MAX_INPUTS {
-            if last_input.is_some_and(|last| number > last) {
-                return Ok(End::Died);
-            }
-            if process.step()? {
-                return process
-                    .conclude()
-                    .map(|outcome| End::Concluded(Box::new(outcome)));
-            }
-        }
-        Err(format!("{MAX_INPUTS} inputs do not bring it to its end"))
-    }
-
-    fn setup(replay: Option<ReplayState>, retries: bool, replay_only: bool) -> Setup {
-        Setup {
-            run_id: "simulated".into(),
-            defaults: Defaults::default(),
-            definitions: BTreeMap::new(),
-            approval: None,
-            replay,
-            copies: None,
-            retries,
-            replay_only,
-            answers: Vec::new(),
-            asks: true,
-            order: Order::Source,
-            until: None,
-            verifying: Verifying::Everything,
-            durable: !replay_only,
-            observed: false,
-            watched: false,
-        }
-    }
-
-    fn replay_state(&self) -> Result<Option<ReplayState>, String> {
-        if self.journal.is_empty() {
-            return Ok(None);
-        }
-        let mut replay = ReplayState::default();
-        for line in &self.journal {
-            let mut kept = |digest: &str| {
-                let known = self.kept.get(digest).cloned();
-                known.ok_or_else(|| format!("no value is stored under {digest}"))
-            };
-            let event = Event::read(line.as_bytes(), &mut kept);
-            event
-                .and_then(|event| replay.take(event))
-                .map_err(|error| error.to_string())?;
-        }
-        Ok(Some(replay))
-    }
-
-    /// Checks that a replay without calls gives the same result.
-    fn check_replay(&self, ended: &Outcome) -> Result<(), String> {
-        let inputs = harness::inputs(&self.program.plan, self.seed);
-        let now = Moment {
-            wall: self.now,
-            monotonic: Duration::ZERO,
-        };
-        let setup = Self::setup(self.replay_state()?, false, true);
-        let (mut run, mut commands) = (Run::new(self.program, &inputs, setup, now), Vec::new());
-        for _ in 0..MAX_INPUTS {
-            let idle = !run.has_work();
-            let input = if idle { Input::Idle } else { Input::Continue };
-            run.handle(input, now, &mut commands);
-            for command in commands.drain(..) {
-                match command {
-                    Command::Call(call) => return Err(format!("who looks calls {}", call.path)),
-                    Command::End => {
-                        let seen = run.conclude(now, &mut Vec::new());
-                        let same = seen.state == ended.state
-                            && seen.reply == ended.reply
-                            && seen.retryable == ended.retryable;
-                        let replayed =
-                            || format!("{:?} {:?} {:?}", seen.state, seen.reply, seen.retryable);
-                        let was =
-                            || format!("{:?} {:?} {:?}", ended.state, ended.reply, ended.retryable);
-                        return same.then_some(()).ok_or_else(|| {
-                            format!("who looks sees {}, and it was {}", replayed(), was())
-                        });
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Err("who looks comes to no end".to_owned())
-    }
-
-    /// Writes an event to disk; from now on it cannot be lost.
-    fn keep(&mut self, line: String) {
-        let event: Json = serde_json::from_str(&line).unwrap();
-        let path = event["path"].as_str().unwrap_or_default();
-        if let Some(key) = event["key"].as_str() {
-            self.keys.insert(path.to_owned(), key.to_owned());
-            if path.contains(".undo") {
-                let arguments = event["arguments"].to_string();
-                self.undo_arguments.insert(path.to_owned(), arguments);
-            }
-        }
-        if event["event"] == "step.retried" && path.rsplit('.').next() != Some("undo") {
-            // What was called again is undone again.
-            let is_inside = |inner: &str| inner.starts_with(path);
-            self.completed_undos.retain(|(inner, _)| !is_inside(inner));
-        }
-        // A `recover` arm may complete the step while its call stays open.
-        let completed = event["status"] == "completed" && event["recovered"] != true;
-        if event["event"] == "step.settled" && completed {
-            self.completed.extend(self.keys.get(path).cloned());
-            if let Some(step) = path.strip_suffix(".undo") {
-                // What was undone again may be done again, too.
-                let is_inside = |inner: &str| inner.starts_with(step) && inner != path;
-                self.completed_undos.retain(|(inner, _)| !is_inside(inner));
-            }
-            // What has been done again has to be undone again.
-            let undo = format!("{path}.undo");
-            self.completed_undos
-                .retain(|(inner, _)| !inner.starts_with(&undo));
-            let arguments = self.undo_arguments.remove(path);
-            let undo = arguments.map(|arguments| (path.to_owned(), arguments));
-            self.completed_undos.extend(undo);
-        }
-        self.journal.push(line);
-    }
-
-    fn count(&mut self, what: &'static str) {
-        *self.counts.entry(what).or_default() += 1;
-    }
-}
 
 /// One process that drives the run.
-struct Process<'w, 'a> {
+pub(super) struct Process<'w, 'a> {
     world: &'w mut World<'a>,
     run: Run,
     commands: Vec<Command>,
@@ -287,6 +35,8 @@ struct Process<'w, 'a> {
     asking: BTreeMap<CallId, CallOutcome>,
     /// Events that were written but are not on disk.
     buffer: Vec<Written>,
+    /// Whether the journal cannot be written any more.
+    is_broken: bool,
     begun: i128,
     waits: bool,
     wake: Option<Duration>,
@@ -294,14 +44,24 @@ struct Process<'w, 'a> {
 }
 
 impl<'w, 'a> Process<'w, 'a> {
-    fn new(world: &'w mut World<'a>, replay: Option<ReplayState>, retries: bool) -> Self {
+    pub fn new(world: &'w mut World<'a>, replay: Option<ReplayState>, retries: bool) -> Self {
         let inputs = harness::inputs(&world.program.plan, world.seed);
-        let setup = World::setup(replay, retries, false);
+        let order = if world.dice.one_in(3) {
+            Order::Seeded(world.dice.next())
+        } else {
+            Order::Source
+        };
+        let setup = Setup {
+            order,
+            until: world.target(),
+            ..World::setup(replay, retries, false)
+        };
+        let messages = world.outside.waiting().to_vec();
         let now = Moment {
             wall: world.now,
             monotonic: Duration::ZERO,
         };
-        Self {
+        let mut process = Self {
             run: Run::new(world.program, &inputs, setup, now),
             begun: world.now,
             world,
@@ -311,14 +71,43 @@ impl<'w, 'a> Process<'w, 'a> {
             sequence: 0,
             asking: BTreeMap::new(),
             buffer: Vec::new(),
+            is_broken: false,
             waits: false,
             wake: None,
             over: false,
+        };
+        for message in messages {
+            process.arrives(1_000, Input::Message(message));
         }
+        process
+    }
+
+    /// Lets the disturbances happen that belong to an input.
+    pub fn disturb(&mut self, disturbances: &Disturbances, number: usize) -> Result<(), String> {
+        let now = |at: Option<usize>| at == Some(number);
+        if now(disturbances.stops) {
+            self.give(Input::Stop)?;
+        }
+        if now(disturbances.breaks) {
+            self.is_broken = true;
+            self.give(Input::JournalBroken("the disk is full".to_owned()))?;
+        }
+        if now(disturbances.message) {
+            let sent = self
+                .world
+                .outside
+                .send(&mut self.world.dice, self.world.now);
+            let message = self.world.outside.waiting().last().filter(|_| sent);
+            if let Some(message) = message.cloned() {
+                self.world.count("messages");
+                self.arrives(1_000, Input::Message(message));
+            }
+        }
+        Ok(())
     }
 
     /// Gives the run one input. Returns true if the run has ended.
-    fn step(&mut self) -> Result<bool, String> {
+    pub fn step(&mut self) -> Result<bool, String> {
         let due = self
             .arriving
             .peek()
@@ -396,8 +185,11 @@ impl<'w, 'a> Process<'w, 'a> {
             }
             Command::Wait(until) => (self.waits, self.wake) = (true, until),
             Command::End => self.over = true,
+            Command::MessageTaken(message) => match self.buffer.last_mut() {
+                Some(event) => event.messages.push(message),
+                None => self.world.outside.taken(message),
+            },
             Command::Summarize(_)
-            | Command::MessageTaken(_)
             | Command::OpenScope { .. }
             | Command::StopCall(_)
             | Command::Reached { .. } => {}
@@ -423,6 +215,7 @@ impl<'w, 'a> Process<'w, 'a> {
             number: event.number,
             line: String::from_utf8_lossy(line).into_owned(),
             calls,
+            messages: Vec::new(),
         });
     }
 
@@ -464,6 +257,17 @@ impl<'w, 'a> Process<'w, 'a> {
                     .unwrap_or(u64::MAX)
                     .min(3_600_000);
                 self.arrives_at(limit, ended(call, Err(timed_out())));
+            }
+            Some(2) => {
+                self.world.count("handles");
+                let handle = json!({ "call": path });
+                self.arrives(1_000, Input::CallHandle { call, handle });
+                let used = Used {
+                    tokens: 3,
+                    cost: 0.5,
+                };
+                self.arrives(1_000, Input::CallUsed { call, used });
+                self.arrives(20_000, ended(call, outcome));
             }
             Some(1) => {
                 self.world.count("replies");
@@ -524,6 +328,9 @@ impl<'w, 'a> Process<'w, 'a> {
 
     /// Writes some or all of the buffered events to disk.
     fn flush(&mut self) {
+        if self.is_broken {
+            return;
+        }
         let whole = self.buffer.len();
         let count = if self.world.dice.one_in(4) {
             self.world.dice.below(whole + 1)
@@ -532,8 +339,8 @@ impl<'w, 'a> Process<'w, 'a> {
         };
         let mut last = None;
         for event in self.buffer.drain(..count) {
-            self.world.keep(event.line);
             last = Some(event.number);
+            self.world.keep(event);
         }
         if let Some(last) = last {
             self.arrives_at(0, Input::Durable(last));
@@ -551,7 +358,9 @@ impl<'w, 'a> Process<'w, 'a> {
             .wake
             .map(|until| self.begun + i128::try_from(until.as_nanos()).unwrap_or(i128::MAX));
         match (arrives, wakes) {
-            (None, None) if self.buffer.is_empty() => Err("the run stands still".to_owned()),
+            (None, None) if self.buffer.is_empty() || self.is_broken => {
+                Err("the run stands still".to_owned())
+            }
             (None, None) => Ok(()),
             (Some(at), wakes) if wakes.is_none_or(|wakes| at <= wakes) => {
                 self.world.now = self.world.now.max(at);
@@ -573,15 +382,15 @@ impl<'w, 'a> Process<'w, 'a> {
         }
     }
 
-    fn conclude(mut self) -> Result<Outcome, String> {
+    pub fn conclude(mut self) -> Result<Outcome, String> {
         let now = self.moment();
         let mut commands = Vec::new();
         let outcome = self.run.conclude(now, &mut commands);
         for command in commands {
             self.carry_out(command)?;
         }
-        for event in self.buffer.drain(..) {
-            self.world.keep(event.line);
+        for event in self.buffer.drain(..).filter(|_| !self.is_broken) {
+            self.world.keep(event);
         }
         let internal = outcome.error.as_ref();
         match internal.filter(|error| error.class == ErrorClass::Internal) {
@@ -592,11 +401,13 @@ impl<'w, 'a> Process<'w, 'a> {
 }
 
 /// An event that was written but is not on disk.
-struct Written {
-    number: u64,
-    line: String,
+pub(super) struct Written {
+    pub number: u64,
+    pub line: String,
     /// The path of the step whose call follows the event, if any.
-    calls: Option<Arc<str>>,
+    pub calls: Option<Arc<str>>,
+    /// The messages that it and the events before it record.
+    pub messages: Vec<u64>,
 }
 
 fn ended(call: CallId, outcome: CallOutcome) -> Input {

@@ -1,0 +1,74 @@
+//! What a simulated world sends to a run: signals and cancellations.
+
+use std::sync::Arc;
+
+use planrun_core::journal::{Cancel, InboxCommand, Message, Signal};
+use planrun_core::run::Program;
+use planrun_lang::types::to_schema;
+use serde_json::Value as Json;
+
+use crate::generate::Dice;
+use crate::generated::edges::answer;
+
+/// Maximum number of messages to one run.
+const MAX_MESSAGES: u64 = 4;
+
+/// The inbox of a run, and what may be sent to it.
+pub struct Outside {
+    /// The signals that the plan knows, with the schemas of their payloads.
+    signals: Vec<(Arc<str>, Json)>,
+    /// The messages that no event records, oldest first.
+    inbox: Vec<Message>,
+    /// Number of messages that have been sent.
+    sent: u64,
+}
+
+impl Outside {
+    pub fn new(program: &Program) -> Self {
+        let payloads = program.plan.payloads().into_iter();
+        let signals = payloads.map(|payload| (payload.signal.clone(), to_schema(payload.ty)));
+        Self {
+            signals: signals.collect(),
+            inbox: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// Sends a message. Returns false if enough have been sent.
+    pub fn send(&mut self, dice: &mut Dice, now: i128) -> bool {
+        if self.sent == MAX_MESSAGES {
+            return false;
+        }
+        self.sent += 1;
+        let signals = self.signals.len();
+        let command = if signals == 0 || dice.one_in(3) {
+            InboxCommand::Cancel(Cancel {
+                cancel: true,
+                keep: dice.one_in(4),
+                force: dice.one_in(4),
+            })
+        } else {
+            let (name, schema) = &self.signals[dice.below(signals)];
+            InboxCommand::Signal(Signal {
+                name: name.clone(),
+                payload: answer(schema, dice),
+            })
+        };
+        self.inbox.push(Message {
+            id: self.sent,
+            at: Some(now),
+            text: command.to_text(),
+        });
+        true
+    }
+
+    /// Returns the messages that no event records.
+    pub fn waiting(&self) -> &[Message] {
+        &self.inbox
+    }
+
+    /// Removes a message that an event records.
+    pub fn taken(&mut self, id: u64) {
+        self.inbox.retain(|message| message.id != id);
+    }
+}

@@ -1,0 +1,367 @@
+//! A simulated world with its own clock: it drives runs, delays and loses their inputs, sends them messages, and kills
+//! their processes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_core::journal::{Event, ReplayState};
+use planrun_core::run::{
+    Command, Defaults, Input, Interruption, Moment, Order, Outcome, Program, Run, Setup, Until,
+    Verifying,
+};
+use planrun_lang::types::{ErrorClass, Validation};
+use planrun_lang::value::Value;
+use serde_json::Value as Json;
+
+use super::outside::Outside;
+use super::process::{Process, Written};
+use crate::generate::{Dice, Project};
+use crate::generated::harness;
+
+/// 2026-01-01T00:00:00Z.
+const BEGIN: i128 = 1_767_225_600_000_000_000;
+/// More inputs than any run of these plans needs.
+const MAX_INPUTS: usize = 200_000;
+/// A run that needs more processes than this is abandoned.
+const MAX_PROCESSES: usize = 200;
+/// Maximum number of processes that die, are stopped, or find the disk full.
+const MAX_DISTURBED: usize = 6;
+/// Maximum number of times that a failed run is resumed.
+const MAX_RETRIES: usize = 8;
+
+/// The result of a simulated run.
+pub struct Simulated {
+    /// Its events, one JSON object per line.
+    pub journal: Vec<String>,
+    /// The number of occurrences of each kind of disturbance.
+    pub counts: BTreeMap<&'static str, u64>,
+}
+
+/// Drives a run to its end, or until it waits for an answer or an event that never comes.
+pub fn simulate(made: &Project, program: &Arc<Program>, seed: u64) -> Result<Simulated, String> {
+    let mut world = World {
+        made,
+        program,
+        seed,
+        dice: Dice::new(seed),
+        now: BEGIN,
+        journal: Vec::new(),
+        outside: Outside::new(program),
+        kept: BTreeMap::new(),
+        sends: BTreeMap::new(),
+        keys: BTreeMap::new(),
+        completed: BTreeSet::new(),
+        undo_arguments: BTreeMap::new(),
+        completed_undos: BTreeSet::new(),
+        counts: BTreeMap::new(),
+        results: BTreeMap::new(),
+    };
+    world.live()?;
+    Ok(Simulated {
+        journal: world.journal,
+        counts: world.counts,
+    })
+}
+
+/// A run, and the world that it is in.
+pub(super) struct World<'a> {
+    pub made: &'a Project,
+    pub program: &'a Arc<Program>,
+    pub seed: u64,
+    pub dice: Dice,
+    /// In nanoseconds since the Unix epoch.
+    pub now: i128,
+    /// The lines on disk.
+    pub journal: Vec<String>,
+    pub outside: Outside,
+    pub kept: BTreeMap<String, Vec<u8>>,
+    /// Number of times that each execution was sent, by idempotency key.
+    pub sends: BTreeMap<Arc<str>, u32>,
+    /// By path, the key of the latest call on disk.
+    pub keys: BTreeMap<String, String>,
+    /// The keys of calls whose success is on disk.
+    pub completed: BTreeSet<String>,
+    /// By path, the arguments of the latest call of an `undo` on disk.
+    pub undo_arguments: BTreeMap<String, String>,
+    /// The paths and arguments of calls of an `undo` whose success is on disk.
+    pub completed_undos: BTreeSet<(String, String)>,
+    pub counts: BTreeMap<&'static str, u64>,
+    /// Cached results, with their times.
+    pub results: BTreeMap<String, (i128, Value)>,
+}
+
+/// How a process ended.
+enum End {
+    Died,
+    Concluded(Box<Outcome>),
+}
+
+/// How a process is disturbed: the number of the input at which each disturbance happens, if it does.
+#[derive(Default)]
+pub(super) struct Disturbances {
+    pub dies: Option<usize>,
+    /// The journal cannot be written any more.
+    pub breaks: Option<usize>,
+    /// The process is asked to stop.
+    pub stops: Option<usize>,
+    /// Somebody sends a message to the run.
+    pub message: Option<usize>,
+}
+
+impl World<'_> {
+    fn live(&mut self) -> Result<(), String> {
+        let (mut disturbed, mut retries, mut resumes) = (0, 0, false);
+        for _ in 0..MAX_PROCESSES {
+            let disturbances = if disturbed < MAX_DISTURBED {
+                self.disturbances()
+            } else {
+                Disturbances::default()
+            };
+            let outcome = match self.process(&disturbances, resumes)? {
+                End::Died => {
+                    disturbed += 1;
+                    self.count("deaths");
+                    self.now += i128::from(self.dice.next() % 5_000_000_000);
+                    if !self.journal.is_empty() {
+                        self.look()?;
+                    }
+                    continue;
+                }
+                End::Concluded(outcome) => outcome,
+            };
+            resumes = false;
+            self.check_replay(&outcome)?;
+            match &outcome.interruption {
+                None => {
+                    let class = outcome.error.as_ref().map(|error| &error.class);
+                    let unverified = class == Some(&ErrorClass::Validation(Validation::Verify));
+                    if outcome.retryable.is_empty() && !unverified || retries == MAX_RETRIES {
+                        return Ok(());
+                    }
+                    self.count(if unverified {
+                        "checks retried"
+                    } else {
+                        "undos retried"
+                    });
+                    (retries, resumes) = (retries + 1, true);
+                }
+                Some(Interruption::Waiting {
+                    wake: Some(wake), ..
+                }) => self.now = self.now.max(*wake),
+                Some(Interruption::Waiting { wake: None, .. }) => {
+                    if !self.outside.send(&mut self.dice, self.now) {
+                        return Ok(());
+                    }
+                }
+                Some(Interruption::Failed(_)) if retries == MAX_RETRIES => return Ok(()),
+                Some(Interruption::Failed(_)) => (retries, resumes) = (retries + 1, true),
+                Some(Interruption::Asked) if disturbances.stops.is_some() => {
+                    self.count("stopped");
+                    disturbed += 1;
+                }
+                Some(Interruption::Journal(_)) if disturbances.breaks.is_some() => {
+                    self.count("full disks");
+                    disturbed += 1;
+                }
+                Some(Interruption::Reached) => self.count("reached"),
+                Some(other) => return Err(format!("the process let go: {other:?}")),
+            }
+            if self.dice.one_in(8) {
+                // The clock is set back.
+                self.now -= i128::from(self.dice.next() % 100_000_000_000);
+            }
+        }
+        // It waits again and again, like a poll whose answers get lost.
+        self.count("unfinished");
+        Ok(())
+    }
+
+    fn disturbances(&mut self) -> Disturbances {
+        let mut at = |times: usize| {
+            let happens = self.dice.one_in(times);
+            happens.then(|| self.dice.below(40))
+        };
+        Disturbances {
+            dies: at(2),
+            breaks: at(12),
+            stops: at(12),
+            message: at(4),
+        }
+    }
+
+    /// Runs one process of the run, which may die at any input.
+    fn process(&mut self, disturbances: &Disturbances, retries: bool) -> Result<End, String> {
+        let replay = self.replay_state()?;
+        let mut process = Process::new(self, replay, retries);
+        for number in 0..MAX_INPUTS {
+            if disturbances.dies.is_some_and(|last| number > last) {
+                return Ok(End::Died);
+            }
+            process.disturb(disturbances, number)?;
+            if process.step()? {
+                return process
+                    .conclude()
+                    .map(|outcome| End::Concluded(Box::new(outcome)));
+            }
+        }
+        Err(format!("{MAX_INPUTS} inputs do not bring it to its end"))
+    }
+
+    pub fn setup(replay: Option<ReplayState>, retries: bool, replay_only: bool) -> Setup {
+        Setup {
+            run_id: "simulated".into(),
+            defaults: Defaults::default(),
+            definitions: BTreeMap::new(),
+            approval: None,
+            replay,
+            copies: None,
+            retries,
+            replay_only,
+            answers: Vec::new(),
+            asks: true,
+            order: Order::Source,
+            until: None,
+            verifying: Verifying::Everything,
+            durable: !replay_only,
+            observed: false,
+            watched: false,
+        }
+    }
+
+    fn replay_state(&self) -> Result<Option<ReplayState>, String> {
+        if self.journal.is_empty() {
+            return Ok(None);
+        }
+        let mut replay = ReplayState::default();
+        for line in &self.journal {
+            let mut kept = |digest: &str| {
+                let known = self.kept.get(digest).cloned();
+                known.ok_or_else(|| format!("no value is stored under {digest}"))
+            };
+            let event = Event::read(line.as_bytes(), &mut kept);
+            event
+                .and_then(|event| replay.take(event))
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(Some(replay))
+    }
+
+    /// Checks that a replay without calls gives the same result.
+    fn check_replay(&self, concluded: &Outcome) -> Result<(), String> {
+        match concluded.interruption {
+            // What the process concluded is not on disk.
+            Some(Interruption::Journal(_)) => return Ok(()),
+            // It could have continued.
+            Some(Interruption::Asked | Interruption::Reached) => {
+                let is_empty = self.journal.is_empty();
+                return if is_empty {
+                    Ok(())
+                } else {
+                    self.look().map(drop)
+                };
+            }
+            Some(Interruption::Waiting { .. } | Interruption::Failed(_)) | None => {}
+        }
+        let facts = |outcome: &Outcome| {
+            let paths = outcome.questions.iter().map(|(path, _)| path.to_string());
+            let questions: BTreeSet<String> = paths.collect();
+            (
+                outcome.state,
+                outcome.reply.clone(),
+                outcome.retryable.clone(),
+                questions,
+            )
+        };
+        let (seen, was) = (facts(&self.look()?), facts(concluded));
+        (seen == was)
+            .then_some(())
+            .ok_or_else(|| format!("who looks sees {seen:?}, and it was {was:?}"))
+    }
+
+    /// Replays the journal without calls.
+    fn look(&self) -> Result<Outcome, String> {
+        let inputs = harness::inputs(&self.program.plan, self.seed);
+        let now = Moment {
+            wall: self.now,
+            monotonic: Duration::ZERO,
+        };
+        let replay = self.replay_state()?;
+        let steps = replay.as_ref().and_then(|replay| replay.until.as_ref());
+        let until =
+            steps.and_then(|steps| Until::all(self.program, steps.iter().map(|step| &**step)));
+        let until = until.map(Box::new);
+        let setup = Setup {
+            until,
+            ..Self::setup(replay, false, true)
+        };
+        let (mut run, mut commands) = (Run::new(self.program, &inputs, setup, now), Vec::new());
+        for _ in 0..MAX_INPUTS {
+            let idle = !run.has_work();
+            let input = if idle { Input::Idle } else { Input::Continue };
+            run.handle(input, now, &mut commands);
+            for command in commands.drain(..) {
+                match command {
+                    Command::Call(call) => return Err(format!("who looks calls {}", call.path)),
+                    Command::End => return Ok(run.conclude(now, &mut Vec::new())),
+                    _ => {}
+                }
+            }
+        }
+        Err("who looks comes to no end".to_owned())
+    }
+
+    /// Writes an event to disk; from now on it cannot be lost.
+    pub fn keep(&mut self, event: Written) {
+        let Written { line, messages, .. } = event;
+        for message in messages {
+            self.outside.taken(message);
+        }
+        let event: Json = serde_json::from_str(&line).unwrap();
+        let path = event["path"].as_str().unwrap_or_default();
+        if let Some(key) = event["key"].as_str() {
+            self.keys.insert(path.to_owned(), key.to_owned());
+            if path.contains(".undo") {
+                let arguments = event["arguments"].to_string();
+                self.undo_arguments.insert(path.to_owned(), arguments);
+            }
+        }
+        if event["event"] == "step.retried" && path.rsplit('.').next() != Some("undo") {
+            // What was called again is undone again.
+            let is_inside = |inner: &str| inner.starts_with(path);
+            self.completed_undos.retain(|(inner, _)| !is_inside(inner));
+        }
+        // A `recover` arm may complete the step while its call stays open.
+        let completed = event["status"] == "completed" && event["recovered"] != true;
+        if event["event"] == "step.settled" && completed {
+            self.completed.extend(self.keys.get(path).cloned());
+            if let Some(step) = path.strip_suffix(".undo") {
+                // What was undone again may be done again, too.
+                let is_inside = |inner: &str| inner.starts_with(step) && inner != path;
+                self.completed_undos.retain(|(inner, _)| !is_inside(inner));
+            }
+            // What has been done again has to be undone again.
+            let undo = format!("{path}.undo");
+            self.completed_undos
+                .retain(|(inner, _)| !inner.starts_with(&undo));
+            let arguments = self.undo_arguments.remove(path);
+            let undo = arguments.map(|arguments| (path.to_owned(), arguments));
+            self.completed_undos.extend(undo);
+        }
+        self.journal.push(line);
+    }
+
+    /// Returns the step up to which the next process drives the run, sometimes.
+    pub fn target(&mut self) -> Option<Box<Until>> {
+        if !self.dice.one_in(12) {
+            return None;
+        }
+        let steps: Vec<&str> = Until::steps(self.program).collect();
+        let step = steps.get(self.dice.below(steps.len().max(1)))?;
+        Until::new(self.program, step).map(Box::new)
+    }
+
+    pub fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+}
