@@ -1,6 +1,6 @@
 //! Section 3.6: `on_failure: pause` keeps the completed steps, and a resume repeats the failed ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
@@ -453,9 +453,7 @@ async fn a_run_that_pauses_and_dies_after_any_event_comes_to_the_same_end() {
     let fresh = || world(0).tool("a.flaky", scripts()).file("./q.plan", &inner);
     let to_the_end = async |world: &World| {
         for _ in 0..12 {
-            let ran = world
-                .run_until_it_dies(&text, std::collections::BTreeMap::new())
-                .await?;
+            let ran = world.run_until_it_dies(&text, BTreeMap::new()).await?;
             if ran.outcome.state.name() != "paused" {
                 return Some(ran);
             }
@@ -572,4 +570,48 @@ async fn the_question_of_a_retried_step_is_asked_once_although_its_call_had_wait
     }
     world.answers = answers.to_vec();
     assert_eq!(world.run(&text).await.reply(), json!([5, 5]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_execution_of_a_step_that_was_done_again_is_undone_with_a_key_of_its_own() {
+    let text = plan(
+        "step all = do {
+            step made = a.make() undo a.drop(x: made)
+            step more = a.flaky(x: made)
+        }
+            recover => fail transient.unavailable \"again\"
+        reply all",
+    );
+    for events in 1..20 {
+        let mut world = world(3);
+        for _ in 0..3 {
+            assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
+        }
+        let log = world.journal.take().unwrap();
+        log.send(r#"{"cancel": true}"#);
+        let count = log.lines().len();
+        world.journal = Some(log.dying_after(count + events));
+        let died = world.run_until_it_dies(&text, BTreeMap::new()).await;
+        world.journal = Some(world.journal.take().unwrap().revived());
+        let mut ran = died.unwrap_or(world.run(&text).await);
+        while let [(path, question)] = &ran.outcome.questions[..] {
+            let value = if question.tool.ends_with("drop") {
+                json!(true)
+            } else {
+                json!(7)
+            };
+            let announced = format!("\"tool\":\"{}\",\"attempt\"", question.tool);
+            let lines = world.journal.as_ref().unwrap().lines();
+            let announced = lines.iter().filter(|line| line.contains(&announced));
+            let happened = announced.count() == ran.calls(&question.tool).len();
+            let answer =
+                json!({ "answer": path, "value": { "happened": happened, "value": value } });
+            world.journal.as_ref().unwrap().send(&answer.to_string());
+            ran = world.run(&text).await;
+        }
+        assert_eq!(ran.outcome.state.name(), "cancelled", "{events}");
+        let (made, dropped) = (keys(&ran, "a.make"), keys(&ran, "a.drop"));
+        assert_eq!(made.len(), dropped.len(), "{events}: {dropped:?}");
+        assert_eq!(ran.calls("a.drop").len(), dropped.len(), "{events}");
+    }
 }

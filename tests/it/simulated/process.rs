@@ -36,7 +36,7 @@ pub(super) struct Process<'w, 'a> {
     /// Events that were written but are not on disk.
     buffer: Vec<Written>,
     /// Whether the journal cannot be written any more.
-    is_broken: bool,
+    pub is_broken: bool,
     begun: i128,
     waits: bool,
     wake: Option<Duration>,
@@ -231,8 +231,8 @@ impl<'w, 'a> Process<'w, 'a> {
         if effect && self.world.completed.contains(&*request.key) {
             return Err(format!("`{path}` has completed, and is called again"));
         }
-        let again = (path.to_string(), request.arguments.to_json().to_string());
-        if effect && self.world.completed_undos.contains(&again) {
+        let arguments = request.arguments.to_json().to_string();
+        if effect && self.world.has_undone(path, arguments) {
             return Err(format!(
                 "`{path}` has undone something, and is called again"
             ));

@@ -53,7 +53,8 @@ pub fn simulate(made: &Project, program: &Arc<Program>, seed: u64) -> Result<Sim
         keys: BTreeMap::new(),
         completed: BTreeSet::new(),
         undo_arguments: BTreeMap::new(),
-        completed_undos: BTreeSet::new(),
+        settled: BTreeMap::new(),
+        completed_undos: BTreeMap::new(),
         counts: BTreeMap::new(),
         results: BTreeMap::new(),
     };
@@ -84,8 +85,10 @@ pub(super) struct World<'a> {
     pub completed: BTreeSet<String>,
     /// By path, the arguments of the latest call of an `undo` on disk.
     pub undo_arguments: BTreeMap<String, String>,
-    /// The paths and arguments of calls of an `undo` whose success is on disk.
-    pub completed_undos: BTreeSet<(String, String)>,
+    /// By path, how often the success of a step is on disk.
+    pub settled: BTreeMap<String, u32>,
+    /// How often the success of a call of an `undo` is on disk, by its path and arguments.
+    pub completed_undos: BTreeMap<(String, String), u32>,
     pub counts: BTreeMap<&'static str, u64>,
     /// Cached results, with their times.
     pub results: BTreeMap<String, (i128, Value)>,
@@ -94,6 +97,8 @@ pub(super) struct World<'a> {
 /// How a process ended.
 enum End {
     Died,
+    /// What it has concluded is not on disk.
+    Broken,
     Concluded(Box<Outcome>),
 }
 
@@ -118,14 +123,16 @@ impl World<'_> {
             } else {
                 Disturbances::default()
             };
-            let outcome = match self.process(&disturbances, resumes)? {
-                End::Died => {
+            let end = self.process(&disturbances, resumes)?;
+            if !self.journal.is_empty() {
+                self.look()?;
+            }
+            let outcome = match end {
+                End::Died | End::Broken => {
                     disturbed += 1;
-                    self.count("deaths");
+                    let is_dead = matches!(end, End::Died);
+                    self.count(if is_dead { "deaths" } else { "full disks" });
                     self.now += i128::from(self.dice.next() % 5_000_000_000);
-                    if !self.journal.is_empty() {
-                        self.look()?;
-                    }
                     continue;
                 }
                 End::Concluded(outcome) => outcome,
@@ -158,10 +165,6 @@ impl World<'_> {
                 Some(Interruption::Failed(_)) => (retries, resumes) = (retries + 1, true),
                 Some(Interruption::Asked) if disturbances.stops.is_some() => {
                     self.count("stopped");
-                    disturbed += 1;
-                }
-                Some(Interruption::Journal(_)) if disturbances.breaks.is_some() => {
-                    self.count("full disks");
                     disturbed += 1;
                 }
                 Some(Interruption::Reached) => self.count("reached"),
@@ -200,9 +203,13 @@ impl World<'_> {
             }
             process.disturb(disturbances, number)?;
             if process.step()? {
-                return process
-                    .conclude()
-                    .map(|outcome| End::Concluded(Box::new(outcome)));
+                let is_broken = process.is_broken;
+                let outcome = process.conclude()?;
+                return Ok(if is_broken {
+                    End::Broken
+                } else {
+                    End::Concluded(Box::new(outcome))
+                });
             }
         }
         Err(format!("{MAX_INPUTS} inputs do not bring it to its end"))
@@ -249,19 +256,12 @@ impl World<'_> {
 
     /// Checks that a replay without calls gives the same result.
     fn check_replay(&self, concluded: &Outcome) -> Result<(), String> {
-        match concluded.interruption {
-            // What the process concluded is not on disk.
-            Some(Interruption::Journal(_)) => return Ok(()),
-            // It could have continued.
-            Some(Interruption::Asked | Interruption::Reached) => {
-                let is_empty = self.journal.is_empty();
-                return if is_empty {
-                    Ok(())
-                } else {
-                    self.look().map(drop)
-                };
-            }
-            Some(Interruption::Waiting { .. } | Interruption::Failed(_)) | None => {}
+        let could_continue = matches!(
+            concluded.interruption,
+            Some(Interruption::Asked | Interruption::Reached)
+        );
+        if could_continue {
+            return Ok(());
         }
         let facts = |outcome: &Outcome| {
             let paths = outcome.questions.iter().map(|(path, _)| path.to_string());
@@ -326,27 +326,16 @@ impl World<'_> {
                 self.undo_arguments.insert(path.to_owned(), arguments);
             }
         }
-        if event["event"] == "step.retried" && path.rsplit('.').next() != Some("undo") {
-            // What was called again is undone again.
-            let is_inside = |inner: &str| inner.starts_with(path);
-            self.completed_undos.retain(|(inner, _)| !is_inside(inner));
-        }
         // A `recover` arm may complete the step while its call stays open.
         let completed = event["status"] == "completed" && event["recovered"] != true;
         if event["event"] == "step.settled" && completed {
             self.completed.extend(self.keys.get(path).cloned());
-            if let Some(step) = path.strip_suffix(".undo") {
-                // What was undone again may be done again, too.
-                let is_inside = |inner: &str| inner.starts_with(step) && inner != path;
-                self.completed_undos.retain(|(inner, _)| !is_inside(inner));
-            }
-            // What has been done again has to be undone again.
-            let undo = format!("{path}.undo");
-            self.completed_undos
-                .retain(|(inner, _)| !inner.starts_with(&undo));
+            *self.settled.entry(path.to_owned()).or_default() += 1;
             let arguments = self.undo_arguments.remove(path);
-            let undo = arguments.map(|arguments| (path.to_owned(), arguments));
-            self.completed_undos.extend(undo);
+            if let Some(arguments) = arguments {
+                let undo = (path.to_owned(), arguments);
+                *self.completed_undos.entry(undo).or_default() += 1;
+            }
         }
         self.journal.push(line);
     }
@@ -359,6 +348,14 @@ impl World<'_> {
         let steps: Vec<&str> = Until::steps(self.program).collect();
         let step = steps.get(self.dice.below(steps.len().max(1)))?;
         Until::new(self.program, step).map(Box::new)
+    }
+
+    /// Returns true if a call with these arguments has undone every success of its step.
+    pub fn has_undone(&self, path: &str, arguments: String) -> bool {
+        let step = path.rsplit_once(".undo").map_or("", |(step, _)| step);
+        let done = self.settled.get(step).copied().unwrap_or(1);
+        let undone = self.completed_undos.get(&(path.to_owned(), arguments));
+        undone.is_some_and(|undone| *undone >= done)
     }
 
     pub fn count(&mut self, what: &'static str) {

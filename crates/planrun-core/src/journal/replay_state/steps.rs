@@ -241,17 +241,18 @@ impl ReplayState {
             return;
         };
         let execution = sent.execution;
-        let answered = self.steps.get(&path).and_then(|step| step.call.as_ref());
-        if answered.is_some_and(|call| call.phase == RecordedPhase::Answered) {
-            // The call was made again after it had ended, so the earlier answer is void.
-            self.external_inputs.remove_last_end(&path);
-            self.mark_replayed(EventName::StepSettled, &path);
-        }
-        let has_call = self
-            .steps
-            .get(&path)
-            .is_some_and(|step| step.call.is_some());
-        if has_call {
+        let step = self.steps.get_mut(&path);
+        let known = step.and_then(|step| {
+            let another = step.call.take_if(|call| call.execution != execution);
+            step.earlier.extend(another);
+            step.call.as_ref()
+        });
+        if let Some(call) = known {
+            if call.phase == RecordedPhase::Answered {
+                // The call was made again after it had ended, so the earlier answer is void.
+                self.external_inputs.remove_last_end(&path);
+                self.mark_replayed(EventName::StepSettled, &path);
+            }
             self.forget_further_approval(&path, execution);
         }
         let generation = self.generations.latest(&path);
@@ -259,24 +260,24 @@ impl ReplayState {
         (step.state, step.tool) = (StepState::Running, tool);
         step.attempts = attempt;
         let before = step.call.take();
-        let same = before.as_ref().filter(|call| call.execution == execution);
-        let open = before.as_ref().filter(|call| !call.phase.has_ended());
+        let before = before.as_deref();
+        let open = before.filter(|call| !call.phase.has_ended());
         let lost = open.filter(|call| call.phase == RecordedPhase::InFlight);
+        let lost_at = lost.map(|lost| lost.sent_at);
         let call = RecordedCall {
             execution,
             generation,
             sent_at: at,
-            arrived: same.and_then(|call| call.arrived.or(lost.map(|lost| lost.sent_at))),
-            may_have_happened: lost.is_some()
-                || before.as_ref().is_some_and(|call| call.may_have_happened),
+            arrived: before.and_then(|call| call.arrived.or(lost_at)),
+            may_have_happened: lost.is_some() || before.is_some_and(|call| call.may_have_happened),
             poll_error: open.and_then(|call| call.poll_error.clone()),
             cached: false,
-            asked: same.map(|call| call.asked.clone()).unwrap_or_default(),
+            asked: before.map(|call| call.asked.clone()).unwrap_or_default(),
             handle: None,
             trial: sent.trial,
             attempts: step.attempts,
             again: sent.again,
-            used: before.as_ref().map(|call| call.used).unwrap_or_default(),
+            used: before.map(|call| call.used).unwrap_or_default(),
             key: sent.key,
             arguments: sent.arguments,
             phase: RecordedPhase::InFlight,

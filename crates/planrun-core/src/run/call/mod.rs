@@ -47,11 +47,11 @@ impl Calls {
     /// Starts a call if a slot is free; otherwise queues it.
     pub(in crate::run) fn start(&mut self, ctx: &mut Context, program: &Program, at: NodeRef) {
         self.open.slots.clear_woken(at);
-        let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
-        if ctx.is_suspended() || ctx.setup.replay_only && !recording.knows(&tree.own_path(at)) {
+        if ctx.is_suspended() {
             // The next process begins with this call.
             return;
         }
+        let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
         let has_begun = |path: &str| recording.has_begun(path) || recording.ends_without_call(path);
         if recording.is_replaying() && has_begun(&tree.own_path(at)) {
             self.open.slots.hold(ctx, at.0);

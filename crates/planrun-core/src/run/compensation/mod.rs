@@ -234,6 +234,7 @@ impl Compensation {
             Some(Phase::Undoing { .. }) => {
                 let outcome = undo::in_effect(ctx, frame, outcome);
                 undone(ctx, at, outcome);
+                retry::end_executions(ctx, frame);
                 return self.next_to_undo(ctx, at);
             }
             Some(Phase::Over) | None => {}

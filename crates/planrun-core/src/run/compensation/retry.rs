@@ -187,14 +187,23 @@ fn can_retry_undo(ctx: &Context, at: NodeRef) -> bool {
     has_failed && undo_frame(ctx, at).is_some_and(is_safe)
 }
 
+/// Ends the executions of the calls in an `undo`. The same `undo` of another execution of its step has others.
+pub(super) fn end_executions(ctx: &mut Context, undo: FrameId) {
+    for at in nodes_inside(ctx, undo, |_| true) {
+        let (path, attempts) = (ctx.tree.own_path(at), ctx.tree.record(at).attempts);
+        if attempts > 0 {
+            ctx.executions.restart_inner(path, attempts, None);
+        }
+    }
+}
+
 /// Keeps what is known of the calls in an `undo` that is retried: those that have not ended are continued, and those
 /// that have changed something are not made again.
 fn keep_executions(ctx: &mut Context, failed: FrameId) {
     for at in nodes_inside(ctx, failed, |_| true) {
-        let (path, attempts) = (ctx.tree.own_path(at), ctx.tree.record(at).attempts);
-        if attempts > 0 {
-            let open = ctx.tree.record_mut(at).take_execution();
-            ctx.executions.restart_inner(path, attempts, open);
+        if let Some(open) = ctx.tree.record_mut(at).take_execution() {
+            let path = ctx.tree.own_path(at);
+            ctx.executions.restart_inner(path, 0, Some(open));
         }
     }
     let works = |role| !matches!(role, Role::Undo | Role::Verify);
