@@ -85,7 +85,7 @@ pub(super) struct World<'a> {
     pub completed: BTreeSet<String>,
     /// By path, the arguments of the latest call of an `undo` on disk.
     pub undo_arguments: BTreeMap<String, String>,
-    /// By path, how often the success of a step is on disk.
+    /// By path, how often the end of a step is on disk.
     pub settled: BTreeMap<String, u32>,
     /// How often the success of a call of an `undo` is on disk, by its path and arguments.
     pub completed_undos: BTreeMap<(String, String), u32>,
@@ -326,11 +326,13 @@ impl World<'_> {
                 self.undo_arguments.insert(path.to_owned(), arguments);
             }
         }
+        if event["event"] == "step.settled" {
+            *self.settled.entry(path.to_owned()).or_default() += 1;
+        }
         // A `recover` arm may complete the step while its call stays open.
         let completed = event["status"] == "completed" && event["recovered"] != true;
         if event["event"] == "step.settled" && completed {
             self.completed.extend(self.keys.get(path).cloned());
-            *self.settled.entry(path.to_owned()).or_default() += 1;
             let arguments = self.undo_arguments.remove(path);
             if let Some(arguments) = arguments {
                 let undo = (path.to_owned(), arguments);
@@ -350,7 +352,7 @@ impl World<'_> {
         Until::new(self.program, step).map(Box::new)
     }
 
-    /// Returns true if a call with these arguments has undone every success of its step.
+    /// Returns true if a call with these arguments has undone everything that its step has done.
     pub fn has_undone(&self, path: &str, arguments: String) -> bool {
         let step = path.rsplit_once(".undo").map_or("", |(step, _)| step);
         let done = self.settled.get(step).copied().unwrap_or(1);
