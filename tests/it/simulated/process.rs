@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use planrun_core::journal::{Event, EventKind, FormField, LineWriter, ReplayState, Used};
 use planrun_core::run::{
-    CachedCall, CallId, CallRequest, Command, Input, Moment, Order, Outcome, Recalled, Run, Setup,
+    CachedCall, CallId, CallRequest, Command, Input, Moment, Outcome, Recalled, Run, Setup,
 };
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
@@ -46,11 +46,7 @@ pub(super) struct Process<'w, 'a> {
 impl<'w, 'a> Process<'w, 'a> {
     pub fn new(world: &'w mut World<'a>, replay: Option<ReplayState>, retries: bool) -> Self {
         let inputs = harness::inputs(&world.program.plan, world.seed);
-        let order = if world.dice.one_in(3) {
-            Order::Seeded(world.dice.next())
-        } else {
-            Order::Source
-        };
+        let order = world.order();
         let setup = Setup {
             order,
             until: world.target(),

@@ -342,6 +342,17 @@ impl World<'_> {
         self.journal.push(line);
     }
 
+    /// Returns the order in which the next process takes what may come in any order. A replay takes it in source order,
+    /// and which call is the first that a budget refuses depends on the order.
+    pub fn order(&mut self) -> Order {
+        let mut plans = self.made.plans.iter();
+        if self.dice.one_in(3) && !plans.any(|(_, text)| text.contains("budget: {")) {
+            Order::Seeded(self.dice.next())
+        } else {
+            Order::Source
+        }
+    }
+
     /// Returns the step up to which the next process drives the run, sometimes.
     pub fn target(&mut self) -> Option<Box<Until>> {
         if !self.dice.one_in(12) {

@@ -34,6 +34,7 @@ use super::step::Steps;
 use super::task::Tasks;
 use super::tree::Tree;
 use super::unknown_outcome::UnknownOutcomes;
+use super::until::Until;
 use crate::journal::{EventKind, StepError};
 
 /// Why effects of a cancelled run are not undone any more.
@@ -70,8 +71,7 @@ impl Run {
     ) -> Self {
         let replay = setup.replay.take();
         if let Some(replay) = &replay {
-            let until = setup.until.take();
-            setup.until = until.map(|until| Box::new(until.with_begun(program, replay)));
+            setup.until = Until::of_resumed(setup.until.take(), program, replay);
         }
         let begun_at = replay.as_ref().map_or(now.wall, |replay| replay.begun_at);
         let people = People::new(std::mem::take(&mut setup.answers), setup.asks);

@@ -52,10 +52,25 @@ impl Until {
         })
     }
 
+    /// Returns the target of a resumed run. One that has ended is replayed as it has ended.
+    pub(super) fn of_resumed(
+        until: Option<Box<Self>>,
+        program: &Program,
+        replay: &ReplayState,
+    ) -> Option<Box<Self>> {
+        let until = if replay.has_ended {
+            Self::new(program, replay.last_until.as_ref()?)?
+        } else {
+            *until?
+        };
+        Some(Box::new(until.with_begun(program, replay)))
+    }
+
     /// Adds the statements that earlier processes of the run have begun, because they have to be replayed: what they
     /// would otherwise leave out could be the reason why the run ends, or need an `undo`.
-    pub(super) fn with_begun(mut self, program: &Program, replay: &ReplayState) -> Self {
-        let outermost = replay.steps.keys().filter_map(|step| step.split_once('.'));
+    fn with_begun(mut self, program: &Program, replay: &ReplayState) -> Self {
+        let begun = replay.steps.iter().filter(|(_, step)| step.has_begun);
+        let outermost = begun.filter_map(|(step, _)| step.split_once('.'));
         let firings = outermost.filter(|(outermost, _)| outermost.ends_with(']'));
         self.firings = firings.map(|(firing, _)| firing.into()).collect();
         if let Some(steps) = &replay.until {
@@ -69,7 +84,7 @@ impl Until {
         for (number, node) in (0..).zip(&program.plan.body().nodes) {
             let name = node.name.as_deref().unwrap_or_default();
             let begun = match &node.kind {
-                NodeKind::Step(_) => replay.steps.contains_key(name),
+                NodeKind::Step(_) => replay.steps.get(name).is_some_and(|step| step.has_begun),
                 NodeKind::Set(set) => {
                     let task = &program.plan.task(set.task).name;
                     reaches_all || replay.has_unreplayed(EventName::TaskSet, task)

@@ -47,6 +47,8 @@ pub struct ReplayState {
     pub wake: Option<i128>,
     /// The steps up to which processes have driven the run; `None` if one of them was to drive it to its end.
     pub until: Option<BTreeSet<Arc<str>>>,
+    /// The step up to which the last process was to drive the run; `None` if to its end.
+    pub last_until: Option<Arc<str>>,
     /// Hash of the pinned document after the last patch; `None` if the run was never patched.
     pub patched: Option<Arc<str>>,
     /// The steps by path, in the order of their first events.
@@ -76,6 +78,8 @@ pub struct ReplayState {
 #[derive(Debug)]
 pub struct RecordedStep {
     pub state: StepState,
+    /// Whether it has begun, or was skipped; false if it was cancelled before.
+    pub has_begun: bool,
     pub tool: Option<Arc<str>>,
     /// Wall-clock time at which it began, in nanoseconds since the Unix epoch, and its duration.
     pub begun_at: i128,
@@ -312,6 +316,7 @@ impl ReplayState {
 
     fn started(&mut self, run: Arc<str>, plan: Arc<str>, until: Option<Arc<str>>, at: i128) {
         (self.run, self.plan) = (run, plan);
+        self.last_until.clone_from(&until);
         self.until = until.map(|step| BTreeSet::from([step]));
         self.begun_at = at;
         self.processes = 1;
@@ -366,6 +371,7 @@ impl ReplayState {
     }
 
     fn resumed(&mut self, idle: i128, until: Option<Arc<str>>, at: i128) {
+        self.last_until.clone_from(&until);
         self.until = self.until.take().zip(until).map(|(mut steps, step)| {
             steps.insert(step);
             steps
@@ -453,8 +459,9 @@ impl ReplayState {
     }
 
     fn step(&mut self, path: Arc<str>, at: i128) -> &mut RecordedStep {
-        self.steps.entry(path).or_insert_with(|| RecordedStep {
+        let step = self.steps.entry(path).or_insert_with(|| RecordedStep {
             state: StepState::Pending,
+            has_begun: true,
             tool: None,
             begun_at: at,
             duration_ms: 0,
@@ -470,7 +477,9 @@ impl ReplayState {
             asked: Vec::new(),
             until: None,
             waits: VecDeque::new(),
-        })
+        });
+        step.has_begun = true;
+        step
     }
 }
 

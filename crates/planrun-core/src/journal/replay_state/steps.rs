@@ -103,6 +103,7 @@ impl ReplayState {
         step.until = None;
         let Some(call) = &mut step.call else { return };
         call.phase = RecordedPhase::Waiting { since: at, wait };
+        call.asked.retain(|asked| asked.answer.is_some());
         if let Some(error) = error.as_ref().filter(|error| error.sent != Sent::No) {
             call.arrived = call.arrived.or(Some(call.sent_at));
             call.may_have_happened |= error.sent == Sent::Maybe;
@@ -328,7 +329,9 @@ impl ReplayState {
         }
         self.questions.close(&path, false);
         let process = self.processes;
+        let had_begun = self.steps.get(&path).is_some_and(|step| step.has_begun);
         let step = self.step(path.clone(), at);
+        step.has_begun = had_begun || state != StepState::Cancelled;
         step.state = state;
         step.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         step.recovered = recovered;

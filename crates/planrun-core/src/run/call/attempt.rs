@@ -10,7 +10,7 @@ use planrun_lang::types::{Effect, ErrorClass, Signature, Validation, sensitive_a
 use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
-use super::budget::{budget_is_spent, used_by};
+use super::budget::{budget_is_spent, is_counted, used_by};
 use super::recall::remember;
 use super::state::{CallState, Phase};
 use super::{Calls, key_is_forgotten, next_execution, outcome_unknown};
@@ -43,10 +43,12 @@ impl Calls {
             self.open.slots.give(ctx, at.0);
             return outcome_unknown(ctx, at, state, Arc::new(error), false);
         }
-        if budget_is_spent(ctx, at) {
-            return ctx.then(Next::GiveSlot(at.0));
+        if !is_counted(ctx, at, &state) {
+            if budget_is_spent(ctx, at) {
+                return ctx.then(Next::GiveSlot(at.0));
+            }
+            self.budgets.spend(ctx, at.0, 1, Used::default());
         }
-        self.budgets.spend(ctx, at.0, 1, Used::default());
         self.approvals.consent.spend(ctx, at, signature);
         state.attempt += 1;
         state.number = ctx.schedule.number();

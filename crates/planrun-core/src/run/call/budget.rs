@@ -8,6 +8,7 @@ use planrun_lang::sema::Budget;
 use planrun_lang::types::{Budget as Part, ErrorClass, Signature, UsagePaths};
 use planrun_lang::value::Value;
 
+use super::state::CallState;
 use crate::journal::{EventKind, StepError, Used};
 use crate::run::context::Context;
 use crate::run::frame::{FrameId, NodeRef};
@@ -78,6 +79,25 @@ impl Budgets {
             used,
         });
         self.spend(ctx, at.0, 0, used);
+    }
+}
+
+/// Returns true if the budget counts the attempt that may follow on a search of the cache. That is decided before, so
+/// that it does not depend on how long the search takes.
+pub(in crate::run) fn is_counted(ctx: &Context, at: NodeRef, call: &CallState) -> bool {
+    call.searches_cache() && !ctx.tree[at.0].auxiliary
+}
+
+/// Takes back a call that was counted before its result was found in the cache, or before it was given up.
+pub(in crate::run) fn refund_call(ctx: &mut Context, at: NodeRef) {
+    if ctx.tree[at.0].auxiliary {
+        return;
+    }
+    let mut inner = Some(ctx.tree[at.0].scope);
+    while let Some(scope) = inner {
+        let spent = &mut ctx.tree.scopes[scope].spent;
+        spent.calls = spent.calls.saturating_sub(1);
+        inner = ctx.tree.scopes[scope].outer;
     }
 }
 

@@ -20,7 +20,7 @@ use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::saturating_duration;
 
 use self::approval::{Approvals, Verdict};
-use self::budget::Budgets;
+use self::budget::{Budgets, is_counted, refund_call};
 use self::open_calls::OpenCalls;
 use self::state::CallState;
 use self::take_over::is_copied;
@@ -137,7 +137,11 @@ impl Calls {
         step: &Step,
         state: Box<CallState>,
     ) -> Option<Box<CallState>> {
-        match self.approvals.check(ctx, at, step, &state) {
+        let verdict = self.approvals.check(ctx, at, step, &state);
+        if !matches!(verdict, Verdict::Free) && is_counted(ctx, at, &state) {
+            refund_call(ctx, at);
+        }
+        match verdict {
             Verdict::Free => return Some(state),
             Verdict::Expired(error) => {
                 self.open.slots.give(ctx, at.0);

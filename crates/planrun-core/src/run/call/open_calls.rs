@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use foldhash::fast::FixedState;
 use planrun_lang::protocol::StepState;
 
+use super::budget::{is_counted, refund_call};
 use super::slots::Slots;
 use super::state::{CallState, Phase};
 use crate::journal::EventKind;
@@ -140,6 +141,9 @@ impl OpenCalls {
         }
         if state.has_slot() {
             self.slots.give(ctx, at.0);
+        }
+        if is_counted(ctx, at, &state) {
+            refund_call(ctx, at);
         }
         Some(state)
     }

@@ -9,6 +9,7 @@ use planrun_lang::types::{Effect, ErrorClass, Transient};
 use planrun_lang::value::{Value, saturating_duration};
 
 use super::attempt::call_failed;
+use super::budget::refund_call;
 use super::state::{CallState, Phase};
 use super::{Calls, key_is_forgotten, outcome_unknown};
 use crate::journal::{RecordedCall, RecordedPhase, StepError, Waiting};
@@ -187,6 +188,10 @@ impl Calls {
         let Some(state) = self.open.remove(ctx, at) else {
             return;
         };
+        let details = ctx.tree.record(at).details();
+        if details.is_some_and(|details| details.cached) {
+            refund_call(ctx, at);
+        }
         match outcome {
             Ok(value) => {
                 ctx.tree.record_mut(at).note_success();

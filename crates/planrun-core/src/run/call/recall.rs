@@ -8,8 +8,10 @@ use planrun_lang::types::{Signature, check_value};
 use planrun_lang::value::Value;
 
 use super::Calls;
+use super::budget::{budget_is_spent, is_counted, refund_call};
 use super::state::{CallState, Phase};
 use super::take_over::{Source, take_over};
+use crate::journal::Used;
 use crate::run::agenda::{End, Next};
 use crate::run::command::{CachedCall, CallId, Command, Recalled, ScopeId};
 use crate::run::context::Context;
@@ -30,11 +32,23 @@ impl Calls {
         let Value::Duration(age) = ctx.tree.evaluate(at.0, cache)? else {
             return Ok(Some(state));
         };
+        if budget_is_spent(ctx, at) {
+            ctx.then(Next::GiveSlot(at.0));
+            return Ok(None);
+        }
+        self.count_search(ctx, at);
         state.phase = Phase::ToRecall(age);
         state.number = ctx.schedule.number();
         self.open.calls.insert(at, state);
         self.open.held.push_back(at);
         Ok(None)
+    }
+
+    /// Counts the attempt that follows if nothing is found.
+    fn count_search(&mut self, ctx: &mut Context, at: NodeRef) {
+        if !ctx.tree[at.0].auxiliary {
+            self.budgets.spend(ctx, at.0, 1, Used::default());
+        }
     }
 
     /// Looks for a cached result that is at most `age` nanoseconds old.
@@ -82,6 +96,9 @@ impl Calls {
         let fits = |found: &Recalled| check_value(&found.value, &signature.returns).is_ok();
         if let Some(Recalled { run, value }) = found.filter(fits) {
             let path = ctx.tree.own_path(at);
+            if is_counted(ctx, at, &state) {
+                refund_call(ctx, at);
+            }
             take_over(
                 ctx,
                 at,
@@ -108,6 +125,7 @@ impl Calls {
             ctx.then(Next::GiveSlot(at.0));
             return ctx.settle(at, End::Completed(outcome.unwrap_or(Value::Null)));
         }
+        self.count_search(ctx, at);
         state.phase = Phase::Answered;
         self.open.calls.insert(at, state);
         ctx.outbox.recording.expect(path, at);

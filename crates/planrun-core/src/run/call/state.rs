@@ -101,6 +101,11 @@ impl CallState {
         }
     }
 
+    /// Returns true if it looks for a cached result before its first attempt.
+    pub(in crate::run) fn searches_cache(&self) -> bool {
+        matches!(self.phase, Phase::ToRecall(_) | Phase::Recalling)
+    }
+
     /// Returns true if its attempt was announced and has not been sent.
     pub(in crate::run) fn is_held(&self) -> bool {
         matches!(self.phase, Phase::Held(_))
@@ -125,7 +130,7 @@ impl CallState {
 
     /// Returns true if cancelling it would leave its outcome unknown, so that it could take effect after its undo.
     pub(in crate::run) fn must_be_awaited(&self) -> bool {
-        self.in_flight() && self.phase != Phase::CutOff && !self.effect.is_read_only()
+        self.in_flight() && !self.effect.is_read_only()
     }
 
     /// Returns true if cancelling it leaves its outcome unknown.
