@@ -106,6 +106,29 @@ async fn r4_4_the_end_of_a_poll_is_validation_until() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r4_1_within_ends_a_poll_that_waits_for_a_slot() {
+    let world = World::new()
+        .tool("a.read", [state(false)])
+        .tool("a.write", [after(60_000, give(json!(1)))]);
+    let text = format!(
+        "{TOOLS}\nplan p() {{
+            policy {{ concurrency: 1 }}
+            parallel {{
+                step r = a.read() until r.done every 1s within 10s recover validation.until => {{ done: true }}
+                step w = a.write()
+            }}
+            reply [r.done, w]
+        }}"
+    );
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.took), (json!([true, 1]), 60_010));
+    assert_eq!(
+        (ran.step("r").attempts, ran.step("r").duration_ms),
+        (1, 10_000)
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_run_that_waits_can_be_stopped() {
     let mut world = World::new().tool("a.read", [state(false)]);
     world.stop_after = Some(Duration::from_millis(1500));

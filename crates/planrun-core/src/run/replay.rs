@@ -1,6 +1,5 @@
 //! External inputs of a run, live or replayed: signals, answers, timers, moves of tasks.
 
-use planrun_lang::protocol::StepState;
 use planrun_lang::value::saturating_duration;
 
 use super::agenda::Inquiry;
@@ -65,10 +64,8 @@ impl Run {
             Bound::Expires | Bound::Wait => self.steps.people.replay_hold_end(ctx, path),
             Bound::Within => {
                 let tree = &ctx.tree;
-                let runs =
-                    |at| matches!(tree.state_of(at), StepState::Running | StepState::Waiting);
                 let mut bounded = ctx.schedule.within.iter();
-                let found = bounded.find(|(at, own)| *own.path == *path && runs(**at));
+                let found = bounded.find(|(at, own)| *own.path == *path && tree.is_under_way(**at));
                 if let Some(at) = found.map(|(at, _)| *at) {
                     self.steps.within_expired(ctx, at);
                 }

@@ -215,12 +215,7 @@ impl Steps {
 
     /// Fails a step whose `within` has expired, whatever it was doing.
     pub(super) fn within_expired(&mut self, ctx: &mut Context, at: NodeRef) {
-        if ctx.schedule.within.remove(&at).is_none()
-            || !matches!(
-                ctx.tree.state_of(at),
-                StepState::Running | StepState::Waiting
-            )
-        {
+        if ctx.schedule.within.remove(&at).is_none() || !ctx.tree.is_under_way(at) {
             return;
         }
         let program = ctx.tree.program(at.0);

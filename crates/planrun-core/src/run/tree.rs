@@ -133,6 +133,15 @@ impl Tree {
         self.frames[frame].nodes[node as usize].state
     }
 
+    /// Returns true if a step has begun and not settled. Between two attempts, a call may wait for a slot.
+    pub(super) fn is_under_way(&self, at: NodeRef) -> bool {
+        let state = self.state_of(at);
+        matches!(
+            state,
+            StepState::Running | StepState::Waiting | StepState::Queued
+        )
+    }
+
     pub(super) fn set_state(&mut self, (frame, node): NodeRef, state: StepState) {
         if (frame, node) != WHOLE_RUN {
             self.frames[frame].node(node).state = state;
