@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::{Event, ReplayState};
+use planrun_core::journal::{Event, ReplayState, Waiting};
 use planrun_core::run::{
     Command, Defaults, Input, Interruption, Moment, Order, Outcome, Program, Run, Setup, Until,
     Verifying,
@@ -264,8 +264,10 @@ impl World<'_> {
             return Ok(());
         }
         let facts = |outcome: &Outcome| {
-            let paths = outcome.questions.iter().map(|(path, _)| path.to_string());
-            let questions: BTreeSet<String> = paths.collect();
+            // The failure of a pure call may be held back, with which the question of its peer ends unrecorded.
+            let questions = outcome.questions.iter();
+            let questions = questions.filter(|(_, question)| question.kind != Waiting::Peer);
+            let questions: BTreeSet<String> = questions.map(|(path, _)| path.to_string()).collect();
             (
                 outcome.state,
                 outcome.reply.clone(),
@@ -326,14 +328,15 @@ impl World<'_> {
                 self.undo_arguments.insert(path.to_owned(), arguments);
             }
         }
+        let mut arguments = None;
         if event["event"] == "step.settled" {
             *self.settled.entry(path.to_owned()).or_default() += 1;
+            arguments = self.undo_arguments.remove(path);
         }
         // A `recover` arm may complete the step while its call stays open.
         let completed = event["status"] == "completed" && event["recovered"] != true;
         if event["event"] == "step.settled" && completed {
             self.completed.extend(self.keys.get(path).cloned());
-            let arguments = self.undo_arguments.remove(path);
             if let Some(arguments) = arguments {
                 let undo = (path.to_owned(), arguments);
                 *self.completed_undos.entry(undo).or_default() += 1;
@@ -365,8 +368,15 @@ impl World<'_> {
 
     /// Returns true if a call with these arguments has undone everything that its step has done.
     pub fn has_undone(&self, path: &str, arguments: String) -> bool {
+        let settled = |step: &str| self.settled.get(step).copied().unwrap_or(0);
         let step = path.rsplit_once(".undo").map_or("", |(step, _)| step);
-        let done = self.settled.get(step).copied().unwrap_or(1);
+        // What has been undone inside of the `undo` may be done again.
+        let inside = path.match_indices(['.', '[']).map(|(end, _)| &path[..end]);
+        let inside = inside
+            .chain([path])
+            .filter(|outer| outer.len() > step.len());
+        let done_again: u32 = inside.map(|outer| settled(&format!("{outer}.undo"))).sum();
+        let done = settled(step).max(1) + done_again;
         let undone = self.completed_undos.get(&(path.to_owned(), arguments));
         undone.is_some_and(|undone| *undone >= done)
     }

@@ -52,16 +52,15 @@ impl Until {
         })
     }
 
-    /// Returns the target of a resumed run. One that has ended is replayed as it has ended.
+    /// Returns the target of a resumed run. One that ends before another target is replayed as it ends.
     pub(super) fn of_resumed(
         until: Option<Box<Self>>,
         program: &Program,
         replay: &ReplayState,
     ) -> Option<Box<Self>> {
-        let until = if replay.has_ended {
-            Self::new(program, replay.last_until.as_ref()?)?
-        } else {
-            *until?
+        let until = match &replay.ends_before {
+            Some(step) => Self::new(program, step)?,
+            None => *until?,
         };
         Some(Box::new(until.with_begun(program, replay)))
     }

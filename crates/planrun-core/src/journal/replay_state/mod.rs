@@ -48,7 +48,9 @@ pub struct ReplayState {
     /// The steps up to which processes have driven the run; `None` if one of them was to drive it to its end.
     pub until: Option<BTreeSet<Arc<str>>>,
     /// The step up to which the last process was to drive the run; `None` if to its end.
-    pub last_until: Option<Arc<str>>,
+    last_until: Option<Arc<str>>,
+    /// The step up to which the process was to drive the run in which it has ended, or has begun to end.
+    pub ends_before: Option<Arc<str>>,
     /// Hash of the pinned document after the last patch; `None` if the run was never patched.
     pub patched: Option<Arc<str>>,
     /// The steps by path, in the order of their first events.
@@ -236,6 +238,7 @@ impl ReplayState {
         } = kind
         {
             (self.state, self.has_ended) = (Some(state), true);
+            self.ends_before.clone_from(&self.last_until);
             (self.reply, self.error, self.retryable) = (reply, error, retryable);
         }
     }

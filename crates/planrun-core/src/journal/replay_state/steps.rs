@@ -330,6 +330,11 @@ impl ReplayState {
         self.questions.close(&path, false);
         let process = self.processes;
         let had_begun = self.steps.get(&path).is_some_and(|step| step.has_begun);
+        let is_of_plan = !path.contains(['.', '[']);
+        if state == StepState::Cancelled && !had_begun && is_of_plan {
+            // Steps of the plan itself are cancelled when the run ends.
+            self.ends_before.clone_from(&self.last_until);
+        }
         let step = self.step(path.clone(), at);
         step.has_begun = had_begun || state != StepState::Cancelled;
         step.state = state;
