@@ -81,6 +81,13 @@ impl Recording {
         Some(self.events)
     }
 
+    /// Records that a call begins. If it had to wait for a slot before, it has none to wait for in the replay.
+    pub(super) fn begin_unqueued(&mut self, path: &str) {
+        if let Some(replay) = &mut self.replay {
+            replay.mark_replayed(EventName::StepQueued, path);
+        }
+    }
+
     /// Ends the replay, after all external inputs have been replayed.
     pub(super) fn end_replay(&mut self) {
         self.replay_time = None;

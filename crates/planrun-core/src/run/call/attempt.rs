@@ -369,6 +369,8 @@ impl Calls {
         let Some(state) = self.open.calls.remove(&at) else {
             return;
         };
+        // It waits neither for its next attempt nor for a slot, so a spent budget fails it.
+        ctx.tree.set_state(at, StepState::Running);
         let program = ctx.tree.program(at.0);
         let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
             return;

@@ -61,6 +61,10 @@ impl Calls {
             ctx.outbox.emit(EventKind::StepQueued { path });
             return;
         }
+        if ctx.outbox.recording.is_replaying() {
+            let path = ctx.tree.own_path(at);
+            ctx.outbox.recording.begin_unqueued(&path);
+        }
         if ctx.too_many_steps(at) {
             return ctx.then(Next::GiveSlot(at.0));
         }
