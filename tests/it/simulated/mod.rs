@@ -3,6 +3,7 @@
 //! reproducible.
 
 mod outside;
+mod patches;
 mod process;
 mod world;
 

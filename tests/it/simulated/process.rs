@@ -23,8 +23,8 @@ use crate::generated::{harness, people};
 const MAX_FAILURES: u32 = 20;
 
 /// One process that drives the run.
-pub(super) struct Process<'w, 'a> {
-    world: &'w mut World<'a>,
+pub(super) struct Process<'w> {
+    world: &'w mut World,
     run: Run,
     commands: Vec<Command>,
     /// The inputs that will arrive: their times and sequence numbers.
@@ -43,14 +43,13 @@ pub(super) struct Process<'w, 'a> {
     over: bool,
 }
 
-impl<'w, 'a> Process<'w, 'a> {
-    pub fn new(world: &'w mut World<'a>, replay: Option<ReplayState>, retries: bool) -> Self {
-        let inputs = harness::inputs(&world.program.plan, world.seed);
-        let order = world.order();
+impl<'w> Process<'w> {
+    pub fn new(world: &'w mut World, replay: Option<ReplayState>, retries: bool) -> Self {
+        let (order, until) = (world.order(), world.target());
         let setup = Setup {
             order,
-            until: world.target(),
-            ..World::setup(replay, retries, false)
+            until,
+            ..world.setup(replay, retries, false)
         };
         let messages = world.outside.waiting().to_vec();
         let now = Moment {
@@ -58,7 +57,7 @@ impl<'w, 'a> Process<'w, 'a> {
             monotonic: Duration::ZERO,
         };
         let mut process = Self {
-            run: Run::new(world.program, &inputs, setup, now),
+            run: Run::new(&world.program, &world.inputs, setup, now),
             begun: world.now,
             world,
             commands: Vec::new(),

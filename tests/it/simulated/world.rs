@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::{Event, ReplayState, Waiting};
+use planrun_core::journal::{Event, EventKind, LineWriter, ReplayState, Waiting};
 use planrun_core::run::{
     Command, Defaults, Input, Interruption, Moment, Order, Outcome, Program, Run, Setup, Until,
     Verifying,
@@ -15,6 +15,7 @@ use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::outside::Outside;
+use super::patches::patched;
 use super::process::{Process, Written};
 use crate::generate::{Dice, Project};
 use crate::generated::harness;
@@ -41,8 +42,9 @@ pub struct Simulated {
 /// Drives a run to its end, or until it waits for an answer or an event that never comes.
 pub fn simulate(made: &Project, program: &Arc<Program>, seed: u64) -> Result<Simulated, String> {
     let mut world = World {
-        made,
-        program,
+        made: made.clone(),
+        program: program.clone(),
+        inputs: harness::inputs(&program.plan, seed),
         seed,
         dice: Dice::new(seed),
         now: BEGIN,
@@ -66,9 +68,10 @@ pub fn simulate(made: &Project, program: &Arc<Program>, seed: u64) -> Result<Sim
 }
 
 /// A run, and the world that it is in.
-pub(super) struct World<'a> {
-    pub made: &'a Project,
-    pub program: &'a Arc<Program>,
+pub(super) struct World {
+    pub made: Project,
+    pub program: Arc<Program>,
+    pub inputs: BTreeMap<Arc<str>, Value>,
     pub seed: u64,
     pub dice: Dice,
     /// In nanoseconds since the Unix epoch.
@@ -114,7 +117,7 @@ pub(super) struct Disturbances {
     pub message: Option<usize>,
 }
 
-impl World<'_> {
+impl World {
     fn live(&mut self) -> Result<(), String> {
         let (mut disturbed, mut retries, mut resumes) = (0, 0, false);
         for _ in 0..MAX_PROCESSES {
@@ -123,6 +126,7 @@ impl World<'_> {
             } else {
                 Disturbances::default()
             };
+            self.patch()?;
             let end = self.process(&disturbances, resumes)?;
             if !self.journal.is_empty() {
                 self.look()?;
@@ -180,6 +184,37 @@ impl World<'_> {
         Ok(())
     }
 
+    /// Edits the plan of the run, sometimes.
+    fn patch(&mut self) -> Result<(), String> {
+        let Some(replay) = self.replay_state()?.filter(|replay| !replay.has_ended) else {
+            return Ok(());
+        };
+        if !self.dice.one_in(4) {
+            return Ok(());
+        }
+        let (made, program, inputs) = (&self.made, &self.program, &self.inputs);
+        let Some(patched) = patched(made, program, &replay, inputs, &mut self.dice) else {
+            return Ok(());
+        };
+        (self.made, self.program) = patched;
+        self.count("patches");
+        let digest: Arc<str> = format!("text {}", replay.last).into();
+        let event = Event {
+            number: replay.last + 1,
+            at: self.now,
+            kind: EventKind::RunPatched {
+                before: "text".into(),
+                after: digest,
+            },
+            sensitive: Vec::new(),
+        };
+        let mut lines = LineWriter::default();
+        let line = lines.entry(&event, &mut |_, _| {});
+        self.journal
+            .push(String::from_utf8_lossy(line).into_owned());
+        Ok(())
+    }
+
     fn disturbances(&mut self) -> Disturbances {
         let mut at = |times: usize| {
             let happens = self.dice.one_in(times);
@@ -215,11 +250,11 @@ impl World<'_> {
         Err(format!("{MAX_INPUTS} inputs do not bring it to its end"))
     }
 
-    pub fn setup(replay: Option<ReplayState>, retries: bool, replay_only: bool) -> Setup {
+    pub fn setup(&self, replay: Option<ReplayState>, retries: bool, replay_only: bool) -> Setup {
         Setup {
             run_id: "simulated".into(),
             defaults: Defaults::default(),
-            definitions: BTreeMap::new(),
+            definitions: self.program.plan.definitions(),
             approval: None,
             replay,
             copies: None,
@@ -283,7 +318,6 @@ impl World<'_> {
 
     /// Replays the journal without calls.
     fn look(&self) -> Result<Outcome, String> {
-        let inputs = harness::inputs(&self.program.plan, self.seed);
         let now = Moment {
             wall: self.now,
             monotonic: Duration::ZERO,
@@ -291,13 +325,16 @@ impl World<'_> {
         let replay = self.replay_state()?;
         let steps = replay.as_ref().and_then(|replay| replay.until.as_ref());
         let until =
-            steps.and_then(|steps| Until::all(self.program, steps.iter().map(|step| &**step)));
+            steps.and_then(|steps| Until::all(&self.program, steps.iter().map(|step| &**step)));
         let until = until.map(Box::new);
         let setup = Setup {
             until,
-            ..Self::setup(replay, false, true)
+            ..self.setup(replay, false, true)
         };
-        let (mut run, mut commands) = (Run::new(self.program, &inputs, setup, now), Vec::new());
+        let (mut run, mut commands) = (
+            Run::new(&self.program, &self.inputs, setup, now),
+            Vec::new(),
+        );
         for _ in 0..MAX_INPUTS {
             let idle = !run.has_work();
             let input = if idle { Input::Idle } else { Input::Continue };
@@ -361,9 +398,9 @@ impl World<'_> {
         if !self.dice.one_in(12) {
             return None;
         }
-        let steps: Vec<&str> = Until::steps(self.program).collect();
+        let steps: Vec<&str> = Until::steps(&self.program).collect();
         let step = steps.get(self.dice.below(steps.len().max(1)))?;
-        Until::new(self.program, step).map(Box::new)
+        Until::new(&self.program, step).map(Box::new)
     }
 
     /// Returns true if a call with these arguments has undone everything that its step has done.

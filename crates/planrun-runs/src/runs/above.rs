@@ -10,16 +10,16 @@ use planrun_lang::source::SourceFile;
 
 /// A plan with its text.
 #[derive(Clone, Copy)]
-pub struct Text<'a> {
-    pub plan: &'a Plan,
+pub struct PatchText<'a> {
+    pub plan: &'a Arc<Plan>,
     pub source: &'a SourceFile,
 }
 
 /// Returns the first such statement of the new text that was not above the started step before, and the name of that
 /// step.
 pub fn inserted_statement(
-    was: Text<'_>,
-    is: Text<'_>,
+    was: PatchText<'_>,
+    is: PatchText<'_>,
     started: &BTreeSet<String>,
 ) -> Option<(String, String)> {
     let before: Vec<String> = was
@@ -58,7 +58,7 @@ pub fn inserted_statement(
     })
 }
 
-impl Text<'_> {
+impl PatchText<'_> {
     /// Returns what identifies a statement: its name, or its text if it has none.
     fn key(&self, node: &Node) -> String {
         let text = || {

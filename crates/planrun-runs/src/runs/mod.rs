@@ -82,6 +82,7 @@ mod workspace;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use above::PatchText;
 pub use answer::{Addressee, Answered};
 pub use answer_path::split as split_answer;
 pub use base::Base;
@@ -94,7 +95,7 @@ pub use export::{ExportFault, Exported, verify_export};
 pub use inbox::{Inbox, OpenRun};
 pub use inputs::{InputReader, Inputs, parse_input};
 pub use list::{RunFilter, RunInfo, RunSummary, Wake};
-pub use patch::Patched;
+pub use patch::{Patched, accepts_patch};
 pub use plan_text::{PlanText, beside, file_name, tidy};
 pub use prune::{Prune, Pruned, Pruning};
 pub use recorded::{Loaded, RecordedRun};

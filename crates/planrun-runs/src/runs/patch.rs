@@ -9,10 +9,12 @@ use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::{Plan, Step};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Denied, Effect, ErrorClass, check_value};
+use planrun_lang::value::Value;
 
+use super::above::{self, PatchText};
 use super::pinned::Pinned;
 use super::recorded::RecordedRun;
-use super::{CheckedPlan, Error, Inputs, Planrun, above};
+use super::{CheckedPlan, Error, Planrun};
 use crate::journal::store::Digest;
 use planrun_core::journal::{Event, EventKind, LineWriter, RecordedStep, ReplayState, StepError};
 use planrun_core::run::Program;
@@ -46,28 +48,17 @@ impl RecordedRun {
     pub fn patch(&self, plan: &CheckedPlan) -> Result<Patched, Error> {
         let (before, replay) = (&self.pinned, &self.replay);
         let old = self.load()?;
-        let now = Program::new(plan.plan.clone());
-        let (was, is) = (old.program.plan.definitions(), now.plan.definitions());
-        let started = started(&old.program, &now, replay);
-        let frozen = frozen(&old.program, &started, replay);
-        refuse_changes(&frozen, &was, &is)?;
         let text = SourceFile::new(&*before.file, &*before.text);
-        let was_text = above::Text {
+        let was = PatchText {
             plan: &old.program.plan,
             source: &text,
         };
-        refuse_above(
-            was_text,
-            above::Text {
-                plan: &now.plan,
-                source: &plan.source,
-            },
-            &started,
-        )?;
-        refuse_contracts(&old.program.plan, &now.plan, replay)?;
-        refuse_old_failures((&old.program.plan, &now.plan), (&was, &is), replay)?;
-        refuse_inputs(&now.plan, &old.inputs)?;
-        let nodes = now.plan.body().nodes.iter();
+        let is = PatchText {
+            plan: &plan.plan,
+            source: &plan.source,
+        };
+        let frozen = accepts_patch(was, is, replay, &old.inputs.0)?;
+        let nodes = is.plan.body().nodes.iter();
         let over = nodes.filter(|node| {
             node.name
                 .as_deref()
@@ -85,7 +76,10 @@ impl RecordedRun {
         after.within.clone_from(&before.within);
         after.base.clone_from(&before.base);
         self.append_patch(&after)?;
-        Ok(Patched::between(&was, &is))
+        Ok(Patched::between(
+            &was.plan.definitions(),
+            &is.plan.definitions(),
+        ))
     }
 
     /// Appends the event of the patch, which contains the hashes of both pinned documents. The patch was checked
@@ -134,11 +128,35 @@ impl Patched {
     }
 }
 
+/// Checks that a text may replace that of a run, and returns the names of the statements that it must not change and
+/// has not changed: those that have started, and everything that they have read.
+///
+/// # Errors
+/// [`Error::Invalid`] if the text changes what must not change.
+pub fn accepts_patch(
+    was: PatchText<'_>,
+    is: PatchText<'_>,
+    replay: &ReplayState,
+    inputs: &BTreeMap<Arc<str>, Value>,
+) -> Result<BTreeSet<String>, Error> {
+    let (old, new) = (was.plan.definitions(), is.plan.definitions());
+    let program = Program::new(was.plan.clone());
+    let started = started(&program, is.plan, replay);
+    let frozen = frozen(&program, &started, replay);
+    refuse_changes(&frozen, &old, &new)?;
+    refuse_above(was, is, &started)?;
+    refuse_contracts(was.plan, is.plan, replay)?;
+    refuse_old_failures((was.plan, is.plan), (&old, &new), replay)?;
+    refuse_inputs(is.plan, inputs)?;
+    Ok(frozen)
+}
+
 /// Returns the names of the statements that have started. A call that has failed, with the run paused for that, may
 /// become another call, unless an attempt at it may have taken effect: then the same execution is continued.
-fn started(program: &Program, now: &Program, replay: &ReplayState) -> BTreeSet<String> {
-    let called = |program: &Program, name: &str| {
-        let step = own_step(&program.plan, name)?;
+fn started(program: &Program, now: &Plan, replay: &ReplayState) -> BTreeSet<String> {
+    let was = &program.plan;
+    let called = |plan: &Plan, name: &str| {
+        let step = own_step(plan, name)?;
         step.tool().map(|_| step.effect)
     };
     let stands = |(path, step): &(&Arc<str>, &RecordedStep)| {
@@ -148,10 +166,10 @@ fn started(program: &Program, now: &Program, replay: &ReplayState) -> BTreeSet<S
             .is_some_and(|call| call.arrived.is_none());
         let is_over =
             |error: &StepError| error.ends_execution() || (error.sent == Sent::No && unseen);
-        let is_read_only = called(program, path).is_some_and(|effect| effect <= Effect::Read);
+        let is_read_only = called(was, path).is_some_and(|effect| effect <= Effect::Read);
         let is_over =
             step.call.is_some() && (is_read_only || step.error.as_deref().is_some_and(is_over));
-        let may_differ = called(program, path).is_some() && called(now, path).is_some();
+        let may_differ = called(was, path).is_some() && called(now, path).is_some();
         !(step.state == StepState::Failed && is_over && may_differ)
     };
     above::names(replay.steps.iter().filter(stands).map(|(path, _)| path))
@@ -199,8 +217,8 @@ fn refuse_changes(
 
 /// Refuses new statements for which a started step below would have had to wait.
 fn refuse_above(
-    was: above::Text<'_>,
-    is: above::Text<'_>,
+    was: PatchText<'_>,
+    is: PatchText<'_>,
     started: &BTreeSet<String>,
 ) -> Result<(), Error> {
     match above::inserted_statement(was, is, started) {
@@ -286,9 +304,9 @@ fn contracts(plan: &Plan) -> BTreeMap<String, String> {
 }
 
 /// Checks that the inputs of the run fit the new text, because they cannot be changed.
-fn refuse_inputs(plan: &Plan, inputs: &Inputs) -> Result<(), Error> {
+fn refuse_inputs(plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>) -> Result<(), Error> {
     for parameter in &plan.parameters {
-        let fault = match inputs.0.get(&parameter.name) {
+        let fault = match inputs.get(&parameter.name) {
             Some(value) => check_value(value, &parameter.ty)
                 .err()
                 .map(|mismatch| mismatch.to_string()),
