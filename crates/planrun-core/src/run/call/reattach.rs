@@ -78,7 +78,12 @@ impl Calls {
                 Some(outcome) => self.replay_answer(ctx, at, outcome),
                 None => ctx.outbox.recording.expect(path, at),
             },
-            RecordedPhase::InFlight | RecordedPhase::Ended => {}
+            RecordedPhase::InFlight | RecordedPhase::Ended => {
+                if !ctx.outbox.recording.is_replaying() {
+                    // A patch has put something before it, so it begins after the lost calls were taken up.
+                    self.take_up(ctx, at);
+                }
+            }
             RecordedPhase::Waiting { since, wait } => {
                 let has_asked =
                     ctx.outbox
@@ -143,13 +148,17 @@ impl Calls {
         let Some(at) = self.open.next_lost() else {
             return false;
         };
+        self.take_up(ctx, at);
+        true
+    }
+
+    fn take_up(&mut self, ctx: &mut Context, at: NodeRef) {
         let is_lost = |state: &CallState| matches!(state.phase, Phase::Lost | Phase::CutOff);
         if self.open.get(at).is_some_and(is_lost)
             && let Some(state) = self.open.calls.remove(&at)
         {
             self.take_up_lost(ctx, at, state);
         }
-        true
     }
 
     fn take_up_lost(&mut self, ctx: &mut Context, at: NodeRef, mut state: Box<CallState>) {
