@@ -615,3 +615,24 @@ async fn every_execution_of_a_step_that_was_done_again_is_undone_with_a_key_of_i
         assert_eq!(ran.calls("a.drop").len(), dropped.len(), "{events}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_call_that_begins_late_because_of_a_patch_is_taken_up() {
+    let text = |read: &str| {
+        plan(&format!(
+            "task t \"T\" statuses [open, done]
+             {read}
+             set t done
+             listener l on t is done {{ step made = a.make() }}
+             reply 1"
+        ))
+    };
+    let mut world = world(0);
+    world.journal = Some(MemoryLog::default().dying_after(4));
+    let died = world.run_until_it_dies(&text(""), BTreeMap::new()).await;
+    assert!(died.is_none() && world.seen().len() == 1);
+    world.journal = Some(world.journal.take().unwrap().revived());
+    let ran = world.run(&text("step first = a.read()")).await;
+    let questions = ran.outcome.questions.iter().map(|(path, _)| &**path);
+    assert_eq!(questions.collect::<Vec<_>>(), ["l[0].made"]);
+}
