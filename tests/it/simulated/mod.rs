@@ -2,8 +2,10 @@
 //! answers, slow disks and processes that die at any time. Everything is determined by a seed, so every failure is
 //! reproducible.
 
+mod events;
 mod outside;
 mod patches;
+mod plan_body;
 mod process;
 mod world;
 
@@ -13,8 +15,9 @@ use std::sync::{Arc, Mutex};
 use planrun_core::run::Program;
 use rayon::prelude::*;
 
+use self::events::with_events;
 use self::world::{Simulated, simulate};
-use crate::generate::{Project, Size, project};
+use crate::generate::{Dice, Project, Size, project};
 use crate::generated::project_context::{ProjectContext, seeds};
 
 /// Number of plans that are tried in CI.
@@ -80,6 +83,7 @@ fn try_plan(seed: u64, tally: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
         *tally.lock().unwrap().entry("refused").or_default() += 1;
         return Ok(());
     };
+    let (made, program) = with_events(&made, &program, &mut Dice::new(seed));
     for world in 0..WORLDS {
         let describe = |fault: String| {
             let texts: Vec<String> = made.plans.iter().map(|(_, text)| text.clone()).collect();

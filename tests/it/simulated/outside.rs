@@ -1,8 +1,8 @@
-//! What a simulated world sends to a run: signals and cancellations.
+//! What a simulated world sends to a run: signals, moves of external tasks, and cancellations.
 
 use std::sync::Arc;
 
-use planrun_core::journal::{Cancel, InboxCommand, Message, Signal};
+use planrun_core::journal::{Cancel, InboxCommand, Message, Move, Signal};
 use planrun_core::run::Program;
 use planrun_lang::types::to_schema;
 use serde_json::Value as Json;
@@ -11,12 +11,14 @@ use crate::generate::Dice;
 use crate::generated::edges::answer;
 
 /// Maximum number of messages to one run.
-const MAX_MESSAGES: u64 = 4;
+const MAX_MESSAGES: u64 = 6;
 
 /// The inbox of a run, and what may be sent to it.
 pub struct Outside {
     /// The signals that the plan knows, with the schemas of their payloads.
     signals: Vec<(Arc<str>, Json)>,
+    /// The external tasks with their statuses, and the schemas of their contexts.
+    tasks: Vec<(Arc<str>, Vec<Arc<str>>, Json)>,
     /// The messages that no event records, oldest first.
     inbox: Vec<Message>,
     /// Number of messages that have been sent.
@@ -27,11 +29,22 @@ impl Outside {
     pub fn new(program: &Program) -> Self {
         let payloads = program.plan.payloads().into_iter();
         let signals = payloads.map(|payload| (payload.signal.clone(), to_schema(payload.ty)));
+        let tasks = program.plan.tasks.iter().filter(|task| task.external);
+        let tasks = tasks.map(|task| {
+            let context = to_schema(&task.context);
+            (task.name.clone(), task.statuses.clone(), context)
+        });
         Self {
+            tasks: tasks.collect(),
             signals: signals.collect(),
             inbox: Vec::new(),
             sent: 0,
         }
+    }
+
+    /// Returns true if something in the plan reacts to signals or moves.
+    pub fn expects_events(&self) -> bool {
+        !self.signals.is_empty() || !self.tasks.is_empty()
     }
 
     /// Sends a message. Returns false if enough have been sent.
@@ -40,18 +53,25 @@ impl Outside {
             return false;
         }
         self.sent += 1;
-        let signals = self.signals.len();
-        let command = if signals == 0 || dice.one_in(3) {
+        let (signals, tasks) = (self.signals.len(), self.tasks.len());
+        let command = if signals + tasks == 0 || dice.one_in(4) {
             InboxCommand::Cancel(Cancel {
                 cancel: true,
                 keep: dice.one_in(4),
                 force: dice.one_in(4),
             })
-        } else {
+        } else if dice.below(signals + tasks) < signals {
             let (name, schema) = &self.signals[dice.below(signals)];
             InboxCommand::Signal(Signal {
                 name: name.clone(),
                 payload: answer(schema, dice),
+            })
+        } else {
+            let (task, statuses, schema) = &self.tasks[dice.below(tasks)];
+            InboxCommand::Move(Move {
+                task: task.clone(),
+                status: dice.pick(statuses).clone(),
+                context: answer(schema, dice),
             })
         };
         self.inbox.push(Message {

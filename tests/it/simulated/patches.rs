@@ -9,11 +9,9 @@ use planrun_lang::source::SourceFile;
 use planrun_lang::value::Value;
 use planrun_runs::runs::{PatchText, accepts_patch};
 
+use super::plan_body::Body;
 use crate::generate::{Dice, Project};
 use crate::generated::project_context::ProjectContext;
-
-/// The indentation of the statements of a plan.
-const MARGIN: &str = "    ";
 
 /// Edits the plan of a run. Returns `None` if the new plan has errors, or would change what must not change.
 pub fn patched(
@@ -48,37 +46,28 @@ pub fn patched(
 
 /// Inserts, copies, removes or changes a statement of a plan.
 fn edited_text(text: &str, plan: &str, dice: &mut Dice) -> Option<String> {
-    let begin = text.find(&format!("plan {plan}("))?;
-    let end = begin + text[begin..].find("\n}\n")?;
-    let mut lines: Vec<&str> = text[begin..end].lines().collect();
-    let starts = |line: &&str| {
-        let own = line.strip_prefix(MARGIN);
-        own.is_some_and(|own| !own.starts_with([' ', '}', ']', ')']))
-    };
-    let statements: Vec<usize> = (1..lines.len())
-        .filter(|line| starts(&lines[*line]))
-        .collect();
-    let place = *statements.get(dice.below(statements.len().max(1)))?;
+    let mut body = Body::of(text, plan)?;
+    let place = body.any_statement(dice)?;
     let name = format!("patched{}", dice.below(1_000));
-    let is_one_line = lines.get(place + 1).is_none_or(starts);
+    let is_one_line = body.is_one_line(place);
     let new = match dice.below(6) {
-        0 => format!("{MARGIN}step {name} = wait 1s"),
-        1 => format!("{MARGIN}let {name} = {}", dice.below(9)),
-        2 => format!("{MARGIN}ensure size(\"{name}\") > 1 else \"no\""),
+        0 => format!("step {name} = wait 1s"),
+        1 => format!("let {name} = {}", dice.below(9)),
+        2 => format!("ensure size(\"{name}\") > 1 else \"no\""),
         3 if is_one_line => {
-            lines.remove(place);
-            String::new()
+            body.lines.remove(place);
+            return Some(body.text());
         }
-        4 => lines
-            .remove(place)
-            .replace("hello", "patched")
-            .replace("red", "new"),
+        4 => {
+            let line = body.lines.remove(place).trim_start().to_owned();
+            line.replace("hello", "patched").replace("red", "new")
+        }
         _ if is_one_line => {
-            let (_, call) = lines[place].split_once(" = ")?;
-            format!("{MARGIN}step {name} = {call}")
+            let (_, call) = body.lines[place].split_once(" = ")?;
+            format!("step {name} = {call}")
         }
         _ => return None,
     };
-    lines.insert(place, &new);
-    Some([&text[..begin], &lines.join("\n"), &text[end..]].concat())
+    body.insert(place, &new);
+    Some(body.text())
 }

@@ -210,7 +210,7 @@ impl Run {
                 || self.catching_up
                 || !self.deferred.is_empty()
                 || ctx.schedule.has_answers() && !ctx.in_order
-                || ctx.outbox.recording.has_messages() && !ctx.is_suspended())
+                || ctx.outbox.recording.first_message().is_some() && !ctx.is_suspended())
     }
 
     /// Returns true if the run still replays what earlier processes recorded.

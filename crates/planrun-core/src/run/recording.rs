@@ -10,8 +10,8 @@ use planrun_lang::value::{Value, saturating_duration};
 use super::clock::microseconds;
 use super::frame::{Microseconds, NodeRef};
 use crate::journal::{
-    EventKind, EventName, ExternalInput, ExternalInputKind, Message, Questions, RecordedCall,
-    RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting,
+    Bound, EventKind, EventName, ExternalInput, ExternalInputKind, Message, Questions,
+    RecordedCall, RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting,
 };
 
 /// What a run knows of its journal.
@@ -256,9 +256,9 @@ impl Recording {
         }
     }
 
-    /// Returns true if there are messages that have not been taken.
-    pub(super) fn has_messages(&self) -> bool {
-        !self.inbox.is_empty()
+    /// Returns the oldest message that has not been taken.
+    pub(super) fn first_message(&self) -> Option<&Message> {
+        self.inbox.front()
     }
 
     /// Takes the oldest message.
@@ -370,10 +370,12 @@ impl Recording {
         }
     }
 
-    /// Takes the next external input that has a receiver.
+    /// Takes the next external input that has a receiver. A patch may have put something before the receiver of an
+    /// earlier one. `is_bounded`: whether such a timer of a step is running.
     pub(super) fn next_external_input(
         &mut self,
         questions: &Questions,
+        is_bounded: impl Fn(&str, Bound) -> bool,
     ) -> Option<(ExternalInput, Option<NodeRef>)> {
         let Self {
             replay, expecting, ..
@@ -382,8 +384,8 @@ impl Recording {
         let goes_to = |input: &ExternalInput| match &input.kind {
             ExternalInputKind::Answer { path, .. } => expecting.get(path).map(|at| Some(*at)),
             ExternalInputKind::Given(answer) => questions.step(&answer.path).map(|_| None),
-            ExternalInputKind::Timer { .. }
-            | ExternalInputKind::Signal { .. }
+            ExternalInputKind::Timer { path, timer } => is_bounded(path, *timer).then_some(None),
+            ExternalInputKind::Signal { .. }
             | ExternalInputKind::TaskMoved { .. }
             | ExternalInputKind::Cancel { .. }
             | ExternalInputKind::Retried { .. } => Some(None),

@@ -14,9 +14,15 @@ impl Run {
         if !self.ctx.outbox.recording.is_replaying() {
             return false;
         }
-        let questions = &self.steps.people.questions;
-        let Some((input, at)) = self.ctx.outbox.recording.next_external_input(questions) else {
-            self.ctx.outbox.recording.end_replay();
+        let (people, schedule) = (&self.steps.people, &self.ctx.schedule);
+        let is_bounded = |path: &str, timer: Bound| match timer {
+            Bound::Deadline => true,
+            Bound::Expires | Bound::Wait => people.waits(path),
+            Bound::Within => schedule.within.values().any(|own| *own.path == *path),
+        };
+        let recording = &mut self.ctx.outbox.recording;
+        let Some((input, at)) = recording.next_external_input(&people.questions, is_bounded) else {
+            recording.end_replay();
             return false;
         };
         let (ctx, steps) = (&mut self.ctx, &mut self.steps);
@@ -78,12 +84,19 @@ impl Run {
         if self.ctx.is_suspended() {
             return;
         }
-        let Some(Message { id, at, text, .. }) = self.ctx.outbox.recording.next_message() else {
+        let recording = &self.ctx.outbox.recording;
+        let Some(sent_at) = recording.first_message().map(|message| message.at) else {
             return;
         };
         let now = self.ctx.outbox.now.wall;
-        let at = at.map_or(now, |at| at.min(now));
-        self.end_waits_before(at);
+        let at = sent_at.map_or(now, |at| at.min(now));
+        if self.end_waits_before(at) {
+            // What follows from that comes before the message.
+            return;
+        }
+        let Some(Message { id, text, .. }) = self.ctx.outbox.recording.next_message() else {
+            return;
+        };
         let (ctx, steps) = (&mut self.ctx, &mut self.steps);
         match InboxCommand::read(&text) {
             Ok(InboxCommand::Signal(signal)) => {
@@ -112,7 +125,8 @@ impl Run {
     }
 
     /// Ends the waits whose `within` had already expired when a message was sent, however late a process reads it.
-    fn end_waits_before(&mut self, at: i128) {
+    /// Returns false if there are none.
+    fn end_waits_before(&mut self, at: i128) -> bool {
         let ctx = &self.ctx;
         let ago = microseconds(saturating_duration(ctx.outbox.now.wall - at));
         let then = ctx.outbox.real_elapsed().saturating_sub(ago);
@@ -121,9 +135,10 @@ impl Run {
             within.is_some_and(|within| within.until <= then)
         };
         let late: Vec<NodeRef> = self.steps.waits.waiting().filter(is_over).collect();
-        for at in late {
-            self.steps.within_expired(&mut self.ctx, at);
+        for at in &late {
+            self.steps.within_expired(&mut self.ctx, *at);
             self.perform();
         }
+        !late.is_empty()
     }
 }

@@ -78,6 +78,11 @@ impl People {
         self.holds.contains_key(&at)
     }
 
+    /// Returns true if the step with this path waits for a person, or until a time.
+    pub(in crate::run) fn waits(&self, path: &str) -> bool {
+        self.by_step.contains_key(path)
+    }
+
     pub(in crate::run) fn holds_any(&self) -> bool {
         !self.holds.is_empty()
     }
