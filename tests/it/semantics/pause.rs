@@ -636,3 +636,26 @@ async fn a_lost_call_that_begins_late_because_of_a_patch_is_taken_up() {
     let questions = ran.outcome.questions.iter().map(|(path, _)| &**path);
     assert_eq!(questions.collect::<Vec<_>>(), ["l[0].made"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_has_expired_and_pauses_the_run_is_not_woken_by_its_event() {
+    let mut world = World::new().tool("a.make", [after(5_000, give(json!(7)))]);
+    world.journal = Some(MemoryLog::default());
+    let log = world.journal.clone().unwrap();
+    tokio::spawn(async move {
+        tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+        log.send(r#"{"signal": "go", "payload": 1}"#);
+    });
+    let text = plan(
+        "parallel {
+            step heard = wait for signal \"go\" -> int within 1s
+            step made = a.make()
+        }
+        reply [heard, made]",
+    );
+    let ran = world.run(&text).await;
+    assert_eq!((ran.outcome.state.name(), ran.took), ("paused", 5_000));
+    assert_eq!(ran.step("heard").status.name(), "failed");
+    // The wait that is done again takes the signal.
+    assert_eq!(world.run(&text).await.reply(), json!([1, 7]));
+}

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use planrun_core::run::Program;
 
+use super::checked;
 use super::plan_body::Body;
 use crate::generate::{Dice, Project};
 use crate::generated::project_context::ProjectContext;
@@ -30,31 +31,23 @@ const REACTIONS: [(&str, &str); 6] = [
     ),
 ];
 
-/// Adds some of them, as far as the plan then still passes the check.
-pub fn with_events(
-    made: &Project,
-    program: &Arc<Program>,
+/// Adds one of them, if the plan then still passes the check.
+pub fn with_event(
+    context: &ProjectContext,
+    made: Project,
+    program: Arc<Program>,
     dice: &mut Dice,
 ) -> (Project, Arc<Program>) {
-    let mut best = (made.clone(), program.clone());
-    for _ in 0..2 {
-        let (head, statement) = *dice.pick(&REACTIONS);
-        let plan = &program.plan.name;
-        let added = added(best.0.main(), plan, (head, statement), dice);
-        let Some(text) = added else { continue };
-        let mut project = best.0.clone();
-        project.plans[0].1 = text;
-        let checked = ProjectContext::of(&project).check(&project);
-        let mut diagnostics = checked.diagnostics.iter();
-        if diagnostics.any(planrun_lang::diag::Diagnostic::is_error) {
-            continue;
-        }
-        let mut plans = checked.plans.into_iter();
-        if let Some(plan) = plans.find(|plan| plan.name == program.plan.name) {
-            best = (project, Arc::new(Program::new(plan)));
-        }
+    let plan = &program.plan.name;
+    let Some(text) = added(made.main(), plan, *dice.pick(&REACTIONS), dice) else {
+        return (made, program);
+    };
+    let mut edited = made.clone();
+    edited.plans[0].1 = text;
+    match checked(context, &edited, Some(plan)) {
+        Some(program) => (edited, program),
+        None => (made, program),
     }
-    best
 }
 
 fn added(

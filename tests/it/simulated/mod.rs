@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex};
 use planrun_core::run::Program;
 use rayon::prelude::*;
 
-use self::events::with_events;
-use self::world::{Simulated, simulate};
+use self::events::with_event;
+use self::world::{Setting, Simulated, simulate};
 use crate::generate::{Dice, Project, Size, project};
 use crate::generated::project_context::{ProjectContext, seeds};
 
@@ -30,12 +30,13 @@ const OFTEN: [&str; 8] = [
     "calls", "deaths", "lost", "asked", "replies", "recalled", "handles", "messages",
 ];
 /// What happens for at least one plan in 20.
-const SOMETIMES: [&str; 5] = [
+const SOMETIMES: [&str; 6] = [
     "undos retried",
     "checks retried",
     "full disks",
     "stopped",
     "reached",
+    "patches",
 ];
 /// What happens for at most one plan in 100.
 const SELDOM: [&str; 2] = ["refused", "unfinished"];
@@ -79,17 +80,25 @@ fn try_plan(seed: u64, tally: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
         ..Size::SMALL
     };
     let made = project(seed, size);
-    let Some(program) = checked(&made) else {
+    let context = ProjectContext::of(&made);
+    let Some(program) = checked(&context, &made, None) else {
         *tally.lock().unwrap().entry("refused").or_default() += 1;
         return Ok(());
     };
-    let (made, program) = with_events(&made, &program, &mut Dice::new(seed));
+    let (made, program) = with_event(&context, made, program, &mut Dice::new(seed));
     for world in 0..WORLDS {
         let describe = |fault: String| {
             let texts: Vec<String> = made.plans.iter().map(|(_, text)| text.clone()).collect();
             format!("seed {seed}, world {world}: {fault}\n{}", texts.concat())
         };
-        let run = || simulate(&made, &program, seed.wrapping_mul(WORLDS) + world);
+        let setting = Setting {
+            context: &context,
+            made: &made,
+            program: &program,
+            // A patch takes long to check.
+            patches: world == 0,
+        };
+        let run = || simulate(&setting, seed.wrapping_mul(WORLDS) + world);
         let Simulated { journal, counts } = run().map_err(describe)?;
         if run().map_err(describe)?.journal != journal {
             return Err(describe("the same seed gives another journal".to_owned()));
@@ -102,12 +111,17 @@ fn try_plan(seed: u64, tally: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
     Ok(())
 }
 
-fn checked(made: &Project) -> Option<Arc<Program>> {
-    let checked = ProjectContext::of(made).check(made);
+/// Checks the main plan file, and returns the plan with this name, or the last one; `None` if there are errors.
+fn checked(context: &ProjectContext, made: &Project, name: Option<&str>) -> Option<Arc<Program>> {
+    let checked = context.check(made);
     let refused = checked
         .diagnostics
         .iter()
         .any(planrun_lang::diag::Diagnostic::is_error);
-    let plan = checked.plans.last().filter(|_| !refused)?;
+    let mut plans = checked.plans.iter().filter(|_| !refused);
+    let plan = match name {
+        Some(name) => plans.find(|plan| *plan.name == *name)?,
+        None => plans.next_back()?,
+    };
     Some(Arc::new(Program::new(plan.clone())))
 }

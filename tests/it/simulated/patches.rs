@@ -9,12 +9,14 @@ use planrun_lang::source::SourceFile;
 use planrun_lang::value::Value;
 use planrun_runs::runs::{PatchText, accepts_patch};
 
+use super::checked;
 use super::plan_body::Body;
 use crate::generate::{Dice, Project};
 use crate::generated::project_context::ProjectContext;
 
 /// Edits the plan of a run. Returns `None` if the new plan has errors, or would change what must not change.
 pub fn patched(
+    context: &ProjectContext,
     made: &Project,
     program: &Program,
     replay: &ReplayState,
@@ -23,13 +25,7 @@ pub fn patched(
 ) -> Option<(Project, Arc<Program>)> {
     let mut edited = made.clone();
     edited.plans[0].1 = edited_text(made.main(), &program.plan.name, dice)?;
-    let checked = ProjectContext::of(&edited).check(&edited);
-    let mut diagnostics = checked.diagnostics.iter();
-    if diagnostics.any(planrun_lang::diag::Diagnostic::is_error) {
-        return None;
-    }
-    let mut plans = checked.plans.into_iter();
-    let plan = plans.find(|plan| plan.name == program.plan.name)?;
+    let new = checked(context, &edited, Some(&program.plan.name))?;
     let was = SourceFile::new("main.plan", made.main());
     let is = SourceFile::new("main.plan", edited.main());
     let was = PatchText {
@@ -37,11 +33,11 @@ pub fn patched(
         source: &was,
     };
     let is = PatchText {
-        plan: &plan,
+        plan: &new.plan,
         source: &is,
     };
     accepts_patch(was, is, replay, inputs).ok()?;
-    Some((edited, Arc::new(Program::new(plan))))
+    Some((edited, new))
 }
 
 /// Inserts, copies, removes or changes a statement of a plan.

@@ -23,8 +23,8 @@ use crate::generated::{harness, people};
 const MAX_FAILURES: u32 = 20;
 
 /// One process that drives the run.
-pub(super) struct Process<'w> {
-    world: &'w mut World,
+pub(super) struct Process<'w, 'a> {
+    world: &'w mut World<'a>,
     run: Run,
     commands: Vec<Command>,
     /// The inputs that will arrive: their times and sequence numbers.
@@ -43,8 +43,8 @@ pub(super) struct Process<'w> {
     over: bool,
 }
 
-impl<'w> Process<'w> {
-    pub fn new(world: &'w mut World, replay: Option<ReplayState>, retries: bool) -> Self {
+impl<'w, 'a> Process<'w, 'a> {
+    pub fn new(world: &'w mut World<'a>, replay: Option<ReplayState>, retries: bool) -> Self {
         let (order, until) = (world.order(), world.target());
         let setup = Setup {
             order,

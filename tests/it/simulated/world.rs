@@ -19,6 +19,7 @@ use super::patches::patched;
 use super::process::{Process, Written};
 use crate::generate::{Dice, Project};
 use crate::generated::harness;
+use crate::generated::project_context::ProjectContext;
 
 /// 2026-01-01T00:00:00Z.
 const BEGIN: i128 = 1_767_225_600_000_000_000;
@@ -39,17 +40,28 @@ pub struct Simulated {
     pub counts: BTreeMap<&'static str, u64>,
 }
 
+/// What is the same each time that a run is simulated.
+pub struct Setting<'a> {
+    pub context: &'a ProjectContext,
+    pub made: &'a Project,
+    pub program: &'a Arc<Program>,
+    /// Whether the plan is edited during the run.
+    pub patches: bool,
+}
+
 /// Drives a run to its end, or until it waits for an answer or an event that never comes.
-pub fn simulate(made: &Project, program: &Arc<Program>, seed: u64) -> Result<Simulated, String> {
+pub fn simulate(setting: &Setting<'_>, seed: u64) -> Result<Simulated, String> {
     let mut world = World {
-        made: made.clone(),
-        program: program.clone(),
-        inputs: harness::inputs(&program.plan, seed),
+        setting,
+        made: setting.made.clone(),
+        program: setting.program.clone(),
+        definitions: setting.program.plan.definitions(),
+        inputs: harness::inputs(&setting.program.plan, seed),
         seed,
         dice: Dice::new(seed),
         now: BEGIN,
         journal: Vec::new(),
-        outside: Outside::new(program),
+        outside: Outside::new(setting.program),
         kept: BTreeMap::new(),
         sends: BTreeMap::new(),
         keys: BTreeMap::new(),
@@ -68,9 +80,12 @@ pub fn simulate(made: &Project, program: &Arc<Program>, seed: u64) -> Result<Sim
 }
 
 /// A run, and the world that it is in.
-pub(super) struct World {
+pub(super) struct World<'a> {
+    setting: &'a Setting<'a>,
+    /// As the latest patch has left it.
     pub made: Project,
     pub program: Arc<Program>,
+    definitions: BTreeMap<String, String>,
     pub inputs: BTreeMap<Arc<str>, Value>,
     pub seed: u64,
     pub dice: Dice,
@@ -117,7 +132,7 @@ pub(super) struct Disturbances {
     pub message: Option<usize>,
 }
 
-impl World {
+impl World<'_> {
     fn live(&mut self) -> Result<(), String> {
         let (mut disturbed, mut retries, mut resumes) = (0, 0, false);
         for _ in 0..MAX_PROCESSES {
@@ -191,17 +206,25 @@ impl World {
 
     /// Edits the plan of the run, sometimes.
     fn patch(&mut self) -> Result<(), String> {
+        if !(self.setting.patches && self.dice.one_in(6)) {
+            return Ok(());
+        }
         let Some(replay) = self.replay_state()?.filter(|replay| !replay.has_ended) else {
             return Ok(());
         };
-        if !self.dice.one_in(4) {
-            return Ok(());
-        }
         let (made, program, inputs) = (&self.made, &self.program, &self.inputs);
-        let Some(patched) = patched(made, program, &replay, inputs, &mut self.dice) else {
+        let Some(patched) = patched(
+            self.setting.context,
+            made,
+            program,
+            &replay,
+            inputs,
+            &mut self.dice,
+        ) else {
             return Ok(());
         };
         (self.made, self.program) = patched;
+        self.definitions = self.program.plan.definitions();
         self.count("patches");
         let digest: Arc<str> = format!("text {}", replay.last).into();
         let event = Event {
@@ -259,7 +282,7 @@ impl World {
         Setup {
             run_id: "simulated".into(),
             defaults: Defaults::default(),
-            definitions: self.program.plan.definitions(),
+            definitions: self.definitions.clone(),
             approval: None,
             replay,
             copies: None,

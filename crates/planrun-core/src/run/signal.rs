@@ -86,9 +86,10 @@ impl Waits {
         !self.due.is_empty()
     }
 
-    /// Removes a step that no longer waits.
-    pub(super) fn settled(&mut self, at: NodeRef) {
+    /// Removes a step that no longer waits, because it has settled or failed.
+    pub(super) fn remove(&mut self, at: NodeRef) {
         self.steps.remove(&at);
+        self.due.retain(|(due, _)| *due != at);
     }
 
     /// Wakes the steps that wait for such an event.

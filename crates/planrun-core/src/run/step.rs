@@ -132,7 +132,7 @@ impl Steps {
     pub(super) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
         ctx.schedule.within.remove(&at);
         self.unknown.remove(at);
-        self.waits.settled(at);
+        self.waits.remove(at);
         self.calls.settled(ctx, at);
         self.forget_peer(ctx, at);
         self.people.release_hold(ctx, at);
@@ -147,6 +147,7 @@ impl Steps {
             return;
         };
         ctx.reached(at, Reached::Failed(error.class.clone()));
+        self.waits.remove(at);
         let is_caught = error.is_value() && ctx.tree[at.0].ending.is_none();
         let arm = ctx.tree.arm_for(&program, at, &error.class);
         let Some(arm) = arm.filter(|_| is_caught) else {
@@ -194,6 +195,7 @@ impl Steps {
             return;
         }
         if ctx.pauses(at, &error) {
+            self.waits.remove(at);
             self.calls.open.stop(ctx, at);
             self.calls.approvals.withdraw(at);
             self.forget_peer(ctx, at);
