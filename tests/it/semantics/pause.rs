@@ -659,3 +659,28 @@ async fn a_wait_that_has_expired_and_pauses_the_run_is_not_woken_by_its_event() 
     // The wait that is done again takes the signal.
     assert_eq!(world.run(&text).await.reply(), json!([1, 7]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn executions_have_keys_of_their_own_however_a_step_comes_to_be_done_again() {
+    let good = || after(10, give(json!(5)));
+    let denied = after(10, Fail("auth.authorization", Answered));
+    let mut world = World::new()
+        .tool("a.make", [good(), busy(), good()])
+        .tool("a.flaky", [denied, good()]);
+    world.journal = Some(MemoryLog::default());
+    // First the block as a whole is done again, then the step in it.
+    let text = plan(
+        "step all = do {
+            step made = a.make()
+            step more = a.flaky(x: made)
+            yield more
+        }
+            recover auth => fail transient.unavailable \"again\"
+        reply all",
+    );
+    for _ in 0..2 {
+        assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
+    }
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), keys(&ran, "a.make").len()), (json!(5), 3));
+}

@@ -26,8 +26,10 @@ pub(super) struct Executions {
 /// Earlier executions at one path.
 #[derive(Default)]
 struct Before {
-    /// Number of all attempts so far, which is a number that no execution has had.
-    attempts: u32,
+    /// Number of attempts that were made for steps whose frames have ended, and for the step that is retried. Every
+    /// execution has an attempt, so no execution has had their sum as its number.
+    ended: u32,
+    retried: u32,
     open: Option<Execution>,
     /// Results of calls with different arguments that have completed and are not made again.
     completed: Vec<Completed>,
@@ -44,7 +46,7 @@ impl Executions {
     pub(super) fn first(&self, path: &str) -> u32 {
         self.before.get(path).map_or(0, |before| {
             let open = before.open.as_ref();
-            open.map_or(before.attempts, |open| open.number)
+            open.map_or(before.ended + before.retried, |open| open.number)
         })
     }
 
@@ -53,22 +55,18 @@ impl Executions {
         self.before.get(path)?.open.as_ref()
     }
 
-    /// Records that the step at a path is retried, after `attempts` attempts in total.
+    /// Records that a step is retried, after `attempts` attempts in its frame.
     pub(super) fn restart(&mut self, path: Arc<str>, attempts: u32, open: Option<Execution>) {
-        let completed = Vec::new();
-        let before = Before {
-            attempts,
-            open,
-            completed,
-        };
-        self.before.insert(path, before);
+        let before = self.before.entry(path).or_default();
+        (before.retried, before.open) = (attempts, open);
+        before.completed.clear();
     }
 
-    /// Records that a step inside a retried step is retried, after `attempts` further attempts.
+    /// Records that another frame takes the place of that of a step, after `attempts` attempts in that.
     pub(super) fn restart_inner(&mut self, path: Arc<str>, attempts: u32, open: Option<Execution>) {
         let before = self.before.entry(path).or_default();
-        before.attempts += attempts;
-        before.open = open;
+        before.ended += attempts;
+        (before.retried, before.open) = (0, open);
     }
 
     /// Records that a call at a path has completed, so that it is not made again with the same arguments.
