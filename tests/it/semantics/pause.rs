@@ -1,6 +1,7 @@
 //! Section 3.6: `on_failure: pause` keeps the completed steps, and a resume repeats the failed ones.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -113,6 +114,30 @@ async fn r3_6_what_is_in_flight_is_awaited_and_nothing_new_begins() {
         (ran.reply(), ran.calls("a.make").len()),
         (json!([7, 5, 7]), 2)
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_ends_with_the_last_call_in_flight_has_ended_and_does_not_pause() {
+    let inner = plan("step f = a.flaky() reply f");
+    let failing = "parallel { step inner = q.p() step one = a.make(x: 1) step two = a.make(x: 2) }";
+    let calls = [
+        after(20, Fail("tool.busy", Refused)),
+        after(30, give(json!(7))),
+    ];
+    let mut world = world(1).tool("a.make", calls).file("./q.plan", &inner);
+    let text = format!("{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ {failing} reply two }}");
+    let ran = world.run(&text).await;
+    // The inner step is parked when `one` fails, and with `two` nothing is left to be done.
+    assert_eq!((ran.outcome.state.name(), ran.took), ("failed", 30));
+    assert!(ran.outcome.interruption.is_none());
+    world.replay_only = true;
+    assert_eq!(world.run(&text).await.outcome.state.name(), "failed");
+    // A run that is stopped during its last effect.
+    let mut world = self::world(0);
+    world.stop_after = Some(Duration::from_millis(10));
+    let ran = world.run(&plan("step one = a.make() reply one")).await;
+    assert_eq!((ran.outcome.state.name(), ran.took), ("completed", 30));
+    assert_eq!(ran.reply(), json!(7));
 }
 
 #[tokio::test(start_paused = true)]

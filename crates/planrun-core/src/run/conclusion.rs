@@ -6,6 +6,7 @@ use planrun_lang::protocol::RunState;
 
 use super::clock::Moment;
 use super::command::Command;
+use super::context::Context;
 use super::frame::{Ending, Frame};
 use super::interruption::Interruption;
 use super::machine::Run;
@@ -19,7 +20,8 @@ impl Run {
     #[must_use]
     pub fn conclude(&mut self, now: Moment, commands: &mut Vec<Command>) -> Outcome {
         self.ctx.outbox.now = now;
-        let mut outcome = self.outcome_of_root();
+        let exempt_calls = self.steps.calls.budgets.exempt_calls;
+        let mut outcome = outcome_of_root(&mut self.ctx, exempt_calls);
         let mut wake = None;
         if let Some(interruption) = &self.ctx.interruption {
             outcome.pause();
@@ -72,34 +74,31 @@ impl Run {
             self.ctx.outbox.redactor.clone(),
         )
     }
+}
 
-    fn outcome_of_root(&mut self) -> Outcome {
-        let run = self.ctx.setup.run_id.to_string();
-        let plan = self.ctx.tree.scopes[0].program.plan.clone();
-        let Some(root) = self.ctx.tree.frames.first_mut() else {
-            return Outcome::new(run, &plan.name, RunState::Failed);
-        };
-        let reply = root.values.pop();
-        let failure = root.first_failure.clone();
-        let (state, reply, error) = match &root.ending {
-            _ if self.ctx.tree.stalled.is_some() => {
-                (RunState::Stalled, None, self.ctx.tree.stalled.take())
-            }
-            Some(Ending::Failed(error)) => (RunState::Failed, None, Some(error.clone())),
-            Some(Ending::Cancelled) => (RunState::Cancelled, None, None),
-            None if failure.is_some() => (RunState::Failed, reply, failure),
-            None => (RunState::Completed, reply, None),
-        };
-        let mut outcome = Outcome::new(run, &plan.name, state);
-        (outcome.reply, outcome.error, outcome.strict) =
-            (reply, error, self.ctx.setup.defaults.strict);
-        let Spent { calls, used, .. } = self.ctx.tree.scopes[0].spent;
-        outcome.usage = Usage {
-            calls,
-            tokens: used.tokens,
-            cost: used.cost,
-            exempt_calls: self.steps.calls.budgets.exempt_calls,
-        };
-        outcome
-    }
+fn outcome_of_root(ctx: &mut Context, exempt_calls: u64) -> Outcome {
+    let run = ctx.setup.run_id.to_string();
+    let plan = ctx.tree.scopes[0].program.plan.clone();
+    let Some(root) = ctx.tree.frames.first_mut() else {
+        return Outcome::new(run, &plan.name, RunState::Failed);
+    };
+    let reply = root.values.pop();
+    let failure = root.first_failure.clone();
+    let (state, reply, error) = match &root.ending {
+        _ if ctx.tree.stalled.is_some() => (RunState::Stalled, None, ctx.tree.stalled.take()),
+        Some(Ending::Failed(error)) => (RunState::Failed, None, Some(error.clone())),
+        Some(Ending::Cancelled) => (RunState::Cancelled, None, None),
+        None if failure.is_some() => (RunState::Failed, reply, failure),
+        None => (RunState::Completed, reply, None),
+    };
+    let mut outcome = Outcome::new(run, &plan.name, state);
+    (outcome.reply, outcome.error, outcome.strict) = (reply, error, ctx.setup.defaults.strict);
+    let Spent { calls, used, .. } = ctx.tree.scopes[0].spent;
+    outcome.usage = Usage {
+        calls,
+        tokens: used.tokens,
+        cost: used.cost,
+        exempt_calls,
+    };
+    outcome
 }

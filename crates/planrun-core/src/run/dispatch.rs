@@ -11,6 +11,7 @@ use super::agenda::{Inquiry, Next, Reaction, Subject, Withdrawal};
 use super::compensation::open_verify;
 use super::context::Context;
 use super::frame::{Ending, FrameId, Lifecycle, NodeRef, Role, WHOLE_RUN};
+use super::interruption::Interruption;
 use super::listener::firing_failed;
 use super::machine::Run;
 use super::settle::advance;
@@ -235,6 +236,10 @@ impl Run {
                 return;
             }
             steps.people.release_hold(ctx, WHOLE_RUN);
+            ctx.interruption = ctx
+                .interruption
+                .take()
+                .filter(Interruption::outlasts_the_run);
             self.finished = true;
             return;
         };

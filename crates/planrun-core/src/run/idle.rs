@@ -28,8 +28,8 @@ impl Idle<'_> {
     /// process has to wait for. A run that is only replayed may stop at once.
     pub(super) fn may_stop(&self) -> bool {
         let mut calls = self.steps.calls.open.iter();
-        self.ctx.setup.replay_only
-            || self.ctx.is_suspended() && !calls.any(|(_, call)| call.requires_process())
+        self.ctx.is_suspended()
+            && (self.ctx.setup.replay_only || !calls.any(|(_, call)| call.requires_process()))
     }
 
     /// Returns true if nothing continues before a person answers or a signal arrives. Meanwhile the clock of the

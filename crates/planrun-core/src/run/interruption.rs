@@ -23,3 +23,14 @@ pub enum Interruption {
         events: String,
     },
 }
+
+impl Interruption {
+    /// Returns true if the run stays interrupted although the last results in flight have ended it: its end could not be
+    /// recorded, or it was to be driven only up to a step.
+    pub(super) fn outlasts_the_run(&self) -> bool {
+        match self {
+            Self::Reached | Self::Journal(_) => true,
+            Self::Asked | Self::Failed(_) | Self::Waiting { .. } => false,
+        }
+    }
+}

@@ -154,6 +154,7 @@ impl Run {
         self.ctx.schedule.note_wait(false, now.monotonic);
         if !self.finished {
             self.accept(input);
+            self.finish_if_suspended();
         }
         if self.finished {
             self.ctx.outbox.push(Command::End);
@@ -338,7 +339,6 @@ impl Run {
         };
         self.steps.calls.receive(&mut self.ctx, call, outcome);
         self.perform();
-        self.finished |= self.waiting().may_stop();
         true
     }
 
@@ -448,7 +448,13 @@ impl Run {
         }
         self.ctx.interruption = Some(why);
         self.steps.calls.open.suspend(&mut self.ctx);
-        self.finished |= self.waiting().may_stop();
+        self.finish_if_suspended();
+    }
+
+    /// Ends this process's part in a suspended run. What follows from the last results without a call is done first,
+    /// since a replay of the journal does it too.
+    fn finish_if_suspended(&mut self) {
+        self.finished |= !self.has_ready() && self.waiting().may_stop();
     }
 
     /// Handles a run in which nothing can continue although not everything has settled.
