@@ -1,7 +1,7 @@
 //! Generated plans: correct ones have no findings, a plan that passes the check does not fail for a reason that the
 //! check could have known, no tool is called more often than the forecast allows, and every plan has a JSON form.
 
-mod bounds;
+pub mod bounds;
 pub mod correct;
 mod deaths;
 pub mod edges;

@@ -269,6 +269,41 @@ plan a(n: int = 1) {{
 }
 
 #[test]
+fn a_base_gives_the_real_values_of_its_calls() {
+    let plan = |more: &str| {
+        format!(
+            "use fs, sys
+plan a(password: secret) {{
+    allow {{ write: [\".\"] }}
+    step told = sys.echo(value: \"with ${{password}}\")
+    step put = fs.write(path: \"a.txt\", content: told)
+    {more}
+}}
+"
+        )
+    };
+    let files = folder([("a.plan", plan("").as_str())]);
+    let within = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let first = [
+        "run",
+        "a.plan",
+        "-i",
+        "password=hunter2hunter2",
+        "--run-id",
+        "r",
+    ];
+    assert_eq!(within(&first).status, 0);
+    std::fs::remove_file(files.path().join("a.txt")).unwrap();
+    let more = "step also = fs.write(path: \"b.txt\", content: told)";
+    std::fs::write(files.path().join("a.plan"), plan(more)).unwrap();
+    let output = within(&["run", "a.plan", "--base", "r"]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let text = |name: &str| std::fs::read_to_string(files.path().join(name)).ok();
+    assert_eq!(text("a.txt"), None, "it was done before");
+    assert_eq!(text("b.txt").as_deref(), Some("with hunter2hunter2"));
+}
+
+#[test]
 fn a_patch_and_a_base_see_changes_in_a_parallel_and_in_called_plans() {
     let plan = |first: &str, noted: &str, looked: &str| {
         format!(

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun_core::journal::{AnswerError, Event, EventKind, Given};
-use planrun_core::run::{Order, Outcome, Program, StepReport};
+use planrun_core::run::{Approval, Order, Outcome, Program, StepReport};
 use planrun_lang::call::{Answer, CallError};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::permission::Permissions;
@@ -71,6 +71,8 @@ pub struct World {
     pub answers: Vec<(&'static str, serde_json::Value)>,
     pub asker: Option<Arc<dyn Asker>>,
     pub order: Order,
+    /// What has to be approved before a run does anything.
+    pub approval: Option<Approval>,
 }
 
 struct Scripted {
@@ -114,6 +116,7 @@ impl World {
             answers: Vec::new(),
             asker: None,
             order: Order::Source,
+            approval: None,
         }
     }
 
@@ -264,6 +267,7 @@ impl World {
             replay_only: self.replay_only,
             answering: self.answering(),
             order: self.order,
+            approval: self.approval.clone(),
             ..Context::new(
                 self.host.clone() as Arc<dyn Host>,
                 Arc::new(self.catalog.clone()),

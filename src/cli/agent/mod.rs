@@ -18,6 +18,7 @@ use planrun_models::model::Part;
 use planrun_runs::driver::Answering;
 use planrun_runs::runs::{
     Error, Inputs, Planrun, ResumeOptions, RunOptions, Workspace, new_run_id, real_host,
+    required_grant,
 };
 use planrun_serve::mode::{PlanMode, SaveError, approval};
 use planrun_serve::report;
@@ -375,7 +376,7 @@ fn drive(
     wait(plan.verify_contracts())??;
     let bounds = plan.bounds(None);
     let run = new_run_id(&**planrun.host());
-    let approval = match plan.grant(&bounds) {
+    let approval = match required_grant(&plan.plan, &bounds) {
         Some(grant) => {
             let standing = plan.valid_grant(planrun, &grant)?;
             Some(approval(

@@ -1,6 +1,6 @@
 //! Answers to all questions of generated plans.
 
-use planrun_core::journal::{Given, Waiting};
+use planrun_core::journal::{APPROVE, Given, Waiting};
 use planrun_core::run::Asking;
 use serde_json::{Map, Value as Json, json};
 
@@ -28,6 +28,10 @@ pub fn given(asking: &Asking, seed: u64) -> Given {
         _ => {
             let mut fields = Map::new();
             for field in &question.form {
+                if *field.name == *APPROVE {
+                    fields.insert(APPROVE.to_owned(), json!(!dice.one_in(8)));
+                    continue;
+                }
                 let choice = field
                     .options
                     .as_ref()

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun_core::journal::{AnswerError, Given};
-use planrun_core::run::{Asking, Interruption};
+use planrun_core::journal::{AnswerError, Given, Grant, GrantScope};
+use planrun_core::run::{Approval, Asking, Interruption};
 use planrun_runs::driver::Asker;
 use planrun_runs::journal::MemoryLog;
 use serde_json::{Value as Json, json};
@@ -725,6 +725,32 @@ async fn a_long_wait_between_attempts_keeps_no_process_alive() {
     world.host.advance(Duration::from_mins(10));
     let ran = world.run(&text).await;
     assert_eq!((ran.reply(), ran.took, ran.order().len()), (json!(7), 0, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_approved_beyond_the_grant_is_retried_by_the_next_process() {
+    let (mut world, log) = durable();
+    world = world.tool("a.write", [Fail("transient.network", No), give(json!(1))]);
+    world.answers = vec![("approval", json!(true)), ("w.confirm", json!(true))];
+    let grant = Grant {
+        plan: "another".into(),
+        calls: Vec::new(),
+        scope: GrantScope::Once,
+        by: None,
+        expires: None,
+    };
+    world.approval = Some(Approval {
+        text: "May it run?".into(),
+        open_for: Duration::from_hours(1),
+        grant,
+        valid_for: Duration::from_hours(1),
+    });
+    let retry = "attempts: 2, delay: 10m, max_delay: 1h, jitter: none";
+    let text = plan(&format!("step w = a.write() retry {{ {retry} }} reply w"));
+    assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
+    world.host.advance(Duration::from_mins(10));
+    assert_eq!(world.run(&text).await.reply(), json!(1));
+    assert_eq!(paths(&questions(&log)), ["w"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,9 @@
 //! answers, slow disks and processes that die at any time. Everything is determined by a seed, so every failure is
 //! reproducible.
 
+mod approvals;
 mod events;
+mod forks;
 mod outside;
 mod patches;
 mod plan_body;
@@ -30,7 +32,10 @@ const OFTEN: [&str; 8] = [
     "calls", "deaths", "lost", "asked", "replies", "recalled", "handles", "messages",
 ];
 /// What happens for at least one plan in 20.
-const SOMETIMES: [&str; 6] = [
+const SOMETIMES: [&str; 9] = [
+    "forks",
+    "granted",
+    "beyond the grant",
     "undos retried",
     "checks retried",
     "full disks",

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::{Event, EventKind, FormField, LineWriter, ReplayState, Used};
+use planrun_core::journal::{Event, EventKind, FormField, LineWriter, ReplayState, Used, Waiting};
 use planrun_core::run::{
-    CachedCall, CallId, CallRequest, Command, Input, Moment, Outcome, Recalled, Run, Setup,
+    Asking, CachedCall, CallId, CallRequest, Command, Input, Moment, Outcome, Recalled, Run, Setup,
 };
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
@@ -147,6 +147,7 @@ impl<'w, 'a> Process<'w, 'a> {
                 if asking.refused.is_some() {
                     return Err(format!("an answer is not taken: {:?}", asking.refused));
                 }
+                self.check_grant(&asking)?;
                 let given = Some(people::given(&asking, self.world.seed));
                 self.arrives(60_000, Input::Asked { asking, given });
             }
@@ -192,6 +193,24 @@ impl<'w, 'a> Process<'w, 'a> {
         Ok(())
     }
 
+    /// Checks that nobody is asked for a call that the approval of the whole run covers.
+    fn check_grant(&mut self, asking: &Asking) -> Result<(), String> {
+        let Some(consent) = &self.world.consent else {
+            return Ok(());
+        };
+        let is_same = consent.approval.grant.plan == self.world.program.plan.digest;
+        let why = asking.question.why.as_deref().unwrap_or_default();
+        if asking.question.kind == Waiting::Approval {
+            self.world.count("granted");
+        } else if why.contains("approved") || why.contains("approval") {
+            if consent.is_complete && is_same {
+                return Err(format!("`{}` is to be approved again: {why}", asking.path));
+            }
+            self.world.count("beyond the grant");
+        }
+        Ok(())
+    }
+
     fn append(&mut self, event: &Event) {
         let mut lines = LineWriter::default();
         let kept = &mut self.world.kept;
@@ -225,6 +244,12 @@ impl<'w, 'a> Process<'w, 'a> {
         }
         if effect && self.world.completed.contains(&*request.key) {
             return Err(format!("`{path}` has completed, and is called again"));
+        }
+        let copied = (self.world.copies.as_ref()).and_then(|copies| copies.results.get(path));
+        if copied
+            .is_some_and(|copied| copied.again.is_none() && copied.arguments == request.arguments)
+        {
+            return Err(format!("`{path}` could be copied, and is called"));
         }
         let arguments = request.arguments.to_json().to_string();
         if effect && self.world.has_undone(path, arguments) {

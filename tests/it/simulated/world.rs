@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use planrun_core::journal::{Event, EventKind, LineWriter, ReplayState, Waiting};
 use planrun_core::run::{
-    Command, Defaults, Input, Interruption, Moment, Order, Outcome, Program, Run, Setup, Until,
-    Verifying,
+    Command, Copies, Defaults, Input, Interruption, Moment, Order, Outcome, Program, Run, Setup,
+    Until, Verifying,
 };
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
+use super::approvals::Consent;
+use super::forks::Fork;
 use super::outside::Outside;
 use super::patches::patched;
 use super::process::{Process, Written};
@@ -49,34 +51,32 @@ pub struct Setting<'a> {
     pub patches: bool,
 }
 
-/// Drives a run to its end, or until it waits for an answer or an event that never comes.
+/// Drives a run to its end, or until it waits for an answer or an event that never comes. A run that has ended may be
+/// the base of another one.
 pub fn simulate(setting: &Setting<'_>, seed: u64) -> Result<Simulated, String> {
-    let mut world = World {
-        setting,
-        made: setting.made.clone(),
-        program: setting.program.clone(),
-        definitions: setting.program.plan.definitions(),
-        inputs: harness::inputs(&setting.program.plan, seed),
-        seed,
-        dice: Dice::new(seed),
-        now: BEGIN,
-        journal: Vec::new(),
-        outside: Outside::new(setting.program),
-        kept: BTreeMap::new(),
-        sends: BTreeMap::new(),
-        keys: BTreeMap::new(),
-        completed: BTreeSet::new(),
-        undo_arguments: BTreeMap::new(),
-        settled: BTreeMap::new(),
-        completed_undos: BTreeMap::new(),
-        counts: BTreeMap::new(),
-        results: BTreeMap::new(),
-    };
-    world.live()?;
-    Ok(Simulated {
+    let mut world = World::new(setting, seed, None);
+    let ended = world.live()?;
+    let mut simulated = Simulated {
         journal: world.journal,
         counts: world.counts,
-    })
+    };
+    if let Some(outcome) = ended.filter(|_| world.dice.one_in(6)) {
+        let base = Fork::new(&outcome, &world.program, &mut world.dice);
+        let described = |fault: String| format!("as a run that is based on another: {fault}");
+        let setting = Setting {
+            made: &world.made,
+            program: &world.program,
+            ..*setting
+        };
+        let mut fork = World::new(&setting, seed, Some(base));
+        fork.live().map_err(described)?;
+        fork.count("forks");
+        simulated.journal.extend(fork.journal);
+        for (what, count) in fork.counts {
+            *simulated.counts.entry(what).or_default() += count;
+        }
+    }
+    Ok(simulated)
 }
 
 /// A run, and the world that it is in.
@@ -85,6 +85,10 @@ pub(super) struct World<'a> {
     /// As the latest patch has left it.
     pub made: Project,
     pub program: Arc<Program>,
+    pub consent: Option<Consent>,
+    /// The run on which this one is based, and the results that it copies.
+    fork: Option<Fork>,
+    pub copies: Option<Copies>,
     definitions: BTreeMap<String, String>,
     pub inputs: BTreeMap<Arc<str>, Value>,
     pub seed: u64,
@@ -132,8 +136,37 @@ pub(super) struct Disturbances {
     pub message: Option<usize>,
 }
 
-impl World<'_> {
-    fn live(&mut self) -> Result<(), String> {
+impl<'a> World<'a> {
+    fn new(setting: &'a Setting<'a>, seed: u64, fork: Option<Fork>) -> Self {
+        let mut dice = Dice::new(seed);
+        World {
+            consent: Consent::of(setting.program, &mut dice),
+            copies: fork.as_ref().map(|fork| fork.copies(setting.program)),
+            fork,
+            setting,
+            made: setting.made.clone(),
+            program: setting.program.clone(),
+            definitions: setting.program.plan.definitions(),
+            inputs: harness::inputs(&setting.program.plan, seed),
+            seed,
+            dice,
+            now: BEGIN,
+            journal: Vec::new(),
+            outside: Outside::new(setting.program),
+            kept: BTreeMap::new(),
+            sends: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            completed: BTreeSet::new(),
+            undo_arguments: BTreeMap::new(),
+            settled: BTreeMap::new(),
+            completed_undos: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            results: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the outcome of a run that has ended.
+    fn live(&mut self) -> Result<Option<Outcome>, String> {
         let (mut disturbed, mut retries, mut resumes) = (0, 0, false);
         for _ in 0..MAX_PROCESSES {
             let disturbances = if disturbed < MAX_DISTURBED {
@@ -165,7 +198,7 @@ impl World<'_> {
                     let class = outcome.error.as_ref().map(|error| &error.class);
                     let unverified = class == Some(&ErrorClass::Validation(Validation::Verify));
                     if outcome.retryable.is_empty() && !unverified || retries == MAX_RETRIES {
-                        return Ok(());
+                        return Ok(Some(*outcome));
                     }
                     self.count(if unverified {
                         "checks retried"
@@ -184,10 +217,10 @@ impl World<'_> {
                 }
                 Some(Interruption::Waiting { wake: None, .. }) => {
                     if !self.outside.send(&mut self.dice, self.now) {
-                        return Ok(());
+                        return Ok(None);
                     }
                 }
-                Some(Interruption::Failed(_)) if retries == MAX_RETRIES => return Ok(()),
+                Some(Interruption::Failed(_)) if retries == MAX_RETRIES => return Ok(None),
                 Some(Interruption::Failed(_)) => (retries, resumes) = (retries + 1, true),
                 Some(Interruption::Asked) if disturbances.stops.is_some() => {
                     self.count("stopped");
@@ -203,7 +236,7 @@ impl World<'_> {
         }
         // It waits again and again, like a poll whose answers get lost.
         self.count("unfinished");
-        Ok(())
+        Ok(None)
     }
 
     /// Edits the plan of the run, sometimes.
@@ -226,6 +259,7 @@ impl World<'_> {
             return Ok(());
         };
         (self.made, self.program) = patched;
+        self.copies = self.fork.as_ref().map(|fork| fork.copies(&self.program));
         self.definitions = self.program.plan.definitions();
         self.count("patches");
         let digest: Arc<str> = format!("text {}", replay.last).into();
@@ -282,12 +316,20 @@ impl World<'_> {
 
     pub fn setup(&self, replay: Option<ReplayState>, retries: bool, replay_only: bool) -> Setup {
         Setup {
-            run_id: "simulated".into(),
+            run_id: if self.fork.is_some() {
+                "fork"
+            } else {
+                "simulated"
+            }
+            .into(),
             defaults: Defaults::default(),
             definitions: self.definitions.clone(),
-            approval: None,
+            approval: self
+                .consent
+                .as_ref()
+                .map(|consent| consent.approval.clone()),
             replay,
-            copies: None,
+            copies: self.copies.clone(),
             retries,
             replay_only,
             answers: Vec::new(),

@@ -12,7 +12,9 @@ use planrun_lang::secrets::redact_paths;
 use planrun_lang::types::{Denied, ErrorClass, Signature};
 use planrun_lang::value::Value;
 use planrun_runs::driver::{Answering, Silence};
-use planrun_runs::runs::{CheckedPlan, Error, InputReader, ResumeOptions, Run, RunOptions};
+use planrun_runs::runs::{
+    CheckedPlan, Error, InputReader, ResumeOptions, Run, RunOptions, required_grant,
+};
 use planrun_serve::asking::PendingQuestion;
 use planrun_serve::mode::{Reply, approval};
 use planrun_serve::report;
@@ -102,7 +104,7 @@ impl Toolbox {
         let inputs = reader.finish()?;
         plan.verify_contracts().await?;
         let bounds = plan.bounds(None);
-        let approval = match plan.grant(&bounds) {
+        let approval = match required_grant(&plan.plan, &bounds) {
             Some(grant) => {
                 let standing = plan.valid_grant(self.planrun(), &grant)?;
                 let asked = approval(run, &plan.plan, &bounds, standing.unwrap_or(grant));

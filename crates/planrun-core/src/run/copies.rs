@@ -8,7 +8,7 @@ use planrun_lang::value::Value;
 use planrun_lang::words;
 
 /// Results of an earlier run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Copies {
     /// Id of the earlier run.
     pub run: Arc<str>,

@@ -315,7 +315,7 @@ impl Recording {
         Some(asked.remove(index))
     }
 
-    /// Returns true if there is a recorded question of a step about this execution.
+    /// Returns true if a question about this execution is recorded that was asked after the last attempt.
     pub(super) fn has_asked(&self, path: &str, kind: Waiting, execution: u32) -> bool {
         let Some(replay) = &self.replay else {
             return false;
@@ -325,6 +325,7 @@ impl Recording {
             asked.generation == generation
                 && asked.question.concerns(kind, execution)
                 && !asked.after_end
+                && (asked.further || kind != Waiting::Confirm)
         };
         let step = replay.steps.get(path);
         step.is_some_and(|step| step.asked.iter().any(is_this))

@@ -8,7 +8,7 @@ use planrun_lang::sema::{Node, NodeKind};
 
 use super::frame::{Frame, NodeRef};
 use super::program::Program;
-use crate::journal::{EventName, ReplayState};
+use crate::journal::{EventName, RecordedStep, ReplayState};
 
 /// The step up to which a process drives a run.
 #[derive(Clone, Debug)]
@@ -59,16 +59,23 @@ impl Until {
         replay: &ReplayState,
     ) -> Option<Box<Self>> {
         let until = match &replay.ends_before {
-            Some(step) => Self::new(program, step)?,
+            Some(ends) => Self::new(program, &ends.step)?,
             None => *until?,
         };
         Some(Box::new(until.with_begun(program, replay)))
     }
 
     /// Adds the statements that earlier processes of the run have begun, because they have to be replayed: what they
-    /// would otherwise leave out could be the reason why the run ends, or need an `undo`.
+    /// would otherwise leave out could be the reason why the run ends, or need an `undo`. The firings that began because
+    /// the run ended begin when it ends again.
     fn with_begun(mut self, program: &Program, replay: &ReplayState) -> Self {
-        let begun = replay.steps.iter().filter(|(_, step)| step.has_begun);
+        let ended_in = replay
+            .ends_before
+            .as_ref()
+            .map_or(u32::MAX, |ends| ends.process);
+        let is_early =
+            |step: &RecordedStep| step.begun_in.is_some_and(|process| process < ended_in);
+        let begun = replay.steps.iter().filter(|(_, step)| is_early(step));
         let outermost = begun.filter_map(|(step, _)| step.split_once('.'));
         let firings = outermost.filter(|(outermost, _)| outermost.ends_with(']'));
         self.firings = firings.map(|(firing, _)| firing.into()).collect();
@@ -83,7 +90,10 @@ impl Until {
         for (number, node) in (0..).zip(&program.plan.body().nodes) {
             let name = node.name.as_deref().unwrap_or_default();
             let begun = match &node.kind {
-                NodeKind::Step(_) => replay.steps.get(name).is_some_and(|step| step.has_begun),
+                NodeKind::Step(_) => replay
+                    .steps
+                    .get(name)
+                    .is_some_and(|step| step.begun_in.is_some()),
                 NodeKind::Set(set) => {
                     let task = &program.plan.task(set.task).name;
                     reaches_all || replay.has_unreplayed(EventName::TaskSet, task)

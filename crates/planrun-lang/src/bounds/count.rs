@@ -366,9 +366,13 @@ impl<'a> Counter<'a> {
                 .entry(name.clone())
                 .or_insert_with(|| self.input(block, call, index, name));
             let mut handed = handed.clone();
+            let is_constant = |handed: &Part| matches!(handed.source, Source::Constant(_));
+            // The value is then something else than the constant.
+            handed.computed |= !part.whole && handed.parts.iter().any(is_constant);
             for handed in &mut handed.parts {
                 handed.text &= part.text;
                 handed.strangers &= part.text;
+                handed.whole &= part.whole;
             }
             whole.merge(handed);
         }
@@ -419,6 +423,7 @@ fn known(value: &Value) -> Flow {
         source: Source::Constant(value.to_json()),
         text: false,
         strangers: false,
+        whole: true,
     });
     flow
 }

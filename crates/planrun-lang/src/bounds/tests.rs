@@ -294,6 +294,32 @@ plan p(name: string, n: int) {
 }
 
 #[test]
+fn a_part_of_a_constant_is_not_the_constant() {
+    let found = of("plan q(o: { a: int } = { a: 59 }) -> { id: int } {
+    step made = t.make(x: o.a)
+    step sent = t.send(to: \"x\", body: { o: o })
+    reply { id: 5 }
+}
+plan p() {
+    step done = q()
+    step a = t.drop(x: done.id)
+    step b = t.get(id: [1, a][0])
+    step c = t.send(to: \"x\", body: [1, a].map(x, 2))
+}");
+    let argument = |tool: &str, index: usize| {
+        let argument = json(&found, tool)["arguments"][index].clone();
+        (argument["from"].clone(), argument["computed"] == true)
+    };
+    let default = json!({"constant": {"a": 59}});
+    assert_eq!(argument("t.make", 0), (json!([default]), true));
+    let bodies = json!([default, {"constant": 2}]);
+    assert_eq!(argument("t.send", 1), (bodies, true));
+    assert_eq!(argument("t.drop", 0), (json!([{"constant": 5}]), false));
+    let chosen = json!([{"constant": 1}, {"result": "t.drop"}]);
+    assert_eq!(argument("t.get", 0), (chosen, false));
+}
+
+#[test]
 fn the_state_of_a_loop_and_the_context_of_a_task_are_followed_round() {
     let found = of("plan p(n: int) {
     task seen \"Seen\" { id: int }

@@ -52,6 +52,8 @@ pub struct Part {
     pub text: bool,
     /// Whether this text is free text from untrusted sources.
     pub strangers: bool,
+    /// Whether the value may be all of the source itself: not only a part of it, made of it, or chosen by it.
+    pub whole: bool,
 }
 
 /// The sources of a value.
@@ -79,7 +81,7 @@ pub fn flow(context: &FlowContext<'_>, block: BlockId, code: &Code) -> Flow {
         replies: &context.replies,
         flow: Flow::default(),
         text: is_free_text(&code.ty),
-        plain: true,
+        place: InValue::Whole,
         in_value: true,
         within: 0,
     };
@@ -91,14 +93,24 @@ pub fn flow(context: &FlowContext<'_>, block: BlockId, code: &Code) -> Flow {
         .unwrap_or_default()
 }
 
+/// What the current expression is in the value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InValue {
+    /// The value itself.
+    Whole,
+    /// An element of a list or a map that the value is or is made of.
+    Element,
+    /// Something that the value is computed from, or chosen by. Its constants are not collected.
+    Operand,
+}
+
 /// State of the collection of sources.
 pub(super) struct Collector<'s> {
     replies: &'s [Arc<Flow>],
     flow: Flow,
     /// Whether text passes from the current expression into the value.
     text: bool,
-    /// Whether a constant here is the value itself, and not a part of it or an operand of a comparison.
-    plain: bool,
+    place: InValue,
     /// Whether the current expression contributes to the value, and does not only choose it.
     in_value: bool,
     /// Number of lists inside which the value is an element.
@@ -121,6 +133,7 @@ impl Flow {
         if let Some(known) = self.parts.iter_mut().find(known) {
             known.text |= part.text;
             known.strangers |= part.strangers;
+            known.whole &= part.whole;
         } else if self.parts.len() < MAX_PARTS {
             self.parts.push(part);
         } else {
@@ -154,15 +167,28 @@ impl Collector<'_> {
             source: Source::Result(origin.signature.path().into()),
             text: self.text,
             strangers,
+            whole: self.is_whole(&origin.path),
         });
     }
 
-    fn source(&mut self, source: Source) {
+    fn source(&mut self, source: Source, selected: &[Arc<str>]) {
         self.flow.add(Part {
             source,
             text: self.text,
             strangers: false,
+            whole: self.is_whole(selected),
         });
+    }
+
+    /// Adds a constant. If it is only an element of the value, the value is not the constant.
+    fn constant(&mut self, value: Json) {
+        self.flow.computed |= self.place == InValue::Element && self.in_value;
+        self.source(Source::Constant(value), &[]);
+    }
+
+    /// Returns true if the value may be these fields of the current expression.
+    fn is_whole(&self, selected: &[Arc<str>]) -> bool {
+        self.place == InValue::Whole && self.within == 0 && selected.is_empty()
     }
 }
 
@@ -179,15 +205,15 @@ impl<'a> Trace<'_, 'a> {
         self.collector.as_ref().map_or(0, |collector| {
             let Collector {
                 text,
-                plain,
+                place,
                 in_value,
                 within,
                 ..
             } = collector;
             u32::from(*text)
-                | u32::from(*plain) << 1
-                | u32::from(*in_value) << 2
-                | (*within).min(3) << 3
+                | u32::from(*in_value) << 1
+                | (*place as u32) << 2
+                | (*within).min(3) << 4
         })
     }
 
@@ -198,7 +224,11 @@ impl<'a> Trace<'_, 'a> {
 
     /// Collects a constant, or the selected parts of it.
     pub(super) fn constant(&mut self, value: &Value, selected: &[Arc<str>]) {
-        let Some(collector) = self.collector.as_mut().filter(|collector| collector.plain) else {
+        let Some(collector) = self
+            .collector
+            .as_mut()
+            .filter(|own| own.place != InValue::Operand)
+        else {
             return;
         };
         let mut open = vec![(value, selected, collector.within)];
@@ -211,7 +241,7 @@ impl<'a> Trace<'_, 'a> {
                 (_, Some((first, rest))) => {
                     open.push((value.get(first).unwrap_or(&Value::Null), rest, within));
                 }
-                (_, None) => collector.source(Source::Constant(value.to_json())),
+                (_, None) => collector.constant(value.to_json()),
             }
         }
     }
@@ -222,13 +252,39 @@ impl<'a> Trace<'_, 'a> {
             return follow(self);
         };
         let before = collector.within;
-        collector.within = match of {
-            ListOf::Value => before.saturating_add(1),
-            ListOf::Element => before.saturating_sub(1),
-        };
-        follow(self);
+        match of {
+            ListOf::Value => {
+                collector.within = before.saturating_add(1);
+                follow(self);
+            }
+            ListOf::Element => {
+                collector.within = before.saturating_sub(1);
+                self.inside(before == 0, follow);
+            }
+        }
         if let Some(collector) = &mut self.collector {
             collector.within = before;
+        }
+    }
+
+    /// Follows the parts of a list or a map that the value is or is made of.
+    pub(super) fn elements(&mut self, follow: impl FnOnce(&mut Self)) {
+        let collector = self.collector.as_ref();
+        self.inside(collector.is_some_and(|own| own.within == 0), follow);
+    }
+
+    /// Follows something that is a part of the value, if `inside` is set.
+    fn inside(&mut self, inside: bool, follow: impl FnOnce(&mut Self)) {
+        let Some(collector) = &mut self.collector else {
+            return follow(self);
+        };
+        let before = collector.place;
+        if inside && before == InValue::Whole {
+            collector.place = InValue::Element;
+        }
+        follow(self);
+        if let Some(collector) = &mut self.collector {
+            collector.place = before;
         }
     }
 
@@ -238,10 +294,10 @@ impl<'a> Trace<'_, 'a> {
             return follow(self);
         };
         collector.flow.computed |= collector.in_value;
-        let plain = std::mem::replace(&mut collector.plain, false);
+        let place = std::mem::replace(&mut collector.place, InValue::Operand);
         follow(self);
         if let Some(collector) = &mut self.collector {
-            collector.plain = plain;
+            collector.place = place;
         }
     }
 
@@ -260,30 +316,37 @@ impl<'a> Trace<'_, 'a> {
             return;
         };
         collector.flow.computed |= computes && collector.in_value;
-        let before = (collector.text, collector.plain, collector.in_value);
-        (collector.text, collector.plain) = (false, false);
+        let before = (collector.text, collector.place, collector.in_value);
+        (collector.text, collector.place) = (false, InValue::Operand);
         collector.in_value &= computes;
         follow(self);
         if let Some(collector) = &mut self.collector {
-            (collector.text, collector.plain, collector.in_value) = before;
+            (collector.text, collector.place, collector.in_value) = before;
         }
     }
 
     fn source(&mut self, source: Source) {
         if let Some(collector) = &mut self.collector {
-            collector.source(source);
+            collector.source(source, &[]);
         }
     }
 
-    pub(super) fn parameter(&mut self, slot: u32) {
+    pub(super) fn parameter(&mut self, slot: u32, selected: &[Arc<str>]) {
         let parameters = &self.nesting.plan().parameters;
-        if let Some(parameter) = parameters.get(slot as usize) {
-            self.source(Source::Input(parameter.name.clone()));
+        if let (Some(parameter), Some(collector)) =
+            (parameters.get(slot as usize), &mut self.collector)
+        {
+            collector.source(Source::Input(parameter.name.clone()), selected);
         }
     }
 
     /// Collects the sources of the reply of a called plan; its inputs are the arguments of the call.
-    pub(super) fn called_plan(&mut self, block: BlockId, call: &'a Call, index: usize) {
+    pub(super) fn called_plan(
+        &mut self,
+        block: BlockId,
+        (call, index): (&'a Call, usize),
+        selected: &[Arc<str>],
+    ) {
         let Some(collector) = &mut self.collector else {
             return;
         };
@@ -293,25 +356,44 @@ impl<'a> Trace<'_, 'a> {
         collector.flow.computed |= reply.computed && collector.in_value;
         collector.flow.more |= reply.more;
         for part in &reply.parts {
-            let Source::Input(name) = &part.source else {
+            let follow = |trace: &mut Self| trace.of_reply(block, (call, index), part, selected);
+            if part.whole {
+                follow(self);
+            } else {
+                self.elements(follow);
+            }
+        }
+    }
+
+    /// Collects one source of the reply of a called plan.
+    fn of_reply(
+        &mut self,
+        block: BlockId,
+        (call, index): (&'a Call, usize),
+        part: &Part,
+        selected: &[Arc<str>],
+    ) {
+        let selected = if part.whole { selected } else { &[] };
+        match &part.source {
+            Source::Input(name) => {
+                if let Some(code) = call.argument(name) {
+                    self.passed(part.text && is_free_text(&code.ty), |trace| {
+                        trace.node(block, &code.root, selected);
+                    });
+                } else if let Some(value) = default(self.nesting, index, name) {
+                    self.constant(value, selected);
+                }
+            }
+            Source::Constant(value) => self.constant(&Value::from_json(value), selected),
+            source => {
                 if let Some(collector) = &mut self.collector {
-                    let text = part.text && collector.text;
-                    let strangers = part.strangers && collector.text;
-                    let source = part.source.clone();
                     collector.flow.add(Part {
-                        source,
-                        text,
-                        strangers,
+                        source: source.clone(),
+                        text: part.text && collector.text,
+                        strangers: part.strangers && collector.text,
+                        whole: part.whole && collector.is_whole(selected),
                     });
                 }
-                continue;
-            };
-            if let Some(code) = call.argument(name) {
-                self.passed(part.text && is_free_text(&code.ty), |trace| {
-                    trace.node(block, &code.root, &[]);
-                });
-            } else if let Some(value) = default(self.nesting, index, name) {
-                self.constant(value, &[]);
             }
         }
     }

@@ -210,8 +210,10 @@ impl<'s, 'a> Trace<'s, 'a> {
             return self.computed(|trace| trace.nodes(block, arguments, &[]));
         }
         let keeps = keeps_elements(function);
-        self.joined(!keeps, |trace| {
-            trace.nodes(block, arguments, if keeps { selected } else { &[] });
+        self.elements(|trace| {
+            trace.joined(!keeps, |trace| {
+                trace.nodes(block, arguments, if keeps { selected } else { &[] });
+            });
         });
     }
 
@@ -239,9 +241,11 @@ impl<'s, 'a> Trace<'s, 'a> {
                 (MapKey::Constant(Key::String(name)), [first, rest @ ..]) if name == first => {
                     self.node(block, value, rest);
                 }
-                (MapKey::Constant(_), []) => self.node(block, value, &[]),
+                (MapKey::Constant(_), []) => {
+                    self.elements(|trace| trace.node(block, value, &[]));
+                }
                 (MapKey::Computed(key), []) => {
-                    self.node(block, value, &[]);
+                    self.elements(|trace| trace.node(block, value, &[]));
                     self.decided(|trace| trace.node(block, key, &[]));
                 }
                 // The key is only known at run time: it may be the selected one.
@@ -289,14 +293,12 @@ impl<'s, 'a> Trace<'s, 'a> {
                 arguments,
             } if gives_text(function) => {
                 let keeps = keeps_elements(function);
-                self.joined(!keeps, |trace| {
-                    trace.path(
-                        block,
-                        base,
-                        before,
-                        if keeps { selected } else { Vec::new() },
-                    );
-                    trace.nodes(block, arguments, &[]);
+                let selected = if keeps { selected } else { Vec::new() };
+                self.elements(|trace| {
+                    trace.joined(!keeps, |trace| {
+                        trace.path(block, base, before, selected);
+                        trace.nodes(block, arguments, &[]);
+                    });
                 });
             }
             LinkOp::Macro(comprehension) => {
@@ -327,7 +329,7 @@ impl<'s, 'a> Trace<'s, 'a> {
         let body = &comprehension.body;
         match comprehension.kind {
             MacroKind::Filter | MacroKind::SortBy => {
-                self.path(block, base, links, selected);
+                self.elements(|trace| trace.path(block, base, links, selected));
                 self.decided(|trace| trace.node(block, body, &[]));
             }
             MacroKind::Map if comprehension.second.is_none() => {
@@ -396,7 +398,7 @@ impl<'s, 'a> Trace<'s, 'a> {
     /// Follows a value that a block binds: the element of an `each`, the state of a `repeat`.
     fn local(&mut self, frame: BlockId, slot: u32, selected: &[Arc<str>]) {
         let Some((outer, owner)) = self.nesting.owner(frame) else {
-            return self.parameter(slot);
+            return self.parameter(slot, selected);
         };
         let kind = owner.step().map(|step| &step.kind);
         match kind {
@@ -456,7 +458,7 @@ impl<'s, 'a> Trace<'s, 'a> {
     fn call(&mut self, block: BlockId, call: &'a Call, selected: &[Arc<str>]) {
         let signature = match &call.target {
             Target::Tool(signature) => signature,
-            Target::Plan(index, _) => return self.called_plan(block, call, *index),
+            Target::Plan(index, _) => return self.called_plan(block, (call, *index), selected),
         };
         if let Some(given) = signature
             .returned_argument

@@ -1,24 +1,19 @@
 //! Runs based on another run: which of its results are copied, and which effects would be repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use planrun_lang::diag::closest;
-use planrun_lang::protocol::StepState;
 use planrun_lang::sema::Plan;
-use planrun_lang::types::{Effect, Signature};
 
 use super::pinned::PinnedBase;
 use super::{Error, Inputs, Planrun};
-use planrun_core::run::{Copied, Copies, Program, RepeatReason, StepReport};
+use planrun_core::run::{CompletedCall, Copied, Copies, Outcome, Program, RepeatReason};
 
 /// Another run, whose results a new run can copy.
 pub struct Base {
     run: String,
     inputs: Inputs,
-    steps: Vec<StepReport>,
-    /// The tools of its plan, and of those that it calls, by their dotted names.
-    tools: BTreeMap<String, Arc<Signature>>,
+    calls: Vec<CompletedCall>,
     definitions: BTreeMap<String, String>,
 }
 
@@ -35,20 +30,29 @@ impl Planrun {
             return Err(Error::NotEnded { run, state });
         }
         let loaded = recorded.load()?;
-        let tools = called(&loaded.program.plan);
-        let (run, definitions) = (recorded.row.run.clone(), loaded.program.plan.definitions());
-        let steps = recorded.outcome().await?.steps();
-        Ok(Base {
+        let run = recorded.row.run.clone();
+        let outcome = recorded.outcome().await?;
+        Ok(Base::new(
             run,
-            inputs: loaded.inputs,
-            steps,
-            tools,
-            definitions,
-        })
+            loaded.inputs,
+            &outcome,
+            &loaded.program.plan,
+        ))
     }
 }
 
 impl Base {
+    /// Returns a run of a plan that has ended with this outcome.
+    #[must_use]
+    pub fn new(run: String, inputs: Inputs, outcome: &Outcome, plan: &Plan) -> Self {
+        Self {
+            run,
+            inputs,
+            calls: outcome.completed_calls(),
+            definitions: plan.definitions(),
+        }
+    }
+
     /// Returns the results that a resumed run copies, as it was started.
     pub(super) async fn pinned_copies(
         planrun: &Planrun,
@@ -82,7 +86,7 @@ impl Base {
     ///
     /// # Errors
     /// Returns an error if the plan has no step `from`.
-    pub(super) fn copies(
+    pub fn copies(
         &self,
         program: &Program,
         from: Option<&str>,
@@ -99,14 +103,8 @@ impl Base {
             },
             Vec::new(),
         );
-        let undone = self.undone();
-        for step in self.steps.iter().filter(|step| is_kept(step, &undone)) {
-            let Some((contract, effect)) =
-                step.tool.as_deref().and_then(|tool| self.contract(tool))
-            else {
-                continue;
-            };
-            let name = step.path.split(['.', '[']).next().unwrap_or_default();
+        for call in &self.calls {
+            let name = call.path.split(['.', '[']).next().unwrap_or_default();
             let again = if asked.contains(name) {
                 Some(RepeatReason::Asked)
             } else if self
@@ -118,66 +116,21 @@ impl Base {
             } else {
                 None
             };
-            if again.is_some() && !effect.is_read_only() && now.contains_key(name) {
-                repeated.push(format!(
-                    "{} ({})",
-                    step.path,
-                    step.tool.as_deref().unwrap_or_default()
-                ));
+            if again.is_some() && !call.tool.effect.is_read_only() && now.contains_key(name) {
+                repeated.push(format!("{} ({})", call.path, call.tool.path()));
             }
-            let (arguments, output) = (step.arguments.clone(), step.output.clone());
             copies.results.insert(
-                step.path.clone(),
+                call.path.clone(),
                 Copied {
-                    arguments,
-                    output,
-                    contract,
+                    arguments: call.arguments.clone(),
+                    output: call.output.clone(),
+                    contract: call.tool.digest(),
                     again,
                 },
             );
         }
         Ok((copies, repeated))
     }
-
-    /// Returns the paths of the steps whose undo was at least begun.
-    fn undone(&self) -> BTreeSet<&str> {
-        let undone = self.steps.iter().filter(|step| is_undone(step));
-        undone.map(|step| &*step.path).collect()
-    }
-
-    /// Returns the hash of the contract of a tool that the run has called, and its effect.
-    fn contract(&self, tool: &str) -> Option<(String, Effect)> {
-        self.tools
-            .get(tool)
-            .map(|signature| (signature.digest(), signature.effect))
-    }
-}
-
-fn called(plan: &Plan) -> BTreeMap<String, Arc<Signature>> {
-    let plans = plan.with_called().into_iter();
-    let tools = plans.flat_map(Plan::tool_calls);
-    tools
-        .map(|signature| (signature.path(), signature.clone()))
-        .collect()
-}
-
-/// Returns true if the undo of a step was at least begun.
-fn is_undone(step: &StepReport) -> bool {
-    let mut attributes = step.attributes.iter();
-    attributes.any(|known| ["undone", "undo_failed"].contains(known))
-}
-
-/// Returns true if a step has a result of its own that is still valid: neither it nor a step around it is `undone`.
-/// Steps of `verify` and `undo` blocks belong to their run only.
-fn is_kept(step: &StepReport, undone: &BTreeSet<&str>) -> bool {
-    let path = &*step.path;
-    let ends = path.match_indices(['.', '[']).map(|(at, _)| at);
-    step.status == StepState::Completed
-        && step.effect.is_some()
-        && !step.attributes.contains(&"recovered")
-        && !ends
-            .chain([path.len()])
-            .any(|end| undone.contains(&path[..end]))
 }
 
 /// Returns the names of a step and of all statements below it in the text, which include those that depend on it.

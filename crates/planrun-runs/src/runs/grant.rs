@@ -20,52 +20,52 @@ const MAX_RUNS: usize = 20;
 /// Number of events at the beginning of a run that are searched for its grant.
 const MAX_EVENTS: usize = 8;
 
-impl CheckedPlan {
-    /// Returns the grant that a run of the plan requires: every call with effects, as often as it may be made. `None`
-    /// if the plan only reads.
-    #[must_use]
-    pub fn grant(&self, bounds: &Bounds) -> Option<Grant> {
-        let plans = self.plan.with_called().into_iter();
-        let tools: BTreeMap<String, &Arc<Signature>> = plans
-            .flat_map(Plan::tool_calls)
-            .map(|tool| (tool.path(), tool))
-            .collect();
-        // No tool is called more often than there are steps.
-        let most = bounds.limits.steps.unwrap_or(MAX_STEPS);
-        let mut calls: Vec<GrantedCalls> = Vec::new();
-        let changes = bounds.uses.iter().filter(|one| is_granted(one));
-        for one in changes {
-            let max = one.max.unwrap_or(most).min(most);
-            let constants: BTreeMap<_, _> = one.arguments.iter().filter_map(constant).collect();
-            if let Some(known) = calls.iter_mut().find(|known| known.tool == one.tool) {
-                known.max = known.max.saturating_add(max);
-                known.effect = known.effect.max(one.effect);
-                let other = |name: &Arc<str>| one.arguments.iter().find(|own| own.name == *name);
-                known.constants.retain(|name, value| {
-                    other(name).is_none_or(|_| constants.get(name) == Some(value))
-                });
-                continue;
-            }
-            calls.push(GrantedCalls {
-                contract: tools
-                    .get(&*one.tool)
-                    .map(|tool| tool.digest().into())
-                    .unwrap_or_default(),
-                tool: one.tool.clone(),
-                effect: one.effect,
-                max,
-                constants,
+/// Returns the grant that a run of a plan with these bounds requires: every call with effects, as often as it may be
+/// made. `None` if the plan only reads.
+#[must_use]
+pub fn required_grant(plan: &Plan, bounds: &Bounds) -> Option<Grant> {
+    let plans = plan.with_called().into_iter();
+    let tools: BTreeMap<String, &Arc<Signature>> = plans
+        .flat_map(Plan::tool_calls)
+        .map(|tool| (tool.path(), tool))
+        .collect();
+    // No tool is called more often than there are steps.
+    let most = bounds.limits.steps.unwrap_or(MAX_STEPS);
+    let mut calls: Vec<GrantedCalls> = Vec::new();
+    let changes = bounds.uses.iter().filter(|one| is_granted(one));
+    for one in changes {
+        let max = one.max.unwrap_or(most).min(most);
+        let constants: BTreeMap<_, _> = one.arguments.iter().filter_map(constant).collect();
+        if let Some(known) = calls.iter_mut().find(|known| known.tool == one.tool) {
+            known.max = known.max.saturating_add(max);
+            known.effect = known.effect.max(one.effect);
+            let other = |name: &Arc<str>| one.arguments.iter().find(|own| own.name == *name);
+            known.constants.retain(|name, value| {
+                other(name).is_none_or(|_| constants.get(name) == Some(value))
             });
+            continue;
         }
-        (!calls.is_empty()).then(|| Grant {
-            plan: self.plan.digest.clone(),
-            calls,
-            scope: GrantScope::Once,
-            by: None,
-            expires: None,
-        })
+        calls.push(GrantedCalls {
+            contract: tools
+                .get(&*one.tool)
+                .map(|tool| tool.digest().into())
+                .unwrap_or_default(),
+            tool: one.tool.clone(),
+            effect: one.effect,
+            max,
+            constants,
+        });
     }
+    (!calls.is_empty()).then(|| Grant {
+        plan: plan.digest.clone(),
+        calls,
+        scope: GrantScope::Once,
+        by: None,
+        expires: None,
+    })
+}
 
+impl CheckedPlan {
     /// Returns a grant that a person has given for every run of this plan, if one of its latest runs has such a grant
     /// which covers everything needed and has not expired.
     ///

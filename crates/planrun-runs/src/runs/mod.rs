@@ -92,6 +92,7 @@ pub use draft::Draft;
 pub use error::{Error, ErrorKind, MissingInput};
 pub use events::{EventOptions, FollowedEvents, RunEvent, RunEvents};
 pub use export::{ExportFault, Exported, verify_export};
+pub use grant::required_grant;
 pub use inbox::{Inbox, OpenRun};
 pub use inputs::{InputReader, Inputs, parse_input};
 pub use list::{RunFilter, RunInfo, RunSummary, Wake};

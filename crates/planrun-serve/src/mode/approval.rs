@@ -127,15 +127,23 @@ fn undoing(one: &Use) -> Option<String> {
 fn describe(argument: &Argument) -> String {
     let (own, more) = (name(&argument.name), argument.more);
     let constants: Option<Vec<String>> = argument.from.iter().map(constant).collect();
-    match constants.as_deref() {
+    match constants
+        .as_deref()
+        .filter(|all| !argument.computed || all.is_empty())
+    {
         Some([]) => own,
         Some([only]) if !more => format!("{own} = {only}"),
         Some(several) => format!("{own} is {}", one_of(several, more)),
         None => {
-            let sources: Vec<String> = argument.from.iter().map(source).collect();
+            let sources = argument.from.iter();
             if argument.computed {
+                let operand = |one| {
+                    constant(one).map_or_else(|| source(one), |constant| format!("from {constant}"))
+                };
+                let sources: Vec<String> = sources.map(operand).collect();
                 format!("{own} computed {}", all_of(&sources, more))
             } else {
+                let sources: Vec<String> = sources.map(source).collect();
                 format!("{own} {}", one_of(&sources, more))
             }
         }
@@ -263,10 +271,10 @@ mod tests {
     #[test]
     fn constants_are_told_as_a_person_would_list_them() {
         assert_eq!(argument(constants(1), false, false), "id = 1");
-        assert_eq!(argument(constants(2), true, false), "id is 1 or 2");
+        assert_eq!(argument(constants(2), false, false), "id is 1 or 2");
         assert_eq!(argument(constants(3), false, false), "id is 1, 2 or 3");
         assert_eq!(
-            argument(constants(5), true, false),
+            argument(constants(5), false, false),
             "id is 1, 2 or one of 3 more"
         );
         assert_eq!(
@@ -274,6 +282,8 @@ mod tests {
             "id is 1, 2, 3 or another"
         );
         assert_eq!(argument(constants(1), false, true), "id is 1 or another");
+        // They are parts of it, or what it may also be.
+        assert_eq!(argument(constants(1), true, false), "id computed from 1");
     }
 
     #[test]

@@ -7,7 +7,9 @@ use planrun_core::run::Outcome;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::RunState;
 use planrun_lang::value::Value;
-use planrun_runs::runs::{CheckedPlan, ErrorKind, InputReader, PlanText, RunOptions, new_run_id};
+use planrun_runs::runs::{
+    CheckedPlan, ErrorKind, InputReader, PlanText, RunOptions, new_run_id, required_grant,
+};
 use planrun_tools::host::runtime_now;
 use serde_json::{Map, Value as Json};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -135,7 +137,7 @@ impl PlanMode {
     ) -> Result<Reply, Reply> {
         let plan = self.checked(text)?;
         let bounds = plan.bounds(None);
-        let grant = plan.grant(&bounds);
+        let grant = required_grant(&plan.plan, &bounds);
         if let Some(grant) = grant.as_ref().filter(|_| run_mode.only_reads) {
             let tools: Vec<&str> = grant.calls.iter().map(|calls| &*calls.tool).collect();
             return Err(Reply::Failed(format!(

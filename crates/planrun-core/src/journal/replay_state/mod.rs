@@ -49,8 +49,8 @@ pub struct ReplayState {
     pub until: Option<BTreeSet<Arc<str>>>,
     /// The step up to which the last process was to drive the run; `None` if to its end.
     last_until: Option<Arc<str>>,
-    /// The step up to which the process was to drive the run in which it has ended, or has begun to end.
-    pub ends_before: Option<Arc<str>>,
+    /// The process in which the run has ended or has begun to end, if it was to be driven only up to a step.
+    pub ends_before: Option<Box<EndsBefore>>,
     /// Hash of the pinned document after the last patch; `None` if the run was never patched.
     pub patched: Option<Arc<str>>,
     /// The steps by path, in the order of their first events.
@@ -80,8 +80,8 @@ pub struct ReplayState {
 #[derive(Debug)]
 pub struct RecordedStep {
     pub state: StepState,
-    /// Whether it has begun, or was skipped; false if it was cancelled before.
-    pub has_begun: bool,
+    /// Number of the process in which it has begun, or was skipped, from 1; `None` if it was cancelled before.
+    pub begun_in: Option<u32>,
     pub tool: Option<Arc<str>>,
     /// Wall-clock time at which it began, in nanoseconds since the Unix epoch, and its duration.
     pub begun_at: i128,
@@ -108,6 +108,30 @@ pub struct RecordedStep {
     waits: VecDeque<(usize, i128)>,
 }
 
+/// A run that ends before it reaches the step up to which it was to be driven.
+#[derive(Debug)]
+pub struct EndsBefore {
+    pub step: Arc<str>,
+    /// Number of the process, from 1.
+    pub process: u32,
+}
+
+impl EndsBefore {
+    /// Notes that the run ends in this process, which was to drive it up to a step. A run that ends once more has ended
+    /// in the first of these processes.
+    fn note(known: &mut Option<Box<Self>>, until: Option<&Arc<str>>, process: u32) {
+        *known = until.map(|step| {
+            let before = known.take().filter(|before| before.step == *step);
+            before.unwrap_or_else(|| {
+                Box::new(Self {
+                    step: step.clone(),
+                    process,
+                })
+            })
+        });
+    }
+}
+
 /// A recorded question.
 #[derive(Clone, Debug)]
 pub struct RecordedQuestion {
@@ -117,7 +141,7 @@ pub struct RecordedQuestion {
     pub after_end: bool,
     /// Whether the step had made a call before, since it began or was last retried. A replay does not need the answer
     /// once an attempt was sent on it.
-    further: bool,
+    pub further: bool,
     /// Number of times that the step, or a step that holds it, had been retried before. Each retry asks anew.
     pub generation: usize,
 }
@@ -238,7 +262,11 @@ impl ReplayState {
         } = kind
         {
             (self.state, self.has_ended) = (Some(state), true);
-            self.ends_before.clone_from(&self.last_until);
+            EndsBefore::note(
+                &mut self.ends_before,
+                self.last_until.as_ref(),
+                self.processes,
+            );
             (self.reply, self.error, self.retryable) = (reply, error, retryable);
         }
     }
@@ -464,7 +492,7 @@ impl ReplayState {
     fn step(&mut self, path: Arc<str>, at: i128) -> &mut RecordedStep {
         let step = self.steps.entry(path).or_insert_with(|| RecordedStep {
             state: StepState::Pending,
-            has_begun: true,
+            begun_in: None,
             tool: None,
             begun_at: at,
             duration_ms: 0,
@@ -481,7 +509,7 @@ impl ReplayState {
             until: None,
             waits: VecDeque::new(),
         });
-        step.has_begun = true;
+        step.begun_in = step.begun_in.or(Some(self.processes));
         step
     }
 }

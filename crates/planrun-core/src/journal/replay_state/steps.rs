@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{RecordedQuestion, ReplayState};
+use super::{EndsBefore, RecordedQuestion, ReplayState};
 use crate::journal::call::{PeerQuestion, RecordedCall, RecordedPhase};
 use crate::journal::event::{Dispatch, EventKind};
 use crate::journal::external_input::ExternalInputKind;
@@ -329,14 +329,20 @@ impl ReplayState {
         }
         self.questions.close(&path, false);
         let process = self.processes;
-        let had_begun = self.steps.get(&path).is_some_and(|step| step.has_begun);
+        let begun_in = self.steps.get(&path).and_then(|step| step.begun_in);
         let is_of_plan = !path.contains(['.', '[']);
-        if state == StepState::Cancelled && !had_begun && is_of_plan {
+        if state == StepState::Cancelled && begun_in.is_none() && is_of_plan {
             // Steps of the plan itself are cancelled when the run ends.
-            self.ends_before.clone_from(&self.last_until);
+            EndsBefore::note(
+                &mut self.ends_before,
+                self.last_until.as_ref(),
+                self.processes,
+            );
         }
         let step = self.step(path.clone(), at);
-        step.has_begun = had_begun || state != StepState::Cancelled;
+        if state == StepState::Cancelled {
+            step.begun_in = begun_in;
+        }
         step.state = state;
         step.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         step.recovered = recovered;

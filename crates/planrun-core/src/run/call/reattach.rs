@@ -85,10 +85,8 @@ impl Calls {
                 }
             }
             RecordedPhase::Waiting { since, wait } => {
-                let has_asked =
-                    ctx.outbox
-                        .recording
-                        .has_asked(&path, Waiting::Confirm, recorded.execution);
+                let recording = &ctx.outbox.recording;
+                let has_asked = recording.has_asked(&path, Waiting::Confirm, recorded.execution);
                 self.resume_wait(ctx, at, has_asked, (since, wait));
             }
         }
