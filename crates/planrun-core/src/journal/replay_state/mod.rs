@@ -1,6 +1,7 @@
 //! The replay state: a fold over the events of a journal that yields the state of every step and the external inputs in
 //! order.
 
+mod generations;
 mod steps;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -14,6 +15,7 @@ use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
+use self::generations::{Generations, holds};
 use crate::journal::call::{RecordedCall, RecordedPhase};
 use crate::journal::event::{Event, EventKind, Used};
 use crate::journal::external_input::{ExternalInput, ExternalInputKind, ExternalInputs};
@@ -519,52 +521,6 @@ fn place(event: EventName, path: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (event, path).hash(&mut hasher);
     hasher.finish()
-}
-
-/// The generations of steps: each retry of a step begins a new one, for the step and what it holds.
-#[derive(Debug, Default)]
-pub struct Generations {
-    /// Paths of the retried steps, in order.
-    retries: Vec<Arc<str>>,
-    /// Number of retries that have been replayed.
-    replayed: usize,
-}
-
-impl Generations {
-    /// Records that the next retry has been replayed.
-    pub fn replay_retry(&mut self) {
-        self.replayed += 1;
-    }
-
-    /// Returns the latest generation of a step.
-    fn latest(&self, path: &str) -> usize {
-        count(&self.retries, path)
-    }
-
-    /// Returns true if every retry of a step, and of what holds it, has been replayed.
-    #[must_use]
-    pub fn is_latest(&self, path: &str) -> bool {
-        self.current(path) == self.latest(path)
-    }
-
-    /// Returns the generation of a step in what has been replayed so far.
-    #[must_use]
-    pub fn current(&self, path: &str) -> usize {
-        count(
-            self.retries.get(..self.replayed).unwrap_or(&self.retries),
-            path,
-        )
-    }
-}
-
-fn count(retries: &[Arc<str>], path: &str) -> usize {
-    retries.iter().filter(|outer| holds(outer, path)).count()
-}
-
-/// Returns true if `path` is the step `outer` or inside it.
-fn holds(outer: &str, path: &str) -> bool {
-    path.strip_prefix(outer)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 impl RecordedStep {
