@@ -10,7 +10,11 @@ use crate::generate::{Dice, Project};
 use crate::generated::project_context::ProjectContext;
 
 /// Statements that react to something from outside, each with the lines that it needs at the head of the plan.
-const REACTIONS: [(&str, &str); 6] = [
+const REACTIONS: [(&str, &str); 7] = [
+    (
+        "",
+        "step counted = ask desk(\"How many?\") -> int\n    step named = ask desk(\"Who?\") -> string",
+    ),
     ("", "step heard = wait for signal \"go\" -> int"),
     ("", "step heard = wait for signal \"go\" -> int within 1h"),
     (
@@ -31,7 +35,7 @@ const REACTIONS: [(&str, &str); 6] = [
     ),
 ];
 
-/// Adds one of them, if the plan then still passes the check.
+/// Adds one of them to the plan or to a plan that it calls, if it then still passes the check.
 pub fn with_event(
     context: &ProjectContext,
     made: Project,
@@ -39,7 +43,13 @@ pub fn with_event(
     dice: &mut Dice,
 ) -> (Project, Arc<Program>) {
     let plan = &program.plan.name;
-    let Some(text) = added(made.main(), plan, *dice.pick(&REACTIONS), dice) else {
+    let plans = program.plan.with_called();
+    let place = if dice.one_in(3) {
+        &dice.pick(&plans).name
+    } else {
+        plan
+    };
+    let Some(text) = added(made.main(), place, *dice.pick(&REACTIONS), dice) else {
         return (made, program);
     };
     let mut edited = made.clone();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use planrun_core::journal::{Cancel, InboxCommand, Message, Move, Signal};
 use planrun_core::run::Program;
+use planrun_lang::sema::Plan;
 use planrun_lang::types::to_schema;
 use serde_json::Value as Json;
 
@@ -27,7 +28,8 @@ pub struct Outside {
 
 impl Outside {
     pub fn new(program: &Program) -> Self {
-        let payloads = program.plan.payloads().into_iter();
+        let plans = program.plan.with_called().into_iter();
+        let payloads = plans.flat_map(Plan::payloads);
         let signals = payloads.map(|payload| (payload.signal.clone(), to_schema(payload.ty)));
         let tasks = program.plan.tasks.iter().filter(|task| task.external);
         let tasks = tasks.map(|task| {

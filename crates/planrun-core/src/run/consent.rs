@@ -95,13 +95,19 @@ impl Consent {
         if tool.effect.is_read_only() || ctx.tree[at.0].auxiliary || is_counted() {
             return None;
         }
+        let recording = &ctx.outbox.recording;
+        if let Some(asked) = recording.question(&call.path, Waiting::Confirm, call.execution) {
+            // An earlier process has asked, so its answer decides, even if the clock was set back since.
+            return asked.question.why.as_deref().map(str::to_owned);
+        }
         if *ctx.tree.program(WHOLE_RUN.0).plan.digest != *grant.plan {
             return Some("the plan has changed since it was approved".to_owned());
         }
         let Some(calls) = grant.of(&name) else {
             return Some(format!("no call of `{name}` was approved"));
         };
-        if tool.digest() != *calls.contract {
+        // The plan itself writes what it asks of an agent, and its digest covers that.
+        if tool.kind.word().is_none() && tool.digest() != *calls.contract {
             return Some(format!(
                 "the contract of `{name}` has changed since it was approved"
             ));

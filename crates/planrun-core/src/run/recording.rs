@@ -315,20 +315,21 @@ impl Recording {
         Some(asked.remove(index))
     }
 
-    /// Returns true if a question about this execution is recorded that was asked after the last attempt.
-    pub(super) fn has_asked(&self, path: &str, kind: Waiting, execution: u32) -> bool {
-        let Some(replay) = &self.replay else {
-            return false;
-        };
+    /// Returns the recorded question of a step about this execution, if it was not taken yet.
+    pub(super) fn question(
+        &self,
+        path: &str,
+        kind: Waiting,
+        execution: u32,
+    ) -> Option<&RecordedQuestion> {
+        let replay = self.replay.as_ref()?;
         let generation = replay.generations.current(path);
-        let is_this = |asked: &RecordedQuestion| {
+        let is_this = |asked: &&RecordedQuestion| {
             asked.generation == generation
                 && asked.question.concerns(kind, execution)
                 && !asked.after_end
-                && (asked.further || kind != Waiting::Confirm)
         };
-        let step = replay.steps.get(path);
-        step.is_some_and(|step| step.asked.iter().any(is_this))
+        replay.steps.get(path)?.asked.iter().find(is_this)
     }
 
     /// Removes the next recorded answer, so that it is not replayed.

@@ -227,10 +227,10 @@ fn asks_people(ctx: &Context, at: NodeRef, execution: u32, outcome: &UnknownOutc
     let own = ctx.tree.arm_for(&program, at, &unknown).is_some();
     let caught = own || ctx.tree.catcher(at, &unknown) == Some(Catcher::Arm);
     let path = ctx.tree.own_path(at);
-    let asked = ctx
-        .outbox
-        .recording
-        .has_asked(&path, Waiting::Answer, execution);
+    let recording = &ctx.outbox.recording;
+    let asked = recording
+        .question(&path, Waiting::Answer, execution)
+        .is_some();
     let pauses = ctx.tree.scope(at.0).policy.on_failure == OnFailure::Pause;
     let can_wait = ctx.outbox.recording.is_durable() || ctx.setup.replay_only;
     asked

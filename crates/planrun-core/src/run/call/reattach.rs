@@ -86,7 +86,9 @@ impl Calls {
             }
             RecordedPhase::Waiting { since, wait } => {
                 let recording = &ctx.outbox.recording;
-                let has_asked = recording.has_asked(&path, Waiting::Confirm, recorded.execution);
+                let asked = recording.question(&path, Waiting::Confirm, recorded.execution);
+                // An earlier question is over: an attempt was sent on its answer.
+                let has_asked = asked.is_some_and(|asked| asked.further);
                 self.resume_wait(ctx, at, has_asked, (since, wait));
             }
         }
