@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use planrun_core::journal::{Event, EventKind, FormField, LineWriter, ReplayState, Used, Waiting};
 use planrun_core::run::{
-    Asking, CachedCall, CallId, CallRequest, Command, Input, Moment, Outcome, Recalled, Run, Setup,
+    Asking, CachedCall, CallId, CallRequest, Command, Input, Moment, Order, Outcome, Recalled, Run,
+    Setup,
 };
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
@@ -46,6 +47,7 @@ pub(super) struct Process<'w, 'a> {
 impl<'w, 'a> Process<'w, 'a> {
     pub fn new(world: &'w mut World<'a>, replay: Option<ReplayState>, retries: bool) -> Self {
         let (order, until) = (world.order(), world.target());
+        world.is_plain = order == Order::Source && until.is_none();
         let setup = Setup {
             order,
             until,

@@ -8,8 +8,9 @@ use std::time::Duration;
 use planrun_core::journal::{Event, EventKind, LineWriter, ReplayState, Waiting};
 use planrun_core::run::{
     Command, Copies, Defaults, Input, Interruption, Moment, Order, Outcome, Program, Run, Setup,
-    Until, Verifying,
+    StepReport, Until, Verifying,
 };
+use planrun_lang::protocol::StepState;
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
@@ -85,6 +86,8 @@ pub(super) struct World<'a> {
     /// As the latest patch has left it.
     pub made: Project,
     pub program: Arc<Program>,
+    /// Whether the latest process drives the run to its end, in source order.
+    pub is_plain: bool,
     pub consent: Option<Consent>,
     /// The run on which this one is based, and the results that it copies.
     fork: Option<Fork>,
@@ -146,6 +149,7 @@ impl<'a> World<'a> {
             setting,
             made: setting.made.clone(),
             program: setting.program.clone(),
+            is_plain: true,
             definitions: setting.program.plan.definitions(),
             inputs: harness::inputs(&setting.program.plan, seed),
             seed,
@@ -191,7 +195,7 @@ impl<'a> World<'a> {
             };
             resumes = false;
             if let Some(seen) = seen {
-                check_replay(&seen, &outcome)?;
+                check_replay(&seen, &outcome, self.is_plain)?;
             }
             match &outcome.interruption {
                 None => {
@@ -468,8 +472,9 @@ impl<'a> World<'a> {
     }
 }
 
-/// Checks that a replay without calls gives the result that the process has concluded.
-fn check_replay(seen: &Outcome, concluded: &Outcome) -> Result<(), String> {
+/// Checks that a replay without calls gives the result that the process has concluded, and the same report if the
+/// process did everything that it could, in source order.
+fn check_replay(seen: &Outcome, concluded: &Outcome, is_plain: bool) -> Result<(), String> {
     let could_continue = matches!(
         concluded.interruption,
         Some(Interruption::Asked | Interruption::Reached)
@@ -489,8 +494,48 @@ fn check_replay(seen: &Outcome, concluded: &Outcome) -> Result<(), String> {
             questions,
         )
     };
-    let (seen, was) = (facts(seen), facts(concluded));
-    (seen == was)
-        .then_some(())
-        .ok_or_else(|| format!("who looks sees {seen:?}, and it was {was:?}"))
+    let (shown, was) = (facts(seen), facts(concluded));
+    if shown != was {
+        return Err(format!("who looks sees {shown:?}, and it was {was:?}"));
+    }
+    if !is_plain {
+        return Ok(());
+    }
+    let (shown, was) = (reported(seen), reported(concluded));
+    let differs = shown.iter().zip(&was).find(|(shown, was)| shown != was);
+    match differs {
+        Some((shown, was)) => Err(format!("who looks sees {shown:?}, and it was {was:?}")),
+        None if shown.len() != was.len() => Err(format!(
+            "who looks sees {} parts, and there were {}",
+            shown.len(),
+            was.len()
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Returns what the report of an outcome says of each step, task and listener.
+fn reported(outcome: &Outcome) -> Vec<String> {
+    let steps = outcome.steps().into_iter().map(|step| {
+        let error = step.error.as_ref();
+        let class = error.and_then(|error| error.get("class").cloned());
+        let StepReport {
+            path,
+            output,
+            attributes,
+            ..
+        } = &step;
+        // Whether a block has begun, or a call that something else ends at once, depends on the order.
+        let (status, calls) = match step.status {
+            StepState::Pending | StepState::Running | StepState::Waiting => ("open", None),
+            StepState::Cancelled => ("cancelled", None),
+            ended => (ended.name(), Some((step.attempts, &step.arguments))),
+        };
+        format!("{path} {status} {calls:?} {output:?} {class:?} {attributes:?}")
+    });
+    let tasks = outcome.tasks.iter();
+    let tasks = tasks.map(|task| format!("{} {} {:?}", task.name, task.status, task.context));
+    let listeners = outcome.listeners.iter();
+    let listeners = listeners.map(|own| format!("{} {} {}", own.path, own.fired, own.surplus));
+    steps.chain(tasks).chain(listeners).collect()
 }
