@@ -16,6 +16,8 @@ pub struct Task {
     statuses: &'static [&'static str],
     /// The type of the field of its context next to the note.
     more: Ty,
+    /// Whether it can be moved from outside.
+    external: bool,
 }
 
 /// The statuses of tasks; a plan sets the second one.
@@ -39,28 +41,46 @@ impl Writer<'_> {
             let name = self.names.value(self.dice);
             let statuses = *self.dice.pick(&STATUSES);
             let more = ty::closed(&ty::any(self.dice, 1, true));
+            let external = self.dice.one_in(3);
             writeln!(
                 text,
-                "    task {name} \"{}\" statuses [{}] {{ {NOTE}: string, {MORE}: {} }}",
+                "    task {name} \"{}\" statuses [{}] {{ {NOTE}: string, {MORE}: {} }}{}",
                 words::sentence(self.dice),
                 statuses.join(", "),
-                more.text()
+                more.text(),
+                if external { " external" } else { "" },
             )
             .unwrap();
             self.tasks.push(Task {
                 name,
                 statuses,
                 more,
+                external,
             });
         }
     }
 
-    /// Writes an unguarded `set` of a task. The statements below it may read the context.
-    pub fn early_set(&mut self) -> Option<String> {
-        if self.tasks.is_empty() {
+    /// Returns an event of an external task and the type of its value, if the plan itself has such a task.
+    pub fn outside_event(&mut self) -> Option<(String, Ty)> {
+        if self.indent != 1 {
             return None;
         }
-        let task = self.dice.pick(&self.tasks).clone();
+        let tasks: Vec<Task> = self
+            .tasks
+            .iter()
+            .filter(|task| task.external)
+            .cloned()
+            .collect();
+        let task = tasks.get(self.dice.below(tasks.len().max(1)))?;
+        let status = *self.dice.pick(task.statuses);
+        Some((format!("{} is {status}", task.name), context(&task)))
+    }
+
+    /// Writes an unguarded `set` of a task. The statements below it may read the context.
+    pub fn early_set(&mut self) -> Option<String> {
+        // Whether a field of an external task may be null depends on what was set before.
+        let tasks: Vec<&Task> = self.tasks.iter().filter(|task| !task.external).collect();
+        let task = (*tasks.get(self.dice.below(tasks.len().max(1)))?).clone();
         let status = *self.dice.pick(task.statuses);
         let mut text = String::new();
         self.set(&task, status, None, &mut text);
@@ -74,8 +94,7 @@ impl Writer<'_> {
             .iter()
             .any(|known| known.name == task.name)
         {
-            self.scope
-                .add(&task.name, context(&task.more), Kind::Context);
+            self.scope.add(&task.name, context(&task), Kind::Context);
         }
         Some(text)
     }
@@ -113,7 +132,7 @@ impl Writer<'_> {
             self.set(&task, status, guard.as_deref(), text);
             self.scope.distrust(&task.name);
             let event = format!("{} is {status}", task.name);
-            self.listener(&event, EventValue::One(context(&task.more)), text);
+            self.listener(&event, EventValue::One(context(&task)), text);
         }
         if self.size.whole_language && self.dice.one_in(3) {
             let (event, event_value) = self.other_event();
@@ -327,20 +346,18 @@ enum EventValue {
     Several,
 }
 
-fn context(more: &Ty) -> Ty {
-    let more = Field {
-        name: MORE,
-        ty: more.clone(),
+/// Returns the type of the context of a task. From outside, every field may be missing.
+fn context(task: &Task) -> Ty {
+    let field = |name, ty: &Ty| Field {
+        name,
+        ty: match ty {
+            Ty::Opt(_) => ty.clone(),
+            _ if task.external => Ty::Opt(ty.clone().into()),
+            _ => ty.clone(),
+        },
         required: true,
     };
-    let fields = vec![
-        Field {
-            name: NOTE,
-            ty: Ty::Str,
-            required: true,
-        },
-        more,
-    ];
+    let fields = vec![field(NOTE, &Ty::Str), field(MORE, &task.more)];
     Ty::Object(
         Object {
             fields,

@@ -70,7 +70,9 @@ impl Writer<'_> {
             || plan.is_some_and(|plan| plan.may_fail)
             || body.text.starts_with("infer(")
             || self.calls_tool(&body.text) && !body.text.contains("recover");
-        let recover = if recovers {
+        let recover = if body.text.starts_with("wait for ") {
+            self.recover_expired(&body.ty)
+        } else if recovers {
             self.recover(tool, calls, &body.ty)
         } else {
             String::new()
@@ -149,6 +151,7 @@ impl Writer<'_> {
             4 * block,
             1,
             1,
+            2 * usize::from(self.size.whole_language),
         ]) {
             0 => {
                 let called = self.call();
@@ -165,6 +168,7 @@ impl Writer<'_> {
             4 => self.race(),
             5 => self.match_arms(),
             6 => self.infer(),
+            8 => self.wait_for(),
             _ => {
                 let (text, ty) = self.form();
                 Body {
@@ -174,6 +178,23 @@ impl Writer<'_> {
                     called: None,
                 }
             }
+        }
+    }
+
+    /// Writes a wait for a signal or a move of a task, which may not come.
+    fn wait_for(&mut self) -> Body {
+        let (event, ty) = self.outside_event().unwrap_or_else(|| {
+            let ty = closed(&any(self.dice, 1, true));
+            // A payload must fit all receivers of its signal, so each type has a signal of its own.
+            let written = ty.text();
+            let signal = written.replace('"', "'");
+            (format!("signal \"sent {signal}\" -> {written}"), ty)
+        });
+        Body {
+            text: format!("wait for {event} within 1h"),
+            ty,
+            kind: Kind::Step,
+            called: None,
         }
     }
 
@@ -187,6 +208,15 @@ impl Writer<'_> {
             kind: Kind::Step,
             called: None,
         }
+    }
+
+    /// Writes what a wait gives if its event does not come in time, sometimes.
+    fn recover_expired(&mut self, ty: &Ty) -> String {
+        if self.dice.one_in(3) {
+            return String::new();
+        }
+        let value = self.value(ty, 1).text;
+        format!("{}    recover expired => {value}\n", self.margin())
     }
 
     /// Writes the arguments of a model or an agent: a prompt, with data or without.

@@ -305,7 +305,9 @@ fn try_broken(made: &Project, limited: &Limited, seed: u64) -> Result<(), String
 }
 
 /// Parts of the language that generated plans must contain, and the text that identifies each.
-const PARTS: [(&str, &str); 10] = [
+const PARTS: [(&str, &str); 12] = [
+    ("waits for signals", "= wait for signal "),
+    ("external tasks", " } external\n"),
     ("races", "= race {"),
     ("forms", "= input "),
     ("undo", "    undo "),

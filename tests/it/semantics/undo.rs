@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
 use planrun_core::journal::Given;
-use planrun_core::run::Asking;
+use planrun_core::run::{Asking, Interruption};
 use planrun_lang::protocol::Sent::{Answered, Maybe, No, Refused};
 use planrun_runs::driver::Asker;
 use planrun_runs::journal::MemoryLog;
@@ -25,6 +25,9 @@ tool a.drop(x?: any) -> bool effect
 tool a.look(x?: any) -> { there: bool, id?: int } read
 tool a.bad() -> int effect fails busy
 ";
+
+/// The initial time of a world's clock: 2026-01-01T00:00:00Z.
+const BEGIN: i128 = 1_767_225_600_000_000_000;
 
 fn world() -> World {
     World::new()
@@ -577,4 +580,30 @@ async fn r3_7_ctrl_c_interrupts_the_undo_of_a_cancelled_run_and_the_next_process
         marks(&ran),
         [["undone"], ["undone"], ["undone"]].map(|own| own.to_vec())
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_in_an_undo_ends_in_time_across_processes() {
+    let waits = "plan q() -> int {
+         step more = wait for signal \"more\" -> int within 1h recover expired => 7
+         reply more
+     }";
+    let mut world = world().file("./q.plan", waits);
+    world.journal = Some(MemoryLog::default());
+    let text = format!(
+        "use \"./q.plan\" as q\n{}",
+        plan("step one = a.put(x: 1) undo q.q() fail tool.failed \"no\"")
+    );
+    for _ in 0..2 {
+        let paused = world.run(&text).await.outcome;
+        let Some(Interruption::Waiting { wake, .. }) = paused.interruption else {
+            panic!("{:?}", paused.interruption)
+        };
+        // What limits the `undo` as a whole does not count while it waits.
+        assert_eq!(wake, Some(BEGIN + 3_600_000_000_000));
+        world.host.advance(Duration::from_mins(30));
+    }
+    let ran = world.run(&text).await;
+    assert_eq!(ran.outcome.state.name(), "failed");
+    assert!(ran.step("one").attributes.contains(&"undone"));
 }

@@ -47,7 +47,7 @@ pub(super) struct Process<'w, 'a> {
 impl<'w, 'a> Process<'w, 'a> {
     pub fn new(world: &'w mut World<'a>, replay: Option<ReplayState>, retries: bool) -> Self {
         let (order, until) = (world.order(), world.target());
-        world.is_plain = order == Order::Source && until.is_none();
+        (world.in_source_order, world.has_target) = (order == Order::Source, until.is_some());
         let setup = Setup {
             order,
             until,
@@ -165,12 +165,10 @@ impl<'w, 'a> Process<'w, 'a> {
                     run: "another".into(),
                     value: value.clone(),
                 });
-                let what = if found.is_some() {
-                    "cached"
-                } else {
-                    "recalled"
-                };
-                self.world.count(what);
+                self.world.count("recalled");
+                if found.is_some() {
+                    self.world.count("cached");
+                }
                 self.arrives(100, Input::Recalled { call, found });
             }
             Command::Remember { of, at, value } => {

@@ -15,7 +15,7 @@ use super::clock::microseconds;
 use super::command::{Command, ScopeId};
 use super::execution::Executions;
 use super::flow::Flow;
-use super::frame::{Ending, FrameId, Microseconds, NodeRef};
+use super::frame::{Ending, FrameId, Microseconds, NodeRef, Role};
 use super::interruption::Interruption;
 use super::outbox::Outbox;
 use super::policy::Effective;
@@ -401,8 +401,10 @@ impl Context {
             until,
         };
         self.schedule.within.insert(at, bound);
-        if self.tree[at.0].auxiliary {
-            // Nothing verified the effect while no process was running, and a negative result requires the whole time.
+        let owner = self.tree[at.0].owner;
+        if owner.is_some_and(|owner| matches!(owner.role, Role::Verify | Role::Undo)) {
+            // Nothing verified or undid the effect while no process was running, and a negative result of `verify`
+            // requires the whole time.
             self.set_timer(wait, Timer::Within(at, number));
         } else {
             self.after(wait, Timer::Within(at, number));

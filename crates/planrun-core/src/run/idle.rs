@@ -6,7 +6,7 @@ use planrun_lang::sema::expr::StateTest;
 use planrun_lang::sema::{Event, EventKind, Plan, PlanTest, TaskTest};
 
 use super::context::Context;
-use super::frame::NodeRef;
+use super::frame::{NodeRef, Role};
 use super::interruption::Interruption;
 use super::listener::Listeners;
 use super::schedule::Timer;
@@ -70,13 +70,14 @@ impl Idle<'_> {
             return None;
         }
         let counting = |(_, timer): &(Duration, Timer)| self.still_counts(*timer, only_others);
-        let wake = self
-            .ctx
-            .schedule
-            .timers()
-            .filter(counting)
-            .map(|(at, _)| at)
-            .min();
+        let timers = self.ctx.schedule.timers().filter(counting);
+        // The limit of an `undo` does not end it while it waits: it begins again with the next process.
+        let (limits, timers): (Vec<_>, Vec<_>) =
+            timers.partition(|(_, timer)| self.is_limit_of_undo(*timer));
+        let limits = limits
+            .into_iter()
+            .filter(|_| !only_others && timers.is_empty());
+        let wake = limits.chain(timers.iter().copied()).map(|(at, _)| at).min();
         if wake.is_some_and(|at| at <= soon)
             || (wake.is_none() && !(only_others || self.steps.people.holds_any()))
         {
@@ -100,6 +101,14 @@ impl Idle<'_> {
             Timer::Within(at, number) => self.ctx.schedule.is_bounded(at, number),
             Timer::Deadline(_) => !only_others,
         }
+    }
+
+    fn is_limit_of_undo(&self, timer: Timer) -> bool {
+        let Timer::Within(at, _) = timer else {
+            return false;
+        };
+        let owner = self.ctx.tree[at.0].owner;
+        owner.is_some_and(|owner| owner.role == Role::Undo)
     }
 
     /// Returns true if the run need not be woken by an event: a call is open, a step waits for a person or a time, a
