@@ -73,7 +73,7 @@ impl Writer<'_> {
             .collect();
         let task = tasks.get(self.dice.below(tasks.len().max(1)))?;
         let status = *self.dice.pick(task.statuses);
-        Some((format!("{} is {status}", task.name), context(&task)))
+        Some((format!("{} is {status}", task.name), context(task)))
     }
 
     /// Writes an unguarded `set` of a task. The statements below it may read the context.

@@ -68,7 +68,8 @@ pub enum Role {
 pub struct Argument {
     pub name: Arc<str>,
     pub from: Vec<Source>,
-    /// Whether the value is computed from these sources instead of being one of them or a part of one.
+    /// Whether the value is computed from these sources instead of being one of them or a part of one. A value that has
+    /// a constant as a part, or is a part of a constant, is computed from it.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub computed: bool,
     /// Whether there are more sources than are listed.
