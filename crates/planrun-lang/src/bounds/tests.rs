@@ -305,14 +305,19 @@ plan p() {
     step a = t.drop(x: done.id)
     step b = t.get(id: [1, a][0])
     step c = t.send(to: \"x\", body: [1, a].map(x, 2))
+    step d = t.make(x: cel.bind(all, [3], [a].map(x, all)[0])[0])
+    step e = t.send(to: \"x\", body: cel.bind(all, [4], [a].map(x, all)[0]))
 }");
     let argument = |tool: &str, index: usize| {
         let argument = json(&found, tool)["arguments"][index].clone();
         (argument["from"].clone(), argument["computed"] == true)
     };
     let default = json!({"constant": {"a": 59}});
-    assert_eq!(argument("t.make", 0), (json!([default]), true));
-    let bodies = json!([default, {"constant": 2}]);
+    assert_eq!(
+        argument("t.make", 0),
+        (json!([default, {"constant": 3}]), true)
+    );
+    let bodies = json!([default, {"constant": 2}, {"constant": [4]}]);
     assert_eq!(argument("t.send", 1), (bodies, true));
     assert_eq!(argument("t.drop", 0), (json!([{"constant": 5}]), false));
     let chosen = json!([{"constant": 1}, {"result": "t.drop"}]);

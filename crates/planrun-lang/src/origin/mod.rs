@@ -101,17 +101,19 @@ struct Trace<'s, 'a> {
     /// Collector of everything that the value is made of or chosen by; if `None`, only certain origins are followed.
     collector: Option<Collector<'s>>,
     through: Vec<(Span, Arc<str>)>,
-    /// Variables of macros: the register, and the list whose elements it takes.
-    registers: Vec<(u16, Range<'a>)>,
+    /// Variables of macros, innermost last.
+    registers: Vec<Variable<'a>>,
     seen: HashSet<(BlockId, u32, Vec<Arc<str>>, u32)>,
     left: usize,
 }
 
-/// A value with some of the links after it.
+/// A variable of a macro, with the value that it is or whose elements it takes: some of the links after `base`.
 #[derive(Clone, Copy)]
-struct Range<'a> {
+struct Variable<'a> {
+    register: u16,
     base: &'a Node,
     links: &'a [Link],
+    is_element: bool,
 }
 
 impl<'s, 'a> Trace<'s, 'a> {
@@ -174,7 +176,12 @@ impl<'s, 'a> Trace<'s, 'a> {
                 value,
                 body,
             } => {
-                self.bind(*register, value, &[]);
+                self.registers.push(Variable {
+                    register: *register,
+                    base: value,
+                    links: &[],
+                    is_element: false,
+                });
                 self.node(block, body, selected);
                 self.registers.pop();
             }
@@ -217,21 +224,18 @@ impl<'s, 'a> Trace<'s, 'a> {
         });
     }
 
-    /// Binds the register to this value until it is popped.
-    fn bind(&mut self, register: u16, base: &'a Node, links: &'a [Link]) {
-        self.registers.push((register, Range { base, links }));
-    }
-
     fn register(&mut self, block: BlockId, register: u16, selected: &[Arc<str>]) {
-        let known = self
-            .registers
-            .iter()
-            .rev()
-            .find(|(known, _)| *known == register);
-        if let Some((_, range)) = known.copied() {
-            self.list(ListOf::Value, |trace| {
-                trace.path(block, range.base, range.links, selected.to_vec());
-            });
+        let mut known = self.registers.iter().rev();
+        let Some(known) = known.find(|known| known.register == register).copied() else {
+            return;
+        };
+        let follow = |trace: &mut Self| {
+            trace.path(block, known.base, known.links, selected.to_vec());
+        };
+        if known.is_element {
+            self.list(ListOf::Value, follow);
+        } else {
+            follow(self);
         }
     }
 
@@ -324,7 +328,12 @@ impl<'s, 'a> Trace<'s, 'a> {
     ) {
         let variables = [Some(comprehension.first), comprehension.second];
         for register in variables.into_iter().flatten() {
-            self.bind(register, base, links);
+            self.registers.push(Variable {
+                register,
+                base,
+                links,
+                is_element: true,
+            });
         }
         let body = &comprehension.body;
         match comprehension.kind {
