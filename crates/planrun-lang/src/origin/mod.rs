@@ -116,6 +116,18 @@ struct Variable<'a> {
     is_element: bool,
 }
 
+impl<'a> Variable<'a> {
+    /// Returns a variable that is this value.
+    fn new(register: u16, base: &'a Node) -> Self {
+        Self {
+            register,
+            base,
+            links: &[],
+            is_element: false,
+        }
+    }
+}
+
 impl<'s, 'a> Trace<'s, 'a> {
     fn new(nesting: &'s Nesting<'a>, collector: Option<Collector<'s>>) -> Self {
         Self {
@@ -176,12 +188,7 @@ impl<'s, 'a> Trace<'s, 'a> {
                 value,
                 body,
             } => {
-                self.registers.push(Variable {
-                    register: *register,
-                    base: value,
-                    links: &[],
-                    is_element: false,
-                });
+                self.registers.push(Variable::new(*register, value));
                 self.node(block, body, selected);
                 self.registers.pop();
             }
