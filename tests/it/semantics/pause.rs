@@ -663,6 +663,25 @@ async fn a_lost_call_that_begins_late_because_of_a_patch_is_taken_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_end_of_a_failed_step_that_a_patch_delays_is_recorded() {
+    let text = |read: &str| plan(&format!("{read} step made = a.flaky() reply made"));
+    let world = world(2);
+    for read in ["", "", "step first = a.read()"] {
+        let paused = world.run(&text(read)).await;
+        assert_eq!(paused.outcome.state.name(), "paused");
+    }
+    let ran = world.run(&text("step first = a.read()")).await;
+    let ended = |line: &String| {
+        line.contains("step.settled") && line.contains("\"made\"") && line.contains("completed")
+    };
+    let log = world.journal.as_ref().unwrap().lines();
+    assert_eq!(
+        (ran.reply(), log.iter().filter(|line| ended(line)).count()),
+        (json!(5), 1)
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_wait_that_has_expired_and_pauses_the_run_is_not_woken_by_its_event() {
     let mut world = World::new().tool("a.make", [after(5_000, give(json!(7)))]);
     world.journal = Some(MemoryLog::default());

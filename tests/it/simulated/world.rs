@@ -312,7 +312,9 @@ impl<'a> World<'a> {
         if shown != was {
             return Err(format!("who looks sees {shown:?}, and it was {was:?}"));
         }
-        if self.has_target || !self.in_source_order {
+        // After a patch, a step that is done again has other attempts.
+        let is_patched = self.counts.contains_key("patches");
+        if self.has_target || !self.in_source_order || is_patched {
             return Ok(());
         }
         let (shown, was) = (reported(seen), reported(concluded));
