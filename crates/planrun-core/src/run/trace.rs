@@ -14,6 +14,7 @@ use super::frame::{Flags, Frame, FrameId, NodeRef, Record, Undone};
 use super::outcome::{CheckReport, CheckStatus};
 use super::program::Program;
 use super::sensitive::{in_arguments, in_output};
+
 /// The frames of the run, from which step reports are made on demand.
 #[derive(Default)]
 pub(super) struct Trace {
