@@ -173,7 +173,12 @@ pub(super) fn reply(question: &Question, may_skip: bool, terminal: Terminal) -> 
             Ok(Json::Object(values))
         }),
         Waiting::Peer => consent(question, may_skip, terminal),
-        Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
+        Waiting::Input
+        | Waiting::Retry
+        | Waiting::Poll
+        | Waiting::Outcome
+        | Waiting::Effects
+        | Waiting::Time => {
             let confirm_start = if may_skip {
                 confirm_start(terminal)
             } else {

@@ -78,6 +78,7 @@ impl QuestionView<'_> {
             | Waiting::Retry
             | Waiting::Poll
             | Waiting::Outcome
+            | Waiting::Effects
             | Waiting::Time => {}
         }
         if let Some(command) = self.command(page.width) {
@@ -202,6 +203,7 @@ fn sample(question: &Question) -> String {
         | Waiting::Retry
         | Waiting::Poll
         | Waiting::Outcome
+        | Waiting::Effects
         | Waiting::Time => {
             let open = question
                 .form

@@ -22,7 +22,11 @@ impl Words {
             Waiting::Input => ("a form", "请填写"),
             Waiting::Answer => ("did it happen", "是否已经发生"),
             Waiting::Peer => ("a tool asks", "工具询问"),
-            Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => ("a wait", "等待"),
+            Waiting::Retry
+            | Waiting::Poll
+            | Waiting::Outcome
+            | Waiting::Effects
+            | Waiting::Time => ("a wait", "等待"),
         };
         self.either(english, chinese)
     }
@@ -77,6 +81,7 @@ impl Words {
             | Waiting::Retry
             | Waiting::Poll
             | Waiting::Outcome
+            | Waiting::Effects
             | Waiting::Time => self.either("what will be sent", "将要发送的内容"),
         }
     }

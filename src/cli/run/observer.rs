@@ -13,7 +13,7 @@ use crate::cli::exit::refusal;
 use crate::cli::progress::Progress;
 use crate::cli::terminal::written;
 use crate::cli::{Failure, Terminal};
-use planrun_core::journal::{AnswerError, Event, EventKind};
+use planrun_core::journal::{AnswerError, Event, EventKind, Waiting};
 use planrun_runs::driver::Observer;
 
 /// The observer of a run on the command line.
@@ -106,9 +106,9 @@ impl ProgressObserver {
             EventKind::StepWaiting {
                 path,
                 attempt,
+                what: Waiting::Retry | Waiting::Poll | Waiting::Outcome,
                 wait,
                 error: Some(_),
-                ..
             } => progress.retrying(path, *attempt, *wait),
             EventKind::StepSettled {
                 path,

@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::world::Script::{Fail, Limited};
-use crate::world::{World, after, give};
+use crate::world::{Ran, World, after, give};
 use planrun_lang::protocol::Sent::{Answered, Maybe, No, Refused};
+use planrun_runs::journal::MemoryLog;
 
 const TOOLS: &str = "
 use a, sys
@@ -320,4 +321,35 @@ async fn cancelling_awaits_effects_and_starts_nothing() {
         (ran.status("w"), ran.status("o")),
         ("completed".into(), "cancelled".into())
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn r1_3_a_failure_that_waits_for_the_effects_above_it_is_recorded_when_it_occurs() {
+    let text = format!(
+        "{TOOLS}\ntool a.compute(x?: any) -> int pure fails wrong, busy\nplan p() {{
+            step w = a.write() confirm \"Write?\"
+            step c = a.compute() recover tool.wrong => a.compute(x: 1)
+            reply c
+        }}"
+    );
+    let failing = [Fail("tool.wrong", Answered), Fail("tool.busy", Answered)];
+    let log = MemoryLog::default();
+    let mut world = world().tool("a.compute", failing);
+    world.journal = Some(log.clone());
+    let paused = world.run(&text).await;
+    let seen = |ran: &Ran| {
+        let step = ran.step("c");
+        let class = step.error.map(|error| error.to_json()["class"].clone());
+        (ran.status("c"), class, ran.calls("a.compute").len())
+    };
+    let waiting = (String::from("waiting"), Some(json!("tool.busy")), 2);
+    assert_eq!(seen(&paused), waiting);
+    world.replay_only = true;
+    assert_eq!(seen(&world.run(&text).await), waiting);
+    world.replay_only = false;
+    log.send(r#"{"answer": "w.confirm", "value": true}"#);
+    let ran = world.run(&text).await;
+    let failed = (String::from("failed"), Some(json!("tool.busy")), 2);
+    assert_eq!((seen(&ran), ran.class()), (failed, "tool.busy".to_owned()));
+    assert_eq!(ran.status("w"), "completed");
 }

@@ -27,6 +27,7 @@ impl Question {
             | Waiting::Retry
             | Waiting::Poll
             | Waiting::Outcome
+            | Waiting::Effects
             | Waiting::Time => Json::Object(fields.collect()),
         }
     }

@@ -252,6 +252,13 @@ mod tests {
                 wait,
                 error: Some(error.clone()),
             },
+            EventKind::StepWaiting {
+                path: "a".into(),
+                attempt: 1,
+                what: Waiting::Effects,
+                wait: Duration::ZERO,
+                error: Some(error.clone()),
+            },
             EventKind::RunPatched {
                 before: "b1".into(),
                 after: "a1".into(),

@@ -287,6 +287,7 @@ impl Question {
             | Waiting::Retry
             | Waiting::Poll
             | Waiting::Outcome
+            | Waiting::Effects
             | Waiting::Time => step.clone(),
         }
     }
@@ -332,7 +333,12 @@ impl Question {
             // Null declines.
             Waiting::Peer if given.value.is_null() => {}
             Waiting::Peer => answer.value = self.fill_in(&given.value).map_err(misfit)?,
-            Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
+            Waiting::Input
+            | Waiting::Retry
+            | Waiting::Poll
+            | Waiting::Outcome
+            | Waiting::Effects
+            | Waiting::Time => {
                 answer.value = self.fill_in(&given.value).map_err(misfit)?;
             }
         }

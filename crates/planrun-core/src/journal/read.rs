@@ -194,7 +194,7 @@ fn waiting<'de, A: MapAccess<'de>>(
             "step.asks"
         }
         Waiting::Time => "step.sleeps",
-        Waiting::Retry | Waiting::Poll | Waiting::Outcome => "step.waiting",
+        Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Effects => "step.waiting",
     };
     kind(name, MapDeserializer::new(fields.into_iter()), common)
 }

@@ -19,6 +19,8 @@ words! {
         Input = "input",
         /// The `verify` block that determines whether an attempt took effect whose answer was lost.
         Outcome = "outcome",
+        /// The ends of the effects above a step that has failed ahead of them. Its failure takes effect after them.
+        Effects = "effects",
         /// A person who knows whether the call took effect.
         Answer = "answer",
         /// A person's reply to a question that a peer asks during a call.

@@ -83,7 +83,9 @@ impl Recording {
             } = kind
             {
                 // A patch may have put something before a step that had failed. It then ends once more.
-                while replay.mark_replayed(EventName::StepSettled, path) {}
+                for ended in [EventName::StepWaiting, EventName::StepSettled] {
+                    while replay.mark_replayed(ended, path) {}
+                }
             }
         }
         self.events += 1;
@@ -184,7 +186,7 @@ impl Recording {
         };
         let is_decided = |step: &RecordedStep| match (step.state, &step.error) {
             (StepState::Completed, _) => true,
-            (StepState::Failed, Some(error)) => {
+            (StepState::Failed | StepState::Waiting, Some(error)) => {
                 matches!(
                     error.class,
                     ErrorClass::Validation(_) | ErrorClass::Budget(_)
@@ -194,7 +196,8 @@ impl Recording {
         };
         replay.steps.get(path).is_some_and(is_decided)
             && replay.generations.is_latest(path)
-            && replay.has_unreplayed(EventName::StepSettled, path)
+            && (replay.has_unreplayed(EventName::StepSettled, path)
+                || replay.has_unreplayed(EventName::StepWaiting, path))
             && !self.has_begun(path)
     }
 

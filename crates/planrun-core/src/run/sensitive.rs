@@ -53,6 +53,7 @@ pub(super) fn in_answer(step: &Step, kind: Waiting) -> Vec<Arc<str>> {
         | Waiting::Retry
         | Waiting::Poll
         | Waiting::Outcome
+        | Waiting::Effects
         | Waiting::Time => Vec::new(),
     }
 }

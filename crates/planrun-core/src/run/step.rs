@@ -1,6 +1,7 @@
 //! The life cycle of a step, whatever kind of work it does: start, failure, timeout, cancellation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use planrun_lang::builtins::FailureKind;
 use planrun_lang::eval::EvalError;
@@ -22,7 +23,7 @@ use super::reached::Reached;
 use super::signal::Waits;
 use super::task::Tasks;
 use super::unknown_outcome::UnknownOutcomes;
-use crate::journal::{Bound, EventKind, StepError};
+use crate::journal::{Bound, EventKind, StepError, Waiting};
 
 /// The concepts that work for steps, or that steps wait for.
 pub(super) struct Steps {
@@ -192,6 +193,14 @@ impl Steps {
             && ctx.tree[at.0].ending.is_none()
             && ctx.flow(&program, at.0).fails_later(at.1, &error)
         {
+            // Its answer must not be lost with the process.
+            ctx.outbox.emit(EventKind::StepWaiting {
+                path: ctx.tree.path(&program, at),
+                attempt: ctx.tree.record(at).attempts,
+                what: Waiting::Effects,
+                wait: Duration::ZERO,
+                error: Some(error),
+            });
             return;
         }
         if ctx.pauses(at, &error) {

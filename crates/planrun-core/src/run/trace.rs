@@ -166,11 +166,13 @@ impl Trace {
     fn report(&self, frame: &Frame, node: usize, statement: &Node, step: &Step) -> StepReport {
         let record = &frame.records[node];
         let details = record.details();
+        let number = u32::try_from(node).unwrap_or(u32::MAX);
         // A parked step is reported with its failure.
-        let visible = u32::try_from(node)
-            .ok()
-            .and_then(|node| frame.visible.get(&node));
-        let state = visible.copied().unwrap_or(frame.nodes[node].state);
+        let visible = frame.visible.get(&number).copied();
+        let state = visible.unwrap_or(frame.nodes[node].state);
+        let held_back = frame.late.get(&number);
+        let held_back = held_back.filter(|_| state == StepState::Pending);
+        let state = held_back.map_or(state, |_| StepState::Waiting);
         let path = path_of(frame, statement);
         let output = if state == StepState::Completed {
             output_of(frame, statement)
@@ -178,6 +180,7 @@ impl Trace {
             Value::Null
         };
         let caught = details.and_then(|details| details.error.as_ref());
+        let caught = held_back.or(caught);
         let caught = caught.map(|error| error.redacted(&self.redactor).to_value());
         let arguments = arguments_of(record);
         let (error, recovered) = if record.recovered {

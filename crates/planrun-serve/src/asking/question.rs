@@ -52,6 +52,7 @@ impl PendingQuestion {
             | Waiting::Retry
             | Waiting::Poll
             | Waiting::Outcome
+            | Waiting::Effects
             | Waiting::Time => None,
         }
     }

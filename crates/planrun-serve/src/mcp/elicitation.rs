@@ -25,9 +25,12 @@ pub(super) fn can_be_elicited(question: &PendingQuestion) -> bool {
             let mut fields = own.form.iter();
             fields.all(|field| !field.secret && property(own.kind, field).is_some())
         }
-        Waiting::Answer | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
-            false
-        }
+        Waiting::Answer
+        | Waiting::Retry
+        | Waiting::Poll
+        | Waiting::Outcome
+        | Waiting::Effects
+        | Waiting::Time => false,
     }
 }
 

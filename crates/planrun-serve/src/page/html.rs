@@ -60,9 +60,12 @@ fn body(question: &PendingQuestion) -> String {
         Waiting::Confirm => &[("yes", YES, "Yes"), ("no", NO, "No")],
         Waiting::Answer => &[("yes", YES, "It happened"), ("no", NO, "It did not happen")],
         Waiting::Peer => &[("yes", YES, "Send"), ("no", NO, "Decline")],
-        Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
-            &[("yes", YES, "Send")]
-        }
+        Waiting::Input
+        | Waiting::Retry
+        | Waiting::Poll
+        | Waiting::Outcome
+        | Waiting::Effects
+        | Waiting::Time => &[("yes", YES, "Send")],
     };
     for (class, value, label) in buttons {
         let _ = write!(

@@ -95,8 +95,8 @@ impl ReplayState {
         self.crashes = 0;
         // The attempt has ended, so the question of its peer is withdrawn.
         self.questions.close(path, false);
-        if what == Waiting::Outcome {
-            return self.lost(path, at, error);
+        if matches!(what, Waiting::Outcome | Waiting::Effects) {
+            return self.failed_early(path, at, what, error);
         }
         let step = self.step(path.clone(), at);
         step.state = StepState::Waiting;
@@ -118,15 +118,24 @@ impl ReplayState {
         }
     }
 
-    /// Records that the answer to an attempt was lost. If the attempt is made again, it belongs to the same execution.
-    fn lost(&mut self, path: &Arc<str>, at: i128, error: Option<Arc<StepError>>) {
+    /// Records that an attempt has ended without ending its step. If its answer was lost and it is made again, the next
+    /// attempt belongs to the same execution.
+    fn failed_early(
+        &mut self,
+        path: &Arc<str>,
+        at: i128,
+        what: Waiting,
+        error: Option<Arc<StepError>>,
+    ) {
         if let Some(error) = error {
             self.failed(path, at, error);
         }
         self.note_event(EventName::StepWaiting, path);
         let step = self.step(path.clone(), at);
         step.state = StepState::Waiting;
-        step.earlier.extend(step.call.take());
+        if what == Waiting::Outcome {
+            step.earlier.extend(step.call.take());
+        }
     }
 
     /// Records that an earlier result was used for a call. A result from the cache was found in the middle of the run,

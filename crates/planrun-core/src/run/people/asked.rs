@@ -109,6 +109,7 @@ impl People {
             | Waiting::Retry
             | Waiting::Poll
             | Waiting::Outcome
+            | Waiting::Effects
             | Waiting::Time => QuestionStatus::Answered,
         };
         if let Some(asked) = self.note_closed(at, status) {

@@ -406,6 +406,7 @@ impl People {
             | Waiting::Retry
             | Waiting::Poll
             | Waiting::Outcome
+            | Waiting::Effects
             | Waiting::Time => {
                 ctx.reached(at, Reached::Answered);
                 ctx.complete(at, answer.value.clone());

@@ -316,7 +316,9 @@ impl History {
         moment: (i128, u64),
     ) {
         match what {
-            Waiting::Retry | Waiting::Outcome => self.failed(path, moment, error),
+            Waiting::Retry | Waiting::Outcome | Waiting::Effects => {
+                self.failed(path, moment, error);
+            }
             Waiting::Poll => {
                 if let Some(last) = self
                     .steps
