@@ -455,3 +455,33 @@ async fn a_retried_check_leaves_what_the_failure_of_the_plan_has_caused() {
     assert_eq!(seen.outcome.state.name(), "completed");
     assert_eq!(seen.status("l[0].dropped"), "completed");
 }
+
+#[tokio::test(start_paused = true)]
+async fn r3_8_a_firing_that_undoes_what_it_has_done_does_not_disturb_the_verification_of_the_run() {
+    let failing = "step two = a.make(x: 2) undo a.drop(x: 2) step bad = a.make(x: 3) reply two";
+    let there = |there: bool| give(json!({ "there": there }));
+    let made = || after(10, give(json!(7)));
+    let mut world = world()
+        .tool("a.make", [made(), made(), Fail("tool.busy", Answered)])
+        .tool("a.look", [there(false), there(true)])
+        .file("./q.plan", &plan(failing));
+    let log = MemoryLog::default();
+    world.journal = Some(log.clone());
+    tokio::spawn(async move {
+        tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+        log.send(r#"{"signal": "go"}"#);
+    });
+    let body = "step one = a.make() verify a.look() every 10s within 1m as found => found.there
+        listener l on signal \"go\" { step inner = q.p() recover _ => 0 }
+        reply one";
+    let ran = world
+        .run(&format!("use \"./q.plan\" as q\n{}", plan(body)))
+        .await;
+    assert_eq!(
+        (ran.reply(), ran.status("l[0].inner")),
+        (json!(7), "completed".to_owned())
+    );
+    assert_eq!(ran.calls("a.drop").len(), 1);
+    let verification = ran.outcome.verification();
+    assert_eq!((verification.verified, ran.calls("a.look").len()), (1, 2));
+}

@@ -90,8 +90,8 @@ impl Check {
 
 /// The phase of compensation in a plan instance.
 enum Phase {
-    /// Number of verifications that are still running.
-    Verifying(usize),
+    /// Steps that are still being verified.
+    Verifying(BTreeSet<NodeRef>),
     Undoing {
         /// Steps that remain to be undone; the last one is next.
         left: Vec<NodeRef>,
@@ -115,7 +115,7 @@ impl Compensation {
                     let phase = self.first_phase(ctx, frame);
                     self.phases.insert(frame, phase);
                 }
-                Some(Phase::Verifying(0)) => {
+                Some(Phase::Verifying(steps)) if steps.is_empty() => {
                     self.conclude_verification(ctx);
                     self.phases.insert(frame, Phase::Over);
                 }
@@ -148,9 +148,8 @@ impl Compensation {
         }
     }
 
-    /// Begins the verification of every step that has one, and of the first step of each agent. Returns the number of
-    /// verifications.
-    fn verify_all(&mut self, ctx: &mut Context) -> usize {
+    /// Begins the verification of every step that has one, and of the first step of each agent. Returns these steps.
+    fn verify_all(&mut self, ctx: &mut Context) -> BTreeSet<NodeRef> {
         let mut found = steps_to_verify(ctx);
         for (at, asks) in agents::steps_to_ask_about(ctx) {
             match asks {
@@ -162,7 +161,7 @@ impl Compensation {
         for at in &found {
             ctx.then(Inquiry::OpenVerify(*at));
         }
-        found.len()
+        found.into_iter().collect()
     }
 
     /// Records the result of verifying a step, and reports the answer of its agent as a coverage point.
@@ -219,12 +218,12 @@ impl Compensation {
         frame: FrameId,
         outcome: Result<(), Ending>,
     ) {
-        let Some(body) = self.instance_of(at) else {
+        let Some(body) = self.instance_of(at, role) else {
             return;
         };
         match self.phases.get_mut(&body) {
-            Some(Phase::Verifying(open)) => {
-                *open = open.saturating_sub(1);
+            Some(Phase::Verifying(steps)) => {
+                steps.remove(&at);
                 let check = check(ctx, at, frame, outcome);
                 self.record_check(ctx, at, check);
             }
@@ -244,7 +243,7 @@ impl Compensation {
 
     /// Continues with the next step to undo, after one was undone or needed no undo.
     pub(in crate::run) fn next_to_undo(&mut self, ctx: &mut Context, at: NodeRef) {
-        let Some(body) = self.instance_of(at) else {
+        let Some(body) = self.instance_of(at, Role::Undo) else {
             return;
         };
         if let Some(Phase::Undoing { current, .. }) = self.phases.get_mut(&body) {
@@ -253,10 +252,11 @@ impl Compensation {
         ctx.schedule.ended.push(body);
     }
 
-    /// Returns the frame of the plan instance whose compensation works on a step.
-    fn instance_of(&self, at: NodeRef) -> Option<FrameId> {
+    /// Returns the frame of the plan instance whose compensation works on a step. While the run is verified, a firing
+    /// may fail, and undo what it has done.
+    fn instance_of(&self, at: NodeRef, role: Role) -> Option<FrameId> {
         let works = |phase: &Phase| match phase {
-            Phase::Verifying(_) => true,
+            Phase::Verifying(steps) => role == Role::Verify && steps.contains(&at),
             Phase::Undoing { current, .. } => *current == Some(at),
             Phase::Over => false,
         };

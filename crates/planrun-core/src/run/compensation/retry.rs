@@ -1,5 +1,6 @@
 //! Retries of a run that has ended: verifications and `undo`s that have failed are repeated.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planrun_lang::protocol::StepState;
@@ -26,7 +27,7 @@ impl Compensation {
         }
         let (left, current, again) = (Vec::new(), None, true);
         let phase = if self.is_verified_again(ctx) {
-            Phase::Verifying(0)
+            Phase::Verifying(BTreeSet::new())
         } else if self.is_undone_again(ctx) {
             Phase::Undoing {
                 left,
@@ -43,7 +44,7 @@ impl Compensation {
     /// Retries what has failed, after everything that was recorded has been replayed.
     pub(in crate::run) fn retry_failed(&mut self, ctx: &mut Context) {
         match self.phases.get_mut(&0) {
-            Some(Phase::Verifying(0)) => {
+            Some(Phase::Verifying(steps)) if steps.is_empty() => {
                 for at in self.not_verified() {
                     ctx.then(Inquiry::VerifyAgain(at));
                 }
@@ -112,8 +113,8 @@ impl Compensation {
         if own.is_some_and(|(first, failure)| Arc::ptr_eq(first, failure)) {
             root.first_failure = None;
         }
-        if let Some(Phase::Verifying(open)) = self.phases.get_mut(&0) {
-            *open += 1;
+        if let Some(Phase::Verifying(steps)) = self.phases.get_mut(&0) {
+            steps.insert(at);
         }
         open_verify(ctx, at);
     }
