@@ -36,6 +36,8 @@ pub(super) struct Process<'w, 'a> {
     asking: BTreeMap<CallId, CallOutcome>,
     /// Events that were written but are not on disk.
     buffer: Vec<Written>,
+    /// By path, the execution that was announced last.
+    announced: BTreeMap<Arc<str>, u32>,
     /// Whether the journal cannot be written any more.
     pub is_broken: bool,
     begun: i128,
@@ -68,6 +70,7 @@ impl<'w, 'a> Process<'w, 'a> {
             sequence: 0,
             asking: BTreeMap::new(),
             buffer: Vec::new(),
+            announced: BTreeMap::new(),
             is_broken: false,
             waits: false,
             wake: None,
@@ -220,9 +223,12 @@ impl<'w, 'a> Process<'w, 'a> {
         let calls = match &event.kind {
             EventKind::StepRunning {
                 path,
-                call: Some(_),
+                call: Some(call),
                 ..
-            } => Some(path.clone()),
+            } => {
+                self.announced.insert(path.clone(), call.execution);
+                Some(path.clone())
+            }
             _ => None,
         };
         self.buffer.push(Written {
@@ -244,6 +250,11 @@ impl<'w, 'a> Process<'w, 'a> {
         }
         if effect && self.world.completed.contains(&*request.key) {
             return Err(format!("`{path}` has completed, and is called again"));
+        }
+        let execution = self.announced.get(path).copied().unwrap_or_default();
+        let answered = (path.to_string(), u64::from(execution));
+        if self.world.answered.contains(&answered) {
+            return Err(format!("`{path}` has an answer, and is called again"));
         }
         let copied = (self.world.copies.as_ref()).and_then(|copies| copies.results.get(path));
         if copied

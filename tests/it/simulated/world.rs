@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::{Event, EventKind, LineWriter, ReplayState, Waiting};
+use planrun_core::journal::{Event, EventKind, LineWriter, ReplayState};
 use planrun_core::run::{
     Command, Copies, Defaults, Input, Interruption, Moment, Order, Outcome, Program, Run, Setup,
     StepReport, Until, Verifying,
@@ -109,6 +109,10 @@ pub(super) struct World<'a> {
     pub keys: BTreeMap<String, String>,
     /// The keys of calls whose success is on disk.
     pub completed: BTreeSet<String>,
+    /// By path, the latest execution on disk.
+    executions: BTreeMap<String, u64>,
+    /// By path and number, the executions whose success, or whose failure that takes effect later, is on disk.
+    pub answered: BTreeSet<(String, u64)>,
     /// By path, the arguments of the latest call of an `undo` on disk.
     pub undo_arguments: BTreeMap<String, String>,
     /// By path, how often the end of a step is on disk.
@@ -163,6 +167,8 @@ impl<'a> World<'a> {
             sends: BTreeMap::new(),
             keys: BTreeMap::new(),
             completed: BTreeSet::new(),
+            executions: BTreeMap::new(),
+            answered: BTreeSet::new(),
             undo_arguments: BTreeMap::new(),
             settled: BTreeMap::new(),
             completed_undos: BTreeMap::new(),
@@ -297,9 +303,7 @@ impl<'a> World<'a> {
             return Ok(());
         }
         let facts = |outcome: &Outcome| {
-            // The failure of a pure call may be held back, with which the question of its peer ends unrecorded.
             let questions = outcome.questions.iter();
-            let questions = questions.filter(|(_, question)| question.kind != Waiting::Peer);
             let questions: BTreeSet<String> = questions.map(|(path, _)| path.to_string()).collect();
             (
                 outcome.state,
@@ -460,6 +464,16 @@ impl<'a> World<'a> {
                 let arguments = event["arguments"].to_string();
                 self.undo_arguments.insert(path.to_owned(), arguments);
             }
+        }
+        if event["event"] == "step.running" && event["execution"].is_number() {
+            let execution = event["execution"].as_u64().unwrap_or_default();
+            self.executions.insert(path.to_owned(), execution);
+        }
+        let succeeds = event["event"] == "step.settled" && event["status"] == "completed";
+        if succeeds && event["recovered"] != true || event["for"] == "effects" {
+            let ended = self.executions.remove(path);
+            self.answered
+                .extend(ended.map(|number| (path.to_owned(), number)));
         }
         let mut arguments = None;
         if event["event"] == "step.settled" {

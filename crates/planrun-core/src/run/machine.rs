@@ -355,8 +355,10 @@ impl Run {
                 return;
             } else {
                 let (tree, in_order) = (&self.ctx.tree, self.ctx.in_order);
+                let replays = self.catching_up;
                 // In order, only calls are drawn, and none before a ready node above it that is not a call.
-                let is_free = |at: NodeRef| !in_order || tree.is_call(&tree.program(at.0), at);
+                let is_call = |at: NodeRef| tree.is_call(&tree.program(at.0), at);
+                let is_free = |at: NodeRef| !replays && (!in_order || is_call(at));
                 let Some(at) = self.ctx.schedule.next_ready(is_free) else {
                     return;
                 };
