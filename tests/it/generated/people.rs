@@ -1,17 +1,16 @@
 //! Answers to all questions of generated plans.
 
-use planrun_core::journal::{APPROVE, Given, Waiting};
-use planrun_core::run::Asking;
+use std::sync::Arc;
+
+use planrun_core::journal::{APPROVE, Given, Question, Waiting};
 use serde_json::{Map, Value as Json, json};
 
 use super::edges::answer;
 use crate::generate::Dice;
 
-/// Returns an answer that fits. It depends only on the question.
-pub fn given(asking: &Asking, seed: u64) -> Given {
-    let question = &asking.question;
-    let name = asking
-        .path
+/// Returns an answer that fits the question at a path. It depends only on these.
+pub fn given(path: &Arc<str>, question: &Question, seed: u64) -> Given {
+    let name = path
         .bytes()
         .fold(u64::from(question.execution), |hash, byte| {
             hash.wrapping_mul(31).wrapping_add(u64::from(byte))
@@ -45,7 +44,7 @@ pub fn given(asking: &Asking, seed: u64) -> Given {
         }
     };
     Given {
-        path: asking.path.clone(),
+        path: path.clone(),
         value,
         by: question.by.clone(),
         note: None,

@@ -42,6 +42,23 @@ fn durable() -> (World, MemoryLog) {
     (world, log)
 }
 
+/// Returns an approval of a whole run that covers no call.
+fn approval(open_for: Duration) -> Approval {
+    let grant = Grant {
+        plan: "another".into(),
+        calls: Vec::new(),
+        scope: GrantScope::Once,
+        by: None,
+        expires: None,
+    };
+    Approval {
+        text: "May it run?".into(),
+        open_for,
+        grant,
+        valid_for: Duration::from_hours(1),
+    }
+}
+
 /// Returns the events of a kind in a journal, oldest first.
 fn events(log: &MemoryLog, name: &str) -> Vec<Json> {
     let lines = log
@@ -339,6 +356,49 @@ async fn r4_2_an_approval_survives_a_resume_and_is_out_of_date_when_it_is_used_t
         assert_eq!((ran.class().as_str(), ran.order().len()), (class, made));
         assert_eq!(questions(&log).len(), 1);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r4_2_an_approval_that_was_used_in_time_serves_later_attempts_in_another_process() {
+    let (world, log) = durable();
+    let world = world.tool("a.write", [Fail("transient.network", No), give(json!(1))]);
+    let text = plan(
+        "step w = a.write() confirm \"Write?\" expires 2h retry { attempts: 2, delay: 3h, max_delay: 3h, jitter: none } reply w",
+    );
+    world.run(&text).await;
+    log.send(r#"{"answer": "w.confirm", "value": true}"#);
+    let ran = world.run(&text).await;
+    assert_eq!((ran.outcome.state.name(), ran.order().len()), ("paused", 1));
+    world.host.advance(Duration::from_hours(3));
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.order().len()), (json!(1), 2));
+    assert_eq!(questions(&log).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r4_2_the_approval_of_a_whole_run_that_nobody_gives_in_time_leaves_a_readable_journal() {
+    let (mut world, log) = durable();
+    let text = plan("step w = a.write() reply w");
+    world.approval = Some(approval(Duration::from_secs(30)));
+    let ran = world.run(&text).await;
+    assert_eq!((ran.class().as_str(), ran.order().len()), ("expired", 0));
+    assert_eq!(events(&log, "timer.fired")[0]["timer"], "expires");
+    world.replay_only = true;
+    assert_eq!(world.run(&text).await.class(), "expired");
+}
+
+#[tokio::test(start_paused = true)]
+async fn r4_2_a_late_answer_is_told_what_became_of_the_question_that_another_process_asked() {
+    let (world, log) = durable();
+    let text = plan("step w = a.write() confirm \"Write?\" step more = wait 2h reply w");
+    world.run(&text).await;
+    log.send(r#"{"answer": "w.confirm", "value": true}"#);
+    world.run(&text).await;
+    log.send(r#"{"answer": "w.confirm", "value": true}"#);
+    assert!(world.run(&text).await.refused.is_empty(), "the same answer");
+    log.send(r#"{"answer": "w.confirm", "value": false}"#);
+    let refused = world.run(&text).await.refused.concat();
+    assert!(refused.contains("has already been answered"), "{refused}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -732,19 +792,7 @@ async fn a_call_that_was_approved_beyond_the_grant_is_retried_by_the_next_proces
     let (mut world, log) = durable();
     world = world.tool("a.write", [Fail("transient.network", No), give(json!(1))]);
     world.answers = vec![("approval", json!(true)), ("w.confirm", json!(true))];
-    let grant = Grant {
-        plan: "another".into(),
-        calls: Vec::new(),
-        scope: GrantScope::Once,
-        by: None,
-        expires: None,
-    };
-    world.approval = Some(Approval {
-        text: "May it run?".into(),
-        open_for: Duration::from_hours(1),
-        grant,
-        valid_for: Duration::from_hours(1),
-    });
+    world.approval = Some(approval(Duration::from_hours(1)));
     let retry = "attempts: 2, delay: 10m, max_delay: 1h, jitter: none";
     let text = plan(&format!("step w = a.write() retry {{ {retry} }} reply w"));
     assert_eq!(world.run(&text).await.outcome.state.name(), "paused");

@@ -720,3 +720,26 @@ async fn r2_1_a_listener_under_a_condition_listens_only_where_it_holds() {
     .await;
     assert_eq!(mails(&ran), [json!("yes")]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn r4_1_waits_that_expired_before_a_message_end_one_after_the_other_as_in_a_replay() {
+    let (mut world, log) = with_commands(&[]);
+    let text = plan(
+        r#"parallel {
+             step one = wait for signal "one" within 1h recover expired => a.read()
+             step two = wait for signal "two" within 1h
+           }"#,
+    );
+    assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
+    world.host.advance(std::time::Duration::from_hours(2));
+    log.send(r#"{"signal": "two"}"#);
+    let ran = world.run(&text).await;
+    assert_eq!(
+        (ran.class().as_str(), ran.calls("a.read").len()),
+        ("expired", 1)
+    );
+    world.replay_only = true;
+    let seen = world.run(&text).await;
+    assert_eq!(seen.class(), "expired");
+    assert_eq!(seen.status("one"), ran.status("one"));
+}

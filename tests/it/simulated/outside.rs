@@ -1,8 +1,8 @@
-//! What a simulated world sends to a run: signals, moves of external tasks, and cancellations.
+//! What a simulated world sends to a run: signals, moves of external tasks, answers, and cancellations.
 
 use std::sync::Arc;
 
-use planrun_core::journal::{Cancel, InboxCommand, Message, Move, Signal};
+use planrun_core::journal::{Cancel, Given, InboxCommand, Message, Move, Signal};
 use planrun_core::run::Program;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::to_schema;
@@ -22,8 +22,10 @@ pub struct Outside {
     tasks: Vec<(Arc<str>, Vec<Arc<str>>, Json)>,
     /// The messages that no event records, oldest first.
     inbox: Vec<Message>,
-    /// Number of messages that have been sent.
+    /// Number of messages that have been sent, answers not counted.
     sent: u64,
+    /// Number of the last message.
+    last: u64,
 }
 
 impl Outside {
@@ -41,6 +43,7 @@ impl Outside {
             signals: signals.collect(),
             inbox: Vec::new(),
             sent: 0,
+            last: 0,
         }
     }
 
@@ -76,12 +79,22 @@ impl Outside {
                 context: answer(schema, dice),
             })
         };
+        self.push(&command, now);
+        true
+    }
+
+    /// Sends an answer.
+    pub fn answer(&mut self, given: Given, now: i128) {
+        self.push(&InboxCommand::Answer(given), now);
+    }
+
+    fn push(&mut self, command: &InboxCommand, now: i128) {
+        self.last += 1;
         self.inbox.push(Message {
-            id: self.sent,
+            id: self.last,
             at: Some(now),
             text: command.to_text(),
         });
-        true
     }
 
     /// Returns the messages that no event records.

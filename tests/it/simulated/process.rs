@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::{Event, EventKind, FormField, LineWriter, ReplayState, Used, Waiting};
+use planrun_core::journal::{
+    AnswerError, Event, EventKind, FormField, LineWriter, ReplayState, Used, Waiting,
+};
 use planrun_core::run::{
     Asking, CachedCall, CallId, CallRequest, Command, Input, Moment, Order, Outcome, Recalled, Run,
     Setup,
@@ -53,6 +55,7 @@ impl<'w, 'a> Process<'w, 'a> {
         let setup = Setup {
             order,
             until,
+            asks: !world.answers || world.dice.one_in(3),
             ..world.setup(replay, retries, false)
         };
         let messages = world.outside.waiting().to_vec();
@@ -93,17 +96,26 @@ impl<'w, 'a> Process<'w, 'a> {
             self.give(Input::JournalBroken("the disk is full".to_owned()))?;
         }
         if now(disturbances.message) {
-            let sent = self
-                .world
-                .outside
-                .send(&mut self.world.dice, self.world.now);
-            let message = self.world.outside.waiting().last().filter(|_| sent);
-            if let Some(message) = message.cloned() {
-                self.world.count("messages");
-                self.arrives(1_000, Input::Message(message));
+            let answers = self.world.answers && self.world.dice.one_in(2);
+            let sent = if answers {
+                self.world.answer()?
+            } else {
+                let world = &mut *self.world;
+                world.outside.send(&mut world.dice, world.now)
+            };
+            if sent {
+                self.deliver();
             }
         }
         Ok(())
+    }
+
+    /// Delivers the last message that was sent to the run.
+    fn deliver(&mut self) {
+        if let Some(message) = self.world.outside.waiting().last().cloned() {
+            self.world.count("messages");
+            self.arrives(1_000, Input::Message(message));
+        }
     }
 
     /// Gives the run one input. Returns true if the run has ended.
@@ -149,14 +161,18 @@ impl<'w, 'a> Process<'w, 'a> {
             Command::Call(request) => self.call(&request)?,
             Command::Ask(asking) => {
                 self.world.count("asked");
-                if asking.refused.is_some() {
+                if asking.refused.is_some() && !self.world.answers {
                     return Err(format!("an answer is not taken: {:?}", asking.refused));
                 }
                 self.check_grant(&asking)?;
-                let given = Some(people::given(&asking, self.world.seed));
+                let given = Some(people::given(
+                    &asking.path,
+                    &asking.question,
+                    self.world.seed,
+                ));
                 self.arrives(60_000, Input::Asked { asking, given });
             }
-            Command::Refuse(error) => return Err(format!("an answer is not taken: {error}")),
+            Command::Refuse(error) => self.refused(&error)?,
             Command::Recall {
                 call,
                 of,
@@ -193,6 +209,19 @@ impl<'w, 'a> Process<'w, 'a> {
             | Command::StopCall(_)
             | Command::Reached { .. } => {}
         }
+        Ok(())
+    }
+
+    /// An answer may come too late only if answers come from elsewhere, too.
+    fn refused(&mut self, error: &AnswerError) -> Result<(), String> {
+        let is_late = matches!(
+            error,
+            AnswerError::Twice { .. } | AnswerError::Late { .. } | AnswerError::Withdrawn(_)
+        );
+        if !(is_late && self.world.answers) {
+            return Err(format!("an answer is not taken: {error}"));
+        }
+        self.world.count("late answers");
         Ok(())
     }
 
@@ -389,6 +418,15 @@ impl<'w, 'a> Process<'w, 'a> {
             .wake
             .map(|until| self.begun + i128::try_from(until.as_nanos()).unwrap_or(i128::MAX));
         match (arrives, wakes) {
+            // A peer may ask during a call while nobody is at this process.
+            (None, wakes)
+                if self.world.answers
+                    && (wakes.is_none() || self.world.dice.one_in(2))
+                    && self.world.answer()? =>
+            {
+                self.deliver();
+                Ok(())
+            }
             (None, None) if self.buffer.is_empty() || self.is_broken => {
                 Err("the run stands still".to_owned())
             }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::{Event, EventKind, LineWriter, ReplayState};
+use planrun_core::journal::{
+    Accepted, AnswerError, Event, EventKind, InboxCommand, LineWriter, ReplayState,
+};
 use planrun_core::run::{
     Command, Copies, Defaults, Input, Interruption, Moment, Order, Outcome, Program, Run, Setup,
     StepReport, Until, Verifying,
@@ -21,8 +23,8 @@ use super::outside::Outside;
 use super::patches::patched;
 use super::process::{Process, Written};
 use crate::generate::{Dice, Project};
-use crate::generated::harness;
 use crate::generated::project_context::ProjectContext;
+use crate::generated::{harness, people};
 
 /// 2026-01-01T00:00:00Z.
 const BEGIN: i128 = 1_767_225_600_000_000_000;
@@ -102,6 +104,8 @@ pub(super) struct World<'a> {
     /// The lines on disk.
     pub journal: Vec<String>,
     pub outside: Outside,
+    /// Whether answers to questions are sent to the run, since often nobody is asked by its process.
+    pub answers: bool,
     pub kept: BTreeMap<String, Vec<u8>>,
     /// Number of times that each execution was sent, by idempotency key.
     pub sends: BTreeMap<Arc<str>, u32>,
@@ -147,8 +151,10 @@ pub(super) struct Disturbances {
 impl<'a> World<'a> {
     fn new(setting: &'a Setting<'a>, seed: u64, fork: Option<Fork>) -> Self {
         let mut dice = Dice::new(seed);
+        let consent = Consent::of(setting.program, &mut dice);
+        let answers = dice.one_in(2);
         World {
-            consent: Consent::of(setting.program, &mut dice),
+            consent,
             copies: fork.as_ref().map(|fork| fork.copies(setting.program)),
             fork,
             setting,
@@ -163,6 +169,7 @@ impl<'a> World<'a> {
             now: BEGIN,
             journal: Vec::new(),
             outside: Outside::new(setting.program),
+            answers,
             kept: BTreeMap::new(),
             sends: BTreeMap::new(),
             keys: BTreeMap::new(),
@@ -223,12 +230,14 @@ impl<'a> World<'a> {
                     wake: Some(wake), ..
                 }) => {
                     let is_called = self.outside.expects_events() && self.dice.one_in(2);
-                    if !(is_called && self.outside.send(&mut self.dice, self.now)) {
+                    let is_called = is_called && self.outside.send(&mut self.dice, self.now);
+                    let is_answered = self.dice.one_in(2) && self.answer()?;
+                    if !is_called && !is_answered {
                         self.now = self.now.max(*wake);
                     }
                 }
                 Some(Interruption::Waiting { wake: None, .. }) => {
-                    if !self.outside.send(&mut self.dice, self.now) {
+                    if !self.answer()? && !self.outside.send(&mut self.dice, self.now) {
                         return Ok(None);
                     }
                 }
@@ -249,6 +258,35 @@ impl<'a> World<'a> {
         // It waits again and again, like a poll whose answers get lost.
         self.count("unfinished");
         Ok(None)
+    }
+
+    /// Sends an answer to one of the open questions. Returns false if there is none that takes it.
+    pub fn answer(&mut self) -> Result<bool, String> {
+        let Some(mut replay) = self.replay_state()?.filter(|replay| !replay.has_ended) else {
+            return Ok(false);
+        };
+        for message in self.outside.waiting() {
+            let Ok(InboxCommand::Answer(given)) = InboxCommand::read(&message.text) else {
+                continue;
+            };
+            if let Ok(Accepted::New(answer)) = replay.accept(&given, self.now) {
+                replay.questions.answered(&answer, self.now);
+            }
+        }
+        let open: Vec<_> = replay.questions.open().collect();
+        if open.is_empty() {
+            return Ok(false);
+        }
+        let (path, question) = *self.dice.pick(&open);
+        let given = people::given(path, question, self.seed);
+        match replay.accept(&given, self.now) {
+            Ok(Accepted::New(_)) => {}
+            Err(AnswerError::Late { .. }) => return Ok(false),
+            other => return Err(format!("an answer is not taken: {other:?}")),
+        }
+        self.count("answers");
+        self.outside.answer(given, self.now);
+        Ok(true)
     }
 
     /// Edits the plan of the run, sometimes.

@@ -55,6 +55,18 @@ impl Questions {
         );
     }
 
+    /// Closes all questions, as they are for a process that has not asked them again. A late answer is told what became
+    /// of its question.
+    #[must_use]
+    pub fn closed(mut self) -> Self {
+        for state in self.states.values_mut() {
+            if let QuestionState::Open { .. } = state {
+                *state = QuestionState::Withdrawn;
+            }
+        }
+        self
+    }
+
     /// Returns the open questions, by the paths under which they are answered.
     pub fn open(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Question>)> {
         self.states.iter().filter_map(|(path, state)| match state {

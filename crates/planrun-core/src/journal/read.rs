@@ -65,10 +65,10 @@ impl Event {
             sensitive,
             value,
         } = Line::read(line)?;
-        // Only a deadline belongs to the run, which has no path.
+        // Only a deadline, and the time to approve a whole run, belong to the run, which has no path.
         if let EventKind::TimerFired { path, timer } = &kind
             && path.is_empty()
-            && *timer != Bound::Deadline
+            && !matches!(timer, Bound::Deadline | Bound::Expires)
         {
             return Err(EventError::lacks(number, kind.name(), "path"));
         }

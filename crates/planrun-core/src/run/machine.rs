@@ -69,12 +69,16 @@ impl Run {
         mut setup: Setup,
         now: Moment,
     ) -> Self {
-        let replay = setup.replay.take();
+        let mut replay = setup.replay.take();
         if let Some(replay) = &replay {
             setup.until = Until::of_resumed(setup.until.take(), program, replay);
         }
         let begun_at = replay.as_ref().map_or(now.wall, |replay| replay.begun_at);
-        let people = People::new(std::mem::take(&mut setup.answers), setup.asks);
+        let questions = replay
+            .as_mut()
+            .map(|replay| std::mem::take(&mut replay.questions));
+        let answers = std::mem::take(&mut setup.answers);
+        let people = People::new(questions.unwrap_or_default(), answers, setup.asks);
         let recording = Recording::new((setup.durable, setup.observed), replay, now.wall);
         let reacts = program.reacts();
         // A replay does everything that follows from one answer before it takes the next, so the process that writes

@@ -90,8 +90,7 @@ impl Run {
         };
         let now = self.ctx.outbox.now.wall;
         let at = sent_at.map_or(now, |at| at.min(now));
-        if self.end_waits_before(at) {
-            // What follows from that comes before the message.
+        if self.ends_wait_before(at) {
             return;
         }
         let Some(Message { id, text, .. }) = self.ctx.outbox.recording.next_message() else {
@@ -124,21 +123,20 @@ impl Run {
         self.perform();
     }
 
-    /// Ends the waits whose `within` had already expired when a message was sent, however late a process reads it.
-    /// Returns false if there are none.
-    fn end_waits_before(&mut self, at: i128) -> bool {
+    /// Ends the first wait whose `within` had already expired when a message was sent, however late a process reads it.
+    /// Returns false if there is none. Everything that follows comes before the next one, as in a replay.
+    fn ends_wait_before(&mut self, at: i128) -> bool {
         let ctx = &self.ctx;
         let ago = microseconds(saturating_duration(ctx.outbox.now.wall - at));
         let then = ctx.outbox.real_elapsed().saturating_sub(ago);
-        let is_over = |at: &NodeRef| {
-            let within = ctx.schedule.within.get(at);
-            within.is_some_and(|within| within.until <= then)
+        let until = |at: &NodeRef| ctx.schedule.within.get(at).map(|within| within.until);
+        let expired = self.steps.waits.waiting();
+        let expired = expired.filter(|at| until(at).is_some_and(|until| until <= then));
+        let Some(first) = expired.min_by_key(|at| (until(at), *at)) else {
+            return false;
         };
-        let late: Vec<NodeRef> = self.steps.waits.waiting().filter(is_over).collect();
-        for at in &late {
-            self.steps.within_expired(&mut self.ctx, *at);
-            self.perform();
-        }
-        !late.is_empty()
+        self.steps.within_expired(&mut self.ctx, first);
+        self.perform();
+        true
     }
 }

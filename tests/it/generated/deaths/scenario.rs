@@ -348,7 +348,7 @@ impl Asker for DeterministicAsker {
             *self.refused.lock().unwrap() = Some(format!("{}: {refused}", asking.path));
             return Box::pin(async { None });
         }
-        let given = people::given(&asking, self.seed);
+        let given = people::given(&asking.path, &asking.question, self.seed);
         Box::pin(async move { Some(given) })
     }
 }

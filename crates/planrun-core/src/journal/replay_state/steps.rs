@@ -378,11 +378,14 @@ impl ReplayState {
     pub(super) fn failed(&mut self, path: &Arc<str>, at: i128, error: Arc<StepError>) {
         let step = self.step(path.clone(), at);
         step.error = Some(error.clone());
-        // A spent budget ends a call before its next attempt, and so does a key that the peer may have forgotten.
-        let spent = matches!(
-            error.class,
-            ErrorClass::Budget(_) | ErrorClass::UnknownOutcome
-        );
+        // A spent budget ends a call before its next attempt, and so does a key that the peer may have forgotten, or an
+        // approval that has expired although it was given in time.
+        let asked = step.asked.last();
+        let spent = match error.class {
+            ErrorClass::Budget(_) | ErrorClass::UnknownOutcome => true,
+            ErrorClass::Expired => asked.is_some_and(|asked| asked.answer.is_some()),
+            _ => false,
+        };
         let ends = |phase: RecordedPhase| match phase {
             RecordedPhase::InFlight => true,
             RecordedPhase::Waiting { .. } => spent,

@@ -154,6 +154,15 @@ impl Approvals {
         self.given.insert(at, Approval { question, used });
     }
 
+    /// Records that an earlier process has announced an attempt on an approval, which then also serves all further
+    /// attempts of the same execution.
+    pub(in crate::run) fn note_used(&mut self, at: NodeRef, execution: u32) {
+        let approval = self.given.get_mut(&at);
+        if let Some(approval) = approval.filter(|one| one.question.execution == execution) {
+            approval.used = true;
+        }
+    }
+
     /// Asks before an attempt at a call that has begun: before another execution, or before a call that was not
     /// approved.
     pub(in crate::run) fn ask_for_another(

@@ -32,6 +32,9 @@ impl Calls {
         recorded: RecordedCall,
     ) {
         self.note_recorded(ctx, at, effect, &recorded);
+        if !recorded.key.is_empty() {
+            self.approvals.note_used(at, recorded.execution);
+        }
         let phase = match recorded.phase {
             RecordedPhase::InFlight => Phase::Lost,
             RecordedPhase::Ended => Phase::CutOff,

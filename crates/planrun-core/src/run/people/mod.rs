@@ -59,9 +59,10 @@ struct Hold {
 }
 
 impl People {
-    pub(in crate::run) fn new(answers: Vec<Given>, asks: bool) -> Self {
+    /// `questions`: those of earlier processes.
+    pub(in crate::run) fn new(questions: Questions, answers: Vec<Given>, asks: bool) -> Self {
         Self {
-            questions: Questions::default(),
+            questions: questions.closed(),
             holds: BTreeMap::new(),
             by_step: BTreeMap::new(),
             asked: Vec::new(),
