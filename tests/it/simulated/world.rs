@@ -584,7 +584,9 @@ fn reported(outcome: &Outcome) -> Vec<String> {
         } = &step;
         // Whether a block has begun, or a call that something else ends at once, depends on the order.
         let (status, calls) = match step.status {
-            StepState::Pending | StepState::Running | StepState::Waiting => ("open", None),
+            StepState::Pending | StepState::Queued | StepState::Running | StepState::Waiting => {
+                ("open", None)
+            }
             StepState::Cancelled => ("cancelled", None),
             ended => (ended.name(), Some((step.attempts, &step.arguments))),
         };

@@ -19,6 +19,7 @@ use super::context::Context;
 use super::execution::Executions;
 use super::frame::{Ending, Frame, Lifecycle, NodeRef};
 use super::idle::Idle;
+use super::inbox::Inbox;
 use super::interruption::Interruption;
 use super::listener::Listeners;
 use super::outbox::Outbox;
@@ -55,6 +56,8 @@ pub struct Run {
     catching_up: bool,
     /// Why this process suspends the run as soon as everything that was recorded has been replayed.
     suspends_after_replay: Option<Interruption>,
+    /// Messages that have not been taken yet.
+    pub(super) inbox: Inbox,
     /// Inputs that wait until everything has been done that followed from the one before, as on replay.
     deferred: VecDeque<Input>,
 }
@@ -116,6 +119,7 @@ impl Run {
             finished: false,
             catching_up,
             suspends_after_replay: None,
+            inbox: Inbox::default(),
             deferred: VecDeque::new(),
         };
         run.begin(program, inputs);
@@ -190,7 +194,7 @@ impl Run {
             Input::JournalBroken(why) if !ctx.is_suspended() => {
                 self.suspend(Interruption::Journal(why));
             }
-            Input::Message(message) => ctx.outbox.recording.push_message(message),
+            Input::Message(message) => self.inbox.push(message),
             Input::Asked { asking, given } => {
                 steps.people.ask_ended(ctx, &steps.peers, asking, given);
             }
@@ -215,7 +219,7 @@ impl Run {
                 || self.catching_up
                 || !self.deferred.is_empty()
                 || ctx.schedule.has_answers() && !ctx.in_order
-                || ctx.outbox.recording.first_message().is_some() && !ctx.is_suspended())
+                || !self.inbox.is_empty() && !ctx.is_suspended())
     }
 
     /// Returns true if the run still replays what earlier processes recorded.

@@ -20,6 +20,7 @@ mod failure;
 mod flow;
 mod frame;
 mod idle;
+mod inbox;
 mod interruption;
 mod listener;
 mod machine;

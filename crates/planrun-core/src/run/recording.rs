@@ -1,6 +1,6 @@
 //! The journal as a run sees it: what is recorded, what is durable, and the replay of what earlier processes recorded.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use planrun_lang::protocol::StepState;
@@ -10,8 +10,8 @@ use planrun_lang::value::{Value, saturating_duration};
 use super::clock::microseconds;
 use super::frame::{Microseconds, NodeRef};
 use crate::journal::{
-    Bound, EventKind, EventName, ExternalInput, ExternalInputKind, Message, Questions,
-    RecordedCall, RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting,
+    Bound, EventKind, EventName, ExternalInput, ExternalInputKind, Questions, RecordedCall,
+    RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting,
 };
 
 /// What a run knows of its journal.
@@ -30,8 +30,6 @@ pub(super) struct Recording {
     replay_time: Option<Microseconds>,
     /// Time between the beginning of the run and the beginning of this process.
     time_before: Microseconds,
-    /// Messages that have not been taken yet.
-    inbox: VecDeque<Message>,
     /// Number of the last event.
     events: u64,
     /// Number of settled steps, and number of all steps of the plan itself.
@@ -90,6 +88,20 @@ impl Recording {
         }
         self.events += 1;
         Some(self.events)
+    }
+
+    /// Returns true if a step is recorded to have waited for a slot that it never got. In the replay a slot may be free,
+    /// because only the last state of each call is known.
+    pub(super) fn stays_queued(&self, path: &str) -> bool {
+        let Some(replay) = &self.replay else {
+            return false;
+        };
+        let step = replay.steps.get(path);
+        let never_began =
+            |step: &RecordedStep| step.state == StepState::Cancelled || !step.state.is_settled();
+        replay.has_unreplayed(EventName::StepQueued, path)
+            && step.is_none_or(never_began)
+            && !self.has_begun(path)
     }
 
     /// Records that a call begins. If it had to wait for a slot before, it has none to wait for in the replay.
@@ -259,23 +271,6 @@ impl Recording {
         self.replay
             .as_ref()
             .is_some_and(|replay| replay.steps.contains_key(path))
-    }
-
-    /// Adds a message, unless it is already there.
-    pub(super) fn push_message(&mut self, message: Message) {
-        if self.inbox.iter().all(|known| known.id != message.id) {
-            self.inbox.push_back(message);
-        }
-    }
-
-    /// Returns the oldest message that has not been taken.
-    pub(super) fn first_message(&self) -> Option<&Message> {
-        self.inbox.front()
-    }
-
-    /// Takes the oldest message.
-    pub(super) fn next_message(&mut self) -> Option<Message> {
-        self.inbox.pop_front()
     }
 
     /// Takes the answer to a call that begins again only after the replay.

@@ -53,6 +53,9 @@ impl Calls {
         }
         let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
         let has_begun = |path: &str| recording.has_begun(path) || recording.ends_without_call(path);
+        if recording.is_replaying() && recording.stays_queued(&tree.own_path(at)) {
+            return self.open.slots.wait(ctx, at, None);
+        }
         if recording.is_replaying() && has_begun(&tree.own_path(at)) {
             self.open.slots.hold(ctx, at.0);
         } else if !self.open.slots.take(ctx, at.0) {

@@ -26,6 +26,8 @@ impl Slots {
         let is_free = is_free(&ctx.tree, ctx.tree[frame].scope);
         if is_free {
             self.hold(ctx, frame);
+            // After a replay, more than one may be free.
+            self.wake_next(ctx);
         }
         is_free
     }
@@ -86,11 +88,17 @@ impl Slots {
         }
     }
 
-    fn wake_next(&mut self, ctx: &mut Context) {
+    /// Wakes the first call that can use a free slot.
+    pub(in crate::run) fn wake_next(&mut self, ctx: &mut Context) {
+        if self.queued.is_empty() {
+            return;
+        }
         // A call whose own plan instance has no free slot could not use this one.
-        let tree = &ctx.tree;
+        let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
         let able = self.queued.keys().copied();
         let able = able.filter(|at| is_free(tree, tree[at.0].scope));
+        let stays = |at| recording.is_replaying() && recording.stays_queued(&tree.own_path(at));
+        let able = able.filter(|at| !stays(*at));
         let Some(at) = ctx.schedule.one_of(able) else {
             return;
         };
