@@ -353,3 +353,26 @@ async fn r1_3_a_failure_that_waits_for_the_effects_above_it_is_recorded_when_it_
     assert_eq!((seen(&ran), ran.class()), (failed, "tool.busy".to_owned()));
     assert_eq!(ran.status("w"), "completed");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_fails_after_it_has_waited_for_a_slot_does_so_in_a_replay() {
+    let text = plan(
+        "policy { concurrency: 1 }
+         step zero = a.put()
+         parallel {
+             step r = a.read()
+             step c = a.other(x: 1 / zero)
+         }",
+    );
+    let mut world = world().tool("a.put", [give(json!(0))]);
+    world.journal = Some(MemoryLog::default());
+    let seen = |ran: &Ran| (ran.class(), ran.status("r"), ran.status("c"));
+    let expected: (String, String, String) = (
+        "validation.expression".into(),
+        "completed".into(),
+        "failed".into(),
+    );
+    assert_eq!(seen(&world.run(&text).await), expected);
+    world.replay_only = true;
+    assert_eq!(seen(&world.run(&text).await), expected);
+}

@@ -9,6 +9,7 @@ mod outside;
 mod patches;
 mod plan_body;
 mod process;
+mod secrets;
 mod world;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use planrun_core::run::Program;
 use rayon::prelude::*;
 
 use self::events::with_event;
+use self::secrets::with_secret;
 use self::world::{Setting, Simulated, simulate};
 use crate::generate::{Dice, Project, Size, project};
 use crate::generated::project_context::{ProjectContext, seeds};
@@ -90,7 +92,9 @@ fn try_plan(seed: u64, tally: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
         *tally.lock().unwrap().entry("refused").or_default() += 1;
         return Ok(());
     };
-    let (made, program) = with_event(&context, made, program, &mut Dice::new(seed));
+    let mut dice = Dice::new(seed);
+    let (made, program) = with_event(&context, made, program, &mut dice);
+    let (made, program) = with_secret(&context, made, program, &mut dice);
     for world in 0..WORLDS {
         let describe = |fault: String| {
             let texts: Vec<String> = made.plans.iter().map(|(_, text)| text.clone()).collect();

@@ -14,6 +14,7 @@ use planrun_core::run::{
 };
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
+use planrun_lang::secrets::MARK;
 use planrun_lang::types::{ErrorClass, Transient, Type};
 use planrun_lang::value::Value;
 use serde_json::json;
@@ -161,15 +162,17 @@ impl<'w, 'a> Process<'w, 'a> {
             Command::Call(request) => self.call(&request)?,
             Command::Ask(asking) => {
                 self.world.count("asked");
-                if asking.refused.is_some() && !self.world.answers {
-                    return Err(format!("an answer is not taken: {:?}", asking.refused));
+                // Whoever does not know the secret among the options cannot choose it.
+                let refused = asking.refused.as_deref().unwrap_or_default();
+                let is_hidden = refused.contains(MARK);
+                if asking.refused.is_some() && !is_hidden && !self.world.answers {
+                    return Err(format!("an answer is not taken: {refused}"));
                 }
                 self.check_grant(&asking)?;
-                let given = Some(people::given(
-                    &asking.path,
-                    &asking.question,
-                    self.world.seed,
-                ));
+                // Somebody may leave a question to others.
+                let leaves = is_hidden || self.world.answers && self.world.dice.one_in(6);
+                let given = (!leaves)
+                    .then(|| people::given(&asking.path, &asking.question, self.world.seed));
                 self.arrives(60_000, Input::Asked { asking, given });
             }
             Command::Refuse(error) => self.refused(&error)?,
@@ -280,9 +283,11 @@ impl<'w, 'a> Process<'w, 'a> {
         if effect && self.world.completed.contains(&*request.key) {
             return Err(format!("`{path}` has completed, and is called again"));
         }
-        let execution = self.announced.get(path).copied().unwrap_or_default();
-        let answered = (path.to_string(), u64::from(execution));
-        if self.world.answered.contains(&answered) {
+        // A call that is reattached to by its handle is not announced again.
+        let known = self.announced.get(path).map(|number| u64::from(*number));
+        let execution = known.or(self.world.executions.get(&**path).copied());
+        let answered = execution.map(|number| (path.to_string(), number));
+        if answered.is_some_and(|answered| self.world.answered.contains(&answered)) {
             return Err(format!("`{path}` has an answer, and is called again"));
         }
         let copied = (self.world.copies.as_ref()).and_then(|copies| copies.results.get(path));

@@ -22,6 +22,7 @@ use super::forks::Fork;
 use super::outside::Outside;
 use super::patches::patched;
 use super::process::{Process, Written};
+use super::secrets;
 use crate::generate::{Dice, Project};
 use crate::generated::project_context::ProjectContext;
 use crate::generated::{harness, people};
@@ -104,6 +105,8 @@ pub(super) struct World<'a> {
     /// The lines on disk.
     pub journal: Vec<String>,
     pub outside: Outside,
+    /// Whether an input is a secret.
+    has_secret: bool,
     /// Whether answers to questions are sent to the run, since often nobody is asked by its process.
     pub answers: bool,
     pub kept: BTreeMap<String, Vec<u8>>,
@@ -114,7 +117,7 @@ pub(super) struct World<'a> {
     /// The keys of calls whose success is on disk.
     pub completed: BTreeSet<String>,
     /// By path, the latest execution on disk.
-    executions: BTreeMap<String, u64>,
+    pub executions: BTreeMap<String, u64>,
     /// By path and number, the executions whose success, or whose failure that takes effect later, is on disk.
     pub answered: BTreeSet<(String, u64)>,
     /// By path, the arguments of the latest call of an `undo` on disk.
@@ -153,6 +156,8 @@ impl<'a> World<'a> {
         let mut dice = Dice::new(seed);
         let consent = Consent::of(setting.program, &mut dice);
         let answers = dice.one_in(2);
+        let mut inputs = harness::inputs(&setting.program.plan, seed);
+        let has_secret = secrets::fill_in(&setting.program.plan, &mut inputs);
         World {
             consent,
             copies: fork.as_ref().map(|fork| fork.copies(setting.program)),
@@ -163,7 +168,8 @@ impl<'a> World<'a> {
             has_target: false,
             in_source_order: true,
             definitions: setting.program.plan.definitions(),
-            inputs: harness::inputs(&setting.program.plan, seed),
+            inputs,
+            has_secret,
             seed,
             dice,
             now: BEGIN,
@@ -211,6 +217,10 @@ impl<'a> World<'a> {
             resumes = false;
             if let Some(seen) = seen {
                 self.check_replay(&seen, &outcome)?;
+            }
+            if self.has_secret {
+                self.count("secrets");
+                secrets::check_views(&self.journal, &self.kept, &outcome)?;
             }
             match &outcome.interruption {
                 None => {

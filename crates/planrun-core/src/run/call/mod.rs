@@ -24,7 +24,7 @@ use self::budget::{Budgets, is_counted, refund_call};
 use self::open_calls::OpenCalls;
 use self::state::CallState;
 use self::take_over::is_copied;
-use crate::journal::{EventKind, Question, RecordedCall, StepError};
+use crate::journal::{EventKind, EventName, Question, RecordedCall, StepError};
 use crate::run::agenda::{Inquiry, Next, Subject};
 use crate::run::context::Context;
 use crate::run::duration_text::short_duration;
@@ -51,22 +51,8 @@ impl Calls {
             // The next process begins with this call.
             return;
         }
-        let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
-        let has_begun = |path: &str| recording.has_begun(path) || recording.ends_without_call(path);
-        if recording.is_replaying() && recording.stays_queued(&tree.own_path(at)) {
-            return self.open.slots.wait(ctx, at, None);
-        }
-        if recording.is_replaying() && has_begun(&tree.own_path(at)) {
-            self.open.slots.hold(ctx, at.0);
-        } else if !self.open.slots.take(ctx, at.0) {
-            self.open.slots.wait(ctx, at, None);
-            let path = ctx.tree.own_path(at);
-            ctx.outbox.emit(EventKind::StepQueued { path });
+        if !self.gets_slot(ctx, at) {
             return;
-        }
-        if ctx.outbox.recording.is_replaying() {
-            let path = ctx.tree.own_path(at);
-            ctx.outbox.recording.begin_unqueued(&path);
         }
         if ctx.too_many_steps(at) {
             return ctx.then(Next::GiveSlot(at.0));
@@ -83,6 +69,37 @@ impl Calls {
                 ctx.expression_failed(at, &error);
             }
         }
+    }
+
+    /// Takes a slot for a call that begins, or queues the call. In a replay, a recorded call gets one at once, because its
+    /// answer is replayed at its place.
+    fn gets_slot(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
+        let mut is_recorded = false;
+        let replays = ctx.outbox.recording.is_replaying();
+        if replays {
+            let path = ctx.tree.own_path(at);
+            let recording = &ctx.outbox.recording;
+            if recording.stays_queued(&path) {
+                self.open.slots.wait(ctx, at, None);
+                return false;
+            }
+            let was_queued = recording.has_unreplayed(EventName::StepQueued, &path);
+            is_recorded =
+                recording.has_begun(&path) || !was_queued && recording.ends_without_call(&path);
+        }
+        if is_recorded {
+            self.open.slots.hold(ctx, at.0);
+        } else if !self.open.slots.take(ctx, at.0) {
+            self.open.slots.wait(ctx, at, None);
+            let path = ctx.tree.own_path(at);
+            ctx.outbox.emit(EventKind::StepQueued { path });
+            return false;
+        }
+        if replays {
+            let path = ctx.tree.own_path(at);
+            ctx.outbox.recording.begin_unqueued(&path);
+        }
+        true
     }
 
     /// Begins the work of a call that holds a slot.
