@@ -728,3 +728,26 @@ async fn executions_have_keys_of_their_own_however_a_step_comes_to_be_done_again
     let ran = world.run(&text).await;
     assert_eq!((ran.reply(), keys(&ran, "a.make").len()), (json!(5), 3));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_held_back_leaves_its_slot_to_a_firing() {
+    let text = format!(
+        r#"{TOOLS}
+        plan p() {{
+            policy {{ on_failure: pause, concurrency: 1 }}
+            listener l on signal "go" {{ step told = a.tell(x: 1) }}
+            parallel {{
+                step bad = a.flaky()
+                step other = a.read(x: 2)
+            }}
+        }}"#
+    );
+    let mut world = world(1);
+    let log = MemoryLog::default();
+    log.send(r#"{"signal": "go"}"#);
+    world.journal = Some(log);
+    world.limit = Duration::from_mins(1);
+    let ran = world.run(&text).await;
+    assert_eq!(ran.outcome.state.name(), "paused");
+    assert_eq!(ran.order(), ["a.flaky", "a.tell"]);
+}

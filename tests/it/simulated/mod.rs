@@ -10,6 +10,7 @@ mod patches;
 mod plan_body;
 mod process;
 mod secrets;
+mod settings;
 mod world;
 
 use std::collections::BTreeMap;

@@ -15,7 +15,7 @@ use planrun_core::run::{
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::MARK;
-use planrun_lang::types::{ErrorClass, Transient, Type};
+use planrun_lang::types::{Denied, ErrorClass, Transient, Type};
 use planrun_lang::value::Value;
 use serde_json::json;
 
@@ -323,6 +323,11 @@ impl<'w, 'a> Process<'w, 'a> {
                     .min(3_600_000);
                 self.arrives_at(limit, ended(call, Err(timed_out())));
             }
+            // The tool has another contract than the one that the plan was checked against.
+            Some(3) if self.world.dice.one_in(8) => {
+                self.world.count("broken contracts");
+                self.arrives(2_000, ended(call, Err(broken_contract())));
+            }
             Some(2) => {
                 self.world.count("handles");
                 let handle = json!({ "call": path });
@@ -495,6 +500,11 @@ fn cache_key(of: &CachedCall) -> String {
 /// Returns the result of `sys.echo`; plans of this size use no other tool of the namespace.
 fn echo(arguments: &Value) -> Value {
     arguments.get("value").cloned().unwrap_or(Value::Null)
+}
+
+fn broken_contract() -> CallError {
+    let class = ErrorClass::Denied(Denied::Contract);
+    CallError::new(class, "it has another contract", Sent::No)
 }
 
 fn timed_out() -> CallError {

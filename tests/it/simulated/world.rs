@@ -22,7 +22,7 @@ use super::forks::Fork;
 use super::outside::Outside;
 use super::patches::patched;
 use super::process::{Process, Written};
-use super::secrets;
+use super::{secrets, settings};
 use crate::generate::{Dice, Project};
 use crate::generated::project_context::ProjectContext;
 use crate::generated::{harness, people};
@@ -92,6 +92,8 @@ pub(super) struct World<'a> {
     /// Whether the latest process drives the run only up to a step, and whether it takes everything in source order.
     pub has_target: bool,
     pub in_source_order: bool,
+    /// The settings of the project.
+    defaults: Defaults,
     pub consent: Option<Consent>,
     /// The run on which this one is based, and the results that it copies.
     fork: Option<Fork>,
@@ -154,11 +156,16 @@ pub(super) struct Disturbances {
 impl<'a> World<'a> {
     fn new(setting: &'a Setting<'a>, seed: u64, fork: Option<Fork>) -> Self {
         let mut dice = Dice::new(seed);
-        let consent = Consent::of(setting.program, &mut dice);
+        let defaults = settings::drawn(setting.made, &mut dice);
+        let mut consent = Consent::of(setting.program, &mut dice);
+        if let Some(consent) = &mut consent {
+            consent.is_complete &= !settings::add_calls(&defaults);
+        }
         let answers = dice.one_in(2);
         let mut inputs = harness::inputs(&setting.program.plan, seed);
         let has_secret = secrets::fill_in(&setting.program.plan, &mut inputs);
         World {
+            defaults,
             consent,
             copies: fork.as_ref().map(|fork| fork.copies(setting.program)),
             fork,
@@ -425,7 +432,7 @@ impl<'a> World<'a> {
                 "simulated"
             }
             .into(),
-            defaults: Defaults::default(),
+            defaults: self.defaults.clone(),
             definitions: self.definitions.clone(),
             approval: self
                 .consent

@@ -65,8 +65,6 @@ pub enum Input {
         asking: Asking,
         given: Option<Given>,
     },
-    /// The permissions of a plan cannot be resolved on this machine.
-    ScopeRefused { scope: ScopeId, message: String },
     /// The process is asked to stop.
     Stop,
 }

@@ -173,7 +173,11 @@ impl Run {
     /// Runs or skips a node of the ready set.
     pub(super) fn process(&mut self, at: NodeRef) {
         let (ctx, steps) = (&mut self.ctx, &mut self.steps);
-        if steps.parking.holds_back(ctx, at) || ctx.is_left(at) {
+        if steps.parking.holds_back(ctx, at) {
+            // A slot that it was woken for goes to the next call.
+            return steps.calls.open.slots.remove(ctx, at);
+        }
+        if ctx.is_left(at) {
             return;
         }
         let program = &ctx.tree.program(at.0);

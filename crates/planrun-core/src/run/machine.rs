@@ -6,18 +6,18 @@ use std::sync::Arc;
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::secrets::Redactor;
 use planrun_lang::sema::BlockId;
-use planrun_lang::types::{Denied, ErrorClass};
+use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
 use super::agenda::{Agenda, Inquiry, Reaction};
 use super::block::Blocks;
 use super::call::Calls;
 use super::clock::Moment;
-use super::command::{Command, Input, ScopeId};
+use super::command::{Command, Input};
 use super::compensation::Compensation;
 use super::context::Context;
 use super::execution::Executions;
-use super::frame::{Ending, Frame, Lifecycle, NodeRef};
+use super::frame::{Ending, Lifecycle, NodeRef};
 use super::idle::Idle;
 use super::inbox::Inbox;
 use super::interruption::Interruption;
@@ -198,7 +198,6 @@ impl Run {
             Input::Asked { asking, given } => {
                 steps.people.ask_ended(ctx, &steps.peers, asking, given);
             }
-            Input::ScopeRefused { scope, message } => self.scope_refused(scope, message),
             Input::JournalBroken(_) => {}
             Input::Stop if self.is_stopped() => {}
             Input::Stop if self.ctx.outbox.recording.is_durable() => {
@@ -414,17 +413,6 @@ impl Run {
                 return;
             }
         }
-    }
-
-    /// Fails a plan whose permissions cannot be resolved.
-    fn scope_refused(&mut self, scope: ScopeId, message: String) {
-        let body = |frame: &Frame| frame.scope == scope && frame.block == BlockId(0);
-        let Some(frame) = self.ctx.tree.frames.iter().position(body) else {
-            return;
-        };
-        let path = self.ctx.tree[frame].path.clone();
-        let error = StepError::new(ErrorClass::Denied(Denied::Policy), message, &path);
-        self.ctx.end_block(frame, Ending::Failed(Arc::new(error)));
     }
 
     /// Cancels the run. Its effects are undone, unless `keep` is set. If they are already being undone, this goes on

@@ -90,18 +90,11 @@ impl Recording {
         Some(self.events)
     }
 
-    /// Returns true if a step is recorded to have waited for a slot that it never got. In the replay a slot may be free,
-    /// because only the last state of each call is known.
-    pub(super) fn stays_queued(&self, path: &str) -> bool {
-        let Some(replay) = &self.replay else {
-            return false;
-        };
-        let step = replay.steps.get(path);
-        let never_began =
-            |step: &RecordedStep| step.state == StepState::Cancelled || !step.state.is_settled();
-        replay.has_unreplayed(EventName::StepQueued, path)
-            && step.is_none_or(never_began)
-            && !self.has_begun(path)
+    /// Returns whether a step that is recorded to have waited for a slot leaves the queue now; `None` if it is not
+    /// recorded to have waited, or its call is recorded.
+    pub(super) fn leaves_queue(&self, path: &str) -> Option<bool> {
+        let leaves = self.replay.as_ref()?.leaves_queue(path)?;
+        (!self.has_begun(path)).then_some(leaves)
     }
 
     /// Records that a call begins. If it had to wait for a slot before, it has none to wait for in the replay.

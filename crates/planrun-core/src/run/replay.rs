@@ -9,6 +9,9 @@ impl Run {
         if !self.ctx.outbox.recording.is_replaying() {
             return false;
         }
+        if self.steps.calls.open.slots.wake_recorded(&mut self.ctx) {
+            return true;
+        }
         let (people, schedule) = (&self.steps.people, &self.ctx.schedule);
         let is_bounded = |path: &str, timer: Bound| match timer {
             Bound::Deadline => true,

@@ -209,12 +209,7 @@ impl<'a> Driver<'a> {
                 scope,
                 outer,
                 program,
-            } => {
-                if let Err(message) = self.toolbox.open_scope(scope, outer, &program.plan) {
-                    self.inputs
-                        .push_back(Input::ScopeRefused { scope, message });
-                }
-            }
+            } => self.toolbox.open_scope(scope, outer, &program.plan),
             Command::Call(request) if self.stopping.is_empty() => self.call(request),
             Command::Call(request) => self.held.push_back(request),
             Command::Recall {

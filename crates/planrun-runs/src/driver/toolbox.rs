@@ -71,16 +71,9 @@ impl Toolbox {
         }
     }
 
-    /// Opens the tools of a plan instance, within the permissions of its caller.
-    ///
-    /// # Errors
-    /// Returns an error if the permissions of the plan cannot be resolved. Its tools then have none.
-    pub(super) fn open_scope(
-        &mut self,
-        scope: ScopeId,
-        outer: Option<ScopeId>,
-        plan: &Plan,
-    ) -> Result<(), String> {
+    /// Opens the tools of a plan instance, within the permissions of its caller. If those of the plan cannot be resolved,
+    /// it has none, so that every call that needs one is denied.
+    pub(super) fn open_scope(&mut self, scope: ScopeId, outer: Option<ScopeId>, plan: &Plan) {
         let outer = outer.and_then(|outer| self.scopes.get(&outer));
         let own = plan
             .allow
@@ -89,17 +82,16 @@ impl Toolbox {
             .transpose();
         if let (Ok(None), Some(outer)) = (&own, outer) {
             let (catalog, permissions) = (outer.catalog.clone(), outer.permissions.clone());
-            self.insert(scope, catalog, permissions);
-            return Ok(());
+            return self.insert(scope, catalog, permissions);
         }
         let limit = match outer {
             Some(outer) => Some((*outer.permissions).clone()),
             None => self.limit.clone(),
         };
-        let (own, refused) = match own {
-            Ok(own) => (own, Ok(())),
-            Err(error) => (Some(Permissions::none()), Err(error.to_string())),
-        };
+        let own = own.unwrap_or_else(|error| {
+            tracing::warn!(plan = %plan.name, %error, "the plan has no permissions");
+            Some(Permissions::none())
+        });
         let permissions = match (own, limit) {
             (Some(own), Some(limit)) => own.within(&limit),
             (Some(only), None) | (None, Some(only)) => only,
@@ -108,7 +100,6 @@ impl Toolbox {
         let permissions = Arc::new(permissions);
         let catalog = Arc::new(self.catalog.with_permissions(&permissions));
         self.insert(scope, catalog, permissions);
-        refused
     }
 
     fn insert(&mut self, scope: ScopeId, catalog: Arc<Catalog>, permissions: Arc<Permissions>) {

@@ -101,6 +101,8 @@ pub struct RecordedStep {
     pub earlier: VecDeque<Box<RecordedCall>>,
     /// The result that was copied from another run.
     pub copied: Option<Value>,
+    /// Where it ended, or began to recover, without a call: by generation, the number of the event.
+    without_call: Vec<(usize, u64)>,
     /// Questions that people were asked about it, oldest first. A gate or a form that asks again replaces its earlier
     /// question.
     pub asked: Vec<RecordedQuestion>,
@@ -293,6 +295,21 @@ impl ReplayState {
     #[must_use]
     pub fn has_unreplayed(&self, event: EventName, path: &str) -> bool {
         self.unreplayed.contains_key(&place(event, path))
+    }
+
+    /// Returns true if a step that had waited for a slot went on before the next external input, and `None` if it is not
+    /// recorded to have waited.
+    #[must_use]
+    pub fn leaves_queue(&self, path: &str) -> Option<bool> {
+        if !self.has_unreplayed(EventName::StepQueued, path) {
+            return None;
+        }
+        let generation = self.generations.current(path);
+        let ends = self.steps.get(path).map(|step| &step.without_call);
+        let own = |(own, end): &(usize, u64)| (*own == generation).then_some(*end);
+        let left = ends.and_then(|ends| ends.iter().find_map(own));
+        let next = self.external_inputs.next_number();
+        Some(left.is_some_and(|left| next.is_none_or(|next| left < next)))
     }
 
     /// Returns how long the run was idle from `moment` to `now`: it waited for people, or to be resumed. Both are in
@@ -507,6 +524,7 @@ impl ReplayState {
             call: None,
             earlier: VecDeque::new(),
             copied: None,
+            without_call: Vec::new(),
             asked: Vec::new(),
             until: None,
             waits: VecDeque::new(),
@@ -524,6 +542,17 @@ fn place(event: EventName, path: &str) -> u64 {
 }
 
 impl RecordedStep {
+    /// Records that the step goes on without a call, with the event of this number.
+    fn note_without_call(&mut self, generation: usize, number: u64) {
+        if self
+            .without_call
+            .iter()
+            .all(|(known, _)| *known != generation)
+        {
+            self.without_call.push((generation, number));
+        }
+    }
+
     /// Takes the next recorded call of the step in this generation.
     pub fn next_call(&mut self, generation: usize) -> Option<Box<RecordedCall>> {
         while self

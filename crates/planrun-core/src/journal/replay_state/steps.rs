@@ -337,7 +337,8 @@ impl ReplayState {
             _ => {}
         }
         self.questions.close(&path, false);
-        let process = self.processes;
+        let (process, number) = (self.processes, self.last);
+        let generation = self.generations.latest(&path);
         let begun_in = self.steps.get(&path).and_then(|step| step.begun_in);
         let is_of_plan = !path.contains(['.', '[']);
         if state == StepState::Cancelled && begun_in.is_none() && is_of_plan {
@@ -351,6 +352,8 @@ impl ReplayState {
         let step = self.step(path.clone(), at);
         if state == StepState::Cancelled {
             step.begun_in = begun_in;
+        } else if step.call.is_none() {
+            step.note_without_call(generation, number);
         }
         step.state = state;
         step.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -376,8 +379,12 @@ impl ReplayState {
 
     /// Records the failure of a step, which is an external input if it ends an attempt.
     pub(super) fn failed(&mut self, path: &Arc<str>, at: i128, error: Arc<StepError>) {
+        let (number, generation) = (self.last, self.generations.latest(path));
         let step = self.step(path.clone(), at);
         step.error = Some(error.clone());
+        if step.call.is_none() {
+            step.note_without_call(generation, number);
+        }
         // A spent budget ends a call before its next attempt, and so does a key that the peer may have forgotten, or an
         // approval that has expired although it was given in time.
         let asked = step.asked.last();

@@ -24,7 +24,7 @@ use self::budget::{Budgets, is_counted, refund_call};
 use self::open_calls::OpenCalls;
 use self::state::CallState;
 use self::take_over::is_copied;
-use crate::journal::{EventKind, EventName, Question, RecordedCall, StepError};
+use crate::journal::{EventKind, Question, RecordedCall, StepError};
 use crate::run::agenda::{Inquiry, Next, Subject};
 use crate::run::context::Context;
 use crate::run::duration_text::short_duration;
@@ -72,20 +72,21 @@ impl Calls {
     }
 
     /// Takes a slot for a call that begins, or queues the call. In a replay, a recorded call gets one at once, because its
-    /// answer is replayed at its place.
+    /// answer is replayed at its place, and any other waits as long as it is recorded to have waited.
     fn gets_slot(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
         let mut is_recorded = false;
         let replays = ctx.outbox.recording.is_replaying();
         if replays {
             let path = ctx.tree.own_path(at);
             let recording = &ctx.outbox.recording;
-            if recording.stays_queued(&path) {
-                self.open.slots.wait(ctx, at, None);
-                return false;
-            }
-            let was_queued = recording.has_unreplayed(EventName::StepQueued, &path);
-            is_recorded =
-                recording.has_begun(&path) || !was_queued && recording.ends_without_call(&path);
+            is_recorded = match recording.leaves_queue(&path) {
+                Some(false) => {
+                    self.open.slots.wait(ctx, at, None);
+                    return false;
+                }
+                Some(true) => true,
+                None => recording.has_begun(&path) || recording.ends_without_call(&path),
+            };
         }
         if is_recorded {
             self.open.slots.hold(ctx, at.0);

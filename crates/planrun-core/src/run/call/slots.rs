@@ -97,11 +97,28 @@ impl Slots {
         let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
         let able = self.queued.keys().copied();
         let able = able.filter(|at| is_free(tree, tree[at.0].scope));
-        let stays = |at| recording.is_replaying() && recording.stays_queued(&tree.own_path(at));
-        let able = able.filter(|at| !stays(*at));
-        let Some(at) = ctx.schedule.one_of(able) else {
-            return;
+        let stays = |at| {
+            recording.is_replaying() && recording.leaves_queue(&tree.own_path(at)) == Some(false)
         };
+        let able = able.filter(|at| !stays(*at));
+        if let Some(at) = ctx.schedule.one_of(able) {
+            self.wake(ctx, at);
+        }
+    }
+
+    /// Wakes the first call that is recorded to have left the queue before the next external input. Returns false if
+    /// there is none.
+    pub(in crate::run) fn wake_recorded(&mut self, ctx: &mut Context) -> bool {
+        let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
+        let leaves = |at: &NodeRef| recording.leaves_queue(&tree.own_path(*at)) == Some(true);
+        let first = self.queued.keys().copied().find(leaves);
+        if let Some(at) = first {
+            self.wake(ctx, at);
+        }
+        first.is_some()
+    }
+
+    fn wake(&mut self, ctx: &mut Context, at: NodeRef) {
         let attempt = self.queued.remove(&at).flatten();
         self.woken.insert(at);
         if let Some(number) = attempt {

@@ -1,0 +1,54 @@
+//! The settings of the project in which a simulated run takes place.
+
+use std::time::Duration;
+
+use planrun_core::run::{Defaults, ToolNames, ToolRetry};
+use planrun_lang::sema::{OnFailure, Policy, Retry};
+
+use crate::generate::{Dice, Project};
+
+/// Returns settings for what plans leave open; most projects have none.
+pub fn drawn(made: &Project, dice: &mut Dice) -> Defaults {
+    if !dice.one_in(3) {
+        return Defaults::default();
+    }
+    let on_failure = [
+        None,
+        Some(OnFailure::Undo),
+        Some(OnFailure::Pause),
+        Some(OnFailure::Settle),
+    ];
+    let policy = Policy {
+        concurrency: *dice.pick(&[None, Some(1), Some(2)]),
+        on_failure: *dice.pick(&on_failure),
+        retry: Retry {
+            pause_when_exhausted: dice.one_in(3).then_some(true),
+            ..Retry::default()
+        },
+        ..Policy::default()
+    };
+    let retry = Retry {
+        attempts: Some(3),
+        delay: Some(Duration::from_secs(90)),
+        ..Retry::default()
+    };
+    let mut tools = || {
+        let called = (!made.tools.is_empty() && dice.one_in(2)).then(|| dice.pick(&made.tools));
+        called.and_then(|tool| ToolNames::find(&format!("{}.*", tool.namespace)))
+    };
+    Defaults {
+        policy,
+        confirm: tools().into_iter().collect(),
+        retries: tools()
+            .map(|tools| ToolRetry { tools, retry })
+            .into_iter()
+            .collect(),
+        strict: dice.one_in(4),
+        ..Defaults::default()
+    }
+}
+
+/// Returns true if a run may make other calls than its plan alone allows.
+pub fn add_calls(defaults: &Defaults) -> bool {
+    !defaults.retries.is_empty() || defaults.policy.on_failure.is_some() || defaults.strict
+}
