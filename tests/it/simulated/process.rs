@@ -19,7 +19,7 @@ use planrun_lang::types::{Denied, ErrorClass, Transient, Type};
 use planrun_lang::value::Value;
 use serde_json::json;
 
-use super::world::{Disturbances, World};
+use super::world::{Disturbances, Latest, World};
 use crate::generate::Dice;
 use crate::generated::{harness, people};
 
@@ -52,7 +52,10 @@ pub(super) struct Process<'w, 'a> {
 impl<'w, 'a> Process<'w, 'a> {
     pub fn new(world: &'w mut World<'a>, replay: Option<ReplayState>, retries: bool) -> Self {
         let (order, until) = (world.order(), world.target());
-        (world.in_source_order, world.has_target) = (order == Order::Source, until.is_some());
+        world.latest = Latest {
+            has_target: until.is_some(),
+            is_drawn: order != Order::Source,
+        };
         let setup = Setup {
             order,
             until,

@@ -89,9 +89,7 @@ pub(super) struct World<'a> {
     /// As the latest patch has left it.
     pub made: Project,
     pub program: Arc<Program>,
-    /// Whether the latest process drives the run only up to a step, and whether it takes everything in source order.
-    pub has_target: bool,
-    pub in_source_order: bool,
+    pub latest: Latest,
     /// The settings of the project.
     defaults: Defaults,
     pub consent: Option<Consent>,
@@ -133,6 +131,15 @@ pub(super) struct World<'a> {
     pub results: BTreeMap<String, (i128, Value)>,
 }
 
+/// How the latest process drives the run.
+#[derive(Default)]
+pub(super) struct Latest {
+    /// Only up to a step.
+    pub has_target: bool,
+    /// In an order that is drawn, instead of source order.
+    pub is_drawn: bool,
+}
+
 /// How a process ended.
 enum End {
     Died,
@@ -172,8 +179,7 @@ impl<'a> World<'a> {
             setting,
             made: setting.made.clone(),
             program: setting.program.clone(),
-            has_target: false,
-            in_source_order: true,
+            latest: Latest::default(),
             definitions: setting.program.plan.definitions(),
             inputs,
             has_secret,
@@ -351,7 +357,7 @@ impl<'a> World<'a> {
     fn check_replay(&self, seen: &Outcome, concluded: &Outcome) -> Result<(), String> {
         let could_continue = match &concluded.interruption {
             Some(Interruption::Asked | Interruption::Reached) => true,
-            Some(Interruption::Waiting { .. }) => self.has_target,
+            Some(Interruption::Waiting { .. } | Interruption::Failed(_)) => self.latest.has_target,
             _ => false,
         };
         if could_continue {
@@ -363,6 +369,7 @@ impl<'a> World<'a> {
             (
                 outcome.state,
                 outcome.reply.clone(),
+                outcome.error.as_ref().map(|error| error.message.clone()),
                 outcome.retryable.clone(),
                 questions,
             )
@@ -373,7 +380,7 @@ impl<'a> World<'a> {
         }
         // After a patch, a step that is done again has other attempts.
         let is_patched = self.counts.contains_key("patches");
-        if self.has_target || !self.in_source_order || is_patched {
+        if self.latest.has_target || self.latest.is_drawn || is_patched {
             return Ok(());
         }
         let (shown, was) = (reported(seen), reported(concluded));

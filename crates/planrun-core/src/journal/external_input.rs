@@ -54,7 +54,8 @@ impl ExternalInputs {
     }
 
     /// Returns the number of the next input.
-    pub(super) fn next_number(&self) -> Option<u64> {
+    #[must_use]
+    pub fn next_number(&self) -> Option<u64> {
         self.0.front().map(|input| input.number)
     }
 

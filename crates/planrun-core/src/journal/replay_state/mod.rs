@@ -297,21 +297,6 @@ impl ReplayState {
         self.unreplayed.contains_key(&place(event, path))
     }
 
-    /// Returns true if a step that had waited for a slot went on before the next external input, and `None` if it is not
-    /// recorded to have waited.
-    #[must_use]
-    pub fn leaves_queue(&self, path: &str) -> Option<bool> {
-        if !self.has_unreplayed(EventName::StepQueued, path) {
-            return None;
-        }
-        let generation = self.generations.current(path);
-        let ends = self.steps.get(path).map(|step| &step.without_call);
-        let own = |(own, end): &(usize, u64)| (*own == generation).then_some(*end);
-        let left = ends.and_then(|ends| ends.iter().find_map(own));
-        let next = self.external_inputs.next_number();
-        Some(left.is_some_and(|left| next.is_none_or(|next| left < next)))
-    }
-
     /// Returns how long the run was idle from `moment` to `now`: it waited for people, or to be resumed. Both are in
     /// nanoseconds since the Unix epoch.
     #[must_use]
@@ -542,6 +527,13 @@ fn place(event: EventName, path: &str) -> u64 {
 }
 
 impl RecordedStep {
+    /// Returns the number of the event with which the step ended, or began to recover, without a call in a generation.
+    #[must_use]
+    pub fn ended_without_call(&self, generation: usize) -> Option<u64> {
+        let mut ends = self.without_call.iter();
+        ends.find_map(|(own, end)| (*own == generation).then_some(*end))
+    }
+
     /// Records that the step goes on without a call, with the event of this number.
     fn note_without_call(&mut self, generation: usize, number: u64) {
         if self

@@ -330,11 +330,9 @@ impl ReplayState {
             return;
         };
         self.note_event(EventName::StepSettled, &path);
-        match &error {
-            Some(error) if matches!(state, StepState::Failed | StepState::Unknown) => {
-                self.failed(&path, at, error.clone());
-            }
-            _ => {}
+        let failed = matches!(state, StepState::Failed | StepState::Unknown);
+        if let Some(error) = error.filter(|_| failed) {
+            self.failed(&path, at, error);
         }
         self.questions.close(&path, false);
         let (process, number) = (self.processes, self.last);
