@@ -12,7 +12,7 @@ use planrun_core::run::{
     Command, Copies, Defaults, Input, Interruption, Moment, Order, Outcome, Program, Run, Setup,
     StepReport, Until, Verifying,
 };
-use planrun_lang::protocol::StepState;
+use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
@@ -285,7 +285,8 @@ impl<'a> World<'a> {
 
     /// Sends an answer to one of the open questions. Returns false if there is none that takes it.
     pub fn answer(&mut self) -> Result<bool, String> {
-        let Some(mut replay) = self.replay_state()?.filter(|replay| !replay.has_ended) else {
+        let has_ended = |replay: &ReplayState| replay.state.is_some_and(RunState::is_ended);
+        let Some(mut replay) = self.replay_state()?.filter(|replay| !has_ended(replay)) else {
             return Ok(false);
         };
         for message in self.outside.waiting() {
@@ -364,7 +365,9 @@ impl<'a> World<'a> {
             return Ok(());
         }
         let facts = |outcome: &Outcome| {
+            // What begins before a step fails and pauses the run depends on the order.
             let questions = outcome.questions.iter();
+            let questions = questions.filter(|_| !self.latest.is_drawn);
             let questions: BTreeSet<String> = questions.map(|(path, _)| path.to_string()).collect();
             (
                 outcome.state,

@@ -90,8 +90,8 @@ impl Recording {
         Some(self.events)
     }
 
-    /// Returns whether a step that is recorded to have waited for a slot leaves the queue before the next external input;
-    /// `None` if it is not recorded to have waited, or its call is recorded.
+    /// Returns whether a step that is recorded to have waited for a slot went on before the next external input; `None`
+    /// if it is not recorded to have waited, or its call is recorded.
     pub(super) fn leaves_queue(&self, path: &str) -> Option<bool> {
         let replay = self.replay.as_ref()?;
         if !replay.has_unreplayed(EventName::StepQueued, path) || self.has_begun(path) {
@@ -99,7 +99,7 @@ impl Recording {
         }
         let generation = replay.generations.current(path);
         let step = replay.steps.get(path);
-        let left = step.and_then(|step| step.ended_without_call(generation));
+        let left = step.and_then(|step| step.went_on_without_call(generation));
         let next = replay.external_inputs.next_number();
         Some(left.is_some_and(|left| next.is_none_or(|next| left < next)))
     }

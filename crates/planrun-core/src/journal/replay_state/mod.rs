@@ -101,7 +101,8 @@ pub struct RecordedStep {
     pub earlier: VecDeque<Box<RecordedCall>>,
     /// The result that was copied from another run.
     pub copied: Option<Value>,
-    /// Where it ended, or began to recover, without a call: by generation, the number of the event.
+    /// Where it went on without a call after it had last waited for a slot: it asked, began to recover, or ended. By
+    /// generation, the number of the event.
     without_call: Vec<(usize, u64)>,
     /// Questions that people were asked about it, oldest first. A gate or a form that asks again replaces its earlier
     /// question.
@@ -527,9 +528,9 @@ fn place(event: EventName, path: &str) -> u64 {
 }
 
 impl RecordedStep {
-    /// Returns the number of the event with which the step ended, or began to recover, without a call in a generation.
+    /// Returns the number of the event with which the step went on without a call in a generation.
     #[must_use]
-    pub fn ended_without_call(&self, generation: usize) -> Option<u64> {
+    pub fn went_on_without_call(&self, generation: usize) -> Option<u64> {
         let mut ends = self.without_call.iter();
         ends.find_map(|(own, end)| (*own == generation).then_some(*end))
     }

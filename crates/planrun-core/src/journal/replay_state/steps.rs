@@ -205,7 +205,11 @@ impl ReplayState {
         {
             self.forget_last_answer(&answer);
         }
+        let number = self.last;
         let step = self.step(path, at);
+        if step.call.is_none() {
+            step.note_without_call(generation, number);
+        }
         let asked_before = step.asked.last().filter(|one| one.generation == generation);
         let further = step.call.is_some();
         let ended = step.state.is_settled() || asked_before.is_some_and(|one| one.after_end);
@@ -232,7 +236,13 @@ impl ReplayState {
                 };
                 call.trial = call.trial.saturating_sub(1);
             }
-            None => self.note_event(EventName::StepQueued, path),
+            None => {
+                let generation = self.generations.latest(path);
+                if let Some(step) = self.steps.get_mut(path) {
+                    step.without_call.retain(|(own, _)| *own != generation);
+                }
+                self.note_event(EventName::StepQueued, path);
+            }
         }
     }
 

@@ -71,35 +71,34 @@ impl Calls {
         }
     }
 
-    /// Takes a slot for a call that begins, or queues the call. In a replay, a recorded call gets one at once, because its
-    /// answer is replayed at its place, and any other waits as long as it is recorded to have waited.
+    /// Takes a slot for a call that begins, or queues the call.
     fn gets_slot(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
-        let mut is_recorded = false;
-        let replays = ctx.outbox.recording.is_replaying();
-        if replays {
-            let path = ctx.tree.own_path(at);
-            let recording = &ctx.outbox.recording;
-            is_recorded = match recording.leaves_queue(&path) {
-                Some(false) => {
-                    self.open.slots.wait(ctx, at, None);
-                    return false;
-                }
-                Some(true) => true,
-                None => recording.has_begun(&path) || recording.ends_without_call(&path),
-            };
+        if ctx.outbox.recording.is_replaying() {
+            return self.gets_slot_again(ctx, at);
         }
-        if is_recorded {
-            self.open.slots.hold(ctx, at.0);
-        } else if !self.open.slots.take(ctx, at.0) {
+        let is_free = self.open.slots.take(ctx, at.0);
+        if !is_free {
             self.open.slots.wait(ctx, at, None);
             let path = ctx.tree.own_path(at);
             ctx.outbox.emit(EventKind::StepQueued { path });
+        }
+        is_free
+    }
+
+    /// Takes a slot in a replay. A recorded call gets one at once, because its answer is replayed at its place. A step
+    /// that had to wait gets one where it is recorded to have gone on, or after the replay.
+    fn gets_slot_again(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
+        let path = ctx.tree.own_path(at);
+        let recording = &ctx.outbox.recording;
+        let leaves_queue = recording.leaves_queue(&path);
+        let is_next = recording.has_begun(&path) || recording.ends_without_call(&path);
+        if leaves_queue.unwrap_or(is_next) {
+            self.open.slots.hold(ctx, at.0);
+        } else if leaves_queue.is_some() || !self.open.slots.take(ctx, at.0) {
+            self.open.slots.wait(ctx, at, None);
             return false;
         }
-        if replays {
-            let path = ctx.tree.own_path(at);
-            ctx.outbox.recording.begin_unqueued(&path);
-        }
+        ctx.outbox.recording.begin_unqueued(&path);
         true
     }
 

@@ -106,8 +106,8 @@ impl Slots {
         }
     }
 
-    /// Wakes the first call that is recorded to have left the queue before the next external input. Returns false if
-    /// there is none.
+    /// Wakes the first step that is recorded to have gone on before the next external input. Returns false if there is
+    /// none.
     pub(in crate::run) fn wake_recorded(&mut self, ctx: &mut Context) -> bool {
         let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
         let leaves = |at: &NodeRef| recording.leaves_queue(&tree.own_path(*at)) == Some(true);
