@@ -228,22 +228,17 @@ impl ReplayState {
     /// Records that a call waits for a slot. If its attempt had been announced, it was never sent.
     fn queued(&mut self, path: &str, at: i128) {
         let call = self.steps.get_mut(path).and_then(|step| step.call.as_mut());
-        match call.filter(|call| call.phase == RecordedPhase::InFlight) {
-            Some(call) => {
-                call.phase = RecordedPhase::Waiting {
-                    since: at,
-                    wait: Duration::ZERO,
-                };
-                call.trial = call.trial.saturating_sub(1);
-            }
-            None => {
-                let generation = self.generations.latest(path);
-                if let Some(step) = self.steps.get_mut(path) {
-                    step.without_call.retain(|(own, _)| *own != generation);
-                }
-                self.note_event(EventName::StepQueued, path);
-            }
+        if let Some(call) = call.filter(|call| call.phase == RecordedPhase::InFlight) {
+            let wait = Duration::ZERO;
+            call.phase = RecordedPhase::Waiting { since: at, wait };
+            call.trial = call.trial.saturating_sub(1);
+            return;
         }
+        let generation = self.generations.latest(path);
+        if let Some(step) = self.steps.get_mut(path) {
+            step.without_call.retain(|(own, _)| *own != generation);
+        }
+        self.note_event(EventName::StepQueued, path);
     }
 
     fn running(
