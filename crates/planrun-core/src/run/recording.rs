@@ -14,6 +14,14 @@ use crate::journal::{
     RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting,
 };
 
+/// What became of a step that is recorded to have waited for a slot, and whose call is not recorded.
+#[derive(Clone, Copy)]
+pub(super) enum LeftQueue {
+    /// It went on with the event of this number.
+    At(u64),
+    Never,
+}
+
 /// What a run knows of its journal.
 #[derive(Default)]
 pub(super) struct Recording {
@@ -90,9 +98,9 @@ impl Recording {
         Some(self.events)
     }
 
-    /// Returns whether a step that is recorded to have waited for a slot went on before the next external input; `None`
-    /// if it is not recorded to have waited, or its call is recorded.
-    pub(super) fn leaves_queue(&self, path: &str) -> Option<bool> {
+    /// Returns what became of a step that is recorded to have waited for a slot; `None` if it is not recorded to have
+    /// waited, or its call is recorded.
+    pub(super) fn left_queue(&self, path: &str) -> Option<LeftQueue> {
         let replay = self.replay.as_ref()?;
         if !replay.has_unreplayed(EventName::StepQueued, path) || self.has_begun(path) {
             return None;
@@ -100,8 +108,14 @@ impl Recording {
         let generation = replay.generations.current(path);
         let step = replay.steps.get(path);
         let left = step.and_then(|step| step.went_on_without_call(generation));
-        let next = replay.external_inputs.next_number();
-        Some(left.is_some_and(|left| next.is_none_or(|next| left < next)))
+        Some(left.map_or(LeftQueue::Never, LeftQueue::At))
+    }
+
+    /// Returns true if no external input comes between what has been replayed and the event of this number.
+    pub(super) fn is_next(&self, event: u64) -> bool {
+        let replay = self.replay.as_ref();
+        let next = replay.and_then(|replay| replay.external_inputs.next_number());
+        next.is_none_or(|next| event < next)
     }
 
     /// Records that a call begins. If it had to wait for a slot before, it has none to wait for in the replay.

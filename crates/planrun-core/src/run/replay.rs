@@ -21,7 +21,7 @@ impl Run {
         let recording = &mut self.ctx.outbox.recording;
         let Some((input, at)) = recording.next_external_input(&people.questions, is_bounded) else {
             recording.end_replay();
-            self.steps.calls.open.slots.wake_next(&mut self.ctx);
+            self.steps.calls.open.slots.end_replay(&mut self.ctx);
             return false;
         };
         let (ctx, steps) = (&mut self.ctx, &mut self.steps);

@@ -32,6 +32,7 @@ use crate::run::execution::{Execution, idempotency_key};
 use crate::run::frame::NodeRef;
 use crate::run::program::Program;
 use crate::run::reached::Reached;
+use crate::run::recording::LeftQueue;
 
 /// The calls of tools, their approvals and budgets.
 #[derive(Default)]
@@ -90,11 +91,17 @@ impl Calls {
     fn gets_slot_again(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
         let path = ctx.tree.own_path(at);
         let recording = &ctx.outbox.recording;
-        let leaves_queue = recording.leaves_queue(&path);
-        let is_next = recording.has_begun(&path) || recording.ends_without_call(&path);
-        if leaves_queue.unwrap_or(is_next) {
+        let is_recorded = match recording.left_queue(&path) {
+            Some(LeftQueue::At(event)) if recording.is_next(event) => true,
+            Some(left) => {
+                self.open.slots.wait_in_replay(ctx, at, left);
+                return false;
+            }
+            None => recording.has_begun(&path) || recording.ends_without_call(&path),
+        };
+        if is_recorded {
             self.open.slots.hold(ctx, at.0);
-        } else if leaves_queue.is_some() || !self.open.slots.take(ctx, at.0) {
+        } else if !self.open.slots.take(ctx, at.0) {
             self.open.slots.wait(ctx, at, None);
             return false;
         }

@@ -8,6 +8,7 @@ use planrun_lang::protocol::StepState;
 use crate::run::command::ScopeId;
 use crate::run::context::Context;
 use crate::run::frame::{FrameId, NodeRef};
+use crate::run::recording::LeftQueue;
 use crate::run::tree::Tree;
 
 /// The calls that wait for a slot.
@@ -18,6 +19,9 @@ pub(in crate::run) struct Slots {
     queued: BTreeMap<NodeRef, Option<u64>>,
     /// Calls that were woken for a free slot and have not taken it yet.
     woken: BTreeSet<NodeRef>,
+    /// In a replay, steps that are recorded to have waited: those that went on, with the event, and those that did not.
+    going_on: BTreeSet<(u64, NodeRef)>,
+    staying: BTreeSet<NodeRef>,
 }
 
 impl Slots {
@@ -60,6 +64,47 @@ impl Slots {
         self.queued.insert(at, attempt);
     }
 
+    /// Lets a step wait for the place in a replay where it is recorded to have gone on, or for the end of the replay.
+    pub(in crate::run) fn wait_in_replay(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        left: LeftQueue,
+    ) {
+        ctx.tree.set_state(at, StepState::Queued);
+        match left {
+            LeftQueue::At(event) => self.going_on.insert((event, at)),
+            LeftQueue::Never => self.staying.insert(at),
+        };
+    }
+
+    /// Wakes the first step that is recorded to have gone on before the next external input. Returns false if there is
+    /// none.
+    pub(in crate::run) fn wake_recorded(&mut self, ctx: &mut Context) -> bool {
+        let first = self.going_on.first();
+        let Some((event, at)) = first.filter(|(event, _)| ctx.outbox.recording.is_next(*event))
+        else {
+            return false;
+        };
+        let (event, at) = (*event, *at);
+        self.going_on.remove(&(event, at));
+        self.wake(ctx, at, None);
+        true
+    }
+
+    /// Lets steps that have waited in a replay wait for free slots, after its end.
+    pub(in crate::run) fn end_replay(&mut self, ctx: &mut Context) {
+        self.queue_recorded();
+        self.wake_next(ctx);
+    }
+
+    fn queue_recorded(&mut self) {
+        let going_on = std::mem::take(&mut self.going_on).into_iter();
+        let staying = std::mem::take(&mut self.staying).into_iter();
+        let steps = going_on.map(|(_, at)| at).chain(staying);
+        self.queued.extend(steps.map(|at| (at, None)));
+    }
+
     /// Records that a woken call has come to take its slot.
     pub(in crate::run) fn clear_woken(&mut self, at: NodeRef) {
         self.woken.remove(&at);
@@ -68,6 +113,10 @@ impl Slots {
     /// Removes a call that waits for a slot. If it had been woken, the next call is woken instead.
     pub(in crate::run) fn remove(&mut self, ctx: &mut Context, at: NodeRef) {
         self.queued.remove(&at);
+        if self.staying.remove(&at) {
+            return;
+        }
+        self.going_on.retain(|(_, other)| *other != at);
         if self.woken.remove(&at) {
             self.wake_next(ctx);
         }
@@ -81,6 +130,7 @@ impl Slots {
     /// Empties the queue when the process ends. A call that has not begun becomes pending again, as it is in the replay
     /// state.
     pub(in crate::run) fn close(&mut self, tree: &mut Tree) {
+        self.queue_recorded();
         for (at, attempt) in std::mem::take(&mut self.queued) {
             if attempt.is_none() {
                 tree.set_state(at, StepState::Pending);
@@ -89,37 +139,21 @@ impl Slots {
     }
 
     /// Wakes the first call that can use a free slot.
-    pub(in crate::run) fn wake_next(&mut self, ctx: &mut Context) {
+    fn wake_next(&mut self, ctx: &mut Context) {
         if self.queued.is_empty() {
             return;
         }
         // A call whose own plan instance has no free slot could not use this one.
-        let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
+        let tree = &ctx.tree;
         let able = self.queued.keys().copied();
         let able = able.filter(|at| is_free(tree, tree[at.0].scope));
-        let stays = |at| {
-            recording.is_replaying() && recording.leaves_queue(&tree.own_path(at)) == Some(false)
-        };
-        let able = able.filter(|at| !stays(*at));
         if let Some(at) = ctx.schedule.one_of(able) {
-            self.wake(ctx, at);
+            let attempt = self.queued.remove(&at).flatten();
+            self.wake(ctx, at, attempt);
         }
     }
 
-    /// Wakes the first step that is recorded to have gone on before the next external input. Returns false if there is
-    /// none.
-    pub(in crate::run) fn wake_recorded(&mut self, ctx: &mut Context) -> bool {
-        let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
-        let leaves = |at: &NodeRef| recording.leaves_queue(&tree.own_path(*at)) == Some(true);
-        let first = self.queued.keys().copied().find(leaves);
-        if let Some(at) = first {
-            self.wake(ctx, at);
-        }
-        first.is_some()
-    }
-
-    fn wake(&mut self, ctx: &mut Context, at: NodeRef) {
-        let attempt = self.queued.remove(&at).flatten();
+    fn wake(&mut self, ctx: &mut Context, at: NodeRef, attempt: Option<u64>) {
         self.woken.insert(at);
         if let Some(number) = attempt {
             ctx.wake_call(at, number);
