@@ -53,12 +53,6 @@ impl ExternalInputs {
         self.0.push_back(input);
     }
 
-    /// Returns the number of the next input.
-    #[must_use]
-    pub fn next_number(&self) -> Option<u64> {
-        self.0.front().map(|input| input.number)
-    }
-
     /// Takes the first input for which `receiver` returns something, with that.
     pub fn take_first<T>(
         &mut self,

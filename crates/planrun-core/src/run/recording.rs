@@ -111,13 +111,6 @@ impl Recording {
         Some(left.map_or(LeftQueue::Never, LeftQueue::At))
     }
 
-    /// Returns true if no external input comes between what has been replayed and the event of this number.
-    pub(super) fn is_next(&self, event: u64) -> bool {
-        let replay = self.replay.as_ref();
-        let next = replay.and_then(|replay| replay.external_inputs.next_number());
-        next.is_none_or(|next| event < next)
-    }
-
     /// Records that a call begins. If it had to wait for a slot before, it has none to wait for in the replay.
     pub(super) fn begin_unqueued(&mut self, path: &str) {
         if let Some(replay) = &mut self.replay {
@@ -393,10 +386,11 @@ impl Recording {
         }
     }
 
-    /// Takes the next external input that has a receiver. A patch may have put something before the receiver of an
-    /// earlier one. `is_bounded`: whether such a timer of a step is running.
+    /// Takes the next external input that has a receiver, if it is recorded before this event. A patch may have put
+    /// something before the receiver of an earlier one. `is_bounded`: whether such a timer of a step is running.
     pub(super) fn next_external_input(
         &mut self,
+        before: Option<u64>,
         questions: &Questions,
         is_bounded: impl Fn(&str, Bound) -> bool,
     ) -> Option<(ExternalInput, Option<NodeRef>)> {
@@ -404,7 +398,9 @@ impl Recording {
             replay, expecting, ..
         } = self;
         let replay = replay.as_mut()?;
+        let is_late = |number: u64| before.is_some_and(|before| number > before);
         let goes_to = |input: &ExternalInput| match &input.kind {
+            _ if is_late(input.number) => None,
             ExternalInputKind::Answer { path, .. } => expecting.get(path).map(|at| Some(*at)),
             ExternalInputKind::Given(answer) => questions.step(&answer.path).map(|_| None),
             ExternalInputKind::Timer { path, timer } => is_bounded(path, *timer).then_some(None),

@@ -9,9 +9,6 @@ impl Run {
         if !self.ctx.outbox.recording.is_replaying() {
             return false;
         }
-        if self.steps.calls.open.slots.wake_recorded(&mut self.ctx) {
-            return true;
-        }
         let (people, schedule) = (&self.steps.people, &self.ctx.schedule);
         let is_bounded = |path: &str, timer: Bound| match timer {
             Bound::Deadline => true,
@@ -19,9 +16,15 @@ impl Run {
             Bound::Within => schedule.within.values().any(|own| *own.path == *path),
         };
         let recording = &mut self.ctx.outbox.recording;
-        let Some((input, at)) = recording.next_external_input(&people.questions, is_bounded) else {
-            recording.end_replay();
-            self.steps.calls.open.slots.end_replay(&mut self.ctx);
+        let slots = &mut self.steps.calls.open.slots;
+        let before = slots.next_recorded();
+        let next = recording.next_external_input(before, &people.questions, is_bounded);
+        let Some((input, at)) = next else {
+            if slots.wake_recorded(&mut self.ctx) {
+                return true;
+            }
+            self.ctx.outbox.recording.end_replay();
+            slots.end_replay(&mut self.ctx);
             return false;
         };
         let (ctx, steps) = (&mut self.ctx, &mut self.steps);

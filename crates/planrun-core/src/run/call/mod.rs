@@ -32,7 +32,6 @@ use crate::run::execution::{Execution, idempotency_key};
 use crate::run::frame::NodeRef;
 use crate::run::program::Program;
 use crate::run::reached::Reached;
-use crate::run::recording::LeftQueue;
 
 /// The calls of tools, their approvals and budgets.
 #[derive(Default)]
@@ -92,7 +91,7 @@ impl Calls {
         let path = ctx.tree.own_path(at);
         let recording = &ctx.outbox.recording;
         let is_recorded = match recording.left_queue(&path) {
-            Some(LeftQueue::At(event)) if recording.is_next(event) => true,
+            Some(_) if self.open.slots.is_released(at) => true,
             Some(left) => {
                 self.open.slots.wait_in_replay(ctx, at, left);
                 return false;

@@ -22,6 +22,8 @@ pub(in crate::run) struct Slots {
     /// In a replay, steps that are recorded to have waited: those that went on, with the event, and those that did not.
     going_on: BTreeSet<(u64, NodeRef)>,
     staying: BTreeSet<NodeRef>,
+    /// Those of them that go on now.
+    released: BTreeSet<NodeRef>,
 }
 
 impl Slots {
@@ -78,18 +80,24 @@ impl Slots {
         };
     }
 
-    /// Wakes the first step that is recorded to have gone on before the next external input. Returns false if there is
-    /// none.
+    /// Returns the number of the event with which the next of the steps goes on that wait in a replay.
+    pub(in crate::run) fn next_recorded(&self) -> Option<u64> {
+        self.going_on.first().map(|(event, _)| *event)
+    }
+
+    /// Lets that step go on. Returns false if there is none.
     pub(in crate::run) fn wake_recorded(&mut self, ctx: &mut Context) -> bool {
-        let first = self.going_on.first();
-        let Some((event, at)) = first.filter(|(event, _)| ctx.outbox.recording.is_next(*event))
-        else {
-            return false;
-        };
-        let (event, at) = (*event, *at);
-        self.going_on.remove(&(event, at));
-        self.wake(ctx, at, None);
-        true
+        let first = self.going_on.pop_first();
+        if let Some((_, at)) = first {
+            self.released.insert(at);
+            self.wake(ctx, at, None);
+        }
+        first.is_some()
+    }
+
+    /// Returns true if a step has waited in a replay and goes on now.
+    pub(in crate::run) fn is_released(&mut self, at: NodeRef) -> bool {
+        self.released.remove(&at)
     }
 
     /// Lets steps that have waited in a replay wait for free slots, after its end.
@@ -117,6 +125,7 @@ impl Slots {
             return;
         }
         self.going_on.retain(|(_, other)| *other != at);
+        self.released.remove(&at);
         if self.woken.remove(&at) {
             self.wake_next(ctx);
         }
