@@ -31,11 +31,15 @@ const PLANS: u64 = 5_000;
 const WORLDS: u64 = 5;
 
 /// What happens at least once for each plan, on average.
-const OFTEN: [&str; 8] = [
-    "calls", "deaths", "lost", "asked", "replies", "recalled", "handles", "messages",
+const OFTEN: [&str; 7] = [
+    "calls", "deaths", "lost", "asked", "replies", "handles", "messages",
 ];
 /// What happens for at least one plan in 20.
-const SOMETIMES: [&str; 9] = [
+const SOMETIMES: [&str; 13] = [
+    "recalled",
+    "answers",
+    "broken contracts",
+    "secrets",
     "forks",
     "granted",
     "beyond the grant",

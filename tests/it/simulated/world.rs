@@ -364,7 +364,10 @@ impl<'a> World<'a> {
         if could_continue {
             return Ok(());
         }
+        // After a patch, a step that is done again has other attempts.
+        let is_patched = self.counts.contains_key("patches");
         let facts = |outcome: &Outcome| {
+            let error = outcome.error.as_ref().filter(|_| !is_patched);
             // What begins before a step fails and pauses the run depends on the order.
             let questions = outcome.questions.iter();
             let questions = questions.filter(|_| !self.latest.is_drawn);
@@ -372,7 +375,7 @@ impl<'a> World<'a> {
             (
                 outcome.state,
                 outcome.reply.clone(),
-                outcome.error.as_ref().map(|error| error.message.clone()),
+                error.map(|error| error.message.clone()),
                 outcome.retryable.clone(),
                 questions,
             )
@@ -381,8 +384,6 @@ impl<'a> World<'a> {
         if shown != was {
             return Err(format!("who looks sees {shown:?}, and it was {was:?}"));
         }
-        // After a patch, a step that is done again has other attempts.
-        let is_patched = self.counts.contains_key("patches");
         if self.latest.has_target || self.latest.is_drawn || is_patched {
             return Ok(());
         }
