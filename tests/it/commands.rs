@@ -661,3 +661,34 @@ fn f28_a_full_standard_output_is_no_success() {
         assert!(stderr.contains("No space left"), "{arguments:?}: {stderr}");
     }
 }
+
+#[test]
+fn a_failure_that_waits_for_the_effects_above_is_shown_before_they_have_ended() {
+    let plan = "use sys
+
+plan late(n: int) -> int {
+    step ok = input \"Go on?\" -> { really: bool }
+    step told = sys.echo(value: 10 / n)
+    reply told == null ? 0 : n
+}
+";
+    let place = folder([("late.plan", plan)]);
+    let output = run_in(&place, &["run", "late.plan", "-i", "n=0", "--run-id", "r"]);
+    assert_eq!(output.status, 4, "{output:?}");
+    let show = run_in(&place, &["runs", "show", "r"]).stdout;
+    let told = show.lines().find(|line| line.contains("told")).unwrap();
+    assert!(
+        told.contains("waiting") && told.contains("validation.expression"),
+        "{show}"
+    );
+    let events = run_in(&place, &["runs", "events", "r"]).stdout;
+    let why = "told  for the effects above  validation.expression: divide by zero";
+    assert!(events.contains(why), "{events}");
+    let answer = "ok={\"really\": true}";
+    let output = run_in(&place, &["runs", "answer", "r", answer, "--resume"]);
+    assert_eq!(output.status, 1, "{output:?}");
+    assert!(
+        output.stderr.contains("the step `told` failed"),
+        "{output:?}"
+    );
+}

@@ -8,7 +8,7 @@ use planrun_lang::diag::render::{Appearance, visible_line};
 use crate::cli::question::{QuestionView, render_answer};
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
-use planrun_core::journal::{Event, EventKind, StepError, instant};
+use planrun_core::journal::{Event, EventKind, StepError, Waiting, instant};
 use planrun_runs::runs::{EventOptions, Planrun, RunEvent};
 
 /// Print the events of a run
@@ -131,12 +131,16 @@ impl<'e> Details<'e> {
             EventKind::StepAsks { question, .. } => details.tool = &question.tool,
             EventKind::StepWaiting {
                 attempt,
+                what,
                 wait,
                 error,
                 ..
             } => {
-                (details.attempt, details.wait) = (*attempt, Some(*wait));
-                details.error = error.as_deref();
+                (details.attempt, details.error) = (*attempt, error.as_deref());
+                details.wait = Some(*wait).filter(|wait| !wait.is_zero());
+                if *what == Waiting::Effects {
+                    details.status = "for the effects above";
+                }
             }
             EventKind::StepRecovering { error, .. } => details.error = Some(error),
             EventKind::StepSettled {

@@ -168,7 +168,10 @@ impl<'w, 'a> Process<'w, 'a> {
                 // Whoever does not know the secret among the options cannot choose it.
                 let refused = asking.refused.as_deref().unwrap_or_default();
                 let is_hidden = refused.contains(MARK);
-                if asking.refused.is_some() && !is_hidden && !self.world.answers {
+                let expires = asking.question.expires;
+                let is_late = expires.is_some_and(|expires| expires <= self.world.now);
+                let may_be = is_hidden || is_late || self.world.answers;
+                if asking.refused.is_some() && !may_be {
                     return Err(format!("an answer is not taken: {refused}"));
                 }
                 self.check_grant(&asking)?;

@@ -25,6 +25,8 @@ use crate::journal::{EventKind, StepError};
 pub(super) struct Parking {
     /// Steps that have failed without settling, with their failures.
     steps: BTreeMap<NodeRef, Arc<StepError>>,
+    /// The same steps in the order in which they failed.
+    in_order: Vec<NodeRef>,
     /// Nodes that would begin if no step were parked.
     held_back: Vec<NodeRef>,
 }
@@ -53,6 +55,7 @@ impl Parking {
             error: Some(error.clone()),
         });
         self.steps.insert(at, error.clone());
+        self.in_order.push(at);
         ctx.commit(Subject::Step(at));
         ctx.then(Reaction::WorkFailed {
             frame: at.0,
@@ -64,6 +67,7 @@ impl Parking {
     /// Removes a parked step that ends for another reason. Returns its failure.
     pub(super) fn remove(&mut self, ctx: &mut Context, at: NodeRef) -> Option<Arc<StepError>> {
         let error = self.steps.remove(&at)?;
+        self.in_order.retain(|parked| *parked != at);
         ctx.tree[at.0].visible.remove(&at.1);
         Some(error)
     }
@@ -77,9 +81,10 @@ impl Parking {
         holds
     }
 
-    /// Returns why the process suspends the run because of a parked step, when nothing else is running.
+    /// Returns why the process suspends the run because of a parked step, the first that has failed, when nothing else is
+    /// running.
     pub(super) fn failed_and_quiet(&self, ctx: &Context, calls: &Calls) -> Option<Interruption> {
-        let (_, error) = self.steps.first_key_value()?;
+        let error = self.steps.get(self.in_order.first()?)?;
         let busy = ctx.is_suspended()
             || calls
                 .open
