@@ -114,7 +114,8 @@ fn try_plan(seed: u64, tally: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
         };
         let run = || simulate(&setting, seed.wrapping_mul(WORLDS) + world);
         let Simulated { journal, counts } = run().map_err(describe)?;
-        if run().map_err(describe)?.journal != journal {
+        // In some worlds, the same seed is tried again.
+        if world < 2 && run().map_err(describe)?.journal != journal {
             return Err(describe("the same seed gives another journal".to_owned()));
         }
         let mut tally = tally.lock().unwrap();

@@ -86,10 +86,12 @@ pub enum RecordedPhase {
     Answered,
     /// The call was ended by something else, such as a timeout.
     Ended,
+    /// Its step was cancelled. If it has an effect, the attempt had not been sent.
+    Cancelled,
 }
 
 impl RecordedPhase {
     pub(super) fn has_ended(self) -> bool {
-        matches!(self, Self::Answered | Self::Ended)
+        matches!(self, Self::Answered | Self::Ended | Self::Cancelled)
     }
 }

@@ -470,7 +470,7 @@ impl ReplayState {
         let is_active = |step: &RecordedStep| {
             let calls = step.call.as_ref().is_some_and(|call| match call.phase {
                 RecordedPhase::InFlight | RecordedPhase::Waiting { .. } => true,
-                RecordedPhase::Answered | RecordedPhase::Ended => false,
+                RecordedPhase::Answered | RecordedPhase::Ended | RecordedPhase::Cancelled => false,
             });
             !step.state.is_settled() && (calls || step.until.is_some())
         };

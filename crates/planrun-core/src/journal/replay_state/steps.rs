@@ -375,6 +375,8 @@ impl ReplayState {
             call.phase = RecordedPhase::Answered;
             let outcome = Ok(output.unwrap_or(Value::Null));
             self.add_external_input(at, ExternalInputKind::Answer { path, outcome });
+        } else if state == StepState::Cancelled {
+            call.phase = RecordedPhase::Cancelled;
         } else {
             call.phase = RecordedPhase::Ended;
         }
@@ -399,7 +401,7 @@ impl ReplayState {
         let ends = |phase: RecordedPhase| match phase {
             RecordedPhase::InFlight => true,
             RecordedPhase::Waiting { .. } => spent,
-            RecordedPhase::Answered | RecordedPhase::Ended => false,
+            RecordedPhase::Answered | RecordedPhase::Ended | RecordedPhase::Cancelled => false,
         };
         if let Some(call) = step.call.as_mut().filter(|call| ends(call.phase)) {
             call.phase = RecordedPhase::Answered;

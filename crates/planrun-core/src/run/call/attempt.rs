@@ -106,7 +106,8 @@ impl Calls {
                 | Phase::Waiting
                 | Phase::Answered
                 | Phase::Lost
-                | Phase::CutOff => {}
+                | Phase::CutOff
+                | Phase::Cancelled => {}
             }
         }
     }

@@ -72,7 +72,9 @@ impl OpenCalls {
     /// Returns the next call that an earlier process had sent without getting an answer. Everything that follows from
     /// one is done before the next is returned, in the same order as on replay.
     pub(in crate::run) fn next_lost(&mut self) -> Option<NodeRef> {
-        let is_lost = |state: &CallState| matches!(state.phase, Phase::Lost | Phase::CutOff);
+        let is_lost = |state: &CallState| {
+            matches!(state.phase, Phase::Lost | Phase::CutOff | Phase::Cancelled)
+        };
         if self.lost.is_empty() {
             self.lost = self.in_source_order(is_lost).into();
         }

@@ -38,6 +38,7 @@ impl Calls {
         let phase = match recorded.phase {
             RecordedPhase::InFlight => Phase::Lost,
             RecordedPhase::Ended => Phase::CutOff,
+            RecordedPhase::Cancelled => Phase::Cancelled,
             RecordedPhase::Waiting { .. } => Phase::Waiting,
             RecordedPhase::Answered => Phase::Answered,
         };
@@ -81,7 +82,7 @@ impl Calls {
                 Some(outcome) => self.replay_answer(ctx, at, outcome),
                 None => ctx.outbox.recording.expect(path, at),
             },
-            RecordedPhase::InFlight | RecordedPhase::Ended => {
+            RecordedPhase::InFlight | RecordedPhase::Ended | RecordedPhase::Cancelled => {
                 if !ctx.outbox.recording.is_replaying() {
                     // A patch has put something before it, so it begins after the lost calls were taken up.
                     self.take_up(ctx, at);
@@ -156,7 +157,9 @@ impl Calls {
     }
 
     fn take_up(&mut self, ctx: &mut Context, at: NodeRef) {
-        let is_lost = |state: &CallState| matches!(state.phase, Phase::Lost | Phase::CutOff);
+        let is_lost = |state: &CallState| {
+            matches!(state.phase, Phase::Lost | Phase::CutOff | Phase::Cancelled)
+        };
         if self.open.get(at).is_some_and(is_lost)
             && let Some(state) = self.open.calls.remove(&at)
         {

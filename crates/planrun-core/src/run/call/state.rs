@@ -62,6 +62,8 @@ pub(in crate::run) enum Phase {
     Lost,
     /// An earlier process had sent it, and ended it because of something else.
     CutOff,
+    /// An earlier process had announced it, and cancelled its step without waiting for an answer.
+    Cancelled,
 }
 
 impl CallState {
@@ -97,7 +99,11 @@ impl CallState {
     pub(in crate::run) fn in_flight(&self) -> bool {
         match self.phase {
             Phase::InFlight | Phase::Answered | Phase::Lost | Phase::CutOff => true,
-            Phase::Held(_) | Phase::ToRecall(_) | Phase::Recalling | Phase::Waiting => false,
+            Phase::Held(_)
+            | Phase::ToRecall(_)
+            | Phase::Recalling
+            | Phase::Waiting
+            | Phase::Cancelled => false,
         }
     }
 
