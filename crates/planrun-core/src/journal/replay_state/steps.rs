@@ -364,21 +364,14 @@ impl ReplayState {
         step.process = process;
         step.reason = reason;
         step.output.clone_from(&output);
-        let Some(call) = step
-            .call
-            .as_mut()
-            .filter(|call| call.phase == RecordedPhase::InFlight)
-        else {
+        let call = step.call.as_mut();
+        let Some(call) = call.filter(|call| call.phase == RecordedPhase::InFlight) else {
             return;
         };
+        call.phase = phase_after(state);
         if state == StepState::Completed {
-            call.phase = RecordedPhase::Answered;
             let outcome = Ok(output.unwrap_or(Value::Null));
             self.add_external_input(at, ExternalInputKind::Answer { path, outcome });
-        } else if state == StepState::Cancelled {
-            call.phase = RecordedPhase::Cancelled;
-        } else {
-            call.phase = RecordedPhase::Ended;
         }
     }
 
@@ -413,6 +406,21 @@ impl ReplayState {
                 },
             );
         }
+    }
+}
+
+/// Returns the phase of a call in flight whose step has ended otherwise than with the failure of the call.
+fn phase_after(state: StepState) -> RecordedPhase {
+    match state {
+        StepState::Completed => RecordedPhase::Answered,
+        StepState::Cancelled => RecordedPhase::Cancelled,
+        StepState::Pending
+        | StepState::Queued
+        | StepState::Running
+        | StepState::Waiting
+        | StepState::Failed
+        | StepState::Skipped
+        | StepState::Unknown => RecordedPhase::Ended,
     }
 }
 
