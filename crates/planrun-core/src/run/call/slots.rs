@@ -19,11 +19,30 @@ pub(in crate::run) struct Slots {
     queued: BTreeMap<NodeRef, Option<u64>>,
     /// Calls that were woken for a free slot and have not taken it yet.
     woken: BTreeSet<NodeRef>,
-    /// In a replay, steps that are recorded to have waited: those that went on, with the event, and those that did not.
+    recorded: Recorded,
+}
+
+/// Steps that wait in a replay, because they are recorded to have waited for a slot.
+#[derive(Default)]
+struct Recorded {
+    /// Those that went on, each with the number of the event.
     going_on: BTreeSet<(u64, NodeRef)>,
+    /// Those that did not, as far as it is known.
     staying: BTreeSet<NodeRef>,
-    /// Those of them that go on now.
+    /// Those that go on now.
     released: BTreeSet<NodeRef>,
+}
+
+impl Recorded {
+    fn is_empty(&self) -> bool {
+        self.going_on.is_empty() && self.staying.is_empty() && self.released.is_empty()
+    }
+
+    fn remove(&mut self, at: NodeRef) {
+        self.going_on.retain(|(_, other)| *other != at);
+        self.staying.remove(&at);
+        self.released.remove(&at);
+    }
 }
 
 impl Slots {
@@ -75,21 +94,22 @@ impl Slots {
     ) {
         ctx.tree.set_state(at, StepState::Queued);
         match left {
-            LeftQueue::At(event) => self.going_on.insert((event, at)),
-            LeftQueue::Never => self.staying.insert(at),
+            LeftQueue::At(event) => self.recorded.going_on.insert((event, at)),
+            LeftQueue::Never => self.recorded.staying.insert(at),
         };
     }
 
     /// Returns the number of the event with which the next of the steps goes on that wait in a replay.
     pub(in crate::run) fn next_recorded(&self) -> Option<u64> {
-        self.going_on.first().map(|(event, _)| *event)
+        let next = self.recorded.going_on.first();
+        next.map(|(event, _)| *event)
     }
 
     /// Lets that step go on. Returns false if there is none.
     pub(in crate::run) fn wake_recorded(&mut self, ctx: &mut Context) -> bool {
-        let first = self.going_on.pop_first();
+        let first = self.recorded.going_on.pop_first();
         if let Some((_, at)) = first {
-            self.released.insert(at);
+            self.recorded.released.insert(at);
             self.wake(ctx, at, None);
         }
         first.is_some()
@@ -97,7 +117,7 @@ impl Slots {
 
     /// Returns true if a step has waited in a replay and goes on now.
     pub(in crate::run) fn is_released(&mut self, at: NodeRef) -> bool {
-        self.released.remove(&at)
+        self.recorded.released.remove(&at)
     }
 
     /// Lets steps that have waited in a replay wait for free slots, after its end.
@@ -107,9 +127,10 @@ impl Slots {
     }
 
     fn queue_recorded(&mut self) {
-        let going_on = std::mem::take(&mut self.going_on).into_iter();
-        let staying = std::mem::take(&mut self.staying).into_iter();
-        let steps = going_on.map(|(_, at)| at).chain(staying);
+        let Recorded {
+            going_on, staying, ..
+        } = std::mem::take(&mut self.recorded);
+        let steps = going_on.into_iter().map(|(_, at)| at).chain(staying);
         self.queued.extend(steps.map(|at| (at, None)));
     }
 
@@ -121,11 +142,9 @@ impl Slots {
     /// Removes a call that waits for a slot. If it had been woken, the next call is woken instead.
     pub(in crate::run) fn remove(&mut self, ctx: &mut Context, at: NodeRef) {
         self.queued.remove(&at);
-        if self.staying.remove(&at) {
-            return;
+        if !self.recorded.is_empty() {
+            self.recorded.remove(at);
         }
-        self.going_on.retain(|(_, other)| *other != at);
-        self.released.remove(&at);
         if self.woken.remove(&at) {
             self.wake_next(ctx);
         }
