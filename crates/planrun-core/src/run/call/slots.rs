@@ -51,8 +51,6 @@ impl Slots {
         let is_free = is_free(&ctx.tree, ctx.tree[frame].scope);
         if is_free {
             self.hold(ctx, frame);
-            // After a replay, more than one may be free.
-            self.wake_next(ctx);
         }
         is_free
     }
@@ -120,10 +118,30 @@ impl Slots {
         self.recorded.released.remove(&at)
     }
 
-    /// Lets steps that have waited in a replay wait for free slots, after its end.
+    /// Lets steps that have waited in a replay begin after its end, as far as slots are free.
     pub(in crate::run) fn end_replay(&mut self, ctx: &mut Context) {
         self.queue_recorded();
-        self.wake_next(ctx);
+        while let Some(at) = self.next_beside_woken(&ctx.tree) {
+            let attempt = self.queued.remove(&at).flatten();
+            self.wake(ctx, at, attempt);
+        }
+    }
+
+    /// Returns the first call for which a slot is free after those that were woken have taken theirs.
+    fn next_beside_woken(&self, tree: &Tree) -> Option<NodeRef> {
+        let mut taken = BTreeMap::<ScopeId, u32>::new();
+        for at in &self.woken {
+            for scope in tree.scopes_around(tree[at.0].scope) {
+                *taken.entry(scope).or_default() += 1;
+            }
+        }
+        let has_slot = |at: &NodeRef| {
+            tree.scopes_around(tree[at.0].scope).all(|id| {
+                let (scope, taken) = (&tree.scopes[id], taken.get(&id).copied());
+                scope.in_use + taken.unwrap_or_default() < scope.policy.concurrency
+            })
+        };
+        self.queued.keys().copied().find(has_slot)
     }
 
     fn queue_recorded(&mut self) {
