@@ -8,7 +8,7 @@ use planrun_core::journal::{Event, LineWriter};
 use planrun_core::run::{Outcome, Program};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
-use planrun_lang::sema::{Files, Plan, Tools, check_without_rules};
+use planrun_lang::sema::{NoFiles, Plan, Tools, check_without_rules};
 use planrun_lang::source::SourceFile;
 use planrun_runs::driver::{self, Context};
 use planrun_tools::host::{Host, RealHost};
@@ -104,14 +104,5 @@ impl Write for Sink {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Measured plans do not import other files.
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _from: &str, _path: &str) -> Result<SourceFile, String> {
-        Err("there are no other files".to_owned())
     }
 }

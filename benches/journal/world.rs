@@ -9,7 +9,7 @@ use planrun_core::run::{Outcome, Program};
 use planrun_lang::call::Answer;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
-use planrun_lang::sema::{Files, Plan, check_without_rules};
+use planrun_lang::sema::{NoFiles, Plan, check_without_rules};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Effect, Parameter, Signature, Type};
 use planrun_lang::value::Value;
@@ -201,14 +201,5 @@ fn signature(name: &str, effect: Effect) -> Signature {
         effect,
         effect_declared: true,
         ..Signature::unknown("shop".into(), name.into())
-    }
-}
-
-/// Measured plans do not import other files.
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _from: &str, _path: &str) -> Result<SourceFile, String> {
-        Err("there are no other files".to_owned())
     }
 }

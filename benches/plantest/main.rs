@@ -15,7 +15,7 @@ use planrun_core::run::Defaults;
 use planrun_lang::call::Answer;
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::lint;
-use planrun_lang::sema::{Files, Policy, Tools};
+use planrun_lang::sema::{NoFiles, Policy, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
@@ -321,13 +321,5 @@ fn environment() -> TestEnvironment {
         defaults: Defaults::default(),
         root: PathBuf::from("/"),
         results: Arc::default(),
-    }
-}
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no file `{path}`"))
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use planrun_lang::lint;
-use planrun_lang::sema::{Budget, Files, Policy, Tools};
+use planrun_lang::sema::{Budget, NoFiles, Policy, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Effect, Signature};
 use planrun_tools::contract::OfferedTool;
@@ -46,14 +46,6 @@ struct Results {
     wrong: Vec<String>,
     /// Recorded calls that violate their schema.
     exceptions: Vec<String>,
-}
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no file `{path}`"))
-    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use planrun_lang::permission::Permissions;
-use planrun_lang::sema::{self, Files, Tools};
+use planrun_lang::sema::{self, NoFiles, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Contract, Known, KnownField, Rest, Type, Validator, Verdict};
 use planrun_tools::host::MemoryHost;
@@ -16,14 +16,6 @@ use serde_json::{Value as Json, json};
 use crate::generate::Dice;
 use crate::support;
 use crate::world::{Script, World, give};
-
-struct Alone;
-
-impl Files for Alone {
-    fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no `{path}`"))
-    }
-}
 
 /// Checks a plan with `a.t`, which has this schema of arguments, and `a.get`, which returns some values. Returns the
 /// codes of the errors, and the number of calls that only the run can decide.
@@ -38,7 +30,7 @@ fn found(parameters: &Json, body: &str) -> (Vec<&'static str>, usize) {
     ]);
     let text = format!("use a\nplan p() {{ step g = a.get() {body} reply 1 }}");
     let checked =
-        sema::check_without_rules(&SourceFile::new("a.plan", text.as_str()), &tools, &Alone);
+        sema::check_without_rules(&SourceFile::new("a.plan", text.as_str()), &tools, &NoFiles);
     let errors = checked
         .diagnostics
         .iter()
@@ -508,7 +500,7 @@ async fn b8_the_default_of_a_tool_items_parameter_is_of_its_type_and_is_sent() {
     assert_eq!(ran.calls("a.t")[0].arguments, json!({"n": 3}));
     for wrong in ["\"x\"", "null", "{}"] {
         let source = SourceFile::new("a.plan", text(wrong));
-        let found = sema::check_without_rules(&source, &Tools::default(), &Alone).diagnostics;
+        let found = sema::check_without_rules(&source, &Tools::default(), &NoFiles).diagnostics;
         let codes: Vec<&str> = found
             .iter()
             .filter(|found| found.is_error())

@@ -9,7 +9,7 @@ use planrun_lang::graph::Vertex::{Barriers, Decisions, Everything, Free};
 use planrun_lang::graph::{self, BlockGraph, Vertex, draw};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
-use planrun_lang::sema::{Block, Files, NodeKind, Plan, check_without_rules};
+use planrun_lang::sema::{Block, NoFiles, NodeKind, Plan, check_without_rules};
 use planrun_lang::source::SourceFile;
 use planrun_runs::driver::{self, Context, Silence};
 use planrun_tools::host::{Host, MemoryHost};
@@ -21,14 +21,6 @@ tool db.read(key?: string) -> string read
 tool db.write(key?: string, value?: string) -> string effect
 tool mail.send(text?: string) -> string effect
 ";
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("`{path}` does not exist"))
-    }
-}
 
 fn catalog() -> Arc<Catalog> {
     let host: Arc<dyn Host> = Arc::new(MemoryHost::new(1));

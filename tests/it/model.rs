@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{
-    BlockId, Call, Event, EventKind, Files, Listener, Node, NodeKind, Plan, PlanTest, Set, Status,
-    Step, StepKind, Target, TaskTest, Wait, check_without_rules,
+    BlockId, Call, Event, EventKind, Listener, NoFiles, Node, NodeKind, Plan, PlanTest, Set,
+    Status, Step, StepKind, Target, TaskTest, Wait, check_without_rules,
 };
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{CallKind, Effect};
@@ -18,14 +18,6 @@ tool db.find(key?: string) -> string? read
 tool db.write(key?: string, value?: string) -> { id: string } effect
 tool db.put(value: string) -> string effect
 ";
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("`{path}` does not exist"))
-    }
-}
 
 /// Returns the plan with these statements, and the code and text of each error in it.
 fn check(statements: &str) -> (Arc<Plan>, Vec<(&'static str, String)>) {

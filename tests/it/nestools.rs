@@ -7,7 +7,7 @@ use std::path::Path;
 
 use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::lint;
-use planrun_lang::sema::{Files, Policy, Tools};
+use planrun_lang::sema::{NoFiles, Policy, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_tools::host::MemoryHost;
 use serde_json::Value;
@@ -211,14 +211,6 @@ fn check(text: &str) -> Vec<Diagnostic> {
         &project,
     )
     .diagnostics
-}
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no `{path}`"))
-    }
 }
 
 impl Plan {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use planrun_core::run::Defaults;
 use planrun_lang::lint;
-use planrun_lang::sema::{Files, Policy, Tools};
+use planrun_lang::sema::{NoFiles, Policy, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Signature;
 use planrun_runs::driver::Silence;
@@ -26,14 +26,6 @@ use crate::support::{cases, folder, has_python, literal, planrun, root};
 
 /// The first words of the names of read-only tools.
 const READS: [&str; 5] = ["calculate", "find", "get", "list", "think"];
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no file `{path}`"))
-    }
-}
 
 fn lines(path: &Path) -> Vec<Json> {
     fs::read_to_string(path)

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planrun_lang::sema::{self, Files, StepKind, Tools};
+use planrun_lang::sema::{self, NoFiles, StepKind, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Effect, Signature, Validator, decode};
 use planrun_tools::contract::OfferedTool;
@@ -20,14 +20,6 @@ const DRAFTS: [(&str, &str); 2] = [
     ),
     ("draft7", "http://json-schema.org/draft-07/schema#"),
 ];
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no file `{path}`"))
-    }
-}
 
 /// The verdict of the check about a call.
 enum CheckResult {

@@ -3,18 +3,10 @@
 use std::path::Path;
 
 use planrun_lang::diag::Severity;
-use planrun_lang::sema::{self, Files, Tools};
+use planrun_lang::sema::{self, NoFiles, Tools};
 use planrun_lang::source::SourceFile;
 
 use crate::support::root;
-
-struct Alone;
-
-impl Files for Alone {
-    fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no `{path}`"))
-    }
-}
 
 #[test]
 fn each_finds_what_its_head_says() {
@@ -40,7 +32,7 @@ fn judge(path: &Path) -> Result<(), String> {
     let found = sema::check_without_rules(
         &SourceFile::new("fixture.plan", text.as_str()),
         &Tools::default(),
-        &Alone,
+        &NoFiles,
     )
     .diagnostics;
     let codes: Vec<&str> = found

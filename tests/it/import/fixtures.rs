@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use planrun_import::Format;
-use planrun_lang::sema::{self, Files, Tools};
+use planrun_lang::sema::{self, NoFiles, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_tools::host::MemoryHost;
 use planrun_tools::tools::app::read_app;
@@ -103,12 +103,4 @@ fn findings(text: &str, tools: &Tools) -> String {
         writeln!(lines, "check  {place}  {code}: {}", found.message).unwrap();
         lines
     })
-}
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no `{path}`"))
-    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planrun_import::report::Fate;
 use planrun_import::{Imported, asl};
 use planrun_lang::protocol::RunState;
-use planrun_lang::sema::{self, Files, Plan, Tools};
+use planrun_lang::sema::{self, NoFiles, Plan, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::decode;
 use planrun_lang::value::Value;
@@ -185,14 +185,6 @@ fn generally(why: &str) -> String {
         .unwrap()
         .replace_all(why, "`…`")
         .into_owned()
-}
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no `{path}`"))
-    }
 }
 
 #[test]

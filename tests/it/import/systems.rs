@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_import::{Format, Imported};
 use planrun_lang::protocol::{RunState, Sent, StepState};
-use planrun_lang::sema::{self, Files, Tools};
+use planrun_lang::sema::{self, NoFiles, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
@@ -217,13 +217,5 @@ async fn the_contract_of_payloads_holds() {
                 }
             }
         }
-    }
-}
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no `{path}`"))
     }
 }

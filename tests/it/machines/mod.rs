@@ -10,7 +10,7 @@ mod table;
 use std::sync::Arc;
 
 use planrun_lang::protocol::RunState;
-use planrun_lang::sema::{self, Files, Plan, Tools};
+use planrun_lang::sema::{self, NoFiles, Plan, Tools};
 use planrun_lang::source::SourceFile;
 
 use crate::support::{cases, root};
@@ -245,12 +245,4 @@ fn note<T: PartialEq + std::fmt::Debug + ?Sized>(
 ) -> Option<String> {
     let place = place.concat();
     (own != theirs).then(|| format!("{place} {what}: {own:?} here, {theirs:?} there"))
-}
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no `{path}`"))
-    }
 }

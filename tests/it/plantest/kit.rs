@@ -7,7 +7,7 @@ use planrun_core::run::{Defaults, Program};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::lint;
 use planrun_lang::permission::Permissions;
-use planrun_lang::sema::{Files, Policy, Tools};
+use planrun_lang::sema::{NoFiles, Policy, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_runs::driver::Silence;
 use planrun_test::plantest::case::Case;
@@ -36,7 +36,7 @@ pub fn bench(text: &str) -> Bench {
         severities: None,
         calls: None,
     };
-    let checked = lint::check_file(&source, &tools(), &Nothing, &project);
+    let checked = lint::check_file(&source, &tools(), &NoFiles, &project);
     Bench {
         suite: Suite::new(source, checked),
         environment: environment(),
@@ -110,13 +110,5 @@ impl Bench {
             options,
             &mut Silence,
         )
-    }
-}
-
-struct Nothing;
-
-impl Files for Nothing {
-    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no `{path}`"))
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::world::{Script, World, after, give};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::protocol::{RunState, Sent};
-use planrun_lang::sema::{Files, Tools, check_without_rules};
+use planrun_lang::sema::{NoFiles, Tools, check_without_rules};
 use planrun_lang::source::SourceFile;
 use planrun_runs::journal::MemoryLog;
 
@@ -23,14 +23,6 @@ tool a.flag(x?: any) -> bool read
 tool a.write(x?: any) -> { id: string } effect
 tool a.count(x?: any) -> int effect
 ";
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no `{path}`"))
-    }
-}
 
 pub fn findings(text: &str) -> Vec<Diagnostic> {
     check_without_rules(

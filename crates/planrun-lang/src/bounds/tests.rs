@@ -1,19 +1,10 @@
 use std::fmt::Write as _;
-use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::sema::{Files, Tools, check_without_rules};
+use crate::sema::{NoFiles, Tools, check_without_rules};
 use crate::source::SourceFile;
-
-struct Nothing;
-
-impl Files for Nothing {
-    fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("`{}` is not there", Path::new(path).display()))
-    }
-}
 
 const TOOLS: &str = "use t
 tool t.list(n?: int) -> { id: int, state: string }[] read
@@ -42,7 +33,7 @@ fn tools() -> Tools {
 /// Returns the bounds of the last plan of a text.
 fn found(text: &str, around: impl FnOnce(&mut Policy)) -> Bounds {
     let source = SourceFile::new("test.plan", format!("{TOOLS}{text}"));
-    let checked = check_without_rules(&source, &tools(), &Nothing);
+    let checked = check_without_rules(&source, &tools(), &NoFiles);
     let errors: Vec<_> = checked
         .diagnostics
         .iter()

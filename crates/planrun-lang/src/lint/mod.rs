@@ -195,24 +195,9 @@ fn once_a_tool(found: &mut Vec<Diagnostic>) {
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
-    use std::io;
-    use std::path::PathBuf;
 
     use super::*;
-
-    struct Nothing;
-
-    impl Files for Nothing {
-        fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
-            Err(format!("`{path}` is not there"))
-        }
-    }
-
-    impl PathResolver for Nothing {
-        fn canonical(&self, _path: &Path) -> io::Result<PathBuf> {
-            Err(io::ErrorKind::NotFound.into())
-        }
-    }
+    use crate::sema::NoFiles;
 
     /// Visiting every error for every plan and diagnostic would take millions of visits.
     #[test]
@@ -233,12 +218,12 @@ mod tests {
             policy: &Policy::default(),
             allow: None,
             root: Path::new("/"),
-            paths: &Nothing,
+            paths: &NoFiles,
             tools: None,
             severities: None,
             calls: None,
         };
-        let checked = sema::check_without_rules(&source, &Tools::default(), &Nothing);
+        let checked = sema::check_without_rules(&source, &Tools::default(), &NoFiles);
         let errors = checked.diagnostics.iter().filter(|found| found.is_error());
         let spans: Vec<_> = errors.map(|found| found.span).collect();
         assert!(spans.len() >= PLANS, "{} errors", spans.len());

@@ -1,6 +1,8 @@
 //! Checks files: their items, the files they use, and the resulting plans.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::annotation::{NamedTypes, is_optional};
@@ -14,6 +16,7 @@ use super::test::Test;
 use super::tools::Tools;
 use super::unread::unused_items;
 use crate::diag::{Diagnostic, Fix, closest, codes};
+use crate::permission::PathResolver;
 use crate::source::{SourceFile, Span, SpanIndex};
 use crate::syntax::{self, ast};
 use crate::types::{Effect, KEY_TTL, Parameter, Signature, Type};
@@ -65,6 +68,21 @@ pub trait Files {
     /// # Errors
     /// Returns an error if the file cannot be read: one sentence with the reason.
     fn read(&self, from: &str, path: &str) -> Result<SourceFile, String>;
+}
+
+/// No other files, for plans that stand alone.
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
+        Err(format!("there is no `{path}`"))
+    }
+}
+
+impl PathResolver for NoFiles {
+    fn canonical(&self, _path: &Path) -> io::Result<PathBuf> {
+        Err(io::ErrorKind::NotFound.into())
+    }
 }
 
 /// Checks syntax, names and types of one file against the given tools. Applies no lint rules and no comments that allow

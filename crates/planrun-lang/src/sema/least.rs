@@ -63,16 +63,8 @@ impl PlanChecker<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::sema::{Files, Tools, check_without_rules};
+    use crate::sema::{NoFiles, Tools, check_without_rules};
     use crate::source::SourceFile;
-
-    struct NoFiles;
-
-    impl Files for NoFiles {
-        fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-            Err(format!("there is no file `{path}`"))
-        }
-    }
 
     /// Returns the message of every error in a plan with these statements.
     fn errors(statements: &str) -> Vec<String> {

@@ -1,13 +1,11 @@
 //! Tests that the card and the pages are correct, and that hostile descriptions of tools are withheld.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::lint::{Project, check_file};
-use planrun_lang::permission::PathResolver;
-use planrun_lang::sema::{Budget, Files, Policy, Tools};
+use planrun_lang::sema::{Budget, NoFiles, Policy, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Effect, Field, ObjectType, Observed, Parameter, Rest, Signature, Type};
 
@@ -15,33 +13,19 @@ use super::language::{GUIDE, PAGES, REFERENCE, page, sections};
 use super::{CARD, Index};
 use crate::tokens::tokens;
 
-struct Nothing;
-
-impl Files for Nothing {
-    fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("`{path}` is not there"))
-    }
-}
-
-impl PathResolver for Nothing {
-    fn canonical(&self, _path: &Path) -> io::Result<PathBuf> {
-        Err(io::ErrorKind::NotFound.into())
-    }
-}
-
 fn check(text: &str) -> Vec<Diagnostic> {
     let project = Project {
         policy: &Policy::default(),
         limits: &Budget::default(),
         allow: None,
         root: Path::new("/"),
-        paths: &Nothing,
+        paths: &NoFiles,
         tools: None,
         severities: None,
         calls: None,
     };
     let source = SourceFile::new("card.plan", text.to_owned());
-    check_file(&source, &Tools::default(), &Nothing, &project).diagnostics
+    check_file(&source, &Tools::default(), &NoFiles, &project).diagnostics
 }
 
 /// The tools that the programs on the card call.

@@ -22,7 +22,7 @@ use std::time::Duration;
 use planrun_core::journal::{Event, EventKind, StepError};
 use planrun_core::run::{Order, Outcome, Program};
 use planrun_lang::permission::Permissions;
-use planrun_lang::sema::{self, Files, Plan, Tools};
+use planrun_lang::sema::{self, NoFiles, Plan, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
@@ -280,14 +280,6 @@ fn checked(text: &str) -> Result<Arc<Plan>, String> {
             .find(|plan| &*plan.name == "main")
             .cloned()
             .ok_or_else(|| "no plan".to_owned()),
-    }
-}
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no `{path}`"))
     }
 }
 
