@@ -9,6 +9,7 @@ use planrun_core::journal::{AnswerError, Given, Grant, GrantScope};
 use planrun_core::run::{Approval, Asking, Interruption};
 use planrun_runs::driver::Asker;
 use planrun_runs::journal::MemoryLog;
+use planrun_tools::host::Host as _;
 use serde_json::{Value as Json, json};
 
 use crate::world::Script::Fail;
@@ -341,7 +342,8 @@ async fn r4_2_an_answer_is_void_when_anything_that_it_bound_has_changed() {
 #[tokio::test(start_paused = true)]
 async fn r4_2_an_approval_survives_a_resume_and_is_out_of_date_when_it_is_used_too_late() {
     for (later, class, made) in [(10, "", 1), (3 * 3600, "expired", 0)] {
-        let (world, log) = durable();
+        let (mut world, log) = durable();
+        let begun = world.host.now();
         let text = plan("step w = a.write() confirm \"Write?\" expires 2h");
         world.run(&text).await;
         log.send(r#"{"answer": "w.confirm", "value": true}"#);
@@ -355,7 +357,28 @@ async fn r4_2_an_approval_survives_a_resume_and_is_out_of_date_when_it_is_used_t
         let ran = world.run(&text).await;
         assert_eq!((ran.class().as_str(), ran.order().len()), (class, made));
         assert_eq!(questions(&log).len(), 1);
+        world.replay_only = true;
+        world.host.set_now(begun);
+        let seen = world.run(&text).await;
+        assert_eq!(seen.class(), class, "even if the clock was set back since");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r4_2_an_approval_that_has_expired_since_does_not_change_why_a_step_failed() {
+    let (mut world, log) = durable();
+    let text = plan(
+        "policy { budget: { calls: 1 } } step r = a.read()
+         step w = a.write() confirm \"Write?\" expires 2h after r",
+    );
+    world.run(&text).await;
+    log.send(r#"{"answer": "w.confirm", "value": true}"#);
+    assert_eq!(world.run(&text).await.class(), "budget.calls");
+    world.replay_only = true;
+    world.host.advance(Duration::from_hours(3));
+    let seen = world.run(&text).await;
+    assert_eq!(seen.class(), "budget.calls");
+    assert_eq!(seen.status("w"), "failed");
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@
 mod approvals;
 mod events;
 mod forks;
+mod held;
 mod outside;
 mod patches;
 mod plan_body;

@@ -53,6 +53,12 @@ impl ExternalInputs {
         self.0.push_back(input);
     }
 
+    /// Returns the number of the event that recorded the first input.
+    #[must_use]
+    pub fn first_number(&self) -> Option<u64> {
+        self.0.front().map(|input| input.number)
+    }
+
     /// Takes the first input for which `receiver` returns something, with that.
     pub fn take_first<T>(
         &mut self,

@@ -154,8 +154,10 @@ impl Outbox {
     /// Returns the wall-clock time of the run, in nanoseconds since the Unix epoch; during a replay, that of the
     /// replayed input.
     pub(super) fn wall_time(&self) -> i128 {
-        let ago = self.real_elapsed().saturating_sub(self.elapsed());
-        self.now.wall - i128::from(ago) * 1000
+        let replayed = self.recording.replay_time();
+        replayed.map_or(self.now.wall, |time| {
+            self.begun_at + i128::from(time) * 1000
+        })
     }
 
     /// Formats a time of the run.

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use planrun_lang::protocol::StepState;
-use planrun_lang::types::ErrorClass;
+use planrun_lang::types::{Denied, ErrorClass};
 use planrun_lang::value::{Value, saturating_duration};
 
 use super::clock::microseconds;
 use super::frame::{Microseconds, NodeRef};
 use crate::journal::{
     Bound, EventKind, EventName, ExternalInput, ExternalInputKind, Questions, RecordedCall,
-    RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting,
+    RecordedQuestion, ReplayState, StepError, Waiting,
 };
 
 /// What became of a step that is recorded to have waited for a slot, and whose call is not recorded.
@@ -20,6 +20,13 @@ pub(super) enum LeftQueue {
     /// It went on with the event of this number.
     At(u64),
     Never,
+}
+
+/// How a step ended whose call was never made.
+#[derive(Clone, Copy)]
+pub(super) enum EndWithoutCall {
+    ApprovalExpired,
+    Other,
 }
 
 /// What a run knows of its journal.
@@ -111,6 +118,13 @@ impl Recording {
         Some(left.map_or(LeftQueue::Never, LeftQueue::At))
     }
 
+    /// Returns true if an event is recorded before the next external input.
+    pub(super) fn precedes_next_input(&self, event: u64) -> bool {
+        let replay = self.replay.as_ref();
+        let next = replay.and_then(|replay| replay.external_inputs.first_number());
+        next.is_none_or(|next| event < next)
+    }
+
     /// Records that a call begins. If it had to wait for a slot before, it has none to wait for in the replay.
     pub(super) fn begin_unqueued(&mut self, path: &str) {
         if let Some(replay) = &mut self.replay {
@@ -197,27 +211,40 @@ impl Recording {
         step.is_some_and(|step| step.has_next_call(generation))
     }
 
-    /// Returns true if a step is recorded to have ended without a call, as the plan itself decides: its arguments are
-    /// invalid, a budget is spent, or its result was known. No other event tells that it has begun.
-    pub(super) fn ends_without_call(&self, path: &str) -> bool {
-        let Some(replay) = &self.replay else {
-            return false;
+    /// Returns true if a step is recorded to have got a slot: its call has begun, it has asked before its first attempt,
+    /// or it has ended without one.
+    pub(super) fn had_slot(&self, path: &str) -> bool {
+        let asks = |replay: &ReplayState| {
+            let step = replay.steps.get(path);
+            step.is_some_and(|step| step.asks_approval(replay.generations.current(path)))
         };
-        let is_decided = |step: &RecordedStep| match (step.state, &step.error) {
-            (StepState::Completed, _) => true,
-            (StepState::Failed | StepState::Waiting, Some(error)) => {
-                matches!(
-                    error.class,
-                    ErrorClass::Validation(_) | ErrorClass::Budget(_)
-                )
-            }
-            _ => false,
+        self.has_begun(path)
+            || self.end_without_call(path).is_some()
+            || self.replay.as_ref().is_some_and(asks)
+    }
+
+    /// Returns how a step is recorded to have ended without a call, as the run itself decides: its arguments are
+    /// invalid, a budget is spent, its approval has expired, it may not be repeated, or its result was known. No other
+    /// event tells that it has begun. `None` after the replay, too.
+    pub(super) fn end_without_call(&self, path: &str) -> Option<EndWithoutCall> {
+        let replay = self.replay.as_ref().filter(|_| self.is_replaying())?;
+        let step = replay.steps.get(path)?;
+        let end = match (step.state, &step.error) {
+            (StepState::Completed, _) => EndWithoutCall::Other,
+            (StepState::Failed | StepState::Waiting, Some(error)) => match error.class {
+                ErrorClass::Expired => EndWithoutCall::ApprovalExpired,
+                ErrorClass::Validation(_)
+                | ErrorClass::Budget(_)
+                | ErrorClass::Denied(Denied::Policy) => EndWithoutCall::Other,
+                _ => return None,
+            },
+            _ => return None,
         };
-        replay.steps.get(path).is_some_and(is_decided)
-            && replay.generations.is_latest(path)
+        let has_ended = replay.generations.is_latest(path)
             && (replay.has_unreplayed(EventName::StepSettled, path)
                 || replay.has_unreplayed(EventName::StepWaiting, path))
-            && !self.has_begun(path)
+            && !self.has_begun(path);
+        has_ended.then_some(end)
     }
 
     /// Takes the recorded result that a step copied from another run.

@@ -234,6 +234,7 @@ impl Steps {
             return;
         };
         let path = ctx.tree.path(&program, at);
+        self.calls.open.retract(ctx, at);
         ctx.outbox.emit(EventKind::TimerFired {
             path: path.clone(),
             timer: Bound::Within,
@@ -367,6 +368,7 @@ impl Steps {
                 }
                 return Vec::new();
             }
+            self.calls.open.retract(ctx, at);
             self.calls.open.cut_off(ctx, at);
             ctx.settle(at, End::Cancelled);
         } else if waits_for_event(ctx, at) {

@@ -2,6 +2,7 @@
 //! order.
 
 mod generations;
+mod recorded_step;
 mod steps;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -16,11 +17,12 @@ use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
 use self::generations::{Generations, holds};
-use crate::journal::call::{RecordedCall, RecordedPhase};
+pub use self::recorded_step::{RecordedQuestion, RecordedStep};
+use crate::journal::call::RecordedPhase;
 use crate::journal::event::{Event, EventKind, Used};
 use crate::journal::external_input::{ExternalInput, ExternalInputKind, ExternalInputs};
 use crate::journal::failure::StepError;
-use crate::journal::question::{Answer, AnswerError, Given, Question};
+use crate::journal::question::{Answer, AnswerError, Given};
 use crate::journal::questions::{Accepted, Questions};
 use crate::journal::read::EventError;
 use crate::journal::words::{Bound, EventName};
@@ -78,41 +80,6 @@ pub struct ReplayState {
     unreplayed: HashMap<u64, u32>,
 }
 
-/// The recorded state of a step.
-#[derive(Debug)]
-pub struct RecordedStep {
-    pub state: StepState,
-    /// Number of the process in which it has begun, or was skipped, from 1; `None` if it was cancelled before.
-    pub begun_in: Option<u32>,
-    pub tool: Option<Arc<str>>,
-    /// Wall-clock time at which it began, in nanoseconds since the Unix epoch, and its duration.
-    pub begun_at: i128,
-    pub duration_ms: u64,
-    pub attempts: u32,
-    pub recovered: bool,
-    pub reason: Option<Arc<str>>,
-    /// Number of the process in which it last settled, from 1.
-    pub process: u32,
-    pub error: Option<Arc<StepError>>,
-    pub output: Option<Value>,
-    /// The latest execution of its call; `None` if there is none, or if it was moved to `earlier`.
-    pub call: Option<Box<RecordedCall>>,
-    /// Earlier executions, which ended before the call was made again, oldest first.
-    pub earlier: VecDeque<Box<RecordedCall>>,
-    /// The result that was copied from another run.
-    pub copied: Option<Value>,
-    /// Where it went on without a call after it had last waited for a slot: it asked, began to recover, or ended. By
-    /// generation, the number of the event.
-    without_call: Vec<(usize, u64)>,
-    /// Questions that people were asked about it, oldest first. A gate or a form that asks again replaces its earlier
-    /// question.
-    pub asked: Vec<RecordedQuestion>,
-    /// The wall-clock time that it waits for, in nanoseconds since the Unix epoch.
-    until: Option<i128>,
-    /// The times that it has waited for, each with its generation, oldest first.
-    waits: VecDeque<(usize, i128)>,
-}
-
 /// A run that ends before it reaches the step up to which it was to be driven.
 #[derive(Debug)]
 pub struct EndsBefore {
@@ -135,20 +102,6 @@ impl EndsBefore {
             })
         });
     }
-}
-
-/// A recorded question.
-#[derive(Clone, Debug)]
-pub struct RecordedQuestion {
-    pub question: Arc<Question>,
-    pub answer: Option<Answer>,
-    /// Whether the step had already ended: the question asks for its value, which its `undo` needs.
-    pub after_end: bool,
-    /// Whether the step had made a call before, since it began or was last retried. A replay does not need the answer
-    /// once an attempt was sent on it.
-    pub further: bool,
-    /// Number of times that the step, or a step that holds it, had been retried before. Each retry asks anew.
-    pub generation: usize,
 }
 
 impl ReplayState {
@@ -281,7 +234,7 @@ impl ReplayState {
         if self.unreplayed.is_empty() {
             return false;
         }
-        let place = place(event, path);
+        let place = place(event, path, self.generations.current(path));
         let Some(count) = self.unreplayed.get_mut(&place) else {
             return false;
         };
@@ -295,7 +248,8 @@ impl ReplayState {
     /// Returns true if an event of this kind and path has been recorded and not been replayed yet.
     #[must_use]
     pub fn has_unreplayed(&self, event: EventName, path: &str) -> bool {
-        self.unreplayed.contains_key(&place(event, path))
+        let place = place(event, path, self.generations.current(path));
+        self.unreplayed.contains_key(&place)
     }
 
     /// Returns how long the run was idle from `moment` to `now`: it waited for people, or to be resumed. Both are in
@@ -491,7 +445,8 @@ impl ReplayState {
     }
 
     fn note_event(&mut self, event: EventName, path: &str) {
-        *self.unreplayed.entry(place(event, path)).or_default() += 1;
+        let place = place(event, path, self.generations.latest(path));
+        *self.unreplayed.entry(place).or_default() += 1;
     }
 
     fn step(&mut self, path: Arc<str>, at: i128) -> &mut RecordedStep {
@@ -520,67 +475,11 @@ impl ReplayState {
     }
 }
 
-/// Returns a hash of an event kind and a path, wide enough that collisions within a run are negligible.
-fn place(event: EventName, path: &str) -> u64 {
+/// Returns a hash of an event kind and a path, wide enough that collisions within a run are negligible. That a step
+/// waited for a slot also belongs to its generation, since the step may go on without waiting in another one.
+fn place(event: EventName, path: &str, generation: usize) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (event, path).hash(&mut hasher);
+    let generation = (event == EventName::StepQueued).then_some(generation);
+    (event, path, generation).hash(&mut hasher);
     hasher.finish()
-}
-
-impl RecordedStep {
-    /// Returns the number of the event with which the step went on without a call in a generation.
-    #[must_use]
-    pub fn went_on_without_call(&self, generation: usize) -> Option<u64> {
-        let mut ends = self.without_call.iter();
-        ends.find_map(|(own, end)| (*own == generation).then_some(*end))
-    }
-
-    /// Records that the step goes on without a call, with the event of this number.
-    fn note_without_call(&mut self, generation: usize, number: u64) {
-        if self
-            .without_call
-            .iter()
-            .all(|(known, _)| *known != generation)
-        {
-            self.without_call.push((generation, number));
-        }
-    }
-
-    /// Takes the next recorded call of the step in this generation.
-    pub fn next_call(&mut self, generation: usize) -> Option<Box<RecordedCall>> {
-        while self
-            .earlier
-            .front()
-            .is_some_and(|call| call.generation < generation)
-        {
-            self.earlier.pop_front();
-        }
-        match self.earlier.front() {
-            Some(call) if call.generation > generation => None,
-            Some(_) => self.earlier.pop_front(),
-            None => self.call.take_if(|call| call.generation <= generation),
-        }
-    }
-
-    /// Takes the time that the step has waited for in this generation.
-    pub fn next_wait(&mut self, generation: usize) -> Option<i128> {
-        let index = self.waits.iter().position(|(own, _)| *own == generation)?;
-        self.waits.remove(index).map(|(_, until)| until)
-    }
-
-    /// Returns true if [`Self::next_call`] would return a call.
-    #[must_use]
-    pub fn has_next_call(&self, generation: usize) -> bool {
-        let mut earlier = self
-            .earlier
-            .iter()
-            .filter(|call| call.generation >= generation);
-        match earlier.next() {
-            Some(call) => call.generation == generation,
-            None => self
-                .call
-                .as_ref()
-                .is_some_and(|call| call.generation <= generation),
-        }
-    }
 }

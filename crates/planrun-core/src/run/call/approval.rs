@@ -19,6 +19,7 @@ use crate::run::context::Context;
 use crate::run::frame::NodeRef;
 use crate::run::policy::ToolNames;
 use crate::run::program::Program;
+use crate::run::recording::EndWithoutCall;
 use crate::run::sensitive::in_arguments;
 
 /// Why a step needs an approval.
@@ -120,7 +121,10 @@ impl Approvals {
         step: &Step,
         call: &CallState,
     ) -> Verdict {
-        if self.gate_of_call(ctx, at, step, call).is_none() {
+        // What an earlier process has decided holds, whatever the time is now.
+        let recorded = ctx.outbox.recording.end_without_call(&call.path);
+        let is_other = matches!(recorded, Some(EndWithoutCall::Other));
+        if is_other || self.gate_of_call(ctx, at, step, call).is_none() {
             return Verdict::Free;
         }
         let program = ctx.tree.program(at.0);
@@ -138,7 +142,11 @@ impl Approvals {
             return Verdict::AskAgain;
         }
         let expires = asked.expires.filter(|_| !approval.used);
-        if expires.is_some_and(|expires| expires <= ctx.outbox.now.wall) {
+        let has_expired = match recorded {
+            Some(EndWithoutCall::ApprovalExpired) => true,
+            _ => expires.is_some_and(|expires| expires <= ctx.outbox.now.wall),
+        };
+        if has_expired {
             let message =
                 "the approval was given in time, but expired before the call could be sent";
             let error = StepError::new(ErrorClass::Expired, message, &path);

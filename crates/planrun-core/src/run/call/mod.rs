@@ -96,7 +96,7 @@ impl Calls {
                 self.open.slots.wait_in_replay(ctx, at, left);
                 return false;
             }
-            None => recording.has_begun(&path) || recording.ends_without_call(&path),
+            None => recording.had_slot(&path),
         };
         if is_recorded {
             self.open.slots.hold(ctx, at.0);
@@ -144,8 +144,7 @@ impl Calls {
         if was_cached {
             return self.replay_recall(ctx, at, state);
         }
-        let recording = &ctx.outbox.recording;
-        if recording.is_replaying() && recording.ends_without_call(&state.path) {
+        if ctx.outbox.recording.end_without_call(&state.path).is_some() {
             // Nothing was found in the cache.
             return self.attempt(ctx, at, step, signature, state);
         }

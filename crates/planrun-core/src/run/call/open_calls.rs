@@ -167,12 +167,17 @@ impl OpenCalls {
         let Some(state) = self.calls.get(&at) else {
             return;
         };
-        let (is_held, may_take_effect) = (state.is_held(), state.may_take_effect());
-        if is_held {
-            retract(ctx, at);
-        }
-        ctx.tree.record_mut(at).in_doubt |= may_take_effect;
+        ctx.tree.record_mut(at).in_doubt |= state.may_take_effect();
         self.stop(ctx, at);
+    }
+
+    /// Records that the announced attempt of a call is not sent, if it was not. What ends the call is recorded after
+    /// that, so that a replay can tell.
+    pub(in crate::run) fn retract(&self, ctx: &mut Context, at: NodeRef) {
+        if self.get(at).is_some_and(CallState::is_held) {
+            let path = ctx.tree.own_path(at);
+            ctx.outbox.emit(EventKind::StepQueued { path });
+        }
     }
 
     /// Returns the call of an attempt in flight; `None` if the attempt has ended.
@@ -188,9 +193,7 @@ impl OpenCalls {
     /// stopped.
     pub(in crate::run) fn suspend(&mut self, ctx: &mut Context) {
         while let Some(at) = self.held.pop_front() {
-            if self.get(at).is_some_and(CallState::is_held) {
-                retract(ctx, at);
-            }
+            self.retract(ctx, at);
         }
         for at in self.in_source_order(CallState::stops_on_suspend) {
             if let Some(CallState { number, .. }) = self.get(at) {
@@ -199,11 +202,4 @@ impl OpenCalls {
             }
         }
     }
-}
-
-/// Records that an announced attempt was not sent.
-pub(in crate::run) fn retract(ctx: &mut Context, at: NodeRef) {
-    let path = ctx.tree.own_path(at);
-    ctx.outbox
-        .emit(EventKind::StepQueued { path: path.clone() });
 }

@@ -184,8 +184,14 @@ impl Slots {
         }
     }
 
-    /// Wakes the first call that can use a free slot.
+    /// Wakes the first call that can use a free slot. In a replay, this is the call that is recorded to have gone on next.
     fn wake_next(&mut self, ctx: &mut Context) {
+        if let Some(event) = self.next_recorded()
+            && ctx.outbox.recording.precedes_next_input(event)
+        {
+            self.wake_recorded(ctx);
+            return;
+        }
         if self.queued.is_empty() {
             return;
         }

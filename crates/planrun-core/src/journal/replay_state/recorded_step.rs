@@ -1,0 +1,130 @@
+//! What is recorded of one step.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use planrun_lang::protocol::StepState;
+use planrun_lang::value::Value;
+
+use crate::journal::call::RecordedCall;
+use crate::journal::failure::StepError;
+use crate::journal::question::{Answer, Question};
+use crate::journal::words::Waiting;
+
+/// The recorded state of a step.
+#[derive(Debug)]
+pub struct RecordedStep {
+    pub state: StepState,
+    /// Number of the process in which it has begun, or was skipped, from 1; `None` if it was cancelled before.
+    pub begun_in: Option<u32>,
+    pub tool: Option<Arc<str>>,
+    /// Wall-clock time at which it began, in nanoseconds since the Unix epoch, and its duration.
+    pub begun_at: i128,
+    pub duration_ms: u64,
+    pub attempts: u32,
+    pub recovered: bool,
+    pub reason: Option<Arc<str>>,
+    /// Number of the process in which it last settled, from 1.
+    pub process: u32,
+    pub error: Option<Arc<StepError>>,
+    pub output: Option<Value>,
+    /// The latest execution of its call; `None` if there is none, or if it was moved to `earlier`.
+    pub call: Option<Box<RecordedCall>>,
+    /// Earlier executions, which ended before the call was made again, oldest first.
+    pub earlier: VecDeque<Box<RecordedCall>>,
+    /// The result that was copied from another run.
+    pub copied: Option<Value>,
+    /// Where it went on without a call after it had last waited for a slot: it asked, began to recover, or ended. By
+    /// generation, the number of the event.
+    pub(super) without_call: Vec<(usize, u64)>,
+    /// Questions that people were asked about it, oldest first. A gate or a form that asks again replaces its earlier
+    /// question.
+    pub asked: Vec<RecordedQuestion>,
+    /// The wall-clock time that it waits for, in nanoseconds since the Unix epoch.
+    pub(super) until: Option<i128>,
+    /// The times that it has waited for, each with its generation, oldest first.
+    pub(super) waits: VecDeque<(usize, i128)>,
+}
+
+impl RecordedStep {
+    /// Returns the number of the event with which the step went on without a call in a generation.
+    #[must_use]
+    pub fn went_on_without_call(&self, generation: usize) -> Option<u64> {
+        let mut ends = self.without_call.iter();
+        ends.find_map(|(own, end)| (*own == generation).then_some(*end))
+    }
+
+    /// Returns true if the step asked for an approval in a generation, and the question was not taken yet. That of its own
+    /// `confirm` is taken before the step needs a slot.
+    #[must_use]
+    pub fn asks_approval(&self, generation: usize) -> bool {
+        let is_open = |asked: &RecordedQuestion| {
+            let kind = asked.question.kind;
+            kind == Waiting::Confirm && asked.generation == generation && !asked.after_end
+        };
+        self.asked.iter().any(is_open)
+    }
+
+    /// Records that the step goes on without a call, with the event of this number.
+    pub(super) fn note_without_call(&mut self, generation: usize, number: u64) {
+        if self
+            .without_call
+            .iter()
+            .all(|(known, _)| *known != generation)
+        {
+            self.without_call.push((generation, number));
+        }
+    }
+
+    /// Takes the next recorded call of the step in this generation.
+    pub fn next_call(&mut self, generation: usize) -> Option<Box<RecordedCall>> {
+        while self
+            .earlier
+            .front()
+            .is_some_and(|call| call.generation < generation)
+        {
+            self.earlier.pop_front();
+        }
+        match self.earlier.front() {
+            Some(call) if call.generation > generation => None,
+            Some(_) => self.earlier.pop_front(),
+            None => self.call.take_if(|call| call.generation <= generation),
+        }
+    }
+
+    /// Takes the time that the step has waited for in this generation.
+    pub fn next_wait(&mut self, generation: usize) -> Option<i128> {
+        let index = self.waits.iter().position(|(own, _)| *own == generation)?;
+        self.waits.remove(index).map(|(_, until)| until)
+    }
+
+    /// Returns true if [`Self::next_call`] would return a call.
+    #[must_use]
+    pub fn has_next_call(&self, generation: usize) -> bool {
+        let mut earlier = self
+            .earlier
+            .iter()
+            .filter(|call| call.generation >= generation);
+        match earlier.next() {
+            Some(call) => call.generation == generation,
+            None => self
+                .call
+                .as_ref()
+                .is_some_and(|call| call.generation <= generation),
+        }
+    }
+}
+
+/// A recorded question.
+#[derive(Clone, Debug)]
+pub struct RecordedQuestion {
+    pub question: Arc<Question>,
+    pub answer: Option<Answer>,
+    /// Whether the step had already ended: the question asks for its value, which its `undo` needs.
+    pub after_end: bool,
+    /// Whether the step had made a call before, since it began or was last retried. A replay does not need the answer
+    /// once an attempt was sent on it.
+    pub further: bool,
+    /// Number of times that the step, or a step that holds it, had been retried before. Each retry asks anew.
+    pub generation: usize,
+}
