@@ -11,7 +11,7 @@ use super::clock::microseconds;
 use super::frame::{Microseconds, NodeRef};
 use crate::journal::{
     Bound, EventKind, EventName, ExternalInput, ExternalInputKind, Questions, RecordedCall,
-    RecordedQuestion, ReplayState, StepError, Waiting,
+    RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting,
 };
 
 /// What became of a step that is recorded to have waited for a slot, and whose call is not recorded.
@@ -214,13 +214,17 @@ impl Recording {
     /// Returns true if a step is recorded to have got a slot: its call has begun, it has asked before its first attempt,
     /// or it has ended without one.
     pub(super) fn had_slot(&self, path: &str) -> bool {
-        let asks = |replay: &ReplayState| {
-            let step = replay.steps.get(path);
-            step.is_some_and(|step| step.asks_approval(replay.generations.current(path)))
+        self.has_begun(path) || self.end_without_call(path).is_some() || self.asks_approval(path)
+    }
+
+    /// Returns true if a step is recorded to have asked for an approval, and the question was not taken yet. That of its
+    /// own `confirm` is taken before the step needs a slot.
+    pub(super) fn asks_approval(&self, path: &str) -> bool {
+        let Some(replay) = &self.replay else {
+            return false;
         };
-        self.has_begun(path)
-            || self.end_without_call(path).is_some()
-            || self.replay.as_ref().is_some_and(asks)
+        let step = replay.steps.get(path);
+        step.is_some_and(|step| step.asks_approval(replay.generations.current(path)))
     }
 
     /// Returns how a step is recorded to have ended without a call, as the run itself decides: its arguments are
@@ -229,20 +233,25 @@ impl Recording {
     pub(super) fn end_without_call(&self, path: &str) -> Option<EndWithoutCall> {
         let replay = self.replay.as_ref().filter(|_| self.is_replaying())?;
         let step = replay.steps.get(path)?;
-        let end = match (step.state, &step.error) {
-            (StepState::Completed, _) => EndWithoutCall::Other,
-            (StepState::Failed | StepState::Waiting, Some(error)) => match error.class {
+        let has_completed = step.state == StepState::Completed && !step.recovered;
+        let end = match step.error.as_ref().filter(|_| !has_completed) {
+            None if has_completed => EndWithoutCall::Other,
+            None => return None,
+            Some(error) => match error.class {
                 ErrorClass::Expired => EndWithoutCall::ApprovalExpired,
                 ErrorClass::Validation(_)
                 | ErrorClass::Budget(_)
                 | ErrorClass::Denied(Denied::Policy) => EndWithoutCall::Other,
                 _ => return None,
             },
-            _ => return None,
         };
+        let ends = [
+            EventName::StepSettled,
+            EventName::StepWaiting,
+            EventName::StepRecovering,
+        ];
         let has_ended = replay.generations.is_latest(path)
-            && (replay.has_unreplayed(EventName::StepSettled, path)
-                || replay.has_unreplayed(EventName::StepWaiting, path))
+            && ends.into_iter().any(|end| replay.has_unreplayed(end, path))
             && !self.has_begun(path);
         has_ended.then_some(end)
     }
@@ -250,15 +259,6 @@ impl Recording {
     /// Takes the recorded result that a step copied from another run.
     pub(super) fn copied(&mut self, path: &str) -> Option<Value> {
         self.replay.as_mut()?.steps.get_mut(path)?.copied.take()
-    }
-
-    /// Returns true if there is a recorded result that a step copied from another run.
-    pub(super) fn has_copied(&self, path: &str) -> bool {
-        let step = self
-            .replay
-            .as_ref()
-            .and_then(|replay| replay.steps.get(path));
-        step.is_some_and(|step| step.copied.is_some())
     }
 
     /// Returns true if the last process that drove the run found the step already settled. Used when a run is only
@@ -300,11 +300,9 @@ impl Recording {
             .is_some_and(|replay| replay.patched.is_some())
     }
 
-    /// Returns true if an earlier process recorded anything of a step.
-    pub(super) fn knows(&self, path: &str) -> bool {
-        self.replay
-            .as_ref()
-            .is_some_and(|replay| replay.steps.contains_key(path))
+    /// Returns what earlier processes recorded of a step.
+    pub(super) fn step(&self, path: &str) -> Option<&RecordedStep> {
+        self.replay.as_ref()?.steps.get(path)
     }
 
     /// Takes the answer to a call that begins again only after the replay.

@@ -54,8 +54,7 @@ impl RecordedStep {
         ends.find_map(|(own, end)| (*own == generation).then_some(*end))
     }
 
-    /// Returns true if the step asked for an approval in a generation, and the question was not taken yet. That of its own
-    /// `confirm` is taken before the step needs a slot.
+    /// Returns true if the step asked for an approval in a generation, and the question was not taken yet.
     #[must_use]
     pub fn asks_approval(&self, generation: usize) -> bool {
         let is_open = |asked: &RecordedQuestion| {

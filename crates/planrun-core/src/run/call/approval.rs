@@ -122,9 +122,12 @@ impl Approvals {
         call: &CallState,
     ) -> Verdict {
         // What an earlier process has decided holds, whatever the time is now.
-        let recorded = ctx.outbox.recording.end_without_call(&call.path);
+        let recording = &ctx.outbox.recording;
+        let recorded = recording.end_without_call(&call.path);
         let is_other = matches!(recorded, Some(EndWithoutCall::Other));
-        if is_other || self.gate_of_call(ctx, at, step, call).is_none() {
+        if is_other && !recording.asks_approval(&call.path)
+            || self.gate_of_call(ctx, at, step, call).is_none()
+        {
             return Verdict::Free;
         }
         let program = ctx.tree.program(at.0);
@@ -207,7 +210,8 @@ impl Approvals {
 /// Returns true if a call with these arguments is not made, so that it needs no approval.
 fn needs_no_call(ctx: &Context, path: &str, signature: &Signature, arguments: &Value) -> bool {
     let copies = ctx.setup.copies.as_ref();
-    ctx.outbox.recording.has_copied(path)
+    let recorded = ctx.outbox.recording.step(path);
+    recorded.is_some_and(|step| step.copied.is_some())
         || copies.is_some_and(|copies| matches!(copies.of(path, signature, arguments), Some(Ok(_))))
 }
 
