@@ -36,9 +36,11 @@ const OFTEN: [&str; 7] = [
     "calls", "deaths", "lost", "asked", "replies", "handles", "messages",
 ];
 /// What happens for at least one plan in 20.
-const SOMETIMES: [&str; 13] = [
+const SOMETIMES: [&str; 15] = [
     "recalled",
     "answers",
+    "given",
+    "unfit answers",
     "broken contracts",
     "secrets",
     "forks",

@@ -15,7 +15,7 @@ use planrun_core::run::{
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::approvals::Consent;
 use super::forks::Fork;
@@ -302,13 +302,17 @@ impl<'a> World<'a> {
             return Ok(false);
         }
         let (path, question) = *self.dice.pick(&open);
-        let given = people::given(path, question, self.seed);
-        match replay.accept(&given, self.now) {
-            Ok(Accepted::New(_)) => {}
-            Err(AnswerError::Late { .. }) => return Ok(false),
-            other => return Err(format!("an answer is not taken: {other:?}")),
+        let mut given = people::given(path, question, self.seed);
+        let fits = !self.dice.one_in(6);
+        if !fits {
+            given.value = json!({ "nothing": ["of this kind"] });
         }
-        self.count("answers");
+        match replay.accept(&given, self.now) {
+            Ok(Accepted::New(_)) if fits => self.count("answers"),
+            Err(AnswerError::Misfit { .. }) if !fits => self.count("unfit answers"),
+            Err(AnswerError::Late { .. }) => return Ok(false),
+            other => return Err(format!("what becomes of an answer: {other:?}")),
+        }
         self.outside.answer(given, self.now);
         Ok(true)
     }
