@@ -67,6 +67,22 @@ fn an_undo_that_failed_is_retried_until_it_succeeds() {
     tells(&again.stderr, "not undone, since `room.undo` failed");
     assert_eq!(calls(), "book Rome\nbook flight\n");
 
+    // What can still be undone is not deleted with other runs.
+    let kept = run(&["runs", "prune", "--keep", "0"]);
+    assert_eq!(kept.status, 0, "{kept:?}");
+    tells(&kept.stderr, "deleted 0 runs");
+    tells(
+        &kept.stderr,
+        "kept 1 run in which a failed undo can still be retried",
+    );
+    let would = run(&["runs", "prune"]);
+    tells(
+        &would.stdout,
+        "no runs would be deleted\n1 run would be kept",
+    );
+    let all = run(&["runs", "prune", "--all", "--dry-run"]);
+    tells(&all.stdout, "1 run would be deleted:\n  r  ");
+
     std::fs::write(folder.path().join("open"), "").unwrap();
     let undone = run(&["runs", "retry", "r"]);
     assert_eq!(
@@ -88,4 +104,7 @@ fn an_undo_that_failed_is_retried_until_it_succeeds() {
         replayed.status, 0,
         "what was retried is not compared: {replayed:?}"
     );
+    let pruned = run(&["runs", "prune", "--keep", "0"]);
+    tells(&pruned.stderr, "deleted 1 run");
+    assert!(!pruned.stderr.contains("kept"), "{pruned:?}");
 }

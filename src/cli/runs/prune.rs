@@ -1,6 +1,7 @@
 //! `planrun runs prune`: deletes runs that have ended, or a damaged one.
 
 use clap::Args;
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use planrun_lang::diag::render::{Language, visible_line};
@@ -8,12 +9,13 @@ use planrun_lang::value::counted;
 
 use super::time::{relative_time, timestamp};
 use crate::cli::{Exit, Failure, Terminal};
-use planrun_runs::runs::{Planrun, Prune, Pruning, RunSummary};
+use planrun_runs::runs::{Planrun, Prunable, Prune, Pruning, RunSummary};
 
 /// Delete runs that have ended, with their result files and the large values that only they refer to
 ///
-/// Select the runs with `--keep`, `--days` or `--all`; without any of them, nothing is deleted. `--damaged` deletes a
-/// run whose record cannot be read any more, although it has not ended; what it has done is not undone.
+/// Select the runs with `--keep`, `--days` or `--all`; without any of them, nothing is deleted. Only `--all` deletes a run
+/// in which an undo has failed and can still be retried. `--damaged` deletes a run whose record cannot be read any more,
+/// although it has not ended; what it has done is not undone.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Keep the newest N runs that have ended
@@ -49,16 +51,26 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     };
     let chosen = arguments.all || arguments.keep.is_some() || arguments.days.is_some();
     if arguments.dry_run || !chosen {
-        let rows = planrun.prunable(prune)?;
-        terminal.print(&listed(&rows, now))?;
-        if chosen || rows.is_empty() {
+        let mut prunable = planrun.prunable(prune)?;
+        let is_empty = prunable.runs.is_empty() && prunable.retryable.is_empty();
+        if arguments.all {
+            prunable.runs.append(&mut prunable.retryable);
+            prunable.runs.sort_by_key(|row| Reverse(row.created_at));
+        }
+        terminal.print(&listed(&prunable, now))?;
+        if chosen || is_empty {
             return Ok(Exit::Fine);
         }
         let hint = "nothing was deleted; `--all` deletes these runs, `--keep N` all but the newest N, `--days N` those that \
                     ended at least N days ago";
         return Err(Failure::Usage(hint.to_owned()));
     }
-    delete(planrun, Pruning::Ended(prune), terminal)
+    let pruning = if arguments.all {
+        Pruning::AllEnded
+    } else {
+        Pruning::Ended(prune)
+    };
+    delete(planrun, pruning, terminal)
 }
 
 fn delete(planrun: &Planrun, pruning: Pruning<'_>, terminal: Terminal) -> Result<Exit, Failure> {
@@ -73,14 +85,36 @@ fn delete(planrun: &Planrun, pruning: Pruning<'_>, terminal: Terminal) -> Result
         counted(pruned.values, "large value"),
     );
     terminal.note(&format!("deleted {runs} and {values}"));
+    if let Some(first) = pruned.retryable.first() {
+        terminal.note(&format!(
+            "kept {} in which a failed undo can still be retried, for example with `planrun runs retry {}`; `planrun runs \
+             prune --all` deletes them, too",
+            counted(pruned.retryable.len(), "run"),
+            visible_line(first)
+        ));
+    }
     Ok(Exit::Fine)
 }
 
-fn listed(rows: &[RunSummary], now: i128) -> String {
-    let mut text = match rows.len() {
+fn listed(prunable: &Prunable, now: i128) -> String {
+    let mut text = match prunable.runs.len() {
         0 => "no runs would be deleted\n".to_owned(),
         count => format!("{} would be deleted:\n", counted(count, "run")),
     };
+    list(&mut text, &prunable.runs, now);
+    if !prunable.retryable.is_empty() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{} would be kept unless `--all` is given, because a failed undo can still be retried:",
+            counted(prunable.retryable.len(), "run")
+        );
+        list(&mut text, &prunable.retryable, now);
+    }
+    text
+}
+
+fn list(text: &mut String, rows: &[RunSummary], now: i128) {
     for row in rows.iter().take(MAX_LISTED) {
         let (run, plan) = (visible_line(&row.run), visible_line(&row.plan));
         let (at, ago) = (
@@ -93,5 +127,4 @@ fn listed(rows: &[RunSummary], now: i128) -> String {
     if rows.len() > MAX_LISTED {
         let _ = writeln!(text, "  and {} more", rows.len() - MAX_LISTED);
     }
-    text
 }

@@ -1,5 +1,6 @@
 //! The behaviour of every store, tested for both: the file and the one in memory.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -406,10 +407,13 @@ fn what_has_ended_is_deleted_with_what_only_it_refers_to(store: &dyn Store) {
         [""; 0]
     );
     let pruned = store
-        .prune(Prune {
-            before: None,
-            keep: 1,
-        })
+        .prune(
+            Prune {
+                before: None,
+                keep: 1,
+            },
+            &BTreeSet::new(),
+        )
         .unwrap();
     assert_eq!((pruned.runs, pruned.values), (vec!["old".to_owned()], 1));
     store.compact().unwrap();

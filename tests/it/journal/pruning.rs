@@ -1,6 +1,7 @@
 //! Deleting runs that have ended, and the values that only they referred to.
 
 use planrun_runs::journal::store::{Created, Digest, Filter, Journal, JournalError, NewRun, Prune};
+use std::collections::BTreeSet;
 
 use super::temp_journal::{TempJournal, append, create, new_run, numbers, summary};
 
@@ -47,10 +48,13 @@ fn old_runs_go_with_what_only_they_referred_to() {
     let journal = four(&temp);
     journal.post("old", "{}").unwrap();
     let pruned = journal
-        .prune(Prune {
-            before: Some(200),
-            keep: 0,
-        })
+        .prune(
+            Prune {
+                before: Some(200),
+                keep: 0,
+            },
+            &BTreeSet::new(),
+        )
         .unwrap();
     assert_eq!((pruned.runs, pruned.values), (vec!["old".to_owned()], 1));
     assert_eq!(names(&journal), ["new", "middle", "paused"]);
@@ -79,17 +83,23 @@ fn the_newest_and_whatever_is_driven_or_goes_on_stays() {
     let driven = journal.drive("old").unwrap();
     assert_eq!(
         journal
-            .prune(Prune {
-                before: None,
-                keep: 1
-            })
+            .prune(
+                Prune {
+                    before: None,
+                    keep: 1
+                },
+                &BTreeSet::new()
+            )
             .unwrap()
             .runs,
         ["middle"]
     );
     driven.close().unwrap();
     assert_eq!(
-        journal.prune(Prune::default()).unwrap().runs,
+        journal
+            .prune(Prune::default(), &BTreeSet::new())
+            .unwrap()
+            .runs,
         ["new", "old"]
     );
     assert_eq!(names(&journal), ["paused"]);
@@ -110,7 +120,10 @@ fn a_late_writer_of_a_deleted_run_is_fenced() {
     let host = super::temp_journal::machine("third");
     host.advance(std::time::Duration::from_mins(1));
     assert_eq!(
-        temp.open_on(&host).prune(Prune::default()).unwrap().runs,
+        temp.open_on(&host)
+            .prune(Prune::default(), &BTreeSet::new())
+            .unwrap()
+            .runs,
         ["r1"]
     );
     let again = create(&far, "r1");

@@ -30,7 +30,9 @@ pub use question::{APPROVAL, Answer, AnswerError, FormField, Given, Question};
 pub use questions::{Accepted, Questions};
 pub use read::{EventError, Kept};
 pub use redaction::{EventRedactor, paths_below};
-pub use replay_state::{MAX_CRASHES, RecordedQuestion, RecordedStep, ReplayState};
+pub use replay_state::{
+    EndWithoutCall, MAX_CRASHES, RecordedQuestion, RecordedStep, ReplayState, WithoutCall,
+};
 pub use summary::{Message, Summary};
 pub use wire::{ARGUMENTS, OUTPUT, VALUE, instant};
 pub use words::{Bound, EventName, Waiting};

@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use planrun_lang::protocol::StepState;
-use planrun_lang::types::{Denied, ErrorClass};
 use planrun_lang::value::{Value, saturating_duration};
 
 use super::clock::microseconds;
 use super::frame::{Microseconds, NodeRef};
 use crate::journal::{
-    Bound, EventKind, EventName, ExternalInput, ExternalInputKind, Questions, RecordedCall,
-    RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting,
+    Bound, EndWithoutCall, EventKind, EventName, ExternalInput, ExternalInputKind, Questions,
+    RecordedCall, RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting,
 };
 
 /// What became of a step that is recorded to have waited for a slot, and whose call is not recorded.
@@ -20,13 +19,6 @@ pub(super) enum LeftQueue {
     /// It went on with the event of this number.
     At(u64),
     Never,
-}
-
-/// How a step ended whose call was never made.
-#[derive(Clone, Copy)]
-pub(super) enum EndWithoutCall {
-    ApprovalExpired,
-    Other,
 }
 
 /// What a run knows of its journal.
@@ -114,8 +106,8 @@ impl Recording {
         }
         let generation = replay.generations.current(path);
         let step = replay.steps.get(path);
-        let left = step.and_then(|step| step.went_on_without_call(generation));
-        Some(left.map_or(LeftQueue::Never, LeftQueue::At))
+        let without = step.and_then(|step| step.without_call(generation));
+        Some(without.map_or(LeftQueue::Never, |without| LeftQueue::At(without.event)))
     }
 
     /// Returns true if an event is recorded before the next external input.
@@ -227,33 +219,15 @@ impl Recording {
         step.is_some_and(|step| step.asks_approval(replay.generations.current(path)))
     }
 
-    /// Returns how a step is recorded to have ended without a call, as the run itself decides: its arguments are
-    /// invalid, a budget is spent, its approval has expired, it may not be repeated, or its result was known. No other
-    /// event tells that it has begun. `None` after the replay, too.
+    /// Returns how a step is recorded to have ended without a call, as the run itself decides: its arguments are invalid,
+    /// a budget is spent, its approval has expired, it may not be repeated, or its result was known. No other event tells
+    /// that it has begun. `None` after the replay, too.
     pub(super) fn end_without_call(&self, path: &str) -> Option<EndWithoutCall> {
         let replay = self.replay.as_ref().filter(|_| self.is_replaying())?;
+        let generation = replay.generations.current(path);
         let step = replay.steps.get(path)?;
-        let has_completed = step.state == StepState::Completed && !step.recovered;
-        let end = match step.error.as_ref().filter(|_| !has_completed) {
-            None if has_completed => EndWithoutCall::Other,
-            None => return None,
-            Some(error) => match error.class {
-                ErrorClass::Expired => EndWithoutCall::ApprovalExpired,
-                ErrorClass::Validation(_)
-                | ErrorClass::Budget(_)
-                | ErrorClass::Denied(Denied::Policy) => EndWithoutCall::Other,
-                _ => return None,
-            },
-        };
-        let ends = [
-            EventName::StepSettled,
-            EventName::StepWaiting,
-            EventName::StepRecovering,
-        ];
-        let has_ended = replay.generations.is_latest(path)
-            && ends.into_iter().any(|end| replay.has_unreplayed(end, path))
-            && !self.has_begun(path);
-        has_ended.then_some(end)
+        let without = step.without_call(generation)?;
+        without.end.filter(|_| !step.has_next_call(generation))
     }
 
     /// Takes the recorded result that a step copied from another run.

@@ -98,7 +98,7 @@ pub use inputs::{InputReader, Inputs, parse_input};
 pub use list::{RunFilter, RunInfo, RunSummary, Wake};
 pub use patch::{Patched, accepts_patch};
 pub use plan_text::{PlanText, beside, file_name, tidy};
-pub use prune::{Prune, Pruned, Pruning};
+pub use prune::{Prunable, Prune, Pruned, Pruning};
 pub use recorded::{Loaded, RecordedRun};
 pub use result_file::{ResultFile, call_status};
 pub use run::{Driven, ResumeOptions, Run, RunOptions, until_step};

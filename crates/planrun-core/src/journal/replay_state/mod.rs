@@ -17,7 +17,7 @@ use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
 use self::generations::{Generations, holds};
-pub use self::recorded_step::{RecordedQuestion, RecordedStep};
+pub use self::recorded_step::{EndWithoutCall, RecordedQuestion, RecordedStep, WithoutCall};
 use crate::journal::call::RecordedPhase;
 use crate::journal::event::{Event, EventKind, Used};
 use crate::journal::external_input::{ExternalInput, ExternalInputKind, ExternalInputs};

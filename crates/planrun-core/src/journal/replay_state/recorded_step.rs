@@ -34,9 +34,8 @@ pub struct RecordedStep {
     pub earlier: VecDeque<Box<RecordedCall>>,
     /// The result that was copied from another run.
     pub copied: Option<Value>,
-    /// Where it went on without a call after it had last waited for a slot: it asked, began to recover, or ended. By
-    /// generation, the number of the event.
-    pub(super) without_call: Vec<(usize, u64)>,
+    /// How it went on without a call after it had last waited for a slot, for each generation.
+    pub(super) without_call: Vec<WithoutCall>,
     /// Questions that people were asked about it, oldest first. A gate or a form that asks again replaces its earlier
     /// question.
     pub asked: Vec<RecordedQuestion>,
@@ -46,12 +45,30 @@ pub struct RecordedStep {
     pub(super) waits: VecDeque<(usize, i128)>,
 }
 
+/// How a step went on although its call was never made: it asked, began to recover, or ended.
+#[derive(Clone, Copy, Debug)]
+pub struct WithoutCall {
+    pub generation: usize,
+    /// Number of the first event of that.
+    pub event: u64,
+    /// How it ended, if it did.
+    pub end: Option<EndWithoutCall>,
+}
+
+/// How a step ended whose call was never made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndWithoutCall {
+    /// Its approval had expired.
+    ApprovalExpired,
+    Other,
+}
+
 impl RecordedStep {
-    /// Returns the number of the event with which the step went on without a call in a generation.
+    /// Returns how the step went on without a call in a generation.
     #[must_use]
-    pub fn went_on_without_call(&self, generation: usize) -> Option<u64> {
-        let mut ends = self.without_call.iter();
-        ends.find_map(|(own, end)| (*own == generation).then_some(*end))
+    pub fn without_call(&self, generation: usize) -> Option<WithoutCall> {
+        let mut known = self.without_call.iter();
+        known.find(|one| one.generation == generation).copied()
     }
 
     /// Returns true if the step asked for an approval in a generation, and the question was not taken yet.
@@ -64,14 +81,21 @@ impl RecordedStep {
         self.asked.iter().any(is_open)
     }
 
-    /// Records that the step goes on without a call, with the event of this number.
-    pub(super) fn note_without_call(&mut self, generation: usize, number: u64) {
-        if self
-            .without_call
-            .iter()
-            .all(|(known, _)| *known != generation)
-        {
-            self.without_call.push((generation, number));
+    /// Records that the step goes on without a call, with the event of this number, and ends with that if `end` is set.
+    pub(super) fn note_without_call(
+        &mut self,
+        generation: usize,
+        event: u64,
+        end: Option<EndWithoutCall>,
+    ) {
+        let mut known = self.without_call.iter_mut();
+        match known.find(|one| one.generation == generation) {
+            Some(known) => known.end = known.end.or(end),
+            None => self.without_call.push(WithoutCall {
+                generation,
+                event,
+                end,
+            }),
         }
     }
 

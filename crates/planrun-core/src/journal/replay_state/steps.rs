@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{EndsBefore, RecordedQuestion, ReplayState};
+use super::{EndWithoutCall, EndsBefore, RecordedQuestion, ReplayState};
 use crate::journal::call::{PeerQuestion, RecordedCall, RecordedPhase};
 use crate::journal::event::{Dispatch, EventKind};
 use crate::journal::external_input::ExternalInputKind;
@@ -208,7 +208,7 @@ impl ReplayState {
         let number = self.last;
         let step = self.step(path, at);
         if step.call.is_none() {
-            step.note_without_call(generation, number);
+            step.note_without_call(generation, number, None);
         }
         let asked_before = step.asked.last().filter(|one| one.generation == generation);
         let further = step.call.is_some();
@@ -236,7 +236,7 @@ impl ReplayState {
         }
         let generation = self.generations.latest(path);
         if let Some(step) = self.steps.get_mut(path) {
-            step.without_call.retain(|(own, _)| *own != generation);
+            step.without_call.retain(|one| one.generation != generation);
         }
         self.note_event(EventName::StepQueued, path);
     }
@@ -356,7 +356,7 @@ impl ReplayState {
         if state == StepState::Cancelled {
             step.begun_in = begun_in;
         } else if step.call.is_none() {
-            step.note_without_call(generation, number);
+            step.note_without_call(generation, number, Some(EndWithoutCall::Other));
         }
         step.state = state;
         step.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -381,7 +381,11 @@ impl ReplayState {
         let step = self.step(path.clone(), at);
         step.error = Some(error.clone());
         if step.call.is_none() {
-            step.note_without_call(generation, number);
+            let end = match error.class {
+                ErrorClass::Expired => EndWithoutCall::ApprovalExpired,
+                _ => EndWithoutCall::Other,
+            };
+            step.note_without_call(generation, number, Some(end));
         }
         // A spent budget ends a call before its next attempt, and so does a key that the peer may have forgotten, or an
         // approval that has expired although it was given in time.

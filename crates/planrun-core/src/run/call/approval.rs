@@ -11,7 +11,7 @@ use planrun_lang::value::Value;
 
 use super::open_execution;
 use super::state::CallState;
-use crate::journal::{Question, StepError, Waiting};
+use crate::journal::{EndWithoutCall, Question, StepError, Waiting};
 use crate::run::agenda::Inquiry;
 use crate::run::clock::whole_milliseconds;
 use crate::run::consent::Consent;
@@ -19,7 +19,7 @@ use crate::run::context::Context;
 use crate::run::frame::NodeRef;
 use crate::run::policy::ToolNames;
 use crate::run::program::Program;
-use crate::run::recording::EndWithoutCall;
+
 use crate::run::sensitive::in_arguments;
 
 /// Why a step needs an approval.
@@ -124,7 +124,7 @@ impl Approvals {
         // What an earlier process has decided holds, whatever the time is now.
         let recording = &ctx.outbox.recording;
         let recorded = recording.end_without_call(&call.path);
-        let is_other = matches!(recorded, Some(EndWithoutCall::Other));
+        let is_other = recorded == Some(EndWithoutCall::Other);
         if is_other && !recording.asks_approval(&call.path)
             || self.gate_of_call(ctx, at, step, call).is_none()
         {
@@ -145,10 +145,8 @@ impl Approvals {
             return Verdict::AskAgain;
         }
         let expires = asked.expires.filter(|_| !approval.used);
-        let has_expired = match recorded {
-            Some(EndWithoutCall::ApprovalExpired) => true,
-            _ => expires.is_some_and(|expires| expires <= ctx.outbox.now.wall),
-        };
+        let has_expired = recorded == Some(EndWithoutCall::ApprovalExpired)
+            || expires.is_some_and(|expires| expires <= ctx.outbox.now.wall);
         if has_expired {
             let message =
                 "the approval was given in time, but expired before the call could be sent";

@@ -1,5 +1,6 @@
 //! The interface of all stores of runs.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -88,17 +89,18 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Returns the result cache of its runs.
     fn cache(&self) -> Arc<dyn ResultCache>;
 
-    /// Returns the runs that [`Self::prune`] would delete, newest first.
+    /// Returns the runs that [`Self::prune`] would delete if none is kept, newest first.
     ///
     /// # Errors
     /// Returns an error if the store fails.
     fn prunable(&self, prune: Prune) -> Result<Vec<RunRow>, JournalError>;
 
-    /// Deletes runs that have ended and that no process drives, with the values that only they refer to.
+    /// Deletes runs that have ended and that no process drives, except those with the `kept` ids, with the values that
+    /// only they refer to.
     ///
     /// # Errors
     /// Returns an error if the store fails. What was deleted before remains deleted.
-    fn prune(&self, prune: Prune) -> Result<Pruned, JournalError>;
+    fn prune(&self, prune: Prune, kept: &BTreeSet<String>) -> Result<Pruned, JournalError>;
 
     /// Deletes one run, whether it has ended or not, with the values that only it refers to.
     ///

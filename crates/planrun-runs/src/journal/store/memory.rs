@@ -1,6 +1,6 @@
 //! A store in memory, for runs that end with their process, and for tests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -354,12 +354,13 @@ impl Store for MemoryStore {
         Ok(self.content().prunable(prune))
     }
 
-    fn prune(&self, prune: Prune) -> Result<Pruned, JournalError> {
+    fn prune(&self, prune: Prune, kept: &BTreeSet<String>) -> Result<Pruned, JournalError> {
         let mut content = self.content();
         let runs: Vec<String> = content
             .prunable(prune)
             .into_iter()
             .map(|row| row.info.run)
+            .filter(|run| !kept.contains(run))
             .collect();
         Ok(content.delete(runs))
     }

@@ -1,5 +1,6 @@
 //! Implements the store interface for the journal file and its leases.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::digest::Digest;
@@ -86,8 +87,8 @@ impl Store for Journal {
         Self::prunable(self, prune)
     }
 
-    fn prune(&self, prune: Prune) -> Result<Pruned, JournalError> {
-        Self::prune(self, prune)
+    fn prune(&self, prune: Prune, kept: &BTreeSet<String>) -> Result<Pruned, JournalError> {
+        Self::prune(self, prune, kept)
     }
 
     fn delete(&self, run: &str) -> Result<Pruned, JournalError> {

@@ -20,6 +20,7 @@ mod schema;
 mod sqlite_lease;
 mod writer_thread;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -339,8 +340,8 @@ impl Journal {
     ///
     /// # Errors
     /// Returns an error if the file cannot be written. What was deleted before remains deleted.
-    pub fn prune(&self, prune: Prune) -> Result<Pruned, JournalError> {
-        self.inner.prune(prune)
+    pub fn prune(&self, prune: Prune, kept: &BTreeSet<String>) -> Result<Pruned, JournalError> {
+        self.inner.prune(prune, kept)
     }
 
     /// Releases the space of deleted runs to the disk, so that nothing of them remains in the file or next to it. This

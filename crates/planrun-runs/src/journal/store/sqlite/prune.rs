@@ -1,5 +1,7 @@
 //! Deletes runs, and values that no run refers to any more.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, params};
 
 use super::super::failure::JournalError;
@@ -12,10 +14,14 @@ use super::{Inner, commit, nanos};
 const AT_ONCE: usize = 50;
 
 impl Inner {
-    pub(super) fn prune(&self, prune: Prune) -> Result<Pruned, JournalError> {
+    pub(super) fn prune(
+        &self,
+        prune: Prune,
+        kept: &BTreeSet<String>,
+    ) -> Result<Pruned, JournalError> {
         let mut pruned = Pruned::default();
-        let ended = self.list_ended()?;
-        let candidates: Vec<_> = ended.into_iter().skip(prune.keep).collect();
+        let ended = self.list_ended()?.into_iter().skip(prune.keep);
+        let candidates: Vec<_> = ended.filter(|run| !kept.contains(run)).collect();
         for runs in candidates.chunks(AT_ONCE) {
             self.change(|transaction| {
                 for run in runs {
