@@ -682,6 +682,23 @@ async fn the_end_of_a_failed_step_that_a_patch_delays_is_recorded() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn every_retry_of_a_step_that_a_patch_delays_is_recorded() {
+    let text = |read: &str| plan(&format!("{read} step made = a.flaky() reply made"));
+    let patched = text("step first = a.read()");
+    let mut world = world(3);
+    for text in [&text(""), &text(""), &patched, &patched] {
+        assert_eq!(world.run(text).await.outcome.state.name(), "paused");
+    }
+    let ran = world.run(&patched).await;
+    assert_eq!((ran.reply(), ran.calls("a.flaky").len()), (json!(5), 4));
+    let log = world.journal.as_ref().unwrap().lines();
+    let retried = log.iter().filter(|line| line.contains("step.retried"));
+    assert_eq!(retried.count(), 3);
+    world.replay_only = true;
+    assert_eq!(world.run(&patched).await.reply(), json!(5));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_wait_that_has_expired_and_pauses_the_run_is_not_woken_by_its_event() {
     let mut world = World::new().tool("a.make", [after(5_000, give(json!(7)))]);
     world.journal = Some(MemoryLog::default());

@@ -85,6 +85,21 @@ impl ExternalInputs {
         }
     }
 
+    /// Removes the ends of calls and the timers of steps whose path fulfils a condition, as far as they are recorded
+    /// before this event.
+    pub fn remove_before(&mut self, event: u64, is_meant: impl Fn(&str) -> bool) {
+        self.0.retain(|input| match &input.kind {
+            ExternalInputKind::Answer { path, .. } | ExternalInputKind::Timer { path, .. } => {
+                input.number > event || !is_meant(path)
+            }
+            ExternalInputKind::Given(_)
+            | ExternalInputKind::Signal { .. }
+            | ExternalInputKind::TaskMoved { .. }
+            | ExternalInputKind::Cancel { .. }
+            | ExternalInputKind::Retried { .. } => true,
+        });
+    }
+
     /// Removes the first answer of a person under this path. Returns false if there is none.
     pub(super) fn remove_first_given(&mut self, path: &str) -> bool {
         let first = self.0.iter().position(|input| is_given(input, path));

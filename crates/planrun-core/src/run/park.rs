@@ -116,14 +116,14 @@ impl Parking {
         }
     }
 
-    /// Replays a retry of an earlier process.
+    /// Replays a retry of an earlier process. Returns false if the step has not failed.
     pub(super) fn replay_retry(
         &mut self,
         ctx: &mut Context,
         tasks: &mut Tasks,
         compensation: &mut Compensation,
         path: &str,
-    ) {
+    ) -> bool {
         let found = self
             .steps
             .keys()
@@ -132,6 +132,7 @@ impl Parking {
         if let Some(at) = found {
             self.retry_step(ctx, tasks, compensation, at);
         }
+        found.is_some()
     }
 
     fn retry_step(

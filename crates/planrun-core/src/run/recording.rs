@@ -10,7 +10,7 @@ use super::clock::microseconds;
 use super::frame::{Microseconds, NodeRef};
 use crate::journal::{
     Bound, EndWithoutCall, EventKind, EventName, ExternalInput, ExternalInputKind, Questions,
-    RecordedCall, RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting,
+    RecordedCall, RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting, holds,
 };
 
 /// What became of a step that is recorded to have waited for a slot, and whose call is not recorded.
@@ -193,6 +193,16 @@ impl Recording {
         }
     }
 
+    /// Passes over a retry, recorded with this event, of a step that has not begun in the replay, because a patch has put
+    /// something before it. The step will begin in its latest generation, to which earlier answers do not belong.
+    pub(super) fn pass_over_retry(&mut self, retried: &str, event: u64) {
+        if let Some(replay) = &mut self.replay {
+            replay.mark_replayed(EventName::StepRetried, retried);
+            let inputs = &mut replay.external_inputs;
+            inputs.remove_before(event, |path| holds(retried, path));
+        }
+    }
+
     /// Returns true if there is a recorded call of a step that was not taken yet.
     pub(super) fn has_begun(&self, path: &str) -> bool {
         let Some(replay) = &self.replay else {
@@ -201,12 +211,6 @@ impl Recording {
         let generation = replay.generations.current(path);
         let step = replay.steps.get(path);
         step.is_some_and(|step| step.has_next_call(generation))
-    }
-
-    /// Returns true if a step is recorded to have got a slot: its call has begun, it has asked before its first attempt,
-    /// or it has ended without one.
-    pub(super) fn had_slot(&self, path: &str) -> bool {
-        self.has_begun(path) || self.end_without_call(path).is_some() || self.asks_approval(path)
     }
 
     /// Returns true if a step is recorded to have asked for an approval, and the question was not taken yet. That of its

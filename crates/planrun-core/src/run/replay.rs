@@ -53,10 +53,11 @@ impl Run {
             (ExternalInputKind::Cancel { keep, force }, _) => self.cancel(keep, force),
             (ExternalInputKind::Retried { path }, _) => {
                 ctx.outbox.recording.replay_retry();
-                let is_compensation = self.compensation.replay_retry(ctx, &path);
-                if !is_compensation {
-                    let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
-                    steps.parking.replay_retry(ctx, tasks, compensation, &path);
+                let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
+                let is_retried = compensation.replay_retry(ctx, &path)
+                    || (steps.parking).replay_retry(ctx, tasks, compensation, &path);
+                if !is_retried {
+                    ctx.outbox.recording.pass_over_retry(&path, input.number);
                 }
             }
             (ExternalInputKind::Answer { .. }, None) => {}

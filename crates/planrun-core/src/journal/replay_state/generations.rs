@@ -43,7 +43,8 @@ fn count(retries: &[Arc<str>], path: &str) -> usize {
 }
 
 /// Returns true if `path` is the step `outer` or inside it.
-pub(super) fn holds(outer: &str, path: &str) -> bool {
+#[must_use]
+pub fn holds(outer: &str, path: &str) -> bool {
     path.strip_prefix(outer)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }

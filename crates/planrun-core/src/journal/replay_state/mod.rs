@@ -16,7 +16,8 @@ use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
-use self::generations::{Generations, holds};
+use self::generations::Generations;
+pub use self::generations::holds;
 pub use self::recorded_step::{EndWithoutCall, RecordedQuestion, RecordedStep, WithoutCall};
 use crate::journal::call::RecordedPhase;
 use crate::journal::event::{Event, EventKind, Used};

@@ -85,8 +85,9 @@ impl Calls {
         is_free
     }
 
-    /// Takes a slot in a replay. A recorded call gets one at once, because its answer is replayed at its place. A step
-    /// that had to wait gets one where it is recorded to have gone on, or after the replay.
+    /// Takes a slot in a replay. A recorded call gets one at once, because its answer is replayed at its place, and so
+    /// does a step that has asked or ended before its first attempt. A step that had to wait gets one where it is
+    /// recorded to have gone on, or after the replay.
     fn gets_slot_again(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
         let path = ctx.tree.own_path(at);
         let recording = &ctx.outbox.recording;
@@ -96,7 +97,11 @@ impl Calls {
                 self.open.slots.wait_in_replay(ctx, at, left);
                 return false;
             }
-            None => recording.had_slot(&path),
+            None => {
+                recording.has_begun(&path)
+                    || recording.end_without_call(&path).is_some()
+                    || recording.asks_approval(&path)
+            }
         };
         if is_recorded {
             self.open.slots.hold(ctx, at.0);
