@@ -141,6 +141,29 @@ async fn what_ends_with_the_last_call_in_flight_has_ended_and_does_not_pause() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_whose_parked_step_ends_with_the_last_call_in_flight_names_the_failure_of_that() {
+    let calls = [
+        after(20, Fail("denied.contract", No)),
+        after(30, Fail("transient.timeout", Maybe)),
+    ];
+    let mut world = world(0).tool("a.make", calls);
+    let each = "step all = each n in [1, 2] max 2 parallel 2 { step one = a.make(x: n) yield one }";
+    // What has been done before is left to the next process to undo.
+    let text =
+        format!("{TOOLS}\nplan p() {{ step told = a.tell() undo a.drop() {each} reply all }}");
+    let ran = world.run(&text).await;
+    let told = (ran.outcome.state.name(), ran.class());
+    assert_eq!(told, ("paused", "unknown_outcome".to_owned()));
+    let failed = |ran: &Ran| match &ran.outcome.interruption {
+        Some(Interruption::Failed(error)) => error.class.to_string(),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(failed(&ran), "unknown_outcome");
+    world.replay_only = true;
+    assert_eq!(world.run(&text).await.class(), "unknown_outcome");
+}
+
+#[tokio::test(start_paused = true)]
 async fn listeners_hear_of_the_failure_once_and_run_to_their_end() {
     let text = plan(
         "step bad = a.flaky()

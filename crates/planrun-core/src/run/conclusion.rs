@@ -1,5 +1,6 @@
 //! Builds the outcome when a run ends, or when a process stops driving it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::protocol::RunState;
@@ -12,7 +13,7 @@ use super::interruption::Interruption;
 use super::machine::Run;
 use super::outcome::{Outcome, Usage};
 use super::scope::Spent;
-use crate::journal::EventKind;
+use crate::journal::{EventKind, StepError};
 
 impl Run {
     /// Returns the outcome of the run, or of the part that this process has driven, after it has emitted
@@ -23,6 +24,8 @@ impl Run {
         let exempt_calls = self.steps.calls.budgets.exempt_calls;
         let mut outcome = outcome_of_root(&mut self.ctx, exempt_calls);
         let mut wake = None;
+        let failure = self.steps.parking.first_failure();
+        name_failure(&mut self.ctx, failure.or(outcome.error.as_ref()));
         if let Some(interruption) = &self.ctx.interruption {
             outcome.pause();
             match interruption {
@@ -73,6 +76,14 @@ impl Run {
             self.ctx.outbox.begun_at,
             self.ctx.outbox.redactor.clone(),
         )
+    }
+}
+
+/// Replaces the failure because of which the run is suspended by its present one: the step may have ended since, with a
+/// call that was awaited.
+fn name_failure(ctx: &mut Context, present: Option<&Arc<StepError>>) {
+    if let (Some(Interruption::Failed(error)), Some(present)) = (&mut ctx.interruption, present) {
+        error.clone_from(present);
     }
 }
 

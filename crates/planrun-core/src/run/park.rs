@@ -81,10 +81,14 @@ impl Parking {
         holds
     }
 
-    /// Returns why the process suspends the run because of a parked step, the first that has failed, when nothing else is
-    /// running.
+    /// Returns the failure of the parked step that has failed first.
+    pub(super) fn first_failure(&self) -> Option<&Arc<StepError>> {
+        self.steps.get(self.in_order.first()?)
+    }
+
+    /// Returns why the process suspends the run because of a parked step, when nothing else is running.
     pub(super) fn failed_and_quiet(&self, ctx: &Context, calls: &Calls) -> Option<Interruption> {
-        let error = self.steps.get(self.in_order.first()?)?;
+        let error = self.first_failure()?;
         let busy = ctx.is_suspended()
             || calls
                 .open
@@ -116,7 +120,8 @@ impl Parking {
         }
     }
 
-    /// Replays a retry of an earlier process. Returns false if the step has not failed.
+    /// Replays a retry of an earlier process. Returns false if the step has not failed. A failure may be held back because
+    /// a patch has put effects above it.
     pub(super) fn replay_retry(
         &mut self,
         ctx: &mut Context,
@@ -124,12 +129,11 @@ impl Parking {
         compensation: &mut Compensation,
         path: &str,
     ) -> bool {
-        let found = self
-            .steps
-            .keys()
-            .copied()
-            .find(|at| *ctx.tree.own_path(*at) == *path);
+        let is_meant = |at: &NodeRef| *ctx.tree.own_path(*at) == *path;
+        let parked = self.steps.keys().copied().find(is_meant);
+        let found = parked.or_else(|| ctx.tree.late_failures().find(is_meant));
         if let Some(at) = found {
+            ctx.tree[at.0].late.remove(&at.1);
             self.retry_step(ctx, tasks, compensation, at);
         }
         found.is_some()

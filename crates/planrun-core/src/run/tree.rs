@@ -238,6 +238,12 @@ impl Tree {
             .collect()
     }
 
+    /// Returns the steps whose failures are held back.
+    pub(super) fn late_failures(&self) -> impl Iterator<Item = NodeRef> {
+        let frames = self.frames.iter().enumerate();
+        frames.flat_map(|(id, frame)| frame.late.keys().map(move |node| (id, *node)))
+    }
+
     /// Returns true if a frame undoes a step, or works for a step of such a frame.
     pub(super) fn is_within_undo(&self, frame: FrameId) -> bool {
         let mut inner = Some(frame);
