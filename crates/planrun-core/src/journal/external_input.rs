@@ -85,19 +85,11 @@ impl ExternalInputs {
         }
     }
 
-    /// Removes the ends of calls and the timers of steps whose path fulfils a condition, as far as they are recorded
-    /// before this event.
-    pub fn remove_before(&mut self, event: u64, is_meant: impl Fn(&str) -> bool) {
-        self.0.retain(|input| match &input.kind {
-            ExternalInputKind::Answer { path, .. } | ExternalInputKind::Timer { path, .. } => {
-                input.number > event || !is_meant(path)
-            }
-            ExternalInputKind::Given(_)
-            | ExternalInputKind::Signal { .. }
-            | ExternalInputKind::TaskMoved { .. }
-            | ExternalInputKind::Cancel { .. }
-            | ExternalInputKind::Retried { .. } => true,
-        });
+    /// Removes the first retry of this step. Returns false if there is none.
+    pub fn remove_first_retry(&mut self, step: &str) -> bool {
+        let is_meant = |input: &ExternalInput| matches!(&input.kind, ExternalInputKind::Retried { path } if **path == *step);
+        let first = self.0.iter().position(is_meant);
+        first.and_then(|first| self.0.remove(first)).is_some()
     }
 
     /// Removes the first answer of a person under this path. Returns false if there is none.

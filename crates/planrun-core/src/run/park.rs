@@ -9,7 +9,7 @@ use std::time::Duration;
 use planrun_lang::protocol::StepState;
 use planrun_lang::types::{Denied, ErrorClass};
 
-use super::agenda::{Reaction, Subject};
+use super::agenda::{Next, Reaction, Subject};
 use super::call::Calls;
 use super::compensation::Compensation;
 use super::context::Context;
@@ -62,6 +62,9 @@ impl Parking {
             error,
             parked: Some(at),
         });
+        if ctx.outbox.recording.late_retry(&path) {
+            ctx.then(Next::Retry(at));
+        }
     }
 
     /// Removes a parked step that ends for another reason. Returns its failure.
@@ -116,30 +119,20 @@ impl Parking {
         }
         let failed: Vec<NodeRef> = self.steps.keys().copied().collect();
         for at in failed {
-            self.retry_step(ctx, tasks, compensation, at);
+            self.retry(ctx, tasks, compensation, at);
         }
     }
 
-    /// Replays a retry of an earlier process. Returns false if the step has not failed. A failure may be held back because
-    /// a patch has put effects above it.
-    pub(super) fn replay_retry(
-        &mut self,
-        ctx: &mut Context,
-        tasks: &mut Tasks,
-        compensation: &mut Compensation,
-        path: &str,
-    ) -> bool {
-        let is_meant = |at: &NodeRef| *ctx.tree.own_path(*at) == *path;
+    /// Returns the step with this path that has failed and can be retried. Its failure may be held back, because a patch
+    /// has put effects above it.
+    pub(super) fn failed(&self, tree: &Tree, path: &str) -> Option<NodeRef> {
+        let is_meant = |at: &NodeRef| *tree.own_path(*at) == *path;
         let parked = self.steps.keys().copied().find(is_meant);
-        let found = parked.or_else(|| ctx.tree.late_failures().find(is_meant));
-        if let Some(at) = found {
-            ctx.tree[at.0].late.remove(&at.1);
-            self.retry_step(ctx, tasks, compensation, at);
-        }
-        found.is_some()
+        parked.or_else(|| tree.late_failures().find(is_meant))
     }
 
-    fn retry_step(
+    /// Retries a step that has failed.
+    pub(super) fn retry(
         &mut self,
         ctx: &mut Context,
         tasks: &mut Tasks,
@@ -152,6 +145,7 @@ impl Parking {
         tasks.take_up(ctx, at);
         ctx.counts_once(at);
         self.remove(ctx, at);
+        ctx.tree[at.0].late.remove(&at.1);
         detach_finished_work(ctx, compensation, at);
         let record = ctx.tree.record_mut(at);
         (record.started, record.reused) = (None, false);

@@ -10,7 +10,7 @@ use super::clock::microseconds;
 use super::frame::{Microseconds, NodeRef};
 use crate::journal::{
     Bound, EndWithoutCall, EventKind, EventName, ExternalInput, ExternalInputKind, Questions,
-    RecordedCall, RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting, holds,
+    RecordedCall, RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting,
 };
 
 /// What became of a step that is recorded to have waited for a slot, and whose call is not recorded.
@@ -97,15 +97,18 @@ impl Recording {
         Some(self.events)
     }
 
-    /// Returns what became of a step that is recorded to have waited for a slot; `None` if it is not recorded to have
-    /// waited, or its call is recorded.
+    /// Returns what became of a step that is recorded to have waited for a slot, or to have been cancelled before it could
+    /// begin; `None` if there is no such record, or its call is recorded.
     pub(super) fn left_queue(&self, path: &str) -> Option<LeftQueue> {
         let replay = self.replay.as_ref()?;
-        if !replay.has_unreplayed(EventName::StepQueued, path) || self.has_begun(path) {
+        let step = replay.steps.get(path);
+        // A process that drove the run only up to a step may have left it alone.
+        let was_left = step.is_some_and(RecordedStep::is_cancelled_before);
+        let has_waited = replay.has_unreplayed(EventName::StepQueued, path) || was_left;
+        if !has_waited || self.has_begun(path) {
             return None;
         }
         let generation = replay.generations.current(path);
-        let step = replay.steps.get(path);
         let without = step.and_then(|step| step.without_call(generation));
         Some(without.map_or(LeftQueue::Never, |without| LeftQueue::At(without.event)))
     }
@@ -186,21 +189,23 @@ impl Recording {
         Some(*call)
     }
 
-    /// Replays a retry.
-    pub(super) fn replay_retry(&mut self) {
+    /// Replays a retry of a step.
+    pub(super) fn replay_retry(&mut self, path: &str) {
         if let Some(replay) = &mut self.replay {
-            replay.generations.replay_retry();
+            replay.generations.replay_retry(path);
         }
     }
 
-    /// Passes over a retry, recorded with this event, of a step that has not begun in the replay, because a patch has put
-    /// something before it. The step will begin in its latest generation, to which earlier answers do not belong.
-    pub(super) fn pass_over_retry(&mut self, retried: &str, event: u64) {
-        if let Some(replay) = &mut self.replay {
-            replay.mark_replayed(EventName::StepRetried, retried);
-            let inputs = &mut replay.external_inputs;
-            inputs.remove_before(event, |path| holds(retried, path));
+    /// Takes the recorded retry of a step that fails again only after the replay, because a patch has put something
+    /// before it. Returns false if there is none.
+    pub(super) fn late_retry(&mut self, path: &str) -> bool {
+        let replay = self.replay.as_mut();
+        let replay = replay.filter(|_| self.replay_time.is_none());
+        let is_taken = replay.is_some_and(|replay| replay.external_inputs.remove_first_retry(path));
+        if is_taken {
+            self.replay_retry(path);
         }
+        is_taken
     }
 
     /// Returns true if there is a recorded call of a step that was not taken yet.
@@ -391,11 +396,13 @@ impl Recording {
 
     /// Takes the next external input that has a receiver, if it is recorded before this event. A patch may have put
     /// something before the receiver of an earlier one. `is_bounded`: whether such a timer of a step is running.
+    /// `has_failed`: whether a step can be retried.
     pub(super) fn next_external_input(
         &mut self,
         before: Option<u64>,
         questions: &Questions,
         is_bounded: impl Fn(&str, Bound) -> bool,
+        has_failed: impl Fn(&str) -> bool,
     ) -> Option<(ExternalInput, Option<NodeRef>)> {
         let Self {
             replay, expecting, ..
@@ -407,10 +414,10 @@ impl Recording {
             ExternalInputKind::Answer { path, .. } => expecting.get(path).map(|at| Some(*at)),
             ExternalInputKind::Given(answer) => questions.step(&answer.path).map(|_| None),
             ExternalInputKind::Timer { path, timer } => is_bounded(path, *timer).then_some(None),
+            ExternalInputKind::Retried { path } => has_failed(path).then_some(None),
             ExternalInputKind::Signal { .. }
             | ExternalInputKind::TaskMoved { .. }
-            | ExternalInputKind::Cancel { .. }
-            | ExternalInputKind::Retried { .. } => Some(None),
+            | ExternalInputKind::Cancel { .. } => Some(None),
         };
         let (input, at) = replay.external_inputs.take_first(goes_to)?;
         if let ExternalInputKind::Answer { path, .. } = &input.kind {

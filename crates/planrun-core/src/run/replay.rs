@@ -1,6 +1,10 @@
 //! Replay of the external inputs that earlier processes recorded: answers, timers, signals, moves of tasks.
 
+use super::compensation::Compensation;
+use super::context::Context;
 use super::machine::Run;
+use super::park::Parking;
+use super::task::Tasks;
 use crate::journal::{Bound, ExternalInputKind};
 
 impl Run {
@@ -9,16 +13,20 @@ impl Run {
         if !self.ctx.outbox.recording.is_replaying() {
             return false;
         }
-        let (people, schedule) = (&self.steps.people, &self.ctx.schedule);
+        let (people, schedule, tree) = (&self.steps.people, &self.ctx.schedule, &self.ctx.tree);
         let is_bounded = |path: &str, timer: Bound| match timer {
             Bound::Deadline => true,
             Bound::Expires | Bound::Wait => people.waits(path),
             Bound::Within => schedule.within.values().any(|own| *own.path == *path),
         };
+        // Undos and checks are retried when the run has ended.
+        let parking = &self.steps.parking;
+        let has_failed =
+            |path: &str| tree[0].unsettled == 0 || parking.failed(tree, path).is_some();
         let recording = &mut self.ctx.outbox.recording;
         let slots = &mut self.steps.calls.open.slots;
         let before = slots.next_recorded();
-        let next = recording.next_external_input(before, &people.questions, is_bounded);
+        let next = recording.next_external_input(before, &people.questions, is_bounded, has_failed);
         let Some((input, at)) = next else {
             if slots.wake_recorded(&mut self.ctx) {
                 return true;
@@ -52,13 +60,8 @@ impl Run {
             (ExternalInputKind::Given(answer), _) => steps.people.take_answer(ctx, &answer),
             (ExternalInputKind::Cancel { keep, force }, _) => self.cancel(keep, force),
             (ExternalInputKind::Retried { path }, _) => {
-                ctx.outbox.recording.replay_retry();
                 let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
-                let is_retried = compensation.replay_retry(ctx, &path)
-                    || (steps.parking).replay_retry(ctx, tasks, compensation, &path);
-                if !is_retried {
-                    ctx.outbox.recording.pass_over_retry(&path, input.number);
-                }
+                replay_retry(ctx, &mut steps.parking, tasks, compensation, &path);
             }
             (ExternalInputKind::Answer { .. }, None) => {}
         }
@@ -80,5 +83,21 @@ impl Run {
                 }
             }
         }
+    }
+}
+
+/// Replays the retry of a failed step, of a failed undo, or of a failed check of `verify`.
+fn replay_retry(
+    ctx: &mut Context,
+    parking: &mut Parking,
+    tasks: &mut Tasks,
+    compensation: &mut Compensation,
+    path: &str,
+) {
+    ctx.outbox.recording.replay_retry(path);
+    if !compensation.replay_retry(ctx, path)
+        && let Some(at) = parking.failed(&ctx.tree, path)
+    {
+        parking.retry(ctx, tasks, compensation, at);
     }
 }

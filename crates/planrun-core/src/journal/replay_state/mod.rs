@@ -16,8 +16,7 @@ use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
-use self::generations::Generations;
-pub use self::generations::holds;
+use self::generations::{Generations, holds};
 pub use self::recorded_step::{EndWithoutCall, RecordedQuestion, RecordedStep, WithoutCall};
 use crate::journal::call::RecordedPhase;
 use crate::journal::event::{Event, EventKind, Used};
@@ -356,7 +355,7 @@ impl ReplayState {
         for (_, step) in inside.filter(|(own, _)| holds(&path, own)) {
             step.earlier.extend(step.call.take());
         }
-        self.generations.retries.push(path.clone());
+        self.generations.note_retry(path.clone());
         self.note_event(EventName::StepRetried, &path);
         self.add_external_input(at, ExternalInputKind::Retried { path });
     }

@@ -64,6 +64,12 @@ pub enum EndWithoutCall {
 }
 
 impl RecordedStep {
+    /// Returns true if the step was cancelled before it could begin.
+    #[must_use]
+    pub fn is_cancelled_before(&self) -> bool {
+        self.state == StepState::Cancelled && self.begun_in.is_none()
+    }
+
     /// Returns how the step went on without a call in a generation.
     #[must_use]
     pub fn without_call(&self, generation: usize) -> Option<WithoutCall> {

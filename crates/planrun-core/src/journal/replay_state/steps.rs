@@ -450,7 +450,7 @@ mod tests {
         assert!(!has(&state, "a.b") && has(&state, "ab") && has(&state, "a.first"));
         let step = state.steps.get_mut("a.b").unwrap();
         assert!(step.next_call(0).is_none());
-        state.generations.replay_retry();
+        state.generations.replay_retry("a");
         assert!(
             has(&state, "a.b") && !has(&state, "a.first"),
             "its generation is over"
