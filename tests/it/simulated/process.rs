@@ -30,8 +30,6 @@ const MAX_FAILURES: u32 = 20;
 pub(super) struct Process<'w, 'a> {
     world: &'w mut World<'a>,
     run: Run,
-    /// Whether it was given an answer in advance.
-    is_given: bool,
     commands: Vec<Command>,
     /// The inputs that will arrive: their times and sequence numbers.
     arriving: BinaryHeap<Reverse<(i128, u64)>>,
@@ -66,11 +64,11 @@ fn answers_in_advance(world: &mut World<'_>, replay: Option<&ReplayState>) -> Ve
         return vec![people::given(path, question, world.seed)];
     }
     let nodes = world.program.plan.body().nodes.iter();
-    let gated = nodes.filter(|node| {
+    let asking = nodes.filter(|node| {
         let confirm = node.step().and_then(|step| step.confirm());
         confirm.is_some_and(|confirm| confirm.by.is_none())
     });
-    let gates: Vec<Arc<str>> = gated
+    let gates: Vec<Arc<str>> = asking
         .filter_map(|node| Some(format!("{}.confirm", node.name.as_ref()?).into()))
         .collect();
     if gates.is_empty() {
@@ -88,12 +86,12 @@ fn answers_in_advance(world: &mut World<'_>, replay: Option<&ReplayState>) -> Ve
 impl<'w, 'a> Process<'w, 'a> {
     pub fn new(world: &'w mut World<'a>, replay: Option<ReplayState>, retries: bool) -> Self {
         let (order, until) = (world.order(), world.target());
+        let answers = answers_in_advance(world, replay.as_ref());
         world.latest = Latest {
             has_target: until.is_some(),
             is_drawn: order != Order::Source,
+            is_given_answers: !answers.is_empty(),
         };
-        let answers = answers_in_advance(world, replay.as_ref());
-        let is_given = !answers.is_empty();
         let setup = Setup {
             answers,
             order,
@@ -110,7 +108,6 @@ impl<'w, 'a> Process<'w, 'a> {
             run: Run::new(&world.program, &world.inputs, setup, now),
             begun: world.now,
             world,
-            is_given,
             commands: Vec::new(),
             arriving: BinaryHeap::new(),
             inputs: BTreeMap::new(),
@@ -269,7 +266,7 @@ impl<'w, 'a> Process<'w, 'a> {
         );
         let is_unfit = matches!(error, AnswerError::Misfit { .. });
         let may_be_unfit = self.world.counts.contains_key("unfit answers");
-        let is_expected = is_late && (self.world.answers || self.is_given);
+        let is_expected = is_late && (self.world.answers || self.world.latest.is_given_answers);
         if !(is_expected || is_unfit && may_be_unfit) {
             return Err(format!("an answer is not taken: {error}"));
         }
