@@ -87,8 +87,7 @@ impl ExternalInputs {
 
     /// Removes the first retry of this step. Returns false if there is none.
     pub fn remove_first_retry(&mut self, step: &str) -> bool {
-        let is_meant = |input: &ExternalInput| matches!(&input.kind, ExternalInputKind::Retried { path } if **path == *step);
-        let first = self.0.iter().position(is_meant);
+        let first = self.0.iter().position(|input| is_retry(input, step));
         first.and_then(|first| self.0.remove(first)).is_some()
     }
 
@@ -107,6 +106,10 @@ impl ExternalInputs {
 
 fn is_given(input: &ExternalInput, path: &str) -> bool {
     matches!(&input.kind, ExternalInputKind::Given(answer) if *answer.path == *path)
+}
+
+fn is_retry(input: &ExternalInput, step: &str) -> bool {
+    matches!(&input.kind, ExternalInputKind::Retried { path } if **path == *step)
 }
 
 fn ends_call(input: &ExternalInput, step: &str) -> bool {

@@ -19,7 +19,6 @@ use crate::run::context::Context;
 use crate::run::frame::NodeRef;
 use crate::run::policy::ToolNames;
 use crate::run::program::Program;
-
 use crate::run::sensitive::in_arguments;
 
 /// Why a step needs an approval.
