@@ -97,18 +97,15 @@ impl Recording {
         Some(self.events)
     }
 
-    /// Returns what became of a step that is recorded to have waited for a slot, or to have been cancelled before it could
-    /// begin; `None` if there is no such record, or its call is recorded.
+    /// Returns what became of a step that is recorded to have waited for a slot; `None` if it is not recorded to have
+    /// waited, or its call is recorded.
     pub(super) fn left_queue(&self, path: &str) -> Option<LeftQueue> {
         let replay = self.replay.as_ref()?;
-        let step = replay.steps.get(path);
-        // A process that drove the run only up to a step may have left it alone.
-        let was_left = step.is_some_and(RecordedStep::is_cancelled_before);
-        let has_waited = replay.has_unreplayed(EventName::StepQueued, path) || was_left;
-        if !has_waited || self.has_begun(path) {
+        if !replay.has_unreplayed(EventName::StepQueued, path) || self.has_begun(path) {
             return None;
         }
         let generation = replay.generations.current(path);
+        let step = replay.steps.get(path);
         let without = step.and_then(|step| step.without_call(generation));
         Some(without.map_or(LeftQueue::Never, |without| LeftQueue::At(without.event)))
     }

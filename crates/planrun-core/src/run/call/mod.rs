@@ -24,7 +24,7 @@ use self::budget::{Budgets, is_counted, refund_call};
 use self::open_calls::OpenCalls;
 use self::state::CallState;
 use self::take_over::is_copied;
-use crate::journal::{EventKind, Question, RecordedCall, StepError};
+use crate::journal::{EventKind, Question, RecordedCall, RecordedStep, StepError};
 use crate::run::agenda::{Inquiry, Next, Subject};
 use crate::run::context::Context;
 use crate::run::duration_text::short_duration;
@@ -32,6 +32,7 @@ use crate::run::execution::{Execution, idempotency_key};
 use crate::run::frame::NodeRef;
 use crate::run::program::Program;
 use crate::run::reached::Reached;
+use crate::run::recording::LeftQueue;
 
 /// The calls of tools, their approvals and budgets.
 #[derive(Default)]
@@ -76,6 +77,10 @@ impl Calls {
         if ctx.outbox.recording.is_replaying() {
             return self.gets_slot_again(ctx, at);
         }
+        self.gets_free_slot(ctx, at)
+    }
+
+    fn gets_free_slot(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
         let is_free = self.open.slots.take(ctx, at.0);
         if !is_free {
             self.open.slots.wait(ctx, at, None);
@@ -91,7 +96,13 @@ impl Calls {
     fn gets_slot_again(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
         let path = ctx.tree.own_path(at);
         let recording = &ctx.outbox.recording;
-        let is_recorded = match recording.left_queue(&path) {
+        // A process that drove the run only up to a step may have left it alone. The search of the cache is not recorded.
+        let is_left = !searches_cache(ctx, at)
+            && recording
+                .step(&path)
+                .is_some_and(RecordedStep::is_cancelled_before);
+        let left = recording.left_queue(&path);
+        let is_recorded = match left.or_else(|| is_left.then_some(LeftQueue::Never)) {
             Some(_) if self.open.slots.is_released(at) => true,
             Some(left) => {
                 self.open.slots.wait_in_replay(ctx, at, left);
@@ -105,8 +116,7 @@ impl Calls {
         };
         if is_recorded {
             self.open.slots.hold(ctx, at.0);
-        } else if !self.open.slots.take(ctx, at.0) {
-            self.open.slots.wait(ctx, at, None);
+        } else if !self.gets_free_slot(ctx, at) {
             return false;
         }
         ctx.outbox.recording.begin_unqueued(&path);
@@ -258,6 +268,13 @@ impl Calls {
         self.open.settled(ctx, at);
         self.approvals.withdraw(at);
     }
+}
+
+/// Returns true if a step looks for a cached result before its call.
+fn searches_cache(ctx: &Context, at: NodeRef) -> bool {
+    let program = ctx.tree.program(at.0);
+    let step = ctx.tree.step(&program, at);
+    step.is_some_and(|step| step.cache().is_some())
 }
 
 /// Returns the open execution that a call continues.
