@@ -113,7 +113,7 @@ fn try_plan(seed: u64, tally: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
             made: &made,
             program: &program,
             // A patch takes long to check.
-            patches: world == 0,
+            patches: world < 2,
         };
         let run = || simulate(&setting, seed.wrapping_mul(WORLDS) + world);
         let Simulated { journal, counts } = run().map_err(describe)?;

@@ -85,10 +85,20 @@ impl ExternalInputs {
         }
     }
 
-    /// Removes the first retry of this step. Returns false if there is none.
-    pub fn remove_first_retry(&mut self, step: &str) -> bool {
-        let first = self.0.iter().position(|input| is_retry(input, step));
-        first.and_then(|first| self.0.remove(first)).is_some()
+    /// Removes the first retry of this step, and returns the number of the event that recorded it.
+    pub fn remove_first_retry(&mut self, step: &str) -> Option<u64> {
+        let first = self.0.iter().position(|input| is_retry(input, step))?;
+        self.0.remove(first).map(|input| input.number)
+    }
+
+    /// Removes the ends of calls of this step, and its timers, that are recorded before an event.
+    pub fn remove_ends_before(&mut self, event: u64, step: &str) {
+        let is_end = |input: &ExternalInput| match &input.kind {
+            ExternalInputKind::Timer { path, .. } => **path == *step,
+            _ => ends_call(input, step),
+        };
+        self.0
+            .retain(|input| input.number > event || !is_end(input));
     }
 
     /// Removes the first answer of a person under this path. Returns false if there is none.

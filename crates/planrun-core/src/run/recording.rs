@@ -198,11 +198,32 @@ impl Recording {
     pub(super) fn late_retry(&mut self, path: &str) -> bool {
         let replay = self.replay.as_mut();
         let replay = replay.filter(|_| self.replay_time.is_none());
-        let is_taken = replay.is_some_and(|replay| replay.external_inputs.remove_first_retry(path));
-        if is_taken {
+        let taken = replay.and_then(|replay| replay.external_inputs.remove_first_retry(path));
+        if taken.is_some() {
             self.replay_retry(path);
         }
-        is_taken
+        taken.is_some()
+    }
+
+    /// Lets a call that begins only after the replay, because a patch has put something before its step, begin in the
+    /// generation of its latest recorded attempt. Those before have ended.
+    pub(super) fn begin_late(&mut self, path: impl FnOnce() -> Arc<str>) {
+        let is_over = self.replay_time.is_none();
+        let Some(replay) = self.replay.as_mut().filter(|_| is_over) else {
+            return;
+        };
+        let path = &*path();
+        let step = replay.steps.get(path);
+        let Some(latest) = step.and_then(|step| Some(step.call.as_ref()?.generation)) else {
+            return;
+        };
+        while replay.generations.current(path) < latest
+            && let Some(retried) = replay.external_inputs.remove_first_retry(path)
+        {
+            replay.external_inputs.remove_ends_before(retried, path);
+            replay.generations.replay_retry(path);
+            replay.mark_replayed(EventName::StepRetried, path);
+        }
     }
 
     /// Returns true if there is a recorded call of a step that was not taken yet.
@@ -213,16 +234,6 @@ impl Recording {
         let generation = replay.generations.current(path);
         let step = replay.steps.get(path);
         step.is_some_and(|step| step.has_next_call(generation))
-    }
-
-    /// Returns true if a step is recorded to have asked for an approval, and the question was not taken yet. That of its
-    /// own `confirm` is taken before the step needs a slot.
-    pub(super) fn asks_approval(&self, path: &str) -> bool {
-        let Some(replay) = &self.replay else {
-            return false;
-        };
-        let step = replay.steps.get(path);
-        step.is_some_and(|step| step.asks_approval(replay.generations.current(path)))
     }
 
     /// Returns how a step is recorded to have ended without a call, as the run itself decides: its arguments are invalid,

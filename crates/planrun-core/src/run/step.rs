@@ -51,6 +51,10 @@ impl Steps {
             // The next process begins it.
             return;
         }
+        if step.tool().is_some() {
+            let tree = &ctx.tree;
+            ctx.outbox.recording.begin_late(|| tree.own_path(at));
+        }
         if self.calls.approvals.must_be_asked(ctx, program, at, step) {
             return;
         }

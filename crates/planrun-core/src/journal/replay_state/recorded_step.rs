@@ -9,7 +9,6 @@ use planrun_lang::value::Value;
 use crate::journal::call::RecordedCall;
 use crate::journal::failure::StepError;
 use crate::journal::question::{Answer, Question};
-use crate::journal::words::Waiting;
 
 /// The recorded state of a step.
 #[derive(Debug)]
@@ -75,16 +74,6 @@ impl RecordedStep {
     pub fn without_call(&self, generation: usize) -> Option<WithoutCall> {
         let mut known = self.without_call.iter();
         known.find(|one| one.generation == generation).copied()
-    }
-
-    /// Returns true if the step asked for an approval in a generation, and the question was not taken yet.
-    #[must_use]
-    pub fn asks_approval(&self, generation: usize) -> bool {
-        let is_open = |asked: &RecordedQuestion| {
-            let kind = asked.question.kind;
-            kind == Waiting::Confirm && asked.generation == generation && !asked.after_end
-        };
-        self.asked.iter().any(is_open)
     }
 
     /// Records that the step goes on without a call, with the event of this number, and ends with that if `end` is set.

@@ -124,9 +124,8 @@ impl Approvals {
         let recording = &ctx.outbox.recording;
         let recorded = recording.end_without_call(&call.path);
         let is_other = recorded == Some(EndWithoutCall::Other);
-        if is_other && !recording.asks_approval(&call.path)
-            || self.gate_of_call(ctx, at, step, call).is_none()
-        {
+        let asked = recording.question(&call.path, Waiting::Confirm, call.execution);
+        if is_other && asked.is_none() || self.gate_of_call(ctx, at, step, call).is_none() {
             return Verdict::Free;
         }
         let program = ctx.tree.program(at.0);

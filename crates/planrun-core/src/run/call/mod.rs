@@ -24,7 +24,7 @@ use self::budget::{Budgets, is_counted, refund_call};
 use self::open_calls::OpenCalls;
 use self::state::CallState;
 use self::take_over::is_copied;
-use crate::journal::{EventKind, Question, RecordedCall, RecordedStep, StepError};
+use crate::journal::{EventKind, Question, RecordedCall, RecordedStep, StepError, Waiting};
 use crate::run::agenda::{Inquiry, Next, Subject};
 use crate::run::context::Context;
 use crate::run::duration_text::short_duration;
@@ -109,9 +109,11 @@ impl Calls {
                 return false;
             }
             None => {
+                let execution = ctx.executions.first(&path);
+                let asked = recording.question(&path, Waiting::Confirm, execution);
                 recording.has_begun(&path)
                     || recording.end_without_call(&path).is_some()
-                    || recording.asks_approval(&path)
+                    || asked.is_some()
             }
         };
         if is_recorded {
