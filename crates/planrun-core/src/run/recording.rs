@@ -107,7 +107,8 @@ impl Recording {
         let generation = replay.generations.current(path);
         let step = replay.steps.get(path);
         let without = step.and_then(|step| step.without_call(generation));
-        Some(without.map_or(LeftQueue::Never, |without| LeftQueue::At(without.event)))
+        let went_on = without.filter(|without| without.end != Some(EndWithoutCall::Cancelled));
+        Some(went_on.map_or(LeftQueue::Never, |without| LeftQueue::At(without.event)))
     }
 
     /// Returns true if an event is recorded before the next external input.

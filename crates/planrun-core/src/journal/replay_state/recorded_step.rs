@@ -57,18 +57,14 @@ pub struct WithoutCall {
 /// How a step ended whose call was never made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndWithoutCall {
+    /// It was cancelled before it could begin.
+    Cancelled,
     /// Its approval had expired.
     ApprovalExpired,
     Other,
 }
 
 impl RecordedStep {
-    /// Returns true if the step was cancelled before it could begin.
-    #[must_use]
-    pub fn is_cancelled_before(&self) -> bool {
-        self.state == StepState::Cancelled && self.begun_in.is_none()
-    }
-
     /// Returns how the step went on without a call in a generation.
     #[must_use]
     pub fn without_call(&self, generation: usize) -> Option<WithoutCall> {
@@ -85,6 +81,7 @@ impl RecordedStep {
     ) {
         let mut known = self.without_call.iter_mut();
         match known.find(|one| one.generation == generation) {
+            Some(_) if end == Some(EndWithoutCall::Cancelled) => {}
             Some(known) => known.end = known.end.or(end),
             None => self.without_call.push(WithoutCall {
                 generation,

@@ -353,10 +353,12 @@ impl ReplayState {
             );
         }
         let step = self.step(path.clone(), at);
+        let mut end = EndWithoutCall::Other;
         if state == StepState::Cancelled {
-            step.begun_in = begun_in;
-        } else if step.call.is_none() {
-            step.note_without_call(generation, number, Some(EndWithoutCall::Other));
+            (step.begun_in, end) = (begun_in, EndWithoutCall::Cancelled);
+        }
+        if step.call.is_none() {
+            step.note_without_call(generation, number, Some(end));
         }
         step.state = state;
         step.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);

@@ -24,7 +24,7 @@ use self::budget::{Budgets, is_counted, refund_call};
 use self::open_calls::OpenCalls;
 use self::state::CallState;
 use self::take_over::is_copied;
-use crate::journal::{EventKind, Question, RecordedCall, RecordedStep, StepError, Waiting};
+use crate::journal::{EndWithoutCall, EventKind, Question, RecordedCall, StepError, Waiting};
 use crate::run::agenda::{Inquiry, Next, Subject};
 use crate::run::context::Context;
 use crate::run::duration_text::short_duration;
@@ -97,10 +97,8 @@ impl Calls {
         let path = ctx.tree.own_path(at);
         let recording = &ctx.outbox.recording;
         // A process that drove the run only up to a step may have left it alone. The search of the cache is not recorded.
-        let is_left = !searches_cache(ctx, at)
-            && recording
-                .step(&path)
-                .is_some_and(RecordedStep::is_cancelled_before);
+        let end = recording.end_without_call(&path);
+        let is_left = end == Some(EndWithoutCall::Cancelled) && !searches_cache(ctx, at);
         let left = recording.left_queue(&path);
         let is_recorded = match left.or_else(|| is_left.then_some(LeftQueue::Never)) {
             Some(_) if self.open.slots.is_released(at) => true,
@@ -111,9 +109,7 @@ impl Calls {
             None => {
                 let execution = ctx.executions.first(&path);
                 let asked = recording.question(&path, Waiting::Confirm, execution);
-                recording.has_begun(&path)
-                    || recording.end_without_call(&path).is_some()
-                    || asked.is_some()
+                recording.has_begun(&path) || end.is_some() || asked.is_some()
             }
         };
         if is_recorded {
@@ -161,7 +157,8 @@ impl Calls {
         if was_cached {
             return self.replay_recall(ctx, at, state);
         }
-        if ctx.outbox.recording.end_without_call(&state.path).is_some() {
+        let end = ctx.outbox.recording.end_without_call(&state.path);
+        if end.is_some_and(|end| end != EndWithoutCall::Cancelled) {
             // Nothing was found in the cache.
             return self.attempt(ctx, at, step, signature, state);
         }
