@@ -114,6 +114,9 @@ impl Calls {
         };
         if is_recorded {
             self.open.slots.hold(ctx, at.0);
+        } else if ctx.setup.replay_only && !searches_cache(ctx, at) {
+            // The next process begins it.
+            return false;
         } else if !self.gets_free_slot(ctx, at) {
             return false;
         }
