@@ -90,7 +90,7 @@ impl<'w, 'a> Process<'w, 'a> {
         world.latest = Latest {
             has_target: until.is_some(),
             is_drawn: order != Order::Source,
-            is_given_answers: !answers.is_empty(),
+            has_answers: !answers.is_empty(),
         };
         let setup = Setup {
             answers,
@@ -266,7 +266,7 @@ impl<'w, 'a> Process<'w, 'a> {
         );
         let is_unfit = matches!(error, AnswerError::Misfit { .. });
         let may_be_unfit = self.world.counts.contains_key("unfit answers");
-        let is_expected = is_late && (self.world.answers || self.world.latest.is_given_answers);
+        let is_expected = is_late && (self.world.answers || self.world.latest.has_answers);
         if !(is_expected || is_unfit && may_be_unfit) {
             return Err(format!("an answer is not taken: {error}"));
         }

@@ -138,8 +138,8 @@ pub(super) struct Latest {
     pub has_target: bool,
     /// In an order that is drawn, instead of source order.
     pub is_drawn: bool,
-    /// With answers that are given in advance.
-    pub is_given_answers: bool,
+    /// Whether it was given answers in advance.
+    pub has_answers: bool,
 }
 
 /// How a process ended.
