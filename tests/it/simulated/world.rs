@@ -373,10 +373,11 @@ impl<'a> World<'a> {
         // After a patch, a step that is done again has other attempts.
         let is_patched = self.counts.contains_key("patches");
         let facts = |outcome: &Outcome| {
-            let error = outcome.error.as_ref().filter(|_| !is_patched);
-            // What begins before a step fails and pauses the run depends on the order.
+            // Which of two steps fails first depends on the order, and so does what begins before that.
+            let has_order = !self.latest.is_drawn;
+            let error = outcome.error.as_ref().filter(|_| has_order && !is_patched);
             let questions = outcome.questions.iter();
-            let questions = questions.filter(|_| !self.latest.is_drawn);
+            let questions = questions.filter(|_| has_order);
             let questions: BTreeSet<String> = questions.map(|(path, _)| path.to_string()).collect();
             (
                 outcome.state,

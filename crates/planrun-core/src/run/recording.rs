@@ -101,7 +101,7 @@ impl Recording {
     /// waited, or its call is recorded.
     pub(super) fn left_queue(&self, path: &str) -> Option<LeftQueue> {
         let replay = self.replay.as_ref()?;
-        if !replay.has_unreplayed(EventName::StepQueued, path) || self.has_begun(path) {
+        if replay.unreplayed(EventName::StepQueued, path) == 0 || self.has_begun(path) {
             return None;
         }
         let generation = replay.generations.current(path);
@@ -253,22 +253,21 @@ impl Recording {
         self.replay.as_mut()?.steps.get_mut(path)?.copied.take()
     }
 
-    /// Returns true if the last process that drove the run found the step already settled. Used when a run is only
-    /// inspected.
+    /// Returns true if the last process that drove the run found the step already settled, as its end shows that was
+    /// replayed last. Used when a run is only inspected.
     pub(super) fn was_reused(&self, path: &str) -> bool {
         let Some(replay) = &self.replay else {
             return false;
         };
-        replay
-            .steps
-            .get(path)
-            .is_some_and(|step| step.process < replay.processes)
+        let later = replay.unreplayed(EventName::StepSettled, path);
+        let step = replay.steps.get(path);
+        step.is_some_and(|step| !step.ended_in(replay.processes, later))
     }
 
     /// Returns the recorded duration of a step whose end is being replayed.
     pub(super) fn recorded_duration(&self, path: &str) -> Option<Microseconds> {
         let replay = self.replay.as_ref()?;
-        let ended = replay.has_unreplayed(EventName::StepSettled, path);
+        let ended = replay.unreplayed(EventName::StepSettled, path) > 0;
         let step = replay.steps.get(path).filter(|_| ended)?;
         Some(step.duration_ms.saturating_mul(1000))
     }
@@ -282,7 +281,7 @@ impl Recording {
     pub(super) fn has_unreplayed(&self, event: EventName, path: &str) -> bool {
         self.replay
             .as_ref()
-            .is_some_and(|replay| replay.has_unreplayed(event, path))
+            .is_some_and(|replay| replay.unreplayed(event, path) > 0)
     }
 
     /// Returns true if the run was patched.

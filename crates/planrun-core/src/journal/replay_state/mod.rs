@@ -245,11 +245,11 @@ impl ReplayState {
         true
     }
 
-    /// Returns true if an event of this kind and path has been recorded and not been replayed yet.
+    /// Returns how many events of this kind and path have been recorded and not been replayed yet.
     #[must_use]
-    pub fn has_unreplayed(&self, event: EventName, path: &str) -> bool {
+    pub fn unreplayed(&self, event: EventName, path: &str) -> u32 {
         let place = place(event, path, self.generations.current(path));
-        self.unreplayed.contains_key(&place)
+        self.unreplayed.get(&place).copied().unwrap_or(0)
     }
 
     /// Returns how long the run was idle from `moment` to `now`: it waited for people, or to be resumed. Both are in
@@ -460,6 +460,7 @@ impl ReplayState {
             recovered: false,
             reason: None,
             process: 0,
+            ends_there: 0,
             error: None,
             output: None,
             call: None,

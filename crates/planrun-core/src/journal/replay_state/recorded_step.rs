@@ -23,8 +23,9 @@ pub struct RecordedStep {
     pub attempts: u32,
     pub recovered: bool,
     pub reason: Option<Arc<str>>,
-    /// Number of the process in which it last settled, from 1.
+    /// Number of the process in which it last settled, from 1, and how often it has done so there.
     pub process: u32,
+    pub(super) ends_there: u32,
     pub error: Option<Arc<StepError>>,
     pub output: Option<Value>,
     /// The latest execution of its call; `None` if there is none, or if it was moved to `earlier`.
@@ -89,6 +90,23 @@ impl RecordedStep {
                 end,
             }),
         }
+    }
+
+    /// Records that the step ends in a process.
+    pub(super) fn note_end(&mut self, process: u32) {
+        let before = if self.process == process {
+            self.ends_there
+        } else {
+            0
+        };
+        (self.process, self.ends_there) = (process, before + 1);
+    }
+
+    /// Returns true if a process has recorded an end of the step, after which it ended `later` times. A step ends more
+    /// than once if it is the undo of several executions.
+    #[must_use]
+    pub fn ended_in(&self, process: u32, later: u32) -> bool {
+        self.process == process && later < self.ends_there
     }
 
     /// Takes the next recorded call of the step in this generation.

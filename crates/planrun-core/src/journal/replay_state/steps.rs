@@ -262,16 +262,18 @@ impl ReplayState {
             step.earlier.extend(another);
             step.call.as_ref()
         });
+        let mut is_void = false;
         if let Some(call) = known {
             if call.phase == RecordedPhase::Answered {
                 // The call was made again after it had ended, so the earlier answer is void.
                 self.external_inputs.remove_last_end(&path);
-                self.mark_replayed(EventName::StepSettled, &path);
+                is_void = self.mark_replayed(EventName::StepSettled, &path);
             }
             self.forget_further_approval(&path, execution);
         }
         let generation = self.generations.latest(&path);
         let step = self.step(path, at);
+        step.ends_there = step.ends_there.saturating_sub(u32::from(is_void));
         (step.state, step.tool) = (StepState::Running, tool);
         step.attempts = attempt;
         let before = step.call.take();
@@ -363,7 +365,7 @@ impl ReplayState {
         step.state = state;
         step.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         step.recovered = recovered;
-        step.process = process;
+        step.note_end(process);
         step.reason = reason;
         step.output.clone_from(&output);
         let call = step.call.as_mut();
@@ -459,5 +461,37 @@ mod tests {
         );
         let step = state.steps.get_mut("a.b").unwrap();
         assert!(step.next_call(1).is_some());
+    }
+
+    /// An undo that is done for each execution of its step ends as often.
+    #[test]
+    fn each_end_of_a_step_belongs_to_a_process() {
+        let mut state = ReplayState {
+            processes: 1,
+            ..ReplayState::default()
+        };
+        let settle = |state: &mut ReplayState| {
+            let settled = EventKind::StepSettled {
+                path: "a.undo".into(),
+                state: StepState::Completed,
+                attempts: 1,
+                duration: Duration::ZERO,
+                recovered: false,
+                reason: None,
+                output: None,
+                error: None,
+            };
+            state.settled(settled, 0);
+        };
+        settle(&mut state);
+        state.processes = 2;
+        settle(&mut state);
+        settle(&mut state);
+        let mut replayed = || {
+            assert!(state.mark_replayed(EventName::StepSettled, "a.undo"));
+            let left = state.unreplayed(EventName::StepSettled, "a.undo");
+            state.steps["a.undo"].ended_in(2, left)
+        };
+        assert_eq!([replayed(), replayed(), replayed()], [false, true, true]);
     }
 }
