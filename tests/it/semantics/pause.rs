@@ -721,6 +721,36 @@ async fn every_retry_of_a_step_that_a_patch_delays_is_recorded() {
     assert_eq!(world.run(&patched).await.reply(), json!(5));
 }
 
+/// What was cut off by the timer is not done again in the generation that the timer has ended.
+#[tokio::test(start_paused = true)]
+async fn a_block_that_a_patch_delays_ends_with_its_recorded_timer() {
+    let text = |read: &str| {
+        plan(&format!(
+            "{read}
+             step all = do {{
+                 step made = a.make()
+                 step slow = a.read(x: made)
+                 step more = a.flaky(x: slow)
+                 yield more
+             }}
+                 within 1s
+             reply all"
+        ))
+    };
+    let slow = after(5_000, give(json!(1)));
+    let mut world = world(1).tool("a.read", [slow, give(json!(2)), give(json!(3))]);
+    let patched = text("step first = a.read()");
+    for text in [&text(""), &text(""), &patched] {
+        assert_eq!(world.run(text).await.outcome.state.name(), "paused");
+    }
+    let ran = world.run(&patched).await;
+    let tools = ["a.make", "a.read", "a.flaky"];
+    let calls = tools.map(|tool| ran.calls(tool).len());
+    assert_eq!((ran.reply(), calls), (json!(5), [2, 3, 2]));
+    world.replay_only = true;
+    assert_eq!(world.run(&patched).await.reply(), json!(5));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_has_expired_and_pauses_the_run_is_not_woken_by_its_event() {
     let mut world = World::new().tool("a.make", [after(5_000, give(json!(7)))]);

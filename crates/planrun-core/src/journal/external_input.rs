@@ -69,36 +69,11 @@ impl ExternalInputs {
         Some((self.0.remove(index)?, found))
     }
 
-    /// Takes the first end of a call of this step.
-    pub fn take_end(&mut self, step: &str) -> Option<Result<Value, Arc<StepError>>> {
-        let index = self.0.iter().position(|input| ends_call(input, step))?;
-        match self.0.remove(index)?.kind {
-            ExternalInputKind::Answer { outcome, .. } => Some(outcome),
-            _ => None,
-        }
-    }
-
     /// Removes the last end of a call of this step.
     pub(super) fn remove_last_end(&mut self, step: &str) {
         if let Some(last) = self.0.iter().rposition(|input| ends_call(input, step)) {
             self.0.remove(last);
         }
-    }
-
-    /// Removes the first retry of this step, and returns the number of the event that recorded it.
-    pub fn remove_first_retry(&mut self, step: &str) -> Option<u64> {
-        let first = self.0.iter().position(|input| is_retry(input, step))?;
-        self.0.remove(first).map(|input| input.number)
-    }
-
-    /// Removes the ends of calls of this step, and its timers, that are recorded before an event.
-    pub fn remove_ends_before(&mut self, event: u64, step: &str) {
-        let is_end = |input: &ExternalInput| match &input.kind {
-            ExternalInputKind::Timer { path, .. } => **path == *step,
-            _ => ends_call(input, step),
-        };
-        self.0
-            .retain(|input| input.number > event || !is_end(input));
     }
 
     /// Removes the first answer of a person under this path. Returns false if there is none.
@@ -116,10 +91,6 @@ impl ExternalInputs {
 
 fn is_given(input: &ExternalInput, path: &str) -> bool {
     matches!(&input.kind, ExternalInputKind::Given(answer) if *answer.path == *path)
-}
-
-fn is_retry(input: &ExternalInput, step: &str) -> bool {
-    matches!(&input.kind, ExternalInputKind::Retried { path } if **path == *step)
 }
 
 fn ends_call(input: &ExternalInput, step: &str) -> bool {

@@ -87,8 +87,6 @@ pub(super) enum Next {
     EndBlock(FrameId, Ending),
     /// Withdraw the nodes of a block that ends early.
     Withdraw(Box<Withdrawal>),
-    /// Retry a failed step, as an earlier process did.
-    Retry(NodeRef),
     /// End a frame if everything in it has settled.
     ReportEnd(FrameId),
     /// Close the frame of a plan instance, after everything that has to happen before its end.

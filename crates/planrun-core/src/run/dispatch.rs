@@ -61,10 +61,6 @@ impl Run {
                 steps.end_blocks(ctx, Box::new(Withdrawal { frame, nodes, open }));
             }
             Next::Withdraw(blocks) => steps.end_blocks(ctx, blocks),
-            Next::Retry(at) => {
-                let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
-                steps.parking.retry(ctx, tasks, compensation, at);
-            }
             Next::ReportEnd(frame) => ctx.report_end(frame),
             Next::CloseFrame(frame) => self.close_frame(frame),
             Next::OpenBody(at, body, role) => {

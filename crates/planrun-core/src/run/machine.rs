@@ -215,7 +215,7 @@ impl Run {
         let ctx = &self.ctx;
         !self.finished
             && (self.has_ready()
-                || self.catching_up
+                || self.is_catching_up()
                 || !self.deferred.is_empty()
                 || ctx.schedule.has_answers() && !ctx.in_order
                 || !self.inbox.is_empty() && !ctx.is_suspended())
@@ -224,7 +224,7 @@ impl Run {
     /// Returns true if the run still replays what earlier processes recorded.
     #[must_use]
     pub fn is_catching_up(&self) -> bool {
-        self.catching_up
+        self.catching_up || self.ctx.outbox.recording.is_late
     }
 
     /// Returns true if calls are held, such as effects until the events of their attempts are on disk.
@@ -261,7 +261,7 @@ impl Run {
 
     /// Takes up one recorded item of an earlier process. Returns false if nothing is left.
     fn catch_up(&mut self) -> bool {
-        if !self.catching_up {
+        if !self.is_catching_up() {
             return false;
         }
         if self.replay() {
@@ -269,17 +269,19 @@ impl Run {
         }
         let replay_only = self.ctx.setup.replay_only;
         let suspends = self.suspends_after_replay.take();
-        if !replay_only && suspends.is_none() && self.steps.calls.take_up_next_lost(&mut self.ctx) {
+        let stays = replay_only || suspends.is_some() || self.ctx.is_suspended();
+        if !stays && self.steps.calls.take_up_next_lost(&mut self.ctx) {
             self.perform();
             return true;
         }
-        self.catching_up = false;
+        self.ctx.outbox.recording.is_late = false;
+        let was_replay = std::mem::take(&mut self.catching_up);
         if let Some(why) = suspends {
             self.suspend(why);
-        } else if replay_only {
+        } else if was_replay && replay_only {
             let failed = (self.steps.parking).failed_and_quiet(&self.ctx, &self.steps.calls);
             self.suspend(failed.unwrap_or(Interruption::Asked));
-        } else if self.ctx.setup.retries {
+        } else if was_replay && self.ctx.setup.retries {
             let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
             let parking = &mut self.steps.parking;
             parking.retry_failed(&mut self.ctx, tasks, compensation);
@@ -384,7 +386,7 @@ impl Run {
     fn suspend_if_reached(&mut self) -> bool {
         let until = self.ctx.setup.until.as_ref();
         let is_reached = until.is_some_and(|until| until.is_reached(&self.ctx.tree[0]));
-        let suspends = is_reached && !self.catching_up && !self.ctx.is_suspended();
+        let suspends = is_reached && !self.is_catching_up() && !self.ctx.is_suspended();
         if suspends {
             self.suspend(Interruption::Reached);
         }
@@ -440,7 +442,7 @@ impl Run {
     /// could neither repeat nor reattach to. A replay is completed first, so that the outcome is that of the whole
     /// journal.
     pub(super) fn suspend(&mut self, why: Interruption) {
-        if self.catching_up {
+        if self.is_catching_up() {
             self.suspends_after_replay = Some(why);
             return;
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use planrun_lang::protocol::StepState;
 use planrun_lang::types::{Denied, ErrorClass};
 
-use super::agenda::{Next, Reaction, Subject};
+use super::agenda::{Reaction, Subject};
 use super::call::Calls;
 use super::compensation::Compensation;
 use super::context::Context;
@@ -62,9 +62,6 @@ impl Parking {
             error,
             parked: Some(at),
         });
-        if ctx.outbox.recording.late_retry(&path) {
-            ctx.then(Next::Retry(at));
-        }
     }
 
     /// Removes a parked step that ends for another reason. Returns its failure.

@@ -10,7 +10,7 @@ use super::clock::microseconds;
 use super::frame::{Microseconds, NodeRef};
 use crate::journal::{
     Bound, EndWithoutCall, EventKind, EventName, ExternalInput, ExternalInputKind, Questions,
-    RecordedCall, RecordedQuestion, RecordedStep, ReplayState, StepError, Waiting,
+    RecordedCall, RecordedQuestion, RecordedStep, ReplayState, Waiting,
 };
 
 /// What became of a step that is recorded to have waited for a slot, and whose call is not recorded.
@@ -35,6 +35,9 @@ pub(super) struct Recording {
     expecting: HashMap<Arc<str>, NodeRef>,
     /// The time of the replayed input, since the run began; `None` after the replay.
     replay_time: Option<Microseconds>,
+    /// Whether something recorded was taken up after the replay, because a patch has put something before it. Recorded
+    /// inputs may have a receiver now. The run clears it when none has.
+    pub is_late: bool,
     /// Time between the beginning of the run and the beginning of this process.
     time_before: Microseconds,
     /// Number of the last event.
@@ -74,11 +77,17 @@ impl Recording {
         self.replay_time.is_some()
     }
 
+    /// Returns true if an earlier process has driven the run.
+    pub(super) fn is_resumed(&self) -> bool {
+        self.replay.is_some()
+    }
+
     /// Returns the number of a new event; `None` if an earlier process has recorded it.
     pub(super) fn next_event(&mut self, kind: &EventKind) -> Option<u64> {
         self.count_steps(kind);
         if let Some(replay) = &mut self.replay {
             if replay.mark_replayed(kind.name(), kind.path()) {
+                self.is_late = self.replay_time.is_none();
                 return None;
             }
             if let EventKind::StepRunning {
@@ -111,6 +120,12 @@ impl Recording {
         Some(went_on.map_or(LeftQueue::Never, |without| LeftQueue::At(without.event)))
     }
 
+    /// Returns true if an external input is recorded that has not been replayed.
+    pub(super) fn has_external_input(&self) -> bool {
+        let replay = self.replay.as_ref();
+        replay.is_some_and(|replay| replay.external_inputs.first_number().is_some())
+    }
+
     /// Returns true if an event is recorded before the next external input.
     pub(super) fn precedes_next_input(&self, event: u64) -> bool {
         let replay = self.replay.as_ref();
@@ -125,7 +140,7 @@ impl Recording {
         }
     }
 
-    /// Ends the replay, after all external inputs have been replayed.
+    /// Ends the replay, after all external inputs have been replayed that have a receiver.
     pub(super) fn end_replay(&mut self) {
         self.replay_time = None;
     }
@@ -184,6 +199,7 @@ impl Recording {
         let replay = self.replay.as_mut()?;
         let generation = replay.generations.current(path);
         let call = replay.steps.get_mut(path)?.next_call(generation)?;
+        self.is_late = self.replay_time.is_none();
         Some(*call)
     }
 
@@ -191,39 +207,6 @@ impl Recording {
     pub(super) fn replay_retry(&mut self, path: &str) {
         if let Some(replay) = &mut self.replay {
             replay.generations.replay_retry(path);
-        }
-    }
-
-    /// Takes the recorded retry of a step that fails again only after the replay, because a patch has put something
-    /// before it. Returns false if there is none.
-    pub(super) fn late_retry(&mut self, path: &str) -> bool {
-        let replay = self.replay.as_mut();
-        let replay = replay.filter(|_| self.replay_time.is_none());
-        let taken = replay.and_then(|replay| replay.external_inputs.remove_first_retry(path));
-        if taken.is_some() {
-            self.replay_retry(path);
-        }
-        taken.is_some()
-    }
-
-    /// Lets a call that begins only after the replay, because a patch has put something before its step, begin in the
-    /// generation of its latest recorded attempt. Those before have ended.
-    pub(super) fn begin_late(&mut self, path: impl FnOnce() -> Arc<str>) {
-        let is_over = self.replay_time.is_none();
-        let Some(replay) = self.replay.as_mut().filter(|_| is_over) else {
-            return;
-        };
-        let path = &*path();
-        let step = replay.steps.get(path);
-        let Some(latest) = step.and_then(|step| Some(step.call.as_ref()?.generation)) else {
-            return;
-        };
-        while replay.generations.current(path) < latest
-            && let Some(retried) = replay.external_inputs.remove_first_retry(path)
-        {
-            replay.external_inputs.remove_ends_before(retried, path);
-            replay.generations.replay_retry(path);
-            replay.mark_replayed(EventName::StepRetried, path);
         }
     }
 
@@ -296,13 +279,6 @@ impl Recording {
         self.replay.as_ref()?.steps.get(path)
     }
 
-    /// Takes the answer to a call that begins again only after the replay.
-    pub(super) fn late_answer(&mut self, path: &str) -> Option<Result<Value, Arc<StepError>>> {
-        let replay = self.replay.as_mut();
-        let replay = replay.filter(|_| self.replay_time.is_none())?;
-        replay.external_inputs.take_end(path)
-    }
-
     /// Registers a recorded call that has begun again and whose answer is among the external inputs.
     pub(super) fn expect(&mut self, path: Arc<str>, at: NodeRef) {
         self.expecting.insert(path, at);
@@ -342,6 +318,7 @@ impl Recording {
         let index = asked
             .iter()
             .position(|asked| asked.generation == generation && matches(asked))?;
+        self.is_late = self.replay_time.is_none();
         Some(asked.remove(index))
     }
 
@@ -373,7 +350,9 @@ impl Recording {
     pub(super) fn slept_until(&mut self, path: &str) -> Option<i128> {
         let replay = self.replay.as_mut()?;
         let generation = replay.generations.current(path);
-        replay.steps.get_mut(path)?.next_wait(generation)
+        let until = replay.steps.get_mut(path)?.next_wait(generation)?;
+        self.is_late = self.replay_time.is_none();
+        Some(until)
     }
 
     /// Returns how long the run was idle since the replayed time, waiting for people or to be resumed.
@@ -432,8 +411,10 @@ impl Recording {
             expecting.remove(path);
         }
         let age = microseconds(saturating_duration(input.at - replay.begun_at));
-        // Replayed time does not go back, even if the clock was set back.
-        self.replay_time = self.replay_time.max(Some(age));
+        if let Some(time) = &mut self.replay_time {
+            // Replayed time does not go back, even if the clock was set back.
+            *time = age.max(*time);
+        }
         Some((input, at))
     }
 }

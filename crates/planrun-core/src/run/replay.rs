@@ -8,11 +8,8 @@ use super::task::Tasks;
 use crate::journal::{Bound, ExternalInputKind};
 
 impl Run {
-    /// Replays the next external input. Returns false if nothing is left to replay.
+    /// Replays the next external input that has a receiver. Returns false if nothing is left to replay.
     pub(super) fn replay(&mut self) -> bool {
-        if !self.ctx.outbox.recording.is_replaying() {
-            return false;
-        }
         let (people, schedule, tree) = (&self.steps.people, &self.ctx.schedule, &self.ctx.tree);
         let is_bounded = |path: &str, timer: Bound| match timer {
             Bound::Deadline => true,
@@ -28,11 +25,14 @@ impl Run {
         let before = slots.next_recorded();
         let next = recording.next_external_input(before, &people.questions, is_bounded, has_failed);
         let Some((input, at)) = next else {
-            if slots.wake_recorded(&mut self.ctx) {
+            let is_replaying = self.ctx.outbox.recording.is_replaying();
+            if is_replaying && slots.wake_recorded(&mut self.ctx) {
                 return true;
             }
             self.ctx.outbox.recording.end_replay();
-            slots.end_replay(&mut self.ctx);
+            if is_replaying {
+                slots.end_replay(&mut self.ctx);
+            }
             return false;
         };
         let (ctx, steps) = (&mut self.ctx, &mut self.steps);

@@ -47,13 +47,11 @@ impl Steps {
         step: &Step,
     ) {
         let recording = &ctx.outbox.recording;
-        if ctx.setup.replay_only && recording.step(&ctx.tree.own_path(at)).is_none() {
+        // The search of the cache is not recorded, but what it has caused may be.
+        let searches = step.cache().is_some() && recording.has_external_input();
+        if ctx.setup.replay_only && !searches && recording.step(&ctx.tree.own_path(at)).is_none() {
             // The next process begins it.
             return;
-        }
-        if step.tool().is_some() {
-            let tree = &ctx.tree;
-            ctx.outbox.recording.begin_late(|| tree.own_path(at));
         }
         if self.calls.approvals.must_be_asked(ctx, program, at, step) {
             return;

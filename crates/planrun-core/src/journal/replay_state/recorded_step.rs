@@ -62,6 +62,8 @@ pub enum EndWithoutCall {
     Cancelled,
     /// Its approval had expired.
     ApprovalExpired,
+    /// A budget was spent.
+    BudgetSpent,
     Other,
 }
 

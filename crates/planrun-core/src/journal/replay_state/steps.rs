@@ -387,6 +387,7 @@ impl ReplayState {
         if step.call.is_none() {
             let end = match error.class {
                 ErrorClass::Expired => EndWithoutCall::ApprovalExpired,
+                ErrorClass::Budget(_) => EndWithoutCall::BudgetSpent,
                 _ => EndWithoutCall::Other,
             };
             step.note_without_call(generation, number, Some(end));

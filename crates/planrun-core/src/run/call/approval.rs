@@ -123,7 +123,10 @@ impl Approvals {
         // What an earlier process has decided holds, whatever the time is now.
         let recording = &ctx.outbox.recording;
         let recorded = recording.end_without_call(&call.path);
-        let is_other = recorded == Some(EndWithoutCall::Other);
+        let is_other = matches!(
+            recorded,
+            Some(EndWithoutCall::Other | EndWithoutCall::BudgetSpent)
+        );
         let asked = recording.question(&call.path, Waiting::Confirm, call.execution);
         if is_other && asked.is_none() || self.gate_of_call(ctx, at, step, call).is_none() {
             return Verdict::Free;

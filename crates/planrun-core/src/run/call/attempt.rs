@@ -367,6 +367,11 @@ impl Calls {
             self.open.slots.wait(ctx, at, Some(number));
             return;
         }
+        self.begin_again(ctx, at);
+    }
+
+    /// Makes the next attempt at a call that waits and holds a slot.
+    pub(in crate::run) fn begin_again(&mut self, ctx: &mut Context, at: NodeRef) {
         let Some(state) = self.open.calls.remove(&at) else {
             return;
         };

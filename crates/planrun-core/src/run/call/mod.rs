@@ -74,7 +74,10 @@ impl Calls {
 
     /// Takes a slot for a call that begins, or queues the call.
     fn gets_slot(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
-        if ctx.outbox.recording.is_replaying() {
+        let recording = &ctx.outbox.recording;
+        let is_recorded = recording.is_replaying()
+            || recording.is_resumed() && recording.has_begun(&ctx.tree.own_path(at));
+        if is_recorded {
             return self.gets_slot_again(ctx, at);
         }
         self.gets_free_slot(ctx, at)
@@ -90,9 +93,9 @@ impl Calls {
         is_free
     }
 
-    /// Takes a slot in a replay. A recorded call gets one at once, because its answer is replayed at its place, and so
-    /// does a step that has asked or ended before its first attempt. A step that had to wait gets one where it is
-    /// recorded to have gone on, or after the replay.
+    /// Takes a slot in a replay, or for a recorded call. A recorded call gets one at once, because its answer is
+    /// replayed at its place, and so does a step that has asked or ended before its first attempt. A step that had to
+    /// wait gets one where it is recorded to have gone on, or after the replay.
     fn gets_slot_again(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
         let path = ctx.tree.own_path(at);
         let recording = &ctx.outbox.recording;
@@ -230,6 +233,12 @@ impl Calls {
         ctx.reached(at, Reached::Approved);
         self.approvals.approve(at, question);
         if let Some(state) = self.open.calls.get(&at) {
+            let end = ctx.outbox.recording.end_without_call(&state.path);
+            if let Some(EndWithoutCall::ApprovalExpired | EndWithoutCall::BudgetSpent) = end {
+                // It was not sent, and no other event tells that it went on.
+                self.open.slots.hold(ctx, at.0);
+                return self.begin_again(ctx, at);
+            }
             return ctx.wake_call(at, state.number);
         }
         ctx.tree.set_state(at, StepState::Pending);

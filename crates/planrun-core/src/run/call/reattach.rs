@@ -78,16 +78,8 @@ impl Calls {
             ctx.then(Inquiry::ReplayPeerQuestions(at, recorded.asked));
         }
         match recorded.phase {
-            RecordedPhase::Answered => match ctx.outbox.recording.late_answer(&path) {
-                Some(outcome) => self.replay_answer(ctx, at, outcome),
-                None => ctx.outbox.recording.expect(path, at),
-            },
-            RecordedPhase::InFlight | RecordedPhase::Ended | RecordedPhase::Cancelled => {
-                if !ctx.outbox.recording.is_replaying() {
-                    // A patch has put something before it, so it begins after the lost calls were taken up.
-                    self.take_up(ctx, at);
-                }
-            }
+            RecordedPhase::Answered => ctx.outbox.recording.expect(path, at),
+            RecordedPhase::InFlight | RecordedPhase::Ended | RecordedPhase::Cancelled => {}
             RecordedPhase::Waiting { since, wait } => {
                 let recording = &ctx.outbox.recording;
                 let asked = recording.question(&path, Waiting::Confirm, recorded.execution);
@@ -152,11 +144,6 @@ impl Calls {
         let Some(at) = self.open.next_lost() else {
             return false;
         };
-        self.take_up(ctx, at);
-        true
-    }
-
-    fn take_up(&mut self, ctx: &mut Context, at: NodeRef) {
         let is_lost = |state: &CallState| {
             matches!(state.phase, Phase::Lost | Phase::CutOff | Phase::Cancelled)
         };
@@ -165,6 +152,7 @@ impl Calls {
         {
             self.take_up_lost(ctx, at, state);
         }
+        true
     }
 
     fn take_up_lost(&mut self, ctx: &mut Context, at: NodeRef, mut state: Box<CallState>) {

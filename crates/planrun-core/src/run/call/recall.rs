@@ -12,7 +12,7 @@ use super::budget::{budget_is_spent, is_counted, refund_call};
 use super::state::{CallState, Phase};
 use super::take_over::{Source, take_over};
 use crate::journal::Used;
-use crate::run::agenda::{End, Next};
+use crate::run::agenda::Next;
 use crate::run::command::{CachedCall, CallId, Command, Recalled, ScopeId};
 use crate::run::context::Context;
 use crate::run::frame::NodeRef;
@@ -121,10 +121,6 @@ impl Calls {
         let path = ctx.tree.own_path(at);
         let details = ctx.tree.record_mut(at).details_mut();
         (details.cached, details.arguments) = (true, Some(state.arguments.clone()));
-        if let Some(outcome) = ctx.outbox.recording.late_answer(&path) {
-            ctx.then(Next::GiveSlot(at.0));
-            return ctx.settle(at, End::Completed(outcome.unwrap_or(Value::Null)));
-        }
         self.count_search(ctx, at);
         state.phase = Phase::Answered;
         self.open.calls.insert(at, state);
