@@ -721,6 +721,36 @@ async fn every_retry_of_a_step_that_a_patch_delays_is_recorded() {
     assert_eq!(world.run(&patched).await.reply(), json!(5));
 }
 
+/// Both begin together, and the one that has to recover first fails later.
+#[tokio::test(start_paused = true)]
+async fn steps_that_were_retried_together_fail_in_the_same_order_for_who_looks() {
+    let text = plan(
+        "let zero = 0
+         task t \"T\" statuses [open, done]
+         set t done
+         listener l on t is done {
+             parallel {
+                 step first = a.read(x: 1 / zero)
+                     recover validation.expression => fail transient.unavailable \"first\"
+                 step second = a.read(x: 2 / zero)
+             }
+         }
+         reply 1",
+    );
+    let mut world = world(0);
+    let failure = |ran: &Ran| {
+        let error = ran.outcome.error.as_ref();
+        error.map(|error| error.message.clone())
+    };
+    world.run(&text).await;
+    let was = failure(&world.run(&text).await);
+    world.replay_only = true;
+    assert_eq!(
+        (failure(&world.run(&text).await), was.is_some()),
+        (was, true)
+    );
+}
+
 /// What was cut off by the timer is not done again in the generation that the timer has ended.
 #[tokio::test(start_paused = true)]
 async fn a_block_that_a_patch_delays_ends_with_its_recorded_timer() {

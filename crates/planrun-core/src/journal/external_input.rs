@@ -69,6 +69,18 @@ impl ExternalInputs {
         Some((self.0.remove(index)?, found))
     }
 
+    /// Takes the next input if it is the retry of a step that has failed.
+    pub fn take_retry(&mut self, has_failed: impl Fn(&str) -> bool) -> Option<Arc<str>> {
+        let is_retry = |input: &mut ExternalInput| match &input.kind {
+            ExternalInputKind::Retried { path } => has_failed(path),
+            _ => false,
+        };
+        match self.0.pop_front_if(is_retry)?.kind {
+            ExternalInputKind::Retried { path } => Some(path),
+            _ => None,
+        }
+    }
+
     /// Removes the last end of a call of this step.
     pub(super) fn remove_last_end(&mut self, step: &str) {
         if let Some(last) = self.0.iter().rposition(|input| ends_call(input, step)) {

@@ -116,8 +116,8 @@ impl Recording {
         let generation = replay.generations.current(path);
         let step = replay.steps.get(path);
         let without = step.and_then(|step| step.without_call(generation));
-        let went_on = without.filter(|without| without.end != Some(EndWithoutCall::Cancelled));
-        Some(went_on.map_or(LeftQueue::Never, |without| LeftQueue::At(without.event)))
+        let went_on = without.and_then(|without| without.event);
+        Some(went_on.map_or(LeftQueue::Never, LeftQueue::At))
     }
 
     /// Returns true if an external input is recorded that has not been replayed.
@@ -210,6 +210,12 @@ impl Recording {
         }
     }
 
+    /// Takes the retry of another failed step that is recorded directly after the one that was replayed last.
+    pub(super) fn next_retry(&mut self, has_failed: impl Fn(&str) -> bool) -> Option<Arc<str>> {
+        let replay = self.replay.as_mut()?;
+        replay.external_inputs.take_retry(has_failed)
+    }
+
     /// Returns true if there is a recorded call of a step that was not taken yet.
     pub(super) fn has_begun(&self, path: &str) -> bool {
         let Some(replay) = &self.replay else {
@@ -242,9 +248,8 @@ impl Recording {
         let Some(replay) = &self.replay else {
             return false;
         };
-        let later = replay.unreplayed(EventName::StepSettled, path);
         let step = replay.steps.get(path);
-        step.is_some_and(|step| !step.ended_in(replay.processes, later))
+        step.is_some_and(|step| step.had_ended_before(replay.processes))
     }
 
     /// Returns the recorded duration of a step whose end is being replayed.

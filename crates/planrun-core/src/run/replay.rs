@@ -1,5 +1,7 @@
 //! Replay of the external inputs that earlier processes recorded: answers, timers, signals, moves of tasks.
 
+use std::sync::Arc;
+
 use super::compensation::Compensation;
 use super::context::Context;
 use super::machine::Run;
@@ -61,7 +63,7 @@ impl Run {
             (ExternalInputKind::Cancel { keep, force }, _) => self.cancel(keep, force),
             (ExternalInputKind::Retried { path }, _) => {
                 let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
-                replay_retry(ctx, &mut steps.parking, tasks, compensation, &path);
+                replay_retry(ctx, &mut steps.parking, tasks, compensation, path);
             }
             (ExternalInputKind::Answer { .. }, None) => {}
         }
@@ -86,18 +88,26 @@ impl Run {
     }
 }
 
-/// Replays the retry of a failed step, of a failed undo, or of a failed check of `verify`.
+/// Replays the retry of a failed step, of a failed undo, or of a failed check of `verify`. The steps that a process has
+/// retried begin together.
 fn replay_retry(
     ctx: &mut Context,
     parking: &mut Parking,
     tasks: &mut Tasks,
     compensation: &mut Compensation,
-    path: &str,
+    path: Arc<str>,
 ) {
-    ctx.outbox.recording.replay_retry(path);
-    if !compensation.replay_retry(ctx, path)
-        && let Some(at) = parking.failed(&ctx.tree, path)
-    {
+    let mut next = Some(path);
+    while let Some(path) = next {
+        ctx.outbox.recording.replay_retry(&path);
+        if compensation.replay_retry(ctx, &path) {
+            return;
+        }
+        let Some(at) = parking.failed(&ctx.tree, &path) else {
+            return;
+        };
         parking.retry(ctx, tasks, compensation, at);
+        let has_failed = |path: &str| parking.failed(&ctx.tree, path).is_some();
+        next = ctx.outbox.recording.next_retry(has_failed);
     }
 }

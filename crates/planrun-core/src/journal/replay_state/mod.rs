@@ -17,6 +17,7 @@ use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
 use self::generations::{Generations, holds};
+use self::recorded_step::Ends;
 pub use self::recorded_step::{EndWithoutCall, RecordedQuestion, RecordedStep, WithoutCall};
 use crate::journal::call::RecordedPhase;
 use crate::journal::event::{Event, EventKind, Used};
@@ -138,7 +139,10 @@ impl ReplayState {
                 self.paused(wake, still);
             }
             EventKind::RunPatched { after, .. } => (self.patched, self.crashes) = (Some(after), 0),
-            EventKind::RunCancelling { keep, force } => self.cancelling(keep, force, at),
+            EventKind::RunCancelling { keep, force } => {
+                self.note_event(EventName::RunCancelling, "");
+                self.add_external_input(at, ExternalInputKind::Cancel { keep, force });
+            }
             settled @ EventKind::RunSettled { .. } => self.run_settled(settled),
             EventKind::TimerFired { path, timer } => self.timer(path, timer, at),
             EventKind::TaskSet { path, status, .. } => {
@@ -242,6 +246,11 @@ impl ReplayState {
         if *count == 0 {
             self.unreplayed.remove(&place);
         }
+        if event == EventName::StepSettled
+            && let Some(step) = self.steps.get_mut(path)
+        {
+            step.note_replayed_end(self.generations.current(path));
+        }
         true
     }
 
@@ -312,11 +321,6 @@ impl ReplayState {
         self.processes = 1;
         self.state = Some(RunState::Running);
         self.note_event(EventName::RunStarted, "");
-    }
-
-    fn cancelling(&mut self, keep: bool, force: bool, at: i128) {
-        self.note_event(EventName::RunCancelling, "");
-        self.add_external_input(at, ExternalInputKind::Cancel { keep, force });
     }
 
     fn paused(&mut self, wake: Option<i128>, still: bool) {
@@ -460,7 +464,7 @@ impl ReplayState {
             recovered: false,
             reason: None,
             process: 0,
-            ends_there: 0,
+            ends: Ends::default(),
             error: None,
             output: None,
             call: None,

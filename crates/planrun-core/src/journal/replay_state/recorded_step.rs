@@ -23,9 +23,9 @@ pub struct RecordedStep {
     pub attempts: u32,
     pub recovered: bool,
     pub reason: Option<Arc<str>>,
-    /// Number of the process in which it last settled, from 1, and how often it has done so there.
+    /// Number of the process in which it last settled, from 1.
     pub process: u32,
-    pub(super) ends_there: u32,
+    pub(super) ends: Ends,
     pub error: Option<Arc<StepError>>,
     pub output: Option<Value>,
     /// The latest execution of its call; `None` if there is none, or if it was moved to `earlier`.
@@ -45,12 +45,23 @@ pub struct RecordedStep {
     pub(super) waits: VecDeque<(usize, i128)>,
 }
 
+/// The ends of a step in the generation in which it last ended. There is more than one if it is the undo of several
+/// executions.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Ends {
+    generation: usize,
+    /// Number of those that have not been replayed.
+    left: u32,
+    /// Number of those that the last process has recorded in which there was one.
+    of_process: u32,
+}
+
 /// How a step went on although its call was never made: it asked, began to recover, or ended.
 #[derive(Clone, Copy, Debug)]
 pub struct WithoutCall {
     pub generation: usize,
-    /// Number of the first event of that.
-    pub event: u64,
+    /// Number of the first event of that; `None` if it was cancelled before.
+    pub event: Option<u64>,
     /// How it ended, if it did.
     pub end: Option<EndWithoutCall>,
 }
@@ -84,31 +95,45 @@ impl RecordedStep {
     ) {
         let mut known = self.without_call.iter_mut();
         match known.find(|one| one.generation == generation) {
-            Some(_) if end == Some(EndWithoutCall::Cancelled) => {}
             Some(known) => known.end = known.end.or(end),
             None => self.without_call.push(WithoutCall {
                 generation,
-                event,
+                event: Some(event).filter(|_| end != Some(EndWithoutCall::Cancelled)),
                 end,
             }),
         }
     }
 
     /// Records that the step ends in a process.
-    pub(super) fn note_end(&mut self, process: u32) {
-        let before = if self.process == process {
-            self.ends_there
-        } else {
-            0
-        };
-        (self.process, self.ends_there) = (process, before + 1);
+    pub(super) fn note_end(&mut self, process: u32, generation: usize) {
+        if self.ends.generation != generation {
+            self.ends = Ends {
+                generation,
+                ..Ends::default()
+            };
+        }
+        if self.process != process {
+            (self.process, self.ends.of_process) = (process, 0);
+        }
+        self.ends.left += 1;
+        self.ends.of_process += 1;
     }
 
-    /// Returns true if a process has recorded an end of the step, after which it ended `later` times. A step ends more
-    /// than once if it is the undo of several executions.
+    /// Records that the next end of the step in a generation has been replayed, or is void.
+    pub(super) fn note_replayed_end(&mut self, generation: usize) {
+        let own = self.ends.generation == generation;
+        self.ends.left = self.ends.left.saturating_sub(u32::from(own));
+    }
+
+    /// Records that the last end of the step is void.
+    pub(super) fn void_end(&mut self) {
+        self.ends.of_process = self.ends.of_process.saturating_sub(1);
+    }
+
+    /// Returns true if the end of the step that was replayed last was recorded before this process.
     #[must_use]
-    pub fn ended_in(&self, process: u32, later: u32) -> bool {
-        self.process == process && later < self.ends_there
+    pub fn had_ended_before(&self, process: u32) -> bool {
+        self.process < process || self.ends.left >= self.ends.of_process
     }
 
     /// Takes the next recorded call of the step in this generation.

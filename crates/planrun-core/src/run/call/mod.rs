@@ -101,7 +101,12 @@ impl Calls {
         let recording = &ctx.outbox.recording;
         // A process that drove the run only up to a step may have left it alone. The search of the cache is not recorded.
         let end = recording.end_without_call(&path);
-        let is_left = end == Some(EndWithoutCall::Cancelled) && !searches_cache(ctx, at);
+        let execution = ctx.executions.first(&path);
+        let has_asked = recording
+            .question(&path, Waiting::Confirm, execution)
+            .is_some();
+        let is_left =
+            end == Some(EndWithoutCall::Cancelled) && !has_asked && !searches_cache(ctx, at);
         let left = recording.left_queue(&path);
         let is_recorded = match left.or_else(|| is_left.then_some(LeftQueue::Never)) {
             Some(_) if self.open.slots.is_released(at) => true,
@@ -109,11 +114,7 @@ impl Calls {
                 self.open.slots.wait_in_replay(ctx, at, left);
                 return false;
             }
-            None => {
-                let execution = ctx.executions.first(&path);
-                let asked = recording.question(&path, Waiting::Confirm, execution);
-                recording.has_begun(&path) || end.is_some() || asked.is_some()
-            }
+            None => recording.has_begun(&path) || end.is_some() || has_asked,
         };
         if is_recorded {
             self.open.slots.hold(ctx, at.0);
@@ -163,8 +164,7 @@ impl Calls {
         if was_cached {
             return self.replay_recall(ctx, at, state);
         }
-        let end = ctx.outbox.recording.end_without_call(&state.path);
-        if end.is_some_and(|end| end != EndWithoutCall::Cancelled) {
+        if was_refused(ctx, &state) {
             // Nothing was found in the cache.
             return self.attempt(ctx, at, step, signature, state);
         }
@@ -233,9 +233,8 @@ impl Calls {
         ctx.reached(at, Reached::Approved);
         self.approvals.approve(at, question);
         if let Some(state) = self.open.calls.get(&at) {
-            let end = ctx.outbox.recording.end_without_call(&state.path);
-            if let Some(EndWithoutCall::ApprovalExpired | EndWithoutCall::BudgetSpent) = end {
-                // It was not sent, and no other event tells that it went on.
+            if was_refused(ctx, state) {
+                // No other event tells that it went on.
                 self.open.slots.hold(ctx, at.0);
                 return self.begin_again(ctx, at);
             }
@@ -279,6 +278,15 @@ impl Calls {
         self.open.settled(ctx, at);
         self.approvals.withdraw(at);
     }
+}
+
+/// Returns true if an earlier process has refused to send a call.
+fn was_refused(ctx: &Context, call: &CallState) -> bool {
+    let end = ctx.outbox.recording.end_without_call(&call.path);
+    matches!(
+        end,
+        Some(EndWithoutCall::ApprovalExpired | EndWithoutCall::BudgetSpent)
+    )
 }
 
 /// Returns true if a step looks for a cached result before its call.
