@@ -1,4 +1,5 @@
-//! Replay of the external inputs that earlier processes recorded: answers, timers, signals, moves of tasks.
+//! Replay of the external inputs that earlier processes recorded: answers, timers, signals, moves of tasks, retries. Each
+//! goes to what waits for it, during the replay or, if a patch has delayed its receiver, after it.
 
 use std::sync::Arc;
 

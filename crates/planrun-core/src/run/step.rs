@@ -46,10 +46,7 @@ impl Steps {
         at: NodeRef,
         step: &Step,
     ) {
-        let recording = &ctx.outbox.recording;
-        // The search of the cache is not recorded, but what it has caused may be.
-        let searches = step.cache().is_some() && recording.has_external_input();
-        if ctx.setup.replay_only && !searches && recording.step(&ctx.tree.own_path(at)).is_none() {
+        if ctx.setup.replay_only && !may_have_begun(ctx, at, step) {
             // The next process begins it.
             return;
         }
@@ -378,6 +375,14 @@ impl Steps {
         }
         inner
     }
+}
+
+/// Returns true if an earlier process may have begun a step. The search of the cache is not recorded, but what it has
+/// caused may be.
+fn may_have_begun(ctx: &Context, at: NodeRef, step: &Step) -> bool {
+    let recording = &ctx.outbox.recording;
+    let is_recorded = recording.step(&ctx.tree.own_path(at)).is_some();
+    is_recorded || step.cache().is_some() && recording.has_external_input()
 }
 
 /// Returns true if a step only waits for an event, or was woken by it and has not continued.
