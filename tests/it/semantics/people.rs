@@ -825,6 +825,26 @@ async fn a_call_that_was_approved_beyond_the_grant_is_retried_by_the_next_proces
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_was_approved_beyond_the_grant_and_refused_has_ended_for_who_looks() {
+    let (mut world, _) = durable();
+    world.answers = vec![("approval", json!(true)), ("w.confirm", json!(true))];
+    world.approval = Some(approval(Duration::from_hours(1)));
+    let text =
+        plan("policy { budget: { calls: 1 } } step r = a.read() step w = a.write(x: r) reply w");
+    let ran = world.run(&text).await;
+    assert_eq!(
+        (ran.class().as_str(), ran.order()),
+        ("budget.calls", vec!["a.read"])
+    );
+    world.replay_only = true;
+    let seen = world.run(&text).await;
+    assert_eq!(
+        (seen.class(), seen.status("w")),
+        (ran.class(), ran.status("w"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_journal_somebody_must_be_there() {
     let world = World::new().tool("a.write", [give(json!(1))]);
     let text = plan("step w = a.write() confirm \"Write?\" reply w");
