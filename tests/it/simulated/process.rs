@@ -284,7 +284,10 @@ impl<'w, 'a> Process<'w, 'a> {
         if asking.question.kind == Waiting::Approval {
             self.world.count("granted");
         } else if why.contains("approved") || why.contains("approval") {
-            if consent.is_complete && is_same {
+            // A later patch may have restored the plan that was approved.
+            let has_changed = why.contains("plan has changed");
+            let was_changed = has_changed && self.world.counts.contains_key("patches");
+            if consent.is_complete && is_same && !was_changed {
                 return Err(format!("`{}` is to be approved again: {why}", asking.path));
             }
             self.world.count("beyond the grant");

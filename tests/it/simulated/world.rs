@@ -362,15 +362,21 @@ impl<'a> World<'a> {
     /// Checks that a replay without calls gives the result that the process has concluded, and the same report if the
     /// process did everything that it could, in source order.
     fn check_replay(&self, seen: &Outcome, concluded: &Outcome) -> Result<(), String> {
-        if let Some(Interruption::Asked | Interruption::Reached) = concluded.interruption {
+        // Up to a step, a process does nothing that the step does not need.
+        let has_target = self.latest.has_target;
+        let could_continue = match &concluded.interruption {
+            Some(Interruption::Asked | Interruption::Reached) => true,
+            Some(Interruption::Waiting { .. } | Interruption::Failed(_)) => has_target,
+            _ => false,
+        };
+        if could_continue {
             return Ok(());
         }
         let facts = |outcome: &Outcome| {
             // Which of two steps fails first depends on the order, and so does what begins before that.
             let has_order = !self.latest.is_drawn;
             let error = outcome.error.as_ref().filter(|_| has_order);
-            let asks_all = has_order && !self.latest.has_target;
-            let questions = outcome.questions.iter().filter(|_| asks_all);
+            let questions = outcome.questions.iter().filter(|_| has_order);
             let questions: BTreeSet<String> = questions.map(|(path, _)| path.to_string()).collect();
             (
                 outcome.state,
@@ -387,8 +393,7 @@ impl<'a> World<'a> {
         if self.latest.is_drawn {
             return Ok(());
         }
-        // Up to a step, a process does nothing that the step does not need.
-        let is_left = |was: &str| self.latest.has_target && was.contains(" open ");
+        let is_left = |was: &str| has_target && was.contains(" open ");
         let (shown, was) = (reported(seen), reported(concluded));
         let mut both = shown.iter().zip(&was);
         let differs = both.find(|(shown, was)| shown != was && !is_left(was));
