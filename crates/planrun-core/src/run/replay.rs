@@ -90,7 +90,7 @@ impl Run {
 }
 
 /// Replays the retry of a failed step, of a failed undo, or of a failed check of `verify`. The steps that a process has
-/// retried begin together.
+/// retried begin together, and so do the checks.
 fn replay_retry(
     ctx: &mut Context,
     parking: &mut Parking,
@@ -101,14 +101,16 @@ fn replay_retry(
     let mut next = Some(path);
     while let Some(path) = next {
         ctx.outbox.recording.replay_retry(&path);
-        if compensation.replay_retry(ctx, &path) {
-            return;
+        if !compensation.replay_retry(ctx, &path) {
+            let Some(at) = parking.failed(&ctx.tree, &path) else {
+                return;
+            };
+            parking.retry(ctx, tasks, compensation, at);
         }
-        let Some(at) = parking.failed(&ctx.tree, &path) else {
-            return;
+        let tree = &ctx.tree;
+        let has_failed = |path: &str| {
+            parking.failed(tree, path).is_some() || compensation.has_not_verified(tree, path)
         };
-        parking.retry(ctx, tasks, compensation, at);
-        let has_failed = |path: &str| parking.failed(&ctx.tree, path).is_some();
         next = ctx.outbox.recording.next_retry(has_failed);
     }
 }

@@ -14,6 +14,7 @@ use crate::run::agenda::Inquiry;
 use crate::run::context::Context;
 use crate::run::execution::Completed;
 use crate::run::frame::{FrameId, NodeRef, Role, Undone};
+use crate::run::tree::Tree;
 
 impl Compensation {
     /// Continues with the retries of what has failed, after everything else of the run has ended. Returns false when
@@ -94,6 +95,12 @@ impl Compensation {
         };
         let again = |at: &NodeRef| ctx.setup.retries && recording.had_ended() || later(at);
         recording.is_replaying() && self.not_verified().iter().any(again)
+    }
+
+    /// Returns true if the verification of the step with this path has failed.
+    pub(in crate::run) fn has_not_verified(&self, tree: &Tree, path: &str) -> bool {
+        let mut steps = self.not_verified().into_iter();
+        steps.any(|at| *tree.own_path(at) == *path)
     }
 
     /// Returns the steps whose verification has failed.
