@@ -110,7 +110,7 @@ impl Recording {
     /// waited, or its call is recorded.
     pub(super) fn left_queue(&self, path: &str) -> Option<LeftQueue> {
         let replay = self.replay.as_ref()?;
-        if replay.unreplayed(EventName::StepQueued, path) == 0 || self.has_begun(path) {
+        if !replay.has_unreplayed(EventName::StepQueued, path) || self.has_begun(path) {
             return None;
         }
         let generation = replay.generations.current(path);
@@ -255,7 +255,7 @@ impl Recording {
     /// Returns the recorded duration of a step whose end is being replayed.
     pub(super) fn recorded_duration(&self, path: &str) -> Option<Microseconds> {
         let replay = self.replay.as_ref()?;
-        let ended = replay.unreplayed(EventName::StepSettled, path) > 0;
+        let ended = replay.has_unreplayed(EventName::StepSettled, path);
         let step = replay.steps.get(path).filter(|_| ended)?;
         Some(step.duration_ms.saturating_mul(1000))
     }
@@ -269,7 +269,7 @@ impl Recording {
     pub(super) fn has_unreplayed(&self, event: EventName, path: &str) -> bool {
         self.replay
             .as_ref()
-            .is_some_and(|replay| replay.unreplayed(event, path) > 0)
+            .is_some_and(|replay| replay.has_unreplayed(event, path))
     }
 
     /// Returns true if the run was patched.

@@ -96,7 +96,7 @@ impl Until {
                     .is_some_and(|step| step.begun_in.is_some()),
                 NodeKind::Set(set) => {
                     let task = &program.plan.task(set.task).name;
-                    reaches_all || replay.unreplayed(EventName::TaskSet, task) > 0
+                    reaches_all || replay.has_unreplayed(EventName::TaskSet, task)
                 }
                 NodeKind::Ensure { .. } | NodeKind::Fail(_) | NodeKind::Reply(_) => reaches_all,
                 NodeKind::Condition(_)

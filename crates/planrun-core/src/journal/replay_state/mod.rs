@@ -254,11 +254,11 @@ impl ReplayState {
         true
     }
 
-    /// Returns how many events of this kind and path have been recorded and not been replayed yet.
+    /// Returns true if an event of this kind and path has been recorded and not been replayed yet.
     #[must_use]
-    pub fn unreplayed(&self, event: EventName, path: &str) -> u32 {
+    pub fn has_unreplayed(&self, event: EventName, path: &str) -> bool {
         let place = place(event, path, self.generations.current(path));
-        self.unreplayed.get(&place).copied().unwrap_or(0)
+        self.unreplayed.contains_key(&place)
     }
 
     /// Returns how long the run was idle from `moment` to `now`: it waited for people, or to be resumed. Both are in
