@@ -67,6 +67,7 @@ mod model_shapes;
 mod models;
 mod mutation;
 mod nestools;
+mod next_calls;
 mod openapi;
 mod orders;
 mod plan_list;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planrun_lang::diag::render::visible_line;
-use planrun_lang::sema::{Node, OrderClass, Plan};
+use planrun_lang::sema::{Node, NodeKind, OrderClass, Plan};
 use planrun_lang::source::SourceFile;
 
 /// A plan with its text.
@@ -15,52 +15,73 @@ pub struct PatchText<'a> {
     pub source: &'a SourceFile,
 }
 
-/// Returns the first such statement of the new text that was not above the started step before, and the name of that
-/// step.
+/// The statements of a plan that a run has started.
+#[derive(Debug)]
+pub struct Started {
+    /// The names of those that have one.
+    pub names: BTreeSet<String>,
+    /// The texts of each `set` that has changed its task, in source order.
+    pub sets: Vec<String>,
+}
+
+impl Started {
+    fn contains(&self, plan: PatchText<'_>, node: &Node) -> bool {
+        match &node.kind {
+            NodeKind::Set(_) => self.sets.contains(&plan.key(node)),
+            _ => {
+                let name = node.name.as_deref();
+                name.is_some_and(|name| self.names.contains(name))
+            }
+        }
+    }
+
+    /// Returns the first `set` that the text lacks, or has in another order.
+    pub fn missing_set(&self, is: PatchText<'_>) -> Option<&str> {
+        let mut nodes = is.plan.body().nodes.iter();
+        let mut lacks = |set: &&String| {
+            let is_set = |node: &Node| matches!(node.kind, NodeKind::Set(_));
+            !nodes.any(|node| is_set(node) && is.key(node) == **set)
+        };
+        self.sets.iter().find(|set| lacks(set)).map(String::as_str)
+    }
+}
+
+/// Returns the first such statement of the new text that was not above the started statement before, and the name or
+/// text of that statement. Only a `set` waits for new reads, since it may fire listeners: what fires first must not
+/// change.
 pub fn inserted_statement(
     was: PatchText<'_>,
     is: PatchText<'_>,
-    started: &BTreeSet<String>,
+    started: &Started,
 ) -> Option<(String, String)> {
-    let before: Vec<String> = was
-        .plan
-        .body()
-        .nodes
-        .iter()
-        .map(|node| was.key(node))
-        .collect();
+    let before = was.plan.body().nodes.iter().map(|node| was.key(node));
+    let before: Vec<String> = before.collect();
     let nodes = &is.plan.body().nodes;
-    let has_started = |node: &Node| {
-        node.name
-            .as_deref()
-            .is_some_and(|name| started.contains(name))
-    };
     nodes.iter().enumerate().find_map(|(index, node)| {
-        let below = nodes
-            .iter()
-            .skip(index + 1)
-            .find(|below| has_started(below))?;
-        if has_started(node) || !(node.decides() || node.order() > OrderClass::Read) {
+        let highest = if node.decides() {
+            OrderClass::Barrier
+        } else {
+            node.order()
+        };
+        if started.contains(is, node) || highest == OrderClass::Pure {
             return None;
         }
-        let key = is.key(node);
-        let name = below.name.as_deref().unwrap_or_default();
-        let was_above = before
-            .iter()
-            .take_while(|known| *known != name)
-            .any(|known| *known == key);
-        (!was_above).then(|| {
-            (
-                visible_line(&key).into_owned(),
-                visible_line(name).into_owned(),
-            )
-        })
+        let waits = |below: &&Node| {
+            let is_set = matches!(below.kind, NodeKind::Set(_));
+            (is_set || highest > OrderClass::Read) && started.contains(is, below)
+        };
+        let below = nodes.iter().skip(index + 1).find(waits)?;
+        let (key, below) = (is.key(node), is.key(below));
+        let mut above = before.iter().take_while(|known| **known != below);
+        let was_above = above.any(|known| *known == key);
+        let visible = |text: &str| visible_line(text).into_owned();
+        (!was_above).then(|| (visible(&key), visible(&below)))
     })
 }
 
 impl PatchText<'_> {
     /// Returns what identifies a statement: its name, or its text if it has none.
-    fn key(&self, node: &Node) -> String {
+    pub fn key(&self, node: &Node) -> String {
         let text = || {
             self.source
                 .slice(node.span)

@@ -1,5 +1,6 @@
 //! Work for a run that begins before the run is recorded.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use planrun_tools::tools::Catalog;
@@ -12,6 +13,8 @@ use crate::driver::EarlyReads;
 pub(super) struct Begun {
     /// The tools that were called or asked for their contracts, whose connections stay open.
     tools: Arc<OnceLock<Arc<Catalog>>>,
+    /// The servers that could not be used when their contracts were compared, with the reason in one sentence.
+    pub(super) unavailable: Arc<OnceLock<BTreeMap<Arc<str>, String>>>,
     /// Reads that began while the plan was being written.
     pub(super) reads: Option<Arc<EarlyReads>>,
 }
@@ -21,6 +24,7 @@ impl Begun {
     pub(super) fn with(reads: Arc<EarlyReads>) -> Self {
         Self {
             tools: Arc::default(),
+            unavailable: Arc::default(),
             reads: Some(reads),
         }
     }

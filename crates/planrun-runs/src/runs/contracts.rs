@@ -69,8 +69,8 @@ impl CheckedPlan {
     }
 
     /// Asks the servers of the plan whether the contracts of the tools that it calls are still those that the plan was
-    /// checked against. A server that cannot be reached is ignored: the steps that call it fail. A run that is started
-    /// afterwards uses the same connections. Returns the servers that have not answered in time: their contracts are
+    /// checked against. A run that is started afterwards uses the same connections, and is not started if it needs a
+    /// server first that cannot be used. Returns the servers that have not answered in time: their contracts are
     /// compared when they are called.
     ///
     /// # Errors
@@ -88,9 +88,15 @@ impl CheckedPlan {
             }
         }
         self.prompts_have_answers(tools)?;
-        let Compared { broken, late } = tools
+        let Compared {
+            broken,
+            late,
+            unavailable,
+        } = tools
             .compare_contracts(calls.values().map(|(signature, _)| *signature))
             .await;
+        // If it is compared again, the first answers hold.
+        let _ = self.begun.unavailable.set(unavailable);
         if broken.is_empty() {
             return Ok(late);
         }

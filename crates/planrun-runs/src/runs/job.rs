@@ -8,6 +8,7 @@ use planrun_lang::source::SourceFile;
 use planrun_tools::tools::Catalog;
 
 use super::begun::Begun;
+use super::next_calls::Resumption;
 use super::pinned::{Pinned, PinnedBase};
 use super::recorded::RecordedRun;
 use super::run::{Driven, ResumeOptions};
@@ -22,7 +23,7 @@ use planrun_core::run::{Approval, Copies, Defaults, Outcome, Program, Until};
 pub(super) struct Job {
     pub(super) workspace: Arc<Workspace>,
     /// Connections and reads that began before the run was recorded.
-    begun: Begun,
+    pub(super) begun: Begun,
     pub(super) program: Arc<Program>,
     /// Why its plan cannot be run here, although it could be run when it began.
     pub(super) broken: Option<String>,
@@ -42,6 +43,7 @@ pub(super) struct Job {
     pub(super) copies: Option<Copies>,
     pub(super) until: Option<Box<Until>>,
     pub(super) retries: bool,
+    pub(super) resumption: Resumption,
     pub(super) drive: ResumeOptions,
 }
 
@@ -66,6 +68,7 @@ impl Job {
             copies: None,
             until: None,
             retries: false,
+            resumption: Resumption::None,
             drive: ResumeOptions::default(),
         }
     }
@@ -101,15 +104,13 @@ impl Job {
             ))
         })?;
         let is_damaged = |plan: &&Plan| {
-            plan.steps()
-                .any(|step| matches!(step.kind, StepKind::Damaged))
+            let mut steps = plan.steps();
+            steps.any(|step| matches!(step.kind, StepKind::Damaged))
         };
         let damaged = plan.with_called().into_iter().find(is_damaged);
-        let errors = checked
-            .diagnostics
-            .iter()
-            .find(|found| found.is_error() && damaged.is_some());
-        let broken = errors.map(|found| found.message.clone());
+        let mut findings = checked.diagnostics.iter();
+        let error = findings.find(|found| found.is_error() && damaged.is_some());
+        let broken = error.map(|found| found.message.clone());
         Ok(Self {
             workspace: Arc::new(workspace),
             begun: Begun::default(),
@@ -128,6 +129,7 @@ impl Job {
             copies: None,
             until: None,
             retries: false,
+            resumption: Resumption::None,
             drive: ResumeOptions::default(),
         })
     }

@@ -64,6 +64,7 @@ mod job;
 mod learned;
 mod list;
 mod mock;
+mod next_calls;
 mod obstacle;
 mod patch;
 mod pinned;

@@ -1,7 +1,7 @@
 //! Why a run cannot be driven here: a call that it makes is known to be impossible. Without this, the run would fail at
 //! that call, and undo what it has done.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use planrun_core::journal::ReplayState;
@@ -14,6 +14,7 @@ use planrun_tools::project::ToolSource;
 use super::Workspace;
 use super::contracts::refusal;
 use super::job::Job;
+use super::next_calls::{EffectsBefore, NextCall, NextCalls, Resumption};
 
 impl Job {
     /// Returns why a call of the run is impossible here: its tool is not implemented, such as one of another program, or
@@ -32,6 +33,68 @@ impl Job {
             }
             self.unset_variable(tool)
         })
+    }
+
+    /// Returns why a call that the run is certain to make next is impossible here: its program does not exist, or its
+    /// server could not be used when its contracts were compared.
+    pub(super) fn missing(&self) -> Option<String> {
+        let unavailable = self.begun.unavailable.get();
+        let mut seen = HashSet::new();
+        self.next_calls().iter().find_map(|next| {
+            let tool = next.tool;
+            let server = match next.effects_before {
+                EffectsBefore::None => unavailable.and_then(|all| all.get(&tool.namespace)),
+                EffectsBefore::Remote => None,
+                EffectsBefore::Local => return None,
+            };
+            // What the first call of a tool does not lack, later ones do not lack either.
+            let program = next.program();
+            let is_first = seen.insert((Arc::as_ptr(tool), program));
+            let missing = || self.workspace.missing_program(tool, program);
+            let why = server.cloned().or_else(|| missing().filter(|_| is_first))?;
+            Some(format!("`{}` cannot be called: {why}", tool.path()))
+        })
+    }
+
+    /// Connects to the servers that the run is certain to call before it has changed anything. Returns why one of them
+    /// cannot be used.
+    pub(super) async fn connect(&mut self) -> Option<String> {
+        let catalog = self.begun.tools(&self.workspace).clone();
+        // One tool of each server.
+        let mut tools: BTreeMap<Arc<str>, Arc<Signature>> = BTreeMap::new();
+        for next in self.next_calls() {
+            if next.effects_before == EffectsBefore::None {
+                tools.insert(next.tool.namespace.clone(), next.tool.clone());
+            }
+        }
+        let compared = catalog.compare_contracts(tools.values()).await;
+        let _ = self.begun.unavailable.set(compared.unavailable);
+        let missing = self.missing();
+        if missing.is_some() {
+            catalog.close().await;
+        }
+        missing
+    }
+
+    /// Returns the calls that the run is certain to make next; none if something else answers them, or if it may end.
+    fn next_calls(&self) -> Vec<NextCall<'_>> {
+        let ends = self.replay.is_some() && self.resumption == Resumption::None;
+        if ends || self.drive.stand_in.is_some() {
+            return Vec::new();
+        }
+        let walk = NextCalls {
+            policy: &self.workspace.policy,
+            replay: self.replay.as_ref(),
+            copies: self.copies.as_ref(),
+            resumption: self.resumption,
+            is_local: &|tool| !self.workspace.project.is_remote(tool),
+        };
+        let plan = &*self.program.plan;
+        let own = (0..).zip(&plan.body().nodes);
+        let until = self.until.as_ref();
+        let needed =
+            own.filter(|(number, _)| until.is_none_or(|until| until.needed.contains(number)));
+        walk.of(plan, needed.map(|(_, node)| node))
     }
 
     /// Returns the calls that the run makes, as far as this process drives it; none if something else answers them.
@@ -119,6 +182,25 @@ impl Workspace {
     /// Returns true if a tool is implemented.
     fn implements(&self, tool: &Signature) -> bool {
         self.tools.find(&tool.namespace, &tool.name).is_some()
+    }
+
+    /// Returns why the program of a tool, or the one that its call names, cannot be started, if it does not exist.
+    fn missing_program(&self, tool: &Signature, named: Option<&str>) -> Option<String> {
+        if self
+            .own_tools
+            .iter()
+            .any(|own| own.signature.path() == tool.path())
+        {
+            return None;
+        }
+        let of_tool = self.project.missing_program(tool, &*self.host);
+        let of_call = || named.filter(|program| self.project.lacks(program, &*self.host));
+        let missing = of_tool.or_else(of_call)?;
+        Some(if missing.contains('/') {
+            format!("there is no program {missing}")
+        } else {
+            format!("there is no program {missing} in the search path")
+        })
     }
 
     /// Returns an environment variable without a default that the calls of a tool need and that is not set.

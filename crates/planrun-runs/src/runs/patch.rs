@@ -6,12 +6,12 @@ use std::sync::Arc;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::graph::Edge;
 use planrun_lang::protocol::{Sent, StepState};
-use planrun_lang::sema::{Plan, Step};
+use planrun_lang::sema::{Node, NodeKind, OnFailure, Plan, Step};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Denied, Effect, ErrorClass, check_value};
 use planrun_lang::value::Value;
 
-use super::above::{self, PatchText};
+use super::above::{self, PatchText, Started};
 use super::pinned::Pinned;
 use super::recorded::RecordedRun;
 use super::{CheckedPlan, Error, Planrun};
@@ -141,9 +141,15 @@ pub fn accepts_patch(
 ) -> Result<BTreeSet<String>, Error> {
     let (old, new) = (was.plan.definitions(), is.plan.definitions());
     let program = Program::new(was.plan.clone());
-    let started = started(&program, is.plan, replay);
-    let frozen = frozen(&program, &started, replay);
+    let started = Started {
+        names: started(&program, is.plan, replay),
+        sets: executed_sets(was, replay),
+    };
+    let frozen = frozen(&program, &started.names, replay);
     refuse_changes(&frozen, &old, &new)?;
+    if let Some(set) = started.missing_set(is) {
+        return Err(cannot_be_changed(&format!("`{}`", visible_line(set))));
+    }
     refuse_above(was, is, &started)?;
     refuse_contracts(was.plan, is.plan, replay)?;
     refuse_old_failures((was.plan, is.plan), (&old, &new), replay)?;
@@ -173,6 +179,27 @@ fn started(program: &Program, now: &Plan, replay: &ReplayState) -> BTreeSet<Stri
         !(step.state == StepState::Failed && is_over && may_differ)
     };
     above::names(replay.steps.iter().filter(stands).map(|(path, _)| path))
+}
+
+/// Returns the texts of each `set` of the plan itself that has changed its task: it waits for every step above it.
+fn executed_sets(was: PatchText<'_>, replay: &ReplayState) -> Vec<String> {
+    let plan = was.plan;
+    let is_over = |node: &&Node| {
+        let path = node.name.as_deref().unwrap_or_default();
+        let state = replay.steps.get(path).map(|step| step.state);
+        let settles = plan.policy.on_failure == Some(OnFailure::Settle);
+        match state {
+            Some(StepState::Completed | StepState::Skipped) => true,
+            Some(StepState::Failed) => settles,
+            Some(_) | None => node.step().is_none(),
+        }
+    };
+    let executed = plan.body().nodes.iter().take_while(is_over);
+    let sets = executed.filter(|node| match &node.kind {
+        NodeKind::Set(set) => replay.tasks.contains_key(&plan.task(set.task).name),
+        _ => false,
+    });
+    sets.map(|node| was.key(node)).collect()
 }
 
 /// Returns the names of the statements that must not change: those that have started, the tasks, and everything that
@@ -209,18 +236,17 @@ fn refuse_changes(
     if changed.is_empty() {
         return Ok(());
     }
-    Err(Error::Invalid(format!(
-        "{} cannot be changed: the run has already started or read it; restore it, and add new statements below",
-        changed.join(", ")
-    )))
+    Err(cannot_be_changed(&changed.join(", ")))
+}
+
+fn cannot_be_changed(what: &str) -> Error {
+    Error::Invalid(format!(
+        "{what} cannot be changed: the run has already started or read it; restore it, and add new statements below"
+    ))
 }
 
 /// Refuses new statements for which a started step below would have had to wait.
-fn refuse_above(
-    was: PatchText<'_>,
-    is: PatchText<'_>,
-    started: &BTreeSet<String>,
-) -> Result<(), Error> {
+fn refuse_above(was: PatchText<'_>, is: PatchText<'_>, started: &Started) -> Result<(), Error> {
     match above::inserted_statement(was, is, started) {
         Some((new, below)) => Err(Error::Invalid(format!(
             "`{new}` is now above `{below}`, which the run has already started; move it below the started steps"

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::base::Base;
 use super::job::Job;
+use super::next_calls::Resumption;
 use super::pinned::PinnedBase;
 use super::recorded::RecordedRun;
 use super::replay::replay;
@@ -140,7 +141,9 @@ impl Planrun {
         job.strict = options.strict;
         job.approval = options.approval;
         job.drive = options.drive;
-        if let Some(why) = job.obstacle() {
+        let existing = options.id.as_ref().filter(|id| is_recorded(self, id));
+        let missing = || job.missing().filter(|_| existing.is_none());
+        if let Some(why) = job.obstacle().or_else(missing) {
             return Err(Error::Unusable(why));
         }
         if options.ephemeral {
@@ -154,7 +157,10 @@ impl Planrun {
         let journal = self.shared.journal_for_new_runs()?;
         match job.create(&journal, plan)? {
             Created::New(lease) => job.log = Some(lease),
-            Created::Exists(row) => return self.resume_row(journal, *row, job.drive),
+            Created::Exists(row) => {
+                let run = self.resume_row(journal.clone(), *row, job.drive)?;
+                return run.possible(&journal);
+            }
         }
         Ok(Run {
             id: job.run.clone(),
@@ -318,11 +324,21 @@ impl Run {
     }
 
     /// Refuses a run whose plan makes a call that is impossible here, because the run would fail at that call.
-    fn possible(self, journal: &Journal) -> Result<Self, Error> {
-        let why = match &self.work {
+    fn possible(mut self, journal: &Journal) -> Result<Self, Error> {
+        let why = match &mut self.work {
             Work::Job(job, _) => match &job.replay {
                 Some(replay) if !replay.retryable.is_empty() => job.undo_obstacle(replay),
-                Some(_) | None => job.obstacle().or_else(|| job.unanswered()),
+                replay => {
+                    let answers = &job.drive.answering.answers;
+                    let now = job.workspace.host.now();
+                    job.resumption = replay.as_ref().map_or(Resumption::Waiting, |replay| {
+                        // Without its messages, the run is checked as one that still waits.
+                        let messages = journal.inbox(&self.id).unwrap_or_default();
+                        Resumption::of(replay, &messages, answers, now)
+                    });
+                    let known = job.obstacle().or_else(|| job.unanswered());
+                    known.or_else(|| job.missing())
+                }
             },
             Work::Ended(_) => None,
         };
@@ -333,9 +349,7 @@ impl Run {
         drop(self.work);
         // After this error, other processes can drive the run at once.
         journal.wait_released(&id);
-        Err(Error::Unusable(format!(
-            "the run `{id}` cannot continue here: {why}"
-        )))
+        Err(cannot_continue(&id, &why))
     }
 
     /// Releases the run without driving it, and returns its id. Then another process can resume it.
@@ -380,7 +394,8 @@ impl Run {
     /// recorded outcome. If the run is a deferred call, its result file is updated.
     ///
     /// # Errors
-    /// Returns an error if the mock server cannot be started, or if the record of the run cannot be used.
+    /// Returns an error if the mock server cannot be started, if a resumed run needs a server next that cannot be used,
+    /// or if the record of the run cannot be used.
     pub async fn drive(self, observer: &mut dyn Observer) -> Result<Driven, Error> {
         match self.work {
             Work::Job(mut job, journal) => {
@@ -393,7 +408,18 @@ impl Run {
                     Some(journal) if !job.is_simulated() => journal.cache(),
                     Some(_) | None => Arc::new(MemoryCache::default()),
                 };
-                let driven = job.execute(observer, cache).await;
+                let unusable = if job.resumption != Resumption::None {
+                    job.connect().await
+                } else {
+                    None
+                };
+                let driven = match unusable {
+                    Some(why) => {
+                        drop(job);
+                        Err(cannot_continue(&self.id, &why))
+                    }
+                    None => job.execute(observer, cache).await,
+                };
                 if let (Err(_), Some(journal)) = (&driven, journal) {
                     // The run was not driven, and its dropped lease is being released. A failure to wait for that does
                     // not affect what was written.
@@ -413,6 +439,15 @@ impl Run {
             }
         }
     }
+}
+
+fn is_recorded(planrun: &Planrun, run: &str) -> bool {
+    let journal = planrun.shared.journal();
+    journal.is_ok_and(|journal| journal.run(run).is_ok())
+}
+
+fn cannot_continue(run: &str, why: &str) -> Error {
+    Error::Unusable(format!("the run `{run}` cannot continue here: {why}"))
 }
 
 impl Driven {

@@ -26,9 +26,9 @@ use crate::contract::{Lock, OfferedServer};
 use crate::host::Host;
 use crate::tools::a2a::AgentServer;
 use crate::tools::app::{App, Findings, load_apps};
-use crate::tools::mcp::McpServer;
+use crate::tools::mcp::{McpAddress, McpServer};
 use crate::tools::openapi::{Endpoint, Operation};
-use crate::tools::process::Program;
+use crate::tools::process::{Program, ProgramContext};
 use crate::tools::{Catalog, DeniedServer, ProjectLimit, Server, ServerError, ServerPool};
 
 pub use agent_types::{AGENT_FILES, AgentType, AgentTypes};
@@ -355,6 +355,49 @@ impl Project {
                 limit.url(&url)
             }
         }
+    }
+
+    /// Returns the program that a tool needs if it does not exist here.
+    #[must_use]
+    pub fn missing_program(&self, tool: &Signature, host: &dyn Host) -> Option<&str> {
+        let programs = self.programs.iter();
+        let programs = programs.map(|program| (&program.name, &program.command, &program.context));
+        let servers = self
+            .servers
+            .iter()
+            .filter_map(|server| match &server.source {
+                ToolSource::Mcp(McpAddress::Program { command, context }) => {
+                    Some((&server.name, command, context))
+                }
+                ToolSource::Mcp(McpAddress::Url { .. }) | ToolSource::A2a(_) => None,
+            });
+        let mut all = programs.chain(servers);
+        let (_, command, context) = all.find(|(name, ..)| **name == tool.namespace)?;
+        let program = command.first().filter(|word| context.lacks(word, host));
+        program.map(String::as_str)
+    }
+
+    /// Returns true if a program that a call of `proc.run` names does not exist here.
+    #[must_use]
+    pub fn lacks(&self, program: &str, host: &dyn Host) -> bool {
+        let context = ProgramContext {
+            root: self.root.clone(),
+            folder: self.root.clone(),
+            environment: Vec::new(),
+        };
+        context.lacks(program, host)
+    }
+
+    /// Returns true if calls of a tool can only change other machines.
+    #[must_use]
+    pub fn is_remote(&self, tool: &Signature) -> bool {
+        let apps = self.apps.iter().map(|app| &*app.name);
+        let apis = self.apis.iter().map(|settings| &*settings.api.name);
+        let is_url = |server: &&ServerSettings| matches!(server.source.reach(), Reach::Url(_));
+        let servers = self.servers.iter().filter(is_url);
+        let servers = servers.map(|server| &*server.name);
+        let mut remote = apps.chain(apis).chain(servers);
+        remote.any(|name| *name == *tool.namespace)
     }
 
     /// Queries what these servers offer now, concurrently. The result is sorted by name.

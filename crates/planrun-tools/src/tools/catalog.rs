@@ -79,6 +79,8 @@ pub struct Compared {
     pub broken: Vec<(String, String)>,
     /// The servers that have not answered in time.
     pub late: BTreeSet<Arc<str>>,
+    /// The servers that cannot be used, with the reason in one sentence.
+    pub unavailable: BTreeMap<Arc<str>, String>,
 }
 
 impl Catalog {
@@ -249,7 +251,11 @@ impl Catalog {
         for (signature, change) in asking.join_all().await {
             match change {
                 Ok(Ok(Change::Broken(why))) => compared.broken.push((signature.path(), why)),
-                Ok(Ok(Change::None | Change::Documentation | Change::Compatible) | Err(_)) => {}
+                Ok(Ok(Change::None | Change::Documentation | Change::Compatible)) => {}
+                Ok(Err(error)) => {
+                    let server = signature.namespace.clone();
+                    compared.unavailable.insert(server, error.to_string());
+                }
                 Err(_) => {
                     compared.late.insert(signature.namespace.clone());
                 }

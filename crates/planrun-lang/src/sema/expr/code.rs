@@ -401,6 +401,17 @@ impl Code {
         self.root.constant().filter(|_| self.into.is_none())
     }
 
+    /// Returns an element of a list if it is a constant, whatever the other elements are.
+    #[must_use]
+    pub fn constant_element(&self, index: usize) -> Option<&Value> {
+        match &self.root.op {
+            _ if self.into.is_some() => None,
+            Op::Constant(list) => list.at(index),
+            Op::List(elements) => elements.get(index)?.0.constant(),
+            _ => None,
+        }
+    }
+
     /// Returns true if an error that prevents its evaluation has been reported.
     #[must_use]
     pub fn is_invalid(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The folders and environment of the project's programs.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -39,6 +40,17 @@ impl ProgramContext {
         command
     }
 
+    /// Returns true if a program cannot be started because it does not exist: neither its file, nor a file of its name in
+    /// the search path.
+    #[must_use]
+    pub fn lacks(&self, program: &str, host: &dyn Host) -> bool {
+        let program = ReachedProgram::of(host, &self.root, program);
+        let own = self.environment.iter().filter(|(name, _)| name == "PATH");
+        let own = own.map(|(_, path)| path.clone());
+        let search = own.chain(host.variable("PATH"));
+        is_missing(program.path(), search, (host, &self.folder))
+    }
+
     /// Returns the credentials in its environment, as far as names and addresses show them.
     pub(crate) fn credentials(&self) -> Vec<String> {
         let variables = self.environment.iter();
@@ -68,6 +80,29 @@ impl std::fmt::Debug for ProgramContext {
             .field("environment", &names.collect::<Vec<_>>())
             .finish()
     }
+}
+
+/// The folders that the system searches if there is no search path.
+const DEFAULT_SEARCH_PATH: &str = "/bin:/usr/bin";
+
+/// Returns true if no program exists at a path, or below a folder of a search path if it is only a name.
+fn is_missing(
+    program: &Path,
+    search: impl Iterator<Item = String>,
+    (host, folder): (&dyn Host, &Path),
+) -> bool {
+    let is_absent = |path: &Path| {
+        let kind = host.kind(path);
+        kind.is_err_and(|problem| problem.kind() == ErrorKind::NotFound)
+    };
+    if program.components().count() > 1 {
+        return is_absent(program);
+    }
+    let search = search.chain([DEFAULT_SEARCH_PATH.to_owned()]);
+    search.collect::<Vec<_>>().iter().all(|path| {
+        let mut folders = std::env::split_paths(path);
+        folders.all(|own| is_absent(&folder.join(own).join(program)))
+    })
 }
 
 /// Returns a command with pipes and an empty environment.
