@@ -268,6 +268,64 @@ plan a(n: int = 1) {{
     assert_eq!(output.status, 0, "{}", output.stderr);
 }
 
+/// Starts a plan of these statements, patches it with others and answers its form `ok`.
+fn patched_and_answered(before: &str, after: &str) -> (Output, Output) {
+    let plan = |statements: &str| {
+        format!(
+            "use sys\n\nplan a() -> any {{\n    task t \"Work\" {{ n: int }}\n    listener l on t is done as d {{\n        \
+             step n = sys.echo(value: d.n)\n    }}\n{statements}    reply ok.go\n}}\n"
+        )
+    };
+    let files = folder([
+        ("a.plan", plan(before).as_str()),
+        ("new.plan", plan(after).as_str()),
+    ]);
+    let within = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let begun = within(&["run", "a.plan", "--run-id", "r"]);
+    assert_eq!(begun.status, 4, "{begun:?}");
+    let patched = within(&["runs", "patch", "r", "new.plan"]);
+    let answered = within(&["runs", "answer", "r", "ok={\"go\": true}", "--resume"]);
+    (patched, answered)
+}
+
+#[test]
+fn a7_r7_2_a_patch_leaves_what_was_set_as_it_is() {
+    const SET: &str = "    set t done { n: 1 }\n";
+    const REST: &str = "    step ok = input \"Go?\" -> { go: bool }\n    set t done { n: 2 }\n";
+    for (patch, told) in [
+        (REST.to_owned(), "`set t done { n: 1 }` cannot be changed"),
+        (
+            format!("    set t done {{ n: 3 }}\n{REST}"),
+            "`set t done { n: 1 }` cannot be changed",
+        ),
+        (
+            format!("    step more = sys.echo(value: 1)\n{SET}{REST}"),
+            "`more` is now above `set t done { n: 1 }`",
+        ),
+    ] {
+        let (patched, answered) = patched_and_answered(&format!("{SET}{REST}"), &patch);
+        assert_eq!(patched.status, 2, "{patch}{patched:?}");
+        assert!(patched.stderr.contains(told), "{patch}{patched:?}");
+        assert_eq!(answered.status, 0, "{patch}{answered:?}");
+    }
+    // What has not been set yet may change, and what is not waited for may be put above.
+    let changed = REST.replace("n: 2", "n: 3");
+    let patch = format!("    let more = 1\n{SET}{changed}    step last = sys.echo(value: more)\n");
+    let (patched, answered) = patched_and_answered(&format!("{SET}{REST}"), &patch);
+    assert_eq!(patched.status, 0, "{patched:?}");
+    assert_eq!(answered.status, 0, "{answered:?}");
+}
+
+#[test]
+fn an_answer_waits_until_a_patched_run_asks_its_question_again() {
+    const ASKS: &str = "    step ok = input \"Go?\" -> { go: bool }\n    set t done { n: 1 }\n";
+    let patch = format!("    step more = sys.echo(value: 1)\n{ASKS}");
+    let (patched, answered) = patched_and_answered(ASKS, &patch);
+    assert_eq!(patched.status, 0, "{patched:?}");
+    assert_eq!(answered.status, 0, "{answered:?}");
+    assert_eq!(answered.stdout, "true\n", "{answered:?}");
+}
+
 #[test]
 fn a_base_gives_the_real_values_of_its_calls() {
     let plan = |more: &str| {

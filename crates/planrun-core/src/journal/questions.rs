@@ -23,6 +23,10 @@ enum QuestionState {
     },
     Answered(Box<Answered>),
     Expired(Option<i128>),
+    /// An earlier process has asked it, and this one has not come to its step again.
+    NotAskedAgain {
+        step: Arc<str>,
+    },
     Withdrawn,
 }
 
@@ -56,24 +60,37 @@ impl Questions {
     }
 
     /// Closes all questions, as they are for a process that has not asked them again. A late answer is told what became
-    /// of its question.
+    /// of its question. The question of a peer is withdrawn: the peer asks anew if its call is sent again.
     #[must_use]
     pub fn closed(mut self) -> Self {
         for state in self.states.values_mut() {
-            if let QuestionState::Open { .. } = state {
-                *state = QuestionState::Withdrawn;
+            if let QuestionState::Open { step, question } = state {
+                *state = match question.kind {
+                    Waiting::Peer => QuestionState::Withdrawn,
+                    _ => QuestionState::NotAskedAgain { step: step.clone() },
+                };
             }
         }
         self
+    }
+
+    /// Returns true if an earlier process has asked a question, and this one has not come to its step again.
+    #[must_use]
+    pub fn is_to_be_asked(&self, path: &str) -> bool {
+        matches!(
+            self.states.get(path),
+            Some(QuestionState::NotAskedAgain { .. })
+        )
     }
 
     /// Returns the open questions, by the paths under which they are answered.
     pub fn open(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Question>)> {
         self.states.iter().filter_map(|(path, state)| match state {
             QuestionState::Open { question, .. } => Some((path, question)),
-            QuestionState::Answered(_) | QuestionState::Expired(_) | QuestionState::Withdrawn => {
-                None
-            }
+            QuestionState::Answered(_)
+            | QuestionState::Expired(_)
+            | QuestionState::NotAskedAgain { .. }
+            | QuestionState::Withdrawn => None,
         })
     }
 
@@ -82,9 +99,10 @@ impl Questions {
     pub fn question(&self, path: &str) -> Option<&Arc<Question>> {
         match self.states.get(path)? {
             QuestionState::Open { question, .. } => Some(question),
-            QuestionState::Answered(_) | QuestionState::Expired(_) | QuestionState::Withdrawn => {
-                None
-            }
+            QuestionState::Answered(_)
+            | QuestionState::Expired(_)
+            | QuestionState::NotAskedAgain { .. }
+            | QuestionState::Withdrawn => None,
         }
     }
 
@@ -93,9 +111,10 @@ impl Questions {
     pub fn step(&self, path: &str) -> Option<&Arc<str>> {
         match self.states.get(path)? {
             QuestionState::Open { step, .. } => Some(step),
-            QuestionState::Answered(_) | QuestionState::Expired(_) | QuestionState::Withdrawn => {
-                None
-            }
+            QuestionState::Answered(_)
+            | QuestionState::Expired(_)
+            | QuestionState::NotAskedAgain { .. }
+            | QuestionState::Withdrawn => None,
         }
     }
 
@@ -132,9 +151,11 @@ impl Questions {
                     step: own,
                     question,
                 } if **own == *step => question.expires,
+                QuestionState::NotAskedAgain { step: own } if **own == *step => None,
                 QuestionState::Open { .. }
                 | QuestionState::Answered(_)
                 | QuestionState::Expired(_)
+                | QuestionState::NotAskedAgain { .. }
                 | QuestionState::Withdrawn => continue,
             };
             *state = if expired {
@@ -164,7 +185,9 @@ impl Questions {
             Some(QuestionState::Open { question, .. }) => question.accept(given).map(Accepted::New),
             Some(QuestionState::Answered(answered)) => answered.again(given),
             Some(QuestionState::Expired(expires)) => Err(late(*expires)),
-            Some(QuestionState::Withdrawn) => Err(AnswerError::Withdrawn(path.clone())),
+            Some(QuestionState::NotAskedAgain { .. } | QuestionState::Withdrawn) => {
+                Err(AnswerError::Withdrawn(path.clone()))
+            }
             None => Err(AnswerError::Unknown {
                 path: path.clone(),
                 hint: self.hint(path),

@@ -1,6 +1,7 @@
 //! Messages to a run: answers, signals, moves of tasks, cancellations.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use planrun_lang::value::saturating_duration;
 
@@ -8,39 +9,87 @@ use super::agenda::Inquiry;
 use super::clock::microseconds;
 use super::frame::NodeRef;
 use super::machine::Run;
+use super::people::People;
+use super::tree::Tree;
 use crate::journal::{AnswerError, InboxCommand, Message};
 
 /// Messages that have not been taken yet, oldest first.
 #[derive(Default)]
-pub(super) struct Inbox(VecDeque<Message>);
+pub(super) struct Inbox {
+    next: VecDeque<Message>,
+    /// Answers to questions of earlier processes which this one has not asked again, each with the path of its question.
+    /// A patch may have put a call before the step that asks.
+    early: Vec<(Arc<str>, Message)>,
+}
 
 impl Inbox {
     /// Adds a message, unless it is already there.
     pub(super) fn push(&mut self, message: Message) {
-        if self.0.iter().all(|known| known.id != message.id) {
-            self.0.push_back(message);
+        let early = self.early.iter().map(|(_, message)| message);
+        if self
+            .next
+            .iter()
+            .chain(early)
+            .all(|known| known.id != message.id)
+        {
+            self.next.push_back(message);
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Returns true if a message can be taken. `is_early` returns true for the question of an early answer.
+    pub(super) fn has_next(&self, is_early: impl Fn(&str) -> bool) -> bool {
+        !self.next.is_empty() || self.early.iter().any(|(path, _)| !is_early(path))
+    }
+
+    /// Puts the answers first that are no longer early, and sets early ones aside.
+    fn sort(&mut self, is_early: impl Fn(&str) -> bool) {
+        let early = std::mem::take(&mut self.early).into_iter();
+        let (early, due): (Vec<_>, Vec<_>) = early.partition(|(path, _)| is_early(path));
+        self.early = early;
+        for (_, message) in due.into_iter().rev() {
+            self.next.push_front(message);
+        }
+        while let Some(message) = self.next.front() {
+            let Ok(InboxCommand::Answer(given)) = InboxCommand::read(&message.text) else {
+                return;
+            };
+            if !is_early(&given.path) {
+                return;
+            }
+            let message = self.next.pop_front();
+            self.early
+                .extend(message.map(|message| (given.path, message)));
+        }
     }
 
     fn first(&self) -> Option<&Message> {
-        self.0.front()
+        self.next.front()
     }
 
     fn next(&mut self) -> Option<Message> {
-        self.0.pop_front()
+        self.next.pop_front()
     }
 }
 
+/// Returns true if an answer comes too early: the process will ask the question again, as far as it knows.
+fn is_early(tree: &Tree, people: &People, path: &str) -> bool {
+    tree[0].ending.is_none() && people.questions.is_to_be_asked(path)
+}
+
 impl Run {
+    /// Returns true if there is a message that can be taken.
+    pub(super) fn has_message(&self) -> bool {
+        let (tree, people) = (&self.ctx.tree, &self.steps.people);
+        !self.ctx.is_suspended() && self.inbox.has_next(|path| is_early(tree, people, path))
+    }
+
     /// Takes the oldest message, if there is one.
     pub(super) fn take_message(&mut self) {
         if self.ctx.is_suspended() {
             return;
         }
+        let (tree, people) = (&self.ctx.tree, &self.steps.people);
+        self.inbox.sort(|path| is_early(tree, people, path));
         let Some(sent_at) = self.inbox.first().map(|message| message.at) else {
             return;
         };

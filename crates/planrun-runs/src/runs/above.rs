@@ -47,8 +47,8 @@ impl Started {
 }
 
 /// Returns the first such statement of the new text that was not above the started statement before, and the name or
-/// text of that statement. Only a `set` waits for new reads, since it may fire listeners: what fires first must not
-/// change.
+/// text of that statement. New reads are refused only above a `set`: it may have fired listeners, and would now fire
+/// them after others.
 pub fn inserted_statement(
     was: PatchText<'_>,
     is: PatchText<'_>,
@@ -63,12 +63,17 @@ pub fn inserted_statement(
         } else {
             node.order()
         };
-        if started.contains(is, node) || highest == OrderClass::Pure {
+        let waited_for = node.step().is_some() || highest > OrderClass::Pure;
+        if started.contains(is, node) || !waited_for {
             return None;
         }
         let waits = |below: &&Node| {
-            let is_set = matches!(below.kind, NodeKind::Set(_));
-            (is_set || highest > OrderClass::Read) && started.contains(is, below)
+            let is_held_back = match below.order() {
+                _ if node.decides() => true,
+                OrderClass::Pure => false,
+                _ => highest > OrderClass::Read || matches!(below.kind, NodeKind::Set(_)),
+            };
+            is_held_back && started.contains(is, below)
         };
         let below = nodes.iter().skip(index + 1).find(waits)?;
         let (key, below) = (is.key(node), is.key(below));

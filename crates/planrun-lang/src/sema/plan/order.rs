@@ -7,7 +7,7 @@ use crate::types::Effect;
 /// Order class of a statement in its block, from the least to the most restrictive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum OrderClass {
-    /// Its position does not matter: it waits for no barrier, and nothing waits for it.
+    /// It waits for no barrier above it.
     #[default]
     Pure,
     /// It waits for every barrier above it; reads without a barrier between them run concurrently.
