@@ -317,7 +317,45 @@ fn a7_r7_2_a_patch_leaves_what_was_set_as_it_is() {
 }
 
 #[test]
-fn an_answer_waits_until_a_patched_run_asks_its_question_again() {
+fn what_has_started_does_not_wait_for_what_a_patch_puts_above_it() {
+    let plan = |above: &str| {
+        format!(
+            "use fs\n\nplan a() -> any {{\n    policy {{ on_failure: pause }}\n    allow {{ read: [\".\"] }}\n{above}    \
+             step ok = input \"Go?\" -> {{ go: bool }}\n    step last = input \"On?\" -> {{ on: bool }}\n    reply last.on\n}}\n"
+        )
+    };
+    let files = folder([
+        ("a.plan", plan("").as_str()),
+        (
+            "new.plan",
+            plan("    step more = fs.read(path: \"more.txt\")\n").as_str(),
+        ),
+    ]);
+    let within = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let begun = within(&["run", "a.plan", "--run-id", "r"]);
+    assert_eq!(begun.status, 4, "{begun:?}");
+    let patched = within(&["runs", "patch", "r", "new.plan"]);
+    assert_eq!(patched.status, 0, "{patched:?}");
+    // The new step fails, and only what had not started waits until it is repeated.
+    let answered = within(&["runs", "answer", "r", "ok={\"go\": true}", "--resume"]);
+    assert_eq!(answered.status, 4, "{answered:?}");
+    let states = || {
+        let shown = within(&["runs", "show", "r", "--format", "json"]).json();
+        let steps = shown["steps"].as_array().unwrap().iter();
+        let states = steps.map(|step| format!("{} {}", step["path"], step["status"]));
+        states.collect::<Vec<_>>().join(", ").replace('"', "")
+    };
+    assert_eq!(states(), "more failed, ok completed, last pending");
+    std::fs::write(files.path().join("more.txt"), "x").unwrap();
+    let resumed = within(&["runs", "resume", "r"]);
+    assert_eq!(resumed.status, 4, "{resumed:?}");
+    assert_eq!(states(), "more completed, ok completed, last waiting");
+    let ended = within(&["runs", "answer", "r", "last={\"on\": true}", "--resume"]);
+    assert_eq!(ended.stdout, "true\n", "{ended:?}");
+}
+
+#[test]
+fn an_answer_is_taken_by_a_patched_run() {
     const ASKS: &str = "    step ok = input \"Go?\" -> { go: bool }\n    set t done { n: 1 }\n";
     let patch = format!("    step more = sys.echo(value: 1)\n{ASKS}");
     let (patched, answered) = patched_and_answered(ASKS, &patch);

@@ -46,13 +46,20 @@ fn edited_text(text: &str, plan: &str, dice: &mut Dice) -> Option<String> {
     let place = body.any_statement(dice)?;
     let name = format!("patched{}", dice.below(1_000));
     let is_one_line = body.is_one_line(place);
-    let new = match dice.below(6) {
+    let new = match dice.below(8) {
         0 => format!("step {name} = wait 1s"),
         1 => format!("let {name} = {}", dice.below(9)),
         2 => format!("ensure size(\"{name}\") > 1 else \"no\""),
         3 if is_one_line => {
             body.lines.remove(place);
             return Some(body.text());
+        }
+        6 | 7 => {
+            body.insert(
+                place,
+                &format!("step {name} = sys.echo(value: {})", dice.below(9)),
+            );
+            return Some(format!("use sys\n{}", body.text()));
         }
         4 => {
             let line = body.lines.remove(place).trim_start().to_owned();

@@ -1,7 +1,7 @@
 //! One process of a simulated run: it carries out the commands of the machine, and delivers inputs to it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +41,10 @@ pub(super) struct Process<'w, 'a> {
     buffer: Vec<Written>,
     /// By path, the execution that was announced last.
     announced: BTreeMap<Arc<str>, u32>,
+    /// The questions that no earlier process has asked.
+    asked_first: BTreeSet<Arc<str>>,
+    /// The questions to which an answer was refused because they were not open.
+    withdrawn: BTreeSet<Arc<str>>,
     /// Whether the journal cannot be written any more.
     pub is_broken: bool,
     begun: i128,
@@ -115,6 +119,8 @@ impl<'w, 'a> Process<'w, 'a> {
             asking: BTreeMap::new(),
             buffer: Vec::new(),
             announced: BTreeMap::new(),
+            asked_first: BTreeSet::new(),
+            withdrawn: BTreeSet::new(),
             is_broken: false,
             waits: false,
             wake: None,
@@ -270,8 +276,24 @@ impl<'w, 'a> Process<'w, 'a> {
         if !(is_expected || is_unfit && may_be_unfit) {
             return Err(format!("an answer is not taken: {error}"));
         }
+        if let AnswerError::Withdrawn(path) = error {
+            self.withdrawn.insert(path.clone());
+        }
         self.world.count("late answers");
         Ok(())
+    }
+
+    /// Checks that no answer is lost: one that is refused because its question is not open is not asked for again.
+    fn check_answers(&self, outcome: &Outcome) -> Result<(), String> {
+        let mut open = outcome.questions.iter().map(|(path, _)| path);
+        let is_lost =
+            |path: &&Arc<str>| self.withdrawn.contains(*path) && !self.asked_first.contains(*path);
+        match open.find(is_lost) {
+            Some(path) => Err(format!(
+                "the answer to {path} was refused, though it is open"
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Checks that nobody is asked for a call that the approval of the whole run covers.
@@ -309,6 +331,10 @@ impl<'w, 'a> Process<'w, 'a> {
             } => {
                 self.announced.insert(path.clone(), call.execution);
                 Some(path.clone())
+            }
+            EventKind::StepAsks { path, question } => {
+                self.asked_first.insert(question.path(path));
+                None
             }
             _ => None,
         };
@@ -520,6 +546,7 @@ impl<'w, 'a> Process<'w, 'a> {
         for event in self.buffer.drain(..).filter(|_| !self.is_broken) {
             self.world.keep(event);
         }
+        self.check_answers(&outcome)?;
         let internal = outcome.error.as_ref();
         match internal.filter(|error| error.class == ErrorClass::Internal) {
             Some(error) => Err(format!("a fault of the machine: {}", error.message)),

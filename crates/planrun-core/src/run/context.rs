@@ -18,6 +18,7 @@ use super::flow::Flow;
 use super::frame::{Ending, FrameId, Microseconds, NodeRef, Role};
 use super::interruption::Interruption;
 use super::outbox::Outbox;
+use super::overtaken::Overtaken;
 use super::policy::Effective;
 use super::program::Program;
 use super::reached::Reached;
@@ -42,6 +43,7 @@ pub(super) struct Context {
     pub in_order: bool,
     /// Whether anything in the run listens to events or waits for them.
     pub reacts: bool,
+    pub overtaken: Overtaken,
     /// Earlier executions at the paths of retried steps.
     pub executions: Executions,
     /// The shared value of empty arguments.
@@ -169,6 +171,7 @@ impl Context {
             frame: &mut self.tree[frame],
             schedule: &mut self.schedule,
             until: self.setup.until.as_deref(),
+            overtaken: &self.overtaken,
         }
     }
 

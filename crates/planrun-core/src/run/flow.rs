@@ -11,6 +11,7 @@ use planrun_lang::sema::{Block, NodeKind, OrderClass};
 use planrun_lang::types::ErrorClass;
 
 use super::frame::{Flags, Frame, FrameId};
+use super::overtaken::Overtaken;
 use super::schedule::Schedule;
 use super::until::Until;
 use crate::journal::StepError;
@@ -24,6 +25,7 @@ pub(super) struct Flow<'a> {
     pub schedule: &'a mut Schedule,
     /// Statements that are left to a later process are not waited for.
     pub until: Option<&'a Until>,
+    pub overtaken: &'a Overtaken,
 }
 
 impl Flow<'_> {
@@ -205,11 +207,20 @@ impl Flow<'_> {
     pub(super) fn advance(&mut self) {
         let count = u32::try_from(self.graph.nodes).unwrap_or(u32::MAX);
         let (id, until) = (self.id, self.until);
+        // Only statements of the plan itself are overtaken.
+        let overtaken = Some(self.overtaken).filter(|overtaken| id == 0 && !overtaken.is_empty());
         let state = &mut *self.frame;
-        let is_left = |node: u32| until.is_some_and(|until| until.leaves((id, node)));
-        while state.settled < count
-            && (state.nodes[state.settled as usize].state.is_settled() || is_left(state.settled))
-        {
+        let is_passed = |state: &Frame| {
+            let node = state.settled;
+            let is_left = until.is_some_and(|until| until.leaves((id, node)));
+            let settled = is_left || state.nodes[node as usize].state.is_settled();
+            match overtaken {
+                Some(overtaken) if settled => !overtaken.holds_after(node, &state.nodes),
+                Some(overtaken) => overtaken.contains(node),
+                None => settled,
+            }
+        };
+        while state.settled < count && is_passed(state) {
             state.settled += 1;
         }
         state.passed = state.passed.max(state.settled);

@@ -23,6 +23,7 @@ use super::inbox::Inbox;
 use super::interruption::Interruption;
 use super::listener::Listeners;
 use super::outbox::Outbox;
+use super::overtaken::Overtaken;
 use super::park::Parking;
 use super::peer::Peers;
 use super::people::People;
@@ -76,10 +77,10 @@ impl Run {
         if let Some(replay) = &replay {
             setup.until = Until::of_resumed(setup.until.take(), program, replay);
         }
+        let overtaken = Overtaken::new(program, replay.as_ref());
         let begun_at = replay.as_ref().map_or(now.wall, |replay| replay.begun_at);
-        let questions = replay
-            .as_mut()
-            .map(|replay| std::mem::take(&mut replay.questions));
+        let questions = replay.as_mut();
+        let questions = questions.map(|replay| std::mem::take(&mut replay.questions));
         let answers = std::mem::take(&mut setup.answers);
         let people = People::new(questions.unwrap_or_default(), answers, setup.asks);
         let recording = Recording::new((setup.durable, setup.observed), replay, now.wall);
@@ -95,6 +96,7 @@ impl Run {
             outbox: Outbox::new(recording, now, begun_at),
             schedule: Schedule::new(setup.order),
             agenda: Agenda::default(),
+            overtaken,
             executions: Executions::default(),
             no_arguments: Value::Map(Arc::default()),
             interruption: None,

@@ -27,6 +27,7 @@ mod machine;
 mod order;
 mod outbox;
 mod outcome;
+mod overtaken;
 mod park;
 mod peer;
 mod people;

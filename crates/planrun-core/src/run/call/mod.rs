@@ -299,9 +299,13 @@ fn searches_cache(ctx: &Context, at: NodeRef) -> bool {
 /// Returns the open execution that a call continues.
 fn open_execution(ctx: &mut Context, at: NodeRef, path: &str) -> Option<Execution> {
     let open = ctx.executions.open(path)?.clone();
-    // A patch may have changed a call that was never sent.
-    if open.arrived.is_none() && ctx.outbox.recording.is_patched() {
-        return None;
+    let recording = &ctx.outbox.recording;
+    if open.arrived.is_none() && recording.is_patched() {
+        // A patch may have changed a call that was never sent. What was asked before the patch was asked of this one.
+        let asked = recording.question(path, Waiting::Confirm, open.number)?;
+        if asked.question.arguments != open.arguments {
+            return None;
+        }
     }
     ctx.tree.record_mut(at).in_doubt |= open.in_doubt;
     Some(open)
