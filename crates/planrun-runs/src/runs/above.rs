@@ -68,11 +68,8 @@ pub fn inserted_statement(
             return None;
         }
         let waits = |below: &&Node| {
-            let is_held_back = match below.order() {
-                _ if node.decides() => true,
-                OrderClass::Pure => false,
-                _ => highest > OrderClass::Read || matches!(below.kind, NodeKind::Set(_)),
-            };
+            // A pure step does not wait for a barrier, but its failure does.
+            let is_held_back = highest > OrderClass::Read || matches!(below.kind, NodeKind::Set(_));
             is_held_back && started.contains(is, below)
         };
         let below = nodes.iter().skip(index + 1).find(waits)?;
