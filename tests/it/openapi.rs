@@ -198,6 +198,35 @@ fn plans_call_operations_with_credentials_of_the_environment() {
 }
 
 #[test]
+fn a_run_that_needs_a_credential_does_not_begin_without_it() {
+    let document = |security: &str| format!("{DOCUMENT}security: {security}\n");
+    let settings = "tools:\n  shop: { openapi: shop.yaml, server: \"http://127.0.0.1:9\", auth: { bearer: SHOP_TOKEN } }\n\
+                    env: [SHOP_TOKEN]\n";
+    for (text, begins) in [
+        (DOCUMENT.to_owned(), false),
+        (document("[{ bearer: [] }]"), false),
+        (document("[{ bearer: [] }, {}]"), true),
+        (document("[]"), true),
+    ] {
+        let place = folder([
+            ("a.plan", PLAN),
+            ("shop.yaml", &text),
+            ("planrun.yaml", settings),
+        ]);
+        let ran = run(&place, &["run", "a.plan"]);
+        let told = "`shop.place` needs the environment variable SHOP_TOKEN, which is not set";
+        assert_eq!(ran.stderr.contains(told), !begins, "{text}{ran:?}");
+        let called = ran
+            .stderr
+            .contains("http://127.0.0.1:9/orders cannot be reached");
+        assert_eq!(called, begins, "{text}{ran:?}");
+        // A mock gets no credentials.
+        let mocked = run(&place, &["run", "a.plan", "--mock"]);
+        assert_eq!(mocked.status, 0, "{text}{mocked:?}");
+    }
+}
+
+#[test]
 fn what_the_project_does_not_allow_is_not_called() {
     let settings = "tools:\n  shop: { openapi: shop.yaml, server: \"http://127.0.0.1:9\" }\nallow: { net: [api.shop.example] }\n";
     let place = folder([

@@ -25,6 +25,8 @@ pub struct ApiSettings {
     /// The address in `planrun.yaml`. It takes precedence over those of the document.
     pub server: Option<Arc<str>>,
     pub access: Arc<Access>,
+    /// An environment variable of `auth` that is not set.
+    pub unset: Option<Arc<str>>,
     /// Values that are sent to the server and must be redacted in its answers.
     pub secrets: Vec<String>,
 }
@@ -53,6 +55,7 @@ impl ApiSettings {
 struct Secrets<'a> {
     reader: &'a ServerReader<'a>,
     secrets: Vec<String>,
+    unset: Option<Arc<str>>,
 }
 
 impl ServerReader<'_> {
@@ -98,12 +101,14 @@ impl ServerReader<'_> {
         let mut access = Secrets {
             reader: self,
             secrets,
+            unset: None,
         };
         let granted = access.read(section, &api.key_schemes, found);
         Some(ApiSettings {
             api,
             server,
             access: Arc::new(granted),
+            unset: access.unset,
             secrets: access.secrets,
         })
     }
@@ -254,9 +259,10 @@ impl Secrets<'_> {
         } else {
             let message = format!("the environment variable {name} is not set");
             let help = format!(
-                "set {name} where plans run; otherwise these tools are called without this credential"
+                "set {name} where plans run; otherwise no run that calls these tools begins"
             );
             found.push(Diagnostic::new(&CONFIG_VARIABLE, node.span, message).help(help));
+            self.unset.get_or_insert(name.into());
         }
         value
     }

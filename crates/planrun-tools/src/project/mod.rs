@@ -27,7 +27,7 @@ use crate::host::Host;
 use crate::tools::a2a::AgentServer;
 use crate::tools::app::{App, Findings, load_apps};
 use crate::tools::mcp::{McpAddress, McpServer};
-use crate::tools::openapi::{Endpoint, Operation};
+use crate::tools::openapi::{Endpoint, Operation, Security};
 use crate::tools::process::{Program, ProgramContext};
 use crate::tools::{Catalog, DeniedServer, ProjectLimit, Server, ServerError, ServerPool};
 
@@ -181,8 +181,16 @@ impl Project {
     pub fn unset_variable(&self, tool: &Signature) -> Option<&str> {
         let mut apps = self.apps.iter().filter(|app| app.name == tool.namespace);
         let by_app = apps.find_map(|app| app.unset_variable(&tool.name));
+        let by_api = || {
+            let mut apis = self.apis.iter();
+            let settings = apis.find(|settings| settings.api.name == tool.namespace)?;
+            let mut operations = settings.api.operations.iter();
+            let operation = operations.find(|one| one.signature.name == tool.name)?;
+            let unset = settings.unset.as_deref();
+            unset.filter(|_| operation.security == Security::Required)
+        };
         let mut listed = self.unset.iter();
-        by_app.or_else(|| {
+        by_app.or_else(by_api).or_else(|| {
             let (_, variable) = listed.find(|(namespace, _)| *namespace == tool.namespace)?;
             Some(variable)
         })

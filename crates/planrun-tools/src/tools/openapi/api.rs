@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use super::access::KeyScheme;
 use super::document::{At, Document};
 use super::naming;
-use super::operation::{self, Found, METHODS, Operation};
+use super::operation::{self, Found, METHODS, Operation, Security};
 use super::schema::{MAX_SCHEMAS, Schemas};
 
 use crate::tools::http::parameter::Place;
@@ -176,8 +176,7 @@ impl Reader<'_> {
     /// Returns every operation of the document, in its order.
     fn operations(&self) -> Vec<Found<'_>> {
         let root = self.document.root();
-        let needs_access = |at: &At| at.get("security").map(|one| one.items().count() > 0);
-        let usual_is_public = needs_access(&root) == Some(false);
+        let usual = security(&root).unwrap_or_default();
         let mut found = Vec::new();
         for (path, at) in root.get("paths").iter().flat_map(At::entries) {
             if path.starts_with("x-") {
@@ -210,7 +209,7 @@ impl Reader<'_> {
                     method,
                     path,
                     server: server(&operation).or_else(|| server(&item)),
-                    is_public: needs_access(&operation).map_or(usual_is_public, |needs| !needs),
+                    security: security(&operation).unwrap_or(usual),
                     item: item.clone(),
                     operation,
                 });
@@ -273,6 +272,17 @@ impl Reader<'_> {
         });
         schemes.collect()
     }
+}
+
+/// Returns what the document, or an operation, declares about credentials.
+fn security(at: &At<'_>) -> Option<Security> {
+    let alternatives = at.get("security")?;
+    let mut schemes = alternatives.items().map(|one| one.entries().count());
+    Some(match schemes.next() {
+        None => Security::Public,
+        Some(first) if first == 0 || schemes.any(|schemes| schemes == 0) => Security::Optional,
+        Some(_) => Security::Required,
+    })
 }
 
 /// Returns the first server address, with its variables replaced by their defaults; `None` if it is not absolute.

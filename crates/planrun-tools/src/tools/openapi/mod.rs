@@ -17,6 +17,6 @@ mod transport;
 pub use access::{Access, KeyScheme};
 pub use api::{Api, MAX_DOCUMENT_BYTES, read_api};
 pub use body::{Body, BodyField, Shape};
-pub use operation::{Operation, Parameter};
+pub use operation::{Operation, Parameter, Security};
 pub use response::{Declared, Responses, Status};
 pub use transport::{Endpoint, OpenApiTransport};

@@ -32,8 +32,18 @@ pub struct Operation {
     pub parameters: Vec<Parameter>,
     pub body: Option<Body>,
     pub responses: Responses,
-    /// Whether the operation requires no credentials.
-    pub is_public: bool,
+    pub security: Security,
+}
+
+/// Whether an operation is called with credentials.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Security {
+    /// Without: `security: []`.
+    Public,
+    /// With those that there are: one of the alternatives in `security` is empty.
+    Optional,
+    #[default]
+    Required,
 }
 
 impl std::fmt::Debug for Operation {
@@ -75,7 +85,7 @@ pub(super) struct Found<'d> {
     pub item: At<'d>,
     pub operation: At<'d>,
     pub server: Option<Arc<str>>,
-    pub is_public: bool,
+    pub security: Security,
 }
 
 /// A parameter whose argument has no name yet.
@@ -145,7 +155,7 @@ pub(super) fn read(
         parameters,
         body,
         responses,
-        is_public: found.is_public,
+        security: found.security,
     })
 }
 

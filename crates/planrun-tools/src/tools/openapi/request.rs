@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json};
 use super::access::Access;
 use super::body::{Body, BodyField, Shape};
 use super::multipart::Multipart;
-use super::operation::Operation;
+use super::operation::{Operation, Security};
 use crate::tools::http::parameter::{Place, Style, text};
 use crate::tools::http::{Content, HttpRequest, path, percent};
 
@@ -34,7 +34,7 @@ impl Call<'_> {
         let path = self.path()?;
         let mut url = Url::parse(&format!("{}{path}", base.trim_end_matches('/')))
             .map_err(|problem| self.invalid_argument(format!("its URL is invalid: {problem}")))?;
-        let access: &[_] = if self.operation.is_public {
+        let access: &[_] = if self.operation.security == Security::Public {
             &[]
         } else {
             &access.entries

@@ -15,7 +15,7 @@ use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Access, Api, Endpoint, Operation, read_api};
+use super::{Access, Api, Endpoint, Operation, Security, read_api};
 use crate::contract::arguments_type;
 use crate::host::RealHost;
 use crate::tools::http::MAX_BODY_BYTES;
@@ -88,7 +88,8 @@ fn operations_are_typed_tools() {
             .unwrap()
     };
     assert!(named("replace").signature.deprecated.is_some());
-    assert!(named("delete_orders_id").is_public && !named("find").is_public);
+    assert_eq!(named("delete_orders_id").security, Security::Public);
+    assert_eq!(named("find").security, Security::Required);
     let description = named("find").signature.description.clone();
     assert_eq!(
         description.as_deref(),
