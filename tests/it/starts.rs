@@ -355,6 +355,29 @@ fn what_has_started_does_not_wait_for_what_a_patch_puts_above_it() {
 }
 
 #[test]
+fn what_a_patch_puts_above_a_failed_step_comes_before_it_is_repeated() {
+    let plan = |above: &str| {
+        format!(
+            "use fs\n\nplan a() -> any {{\n    policy {{ on_failure: pause }}\n    allow {{ read: [\".\"], write: [\".\"] }}\n{above}    \
+             step got = fs.read(path: \"more.txt\")\n    reply got\n}}\n"
+        )
+    };
+    let files = folder([
+        ("a.plan", plan("").as_str()),
+        (
+            "new.plan",
+            plan("    step made = fs.write(path: \"more.txt\", content: \"x\")\n").as_str(),
+        ),
+    ]);
+    let within = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let failed = within(&["run", "a.plan", "--run-id", "r"]);
+    assert_eq!(failed.status, 4, "{failed:?}");
+    let patched = within(&["runs", "patch", "r", "new.plan", "--resume"]);
+    assert_eq!(patched.status, 0, "{patched:?}");
+    assert_eq!(patched.stdout, "x\n", "{patched:?}");
+}
+
+#[test]
 fn an_answer_is_taken_by_a_patched_run() {
     const ASKS: &str = "    step ok = input \"Go?\" -> { go: bool }\n    set t done { n: 1 }\n";
     let patch = format!("    step more = sys.echo(value: 1)\n{ASKS}");

@@ -152,10 +152,29 @@ impl Flow<'_> {
             Vertex::Free | Vertex::Join => false,
             Vertex::Decisions => self.frame.waits_for_decisions(node),
             Vertex::Barriers(place) => {
-                self.frame.waits_for_decisions(node) || self.frame.waits_for_barriers(node, place)
+                self.frame.waits_for_decisions(node) || self.waits_for_barriers(node, place)
             }
-            Vertex::Everything(place) => self.frame.waits_for_everything(node, place),
+            Vertex::Everything(place) => {
+                self.frame.waits_for_everything(node, place) && self.waits_above(node, place, false)
+            }
         }
+    }
+
+    fn waits_for_barriers(&mut self, node: u32, place: u32) -> bool {
+        self.frame.waits_for_barriers(node, place) && self.waits_above(node, place, true)
+    }
+
+    /// Returns true if a node that waits for what is above a place waits for a statement that it has not overtaken.
+    fn waits_above(&self, node: u32, place: u32, only_barriers: bool) -> bool {
+        if self.id != 0 || !self.overtaken.passes_any(node) {
+            return true;
+        }
+        let is_left = |above: u32| self.until.is_some_and(|until| until.leaves((0, above)));
+        (0..place).any(|above| {
+            let is_settled = self.frame.nodes[above as usize].state.is_settled();
+            let matters = !only_barriers || self.graph.is_barrier(above);
+            matters && !is_settled && !is_left(above) && !self.overtaken.passes(node, above)
+        })
     }
 
     /// Returns true if a failure of a node that waits for no place would precede the end of an effect above it, which
@@ -174,7 +193,7 @@ impl Flow<'_> {
             }
             Some(_) | None => node,
         };
-        self.frame.waits_for_barriers(node, place)
+        self.waits_for_barriers(node, place)
     }
 
     /// Holds back the failure of a step that waits for no place until every effect above it has ended. Returns false if
@@ -207,20 +226,11 @@ impl Flow<'_> {
     pub(super) fn advance(&mut self) {
         let count = u32::try_from(self.graph.nodes).unwrap_or(u32::MAX);
         let (id, until) = (self.id, self.until);
-        // Only statements of the plan itself are overtaken.
-        let overtaken = Some(self.overtaken).filter(|overtaken| id == 0 && !overtaken.is_empty());
         let state = &mut *self.frame;
-        let is_passed = |state: &Frame| {
-            let node = state.settled;
-            let is_left = until.is_some_and(|until| until.leaves((id, node)));
-            let settled = is_left || state.nodes[node as usize].state.is_settled();
-            match overtaken {
-                Some(overtaken) if settled => !overtaken.holds_after(node, &state.nodes),
-                Some(overtaken) => overtaken.contains(node),
-                None => settled,
-            }
-        };
-        while state.settled < count && is_passed(state) {
+        let is_left = |node: u32| until.is_some_and(|until| until.leaves((id, node)));
+        while state.settled < count
+            && (state.nodes[state.settled as usize].state.is_settled() || is_left(state.settled))
+        {
             state.settled += 1;
         }
         state.passed = state.passed.max(state.settled);
@@ -240,6 +250,17 @@ impl Flow<'_> {
         }
         while let Some(node) = self.frame.let_through() {
             self.offer(node);
+        }
+        if id == 0 {
+            // Only steps of the plan itself overtake others.
+            for node in self.overtaken.steps() {
+                if self.frame.nodes[node as usize]
+                    .flags
+                    .has(Flags::GUARD_HOLDS)
+                {
+                    self.offer(node);
+                }
+            }
         }
     }
 

@@ -1,80 +1,78 @@
-//! Steps that a patch has put above steps which had already begun. Those do not wait for them; everything else below
-//! does.
+//! Steps that a patch has put above steps which had already begun. Those are replayed without waiting for them; whatever
+//! else is below waits.
 
 use std::collections::BTreeMap;
 
 use planrun_lang::graph::Edge;
 use planrun_lang::sema::{Node, NodeKind};
 
-use super::frame::NodeState;
 use super::program::Program;
 use crate::journal::ReplayState;
 
-/// The overtaken statements of a plan, by number, each with the last statement that does not wait for it.
+/// The order in which the statements of a patched plan have begun.
 #[derive(Debug, Default)]
-pub(super) struct Overtaken(BTreeMap<u32, u32>);
+pub(super) struct Overtaken {
+    /// By statement, the process in which it has begun; the maximum if it has not. 0 for statements that every later one
+    /// waits for.
+    begun: Vec<u32>,
+    /// The steps that have begun in an earlier process than a statement above them, each with its process.
+    overtaking: BTreeMap<u32, u32>,
+}
 
 impl Overtaken {
-    /// Compares the processes in which the steps of a patched run have begun: one that waits for everything above it
-    /// has overtaken what had not begun by then.
+    /// Compares the processes in which the steps of a patched run have begun. Without a patch, none has overtaken
+    /// another.
     pub(super) fn new(program: &Program, replay: Option<&ReplayState>) -> Self {
-        let mut overtaken = BTreeMap::new();
         let Some(replay) = replay.filter(|replay| replay.patched.is_some()) else {
-            return Self(overtaken);
+            return Self::default();
         };
         let (nodes, graph) = (&program.plan.body().nodes, &program.graph.blocks[0]);
-        let begun = |node: &Node| {
+        let process = |node: &Node| {
             let name = node.name.as_deref()?;
-            node.step().and(replay.steps.get(name)?.begun_in)
+            replay.steps.get(name)?.begun_in
         };
-        // By process, the last step that began in it and waits for everything.
-        let mut overtaking: BTreeMap<u32, u32> = BTreeMap::new();
+        let (mut begun, mut overtaking) = (Vec::with_capacity(nodes.len()), BTreeMap::new());
+        let mut latest = 0;
         for (number, node) in (0..).zip(nodes) {
-            if let Some(process) =
-                begun(node).filter(|_| graph.vertex(number).waits_for_everything())
-            {
-                overtaking.insert(process, number);
-            }
-        }
-        for (number, node) in (0..).zip(nodes) {
-            let last = match &node.kind {
-                NodeKind::Step(_) => {
-                    let process = begun(node).unwrap_or(u32::MAX);
-                    overtaking.range(..process).map(|(_, last)| *last).max()
-                }
+            let own = match &node.kind {
+                NodeKind::Step(_) => process(node).unwrap_or(u32::MAX),
                 // It settles when what it reads has settled.
                 NodeKind::Let(_) | NodeKind::Condition(_) => {
                     let sources = graph.sources(number as usize).into_iter();
                     let read = sources.filter(|(_, edge)| *edge != Edge::Listener);
-                    read.filter_map(|(source, _)| {
-                        overtaken.get(&u32::try_from(source).ok()?).copied()
-                    })
-                    .max()
+                    let read = read.filter_map(|(source, _)| begun.get(source).copied());
+                    read.max().unwrap_or(0)
                 }
-                _ => None,
+                _ => 0,
             };
-            if let Some(last) = last.filter(|last| *last > number) {
-                overtaken.insert(number, last);
+            if node.step().is_some() && own < latest {
+                overtaking.insert(number, own);
             }
+            latest = latest.max(own);
+            begun.push(own);
         }
-        Self(overtaken)
+        Self { begun, overtaking }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Returns true if a step does not wait for a statement above it.
+    pub(super) fn passes(&self, step: u32, above: u32) -> bool {
+        let own = self.overtaking.get(&step);
+        let above = self.begun.get(above as usize);
+        own.zip(above).is_some_and(|(own, above)| own < above)
     }
 
-    /// Returns true if a statement need not settle before the next one counts as settled.
-    pub(super) fn contains(&self, node: u32) -> bool {
-        self.0.contains_key(&node)
+    /// Returns true if a step does not wait for everything above it.
+    pub(super) fn passes_any(&self, step: u32) -> bool {
+        self.overtaking.contains_key(&step)
     }
 
-    /// Returns true if what follows a statement has to wait for one that it has overtaken.
-    pub(super) fn holds_after(&self, node: u32, states: &[NodeState]) -> bool {
-        let mut overtaken = self.0.range(..node);
-        overtaken.any(|(number, last)| {
-            let state = states.get(*number as usize);
-            *last == node && state.is_some_and(|state| !state.state.is_settled())
-        })
+    /// Returns the steps that do not wait for everything above them.
+    pub(super) fn steps(&self) -> Vec<u32> {
+        self.overtaking.keys().copied().collect()
+    }
+
+    /// Lets a step that is retried wait for everything above it. Returns false if it has done so before.
+    pub(super) fn retried(&mut self, step: u32) -> bool {
+        self.overtaking.remove(&step).is_some()
     }
 }

@@ -14,7 +14,7 @@ use super::call::Calls;
 use super::compensation::Compensation;
 use super::context::Context;
 use super::execution::Execution;
-use super::frame::{FrameId, Microseconds, NodeRef};
+use super::frame::{Flags, FrameId, Microseconds, NodeRef};
 use super::interruption::Interruption;
 use super::task::Tasks;
 use super::tree::Tree;
@@ -150,7 +150,13 @@ impl Parking {
         details.error = None;
         details.frames.clear();
         ctx.tree.set_state(at, StepState::Pending);
-        ctx.schedule.ready.push(Reverse(at));
+        if at.0 == 0 && ctx.overtaken.retried(at.1) {
+            let program = ctx.tree.program(at.0);
+            ctx.tree[at.0].node(at.1).flags.clear(Flags::READY);
+            ctx.flow(&program, at.0).offer(at.1);
+        } else {
+            ctx.schedule.ready.push(Reverse(at));
+        }
         if self.steps.is_empty() {
             ctx.schedule
                 .ready

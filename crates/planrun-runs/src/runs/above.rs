@@ -26,13 +26,11 @@ pub struct Started {
 
 impl Started {
     fn contains(&self, plan: PatchText<'_>, node: &Node) -> bool {
-        match &node.kind {
-            NodeKind::Set(_) => self.sets.contains(&plan.key(node)),
-            _ => {
-                let name = node.name.as_deref();
-                name.is_some_and(|name| self.names.contains(name))
-            }
+        if matches!(node.kind, NodeKind::Set(_)) {
+            return self.sets.contains(&plan.key(node));
         }
+        let name = node.name.as_deref();
+        name.is_some_and(|name| self.names.contains(name))
     }
 
     /// Returns the first `set` that the text lacks, or has in another order.

@@ -408,17 +408,15 @@ impl Run {
                     Some(journal) if !job.is_simulated() => journal.cache(),
                     Some(_) | None => Arc::new(MemoryCache::default()),
                 };
-                let unusable = if job.resumption != Resumption::None {
-                    job.connect().await
-                } else {
-                    None
+                let unusable = match job.resumption {
+                    Resumption::None => None,
+                    Resumption::Waiting | Resumption::Woken => job.connect().await,
                 };
-                let driven = match unusable {
-                    Some(why) => {
-                        drop(job);
-                        Err(cannot_continue(&self.id, &why))
-                    }
-                    None => job.execute(observer, cache).await,
+                let driven = if let Some(why) = unusable {
+                    drop(job);
+                    Err(cannot_continue(&self.id, &why))
+                } else {
+                    job.execute(observer, cache).await
                 };
                 if let (Err(_), Some(journal)) = (&driven, journal) {
                     // The run was not driven, and its dropped lease is being released. A failure to wait for that does

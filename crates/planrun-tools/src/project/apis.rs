@@ -51,8 +51,8 @@ impl ApiSettings {
     }
 }
 
-/// Collects the secrets of one entry while it is read.
-struct Secrets<'a> {
+/// Reads the credentials of one entry, and collects what must be redacted.
+struct AuthReader<'a> {
     reader: &'a ServerReader<'a>,
     secrets: Vec<String>,
     unset: Option<Arc<str>>,
@@ -98,18 +98,18 @@ impl ServerReader<'_> {
         let servers = api.operations.iter().filter_map(|one| one.server.as_ref());
         let servers = servers.chain(&api.server).chain(&server);
         secrets.extend(servers.flat_map(|server| credentials_in_address(server)));
-        let mut access = Secrets {
+        let mut auth = AuthReader {
             reader: self,
             secrets,
             unset: None,
         };
-        let granted = access.read(section, &api.key_schemes, found);
+        let granted = auth.read(section, &api.key_schemes, found);
         Some(ApiSettings {
             api,
             server,
             access: Arc::new(granted),
-            unset: access.unset,
-            secrets: access.secrets,
+            unset: auth.unset,
+            secrets: auth.secrets,
         })
     }
 }
@@ -139,7 +139,7 @@ impl ServerReader<'_> {
     }
 }
 
-impl Secrets<'_> {
+impl AuthReader<'_> {
     /// Reads `auth: { bearer: VARIABLE }`, `{ basic: { user: VARIABLE, password: VARIABLE } }`, `{ key: VARIABLE }` or
     /// `{ key: { SCHEME: VARIABLE } }`.
     fn read(

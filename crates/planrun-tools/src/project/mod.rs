@@ -181,16 +181,16 @@ impl Project {
     pub fn unset_variable(&self, tool: &Signature) -> Option<&str> {
         let mut apps = self.apps.iter().filter(|app| app.name == tool.namespace);
         let by_app = apps.find_map(|app| app.unset_variable(&tool.name));
-        let by_api = || {
-            let mut apis = self.apis.iter();
-            let settings = apis.find(|settings| settings.api.name == tool.namespace)?;
+        let of_document = || {
+            let mut documents = self.apis.iter();
+            let settings = documents.find(|settings| settings.api.name == tool.namespace)?;
             let mut operations = settings.api.operations.iter();
             let operation = operations.find(|one| one.signature.name == tool.name)?;
             let unset = settings.unset.as_deref();
             unset.filter(|_| operation.security == Security::Required)
         };
         let mut listed = self.unset.iter();
-        by_app.or_else(by_api).or_else(|| {
+        by_app.or_else(of_document).or_else(|| {
             let (_, variable) = listed.find(|(namespace, _)| *namespace == tool.namespace)?;
             Some(variable)
         })
@@ -400,11 +400,11 @@ impl Project {
     #[must_use]
     pub fn is_remote(&self, tool: &Signature) -> bool {
         let apps = self.apps.iter().map(|app| &*app.name);
-        let apis = self.apis.iter().map(|settings| &*settings.api.name);
+        let documents = self.apis.iter().map(|settings| &*settings.api.name);
         let is_url = |server: &&ServerSettings| matches!(server.source.reach(), Reach::Url(_));
         let servers = self.servers.iter().filter(is_url);
         let servers = servers.map(|server| &*server.name);
-        let mut remote = apps.chain(apis).chain(servers);
+        let mut remote = apps.chain(documents).chain(servers);
         remote.any(|name| *name == *tool.namespace)
     }
 
