@@ -166,7 +166,7 @@ impl Flow<'_> {
 
     /// Returns true if a node that waits for what is above a place waits for a statement that it has not overtaken.
     fn waits_above(&self, node: u32, place: u32, only_barriers: bool) -> bool {
-        if self.id != 0 || !self.overtaken.passes_any(node) {
+        if self.id != 0 || self.overtaken.is_empty() || !self.overtaken.passes_any(node) {
             return true;
         }
         let is_left = |above: u32| self.until.is_some_and(|until| until.leaves((0, above)));
@@ -251,8 +251,8 @@ impl Flow<'_> {
         while let Some(node) = self.frame.let_through() {
             self.offer(node);
         }
-        if id == 0 {
-            // Only steps of the plan itself overtake others.
+        // Only steps of the plan itself overtake others.
+        if id == 0 && !self.overtaken.is_empty() {
             for node in self.overtaken.steps() {
                 if self.frame.nodes[node as usize]
                     .flags

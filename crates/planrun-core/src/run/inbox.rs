@@ -36,6 +36,10 @@ impl Inbox {
         }
     }
 
+    fn is_empty(&self) -> bool {
+        self.next.is_empty() && self.early.is_empty()
+    }
+
     /// Returns true if a message can be taken. `is_early` returns true for the question of an early answer.
     pub(super) fn has_next(&self, is_early: impl Fn(&str) -> bool) -> bool {
         !self.next.is_empty() || self.early.iter().any(|(path, _)| !is_early(path))
@@ -79,13 +83,16 @@ fn is_early(tree: &Tree, people: &People, path: &str) -> bool {
 impl Run {
     /// Returns true if there is a message that can be taken.
     pub(super) fn has_message(&self) -> bool {
+        if self.inbox.is_empty() {
+            return false;
+        }
         let (tree, people) = (&self.ctx.tree, &self.steps.people);
         !self.ctx.is_suspended() && self.inbox.has_next(|path| is_early(tree, people, path))
     }
 
     /// Takes the oldest message, if there is one.
     pub(super) fn take_message(&mut self) {
-        if self.ctx.is_suspended() {
+        if self.inbox.is_empty() || self.ctx.is_suspended() {
             return;
         }
         let (tree, people) = (&self.ctx.tree, &self.steps.people);

@@ -61,6 +61,11 @@ impl Overtaken {
         own.zip(above).is_some_and(|(own, above)| own < above)
     }
 
+    /// Returns true if every step waits for everything above it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.overtaking.is_empty()
+    }
+
     /// Returns true if a step does not wait for everything above it.
     pub(super) fn passes_any(&self, step: u32) -> bool {
         self.overtaking.contains_key(&step)
