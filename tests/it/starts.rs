@@ -378,6 +378,16 @@ fn what_a_patch_puts_above_a_failed_step_comes_before_it_is_repeated() {
 }
 
 #[test]
+fn the_time_of_a_step_that_a_patch_adds_counts_from_its_begin() {
+    const BEFORE: &str = "    step slept = sys.sleep(duration: 4s)\n    step ok = input \"Go?\" -> { go: bool }\n    \
+                          set t done { n: 1 }\n";
+    let patch = format!("    step more = sys.echo(value: 1)\n        within 3s\n{BEFORE}");
+    let (patched, answered) = patched_and_answered(BEFORE, &patch);
+    assert_eq!(patched.status, 0, "{patched:?}");
+    assert_eq!(answered.stdout, "true\n", "{answered:?}");
+}
+
+#[test]
 fn an_answer_is_taken_by_a_patched_run() {
     const ASKS: &str = "    step ok = input \"Go?\" -> { go: bool }\n    set t done { n: 1 }\n";
     let patch = format!("    step more = sys.echo(value: 1)\n{ASKS}");

@@ -394,7 +394,10 @@ impl Context {
         let Value::Duration(nanos) = self.tree.evaluate(at.0, within)? else {
             return Ok(());
         };
-        let wait = saturating_duration(nanos);
+        // A step that a patch has put here may be replayed earlier than it began.
+        let age = self.overtaken.age(at.1).filter(|_| at.0 == 0);
+        let later = age.map_or(0, |age| age.saturating_sub(now));
+        let wait = saturating_duration(nanos).saturating_add(Duration::from_micros(later));
         let path = self.tree.path(program, at);
         let until = now.saturating_add(microseconds(wait));
         let number = self.schedule.number();

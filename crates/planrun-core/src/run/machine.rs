@@ -77,7 +77,7 @@ impl Run {
         if let Some(replay) = &replay {
             setup.until = Until::of_resumed(setup.until.take(), program, replay);
         }
-        let overtaken = Overtaken::new(program, replay.as_ref());
+        let overtaken = Overtaken::new(program, replay.as_ref(), now.wall);
         let begun_at = replay.as_ref().map_or(now.wall, |replay| replay.begun_at);
         let questions = replay.as_mut();
         let questions = questions.map(|replay| std::mem::take(&mut replay.questions));

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use planrun_lang::graph::Edge;
 use planrun_lang::sema::{Node, NodeKind};
+use planrun_lang::value::saturating_duration;
 
+use super::clock::microseconds;
+use super::frame::Microseconds;
 use super::program::Program;
 use crate::journal::ReplayState;
 
@@ -17,12 +20,15 @@ pub(super) struct Overtaken {
     begun: Vec<u32>,
     /// The steps that have begun in an earlier process than a statement above them, each with its process.
     overtaking: BTreeMap<u32, u32>,
+    /// By step, how long the run had lasted when it began, or when this process began if it had not: in a replay, it may
+    /// begin earlier.
+    ages: BTreeMap<u32, Microseconds>,
 }
 
 impl Overtaken {
     /// Compares the processes in which the steps of a patched run have begun. Without a patch, none has overtaken
     /// another.
-    pub(super) fn new(program: &Program, replay: Option<&ReplayState>) -> Self {
+    pub(super) fn new(program: &Program, replay: Option<&ReplayState>, now: i128) -> Self {
         let Some(replay) = replay.filter(|replay| replay.patched.is_some()) else {
             return Self::default();
         };
@@ -32,6 +38,7 @@ impl Overtaken {
             replay.steps.get(name)?.begun_in
         };
         let (mut begun, mut overtaking) = (Vec::with_capacity(nodes.len()), BTreeMap::new());
+        let mut ages = BTreeMap::new();
         let mut latest = 0;
         for (number, node) in (0..).zip(nodes) {
             let own = match &node.kind {
@@ -45,13 +52,23 @@ impl Overtaken {
                 }
                 _ => 0,
             };
-            if node.step().is_some() && own < latest {
-                overtaking.insert(number, own);
+            if node.step().is_some() {
+                let recorded = node.name.as_deref().and_then(|name| replay.steps.get(name));
+                let began = recorded.map_or(now, |step| step.begun_at);
+                let age = saturating_duration(began - replay.begun_at);
+                ages.insert(number, microseconds(age));
+                if own < latest {
+                    overtaking.insert(number, own);
+                }
             }
             latest = latest.max(own);
             begun.push(own);
         }
-        Self { begun, overtaking }
+        Self {
+            begun,
+            overtaking,
+            ages,
+        }
     }
 
     /// Returns true if a step does not wait for a statement above it.
@@ -74,6 +91,11 @@ impl Overtaken {
     /// Returns the steps that do not wait for everything above them.
     pub(super) fn steps(&self) -> Vec<u32> {
         self.overtaking.keys().copied().collect()
+    }
+
+    /// Returns how long the run had lasted when a step began; `None` if the plan was not patched.
+    pub(super) fn age(&self, step: u32) -> Option<Microseconds> {
+        self.ages.get(&step).copied()
     }
 
     /// Lets a step that is retried wait for everything above it. Returns false if it has done so before.
