@@ -54,8 +54,8 @@ impl Overtaken {
             };
             if node.step().is_some() {
                 let recorded = node.name.as_deref().and_then(|name| replay.steps.get(name));
-                let began = recorded.map_or(now, |step| step.begun_at);
-                let age = saturating_duration(began - replay.begun_at);
+                let since = recorded.map_or(now, |step| step.begun_at);
+                let age = saturating_duration(since - replay.begun_at);
                 ages.insert(number, microseconds(age));
                 if own < latest {
                     overtaking.insert(number, own);
