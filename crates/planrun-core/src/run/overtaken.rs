@@ -12,7 +12,7 @@ use super::frame::Microseconds;
 use super::program::Program;
 use crate::journal::ReplayState;
 
-/// The order in which the statements of a patched plan have begun.
+/// The order in which the statements of a patched plan have begun, and when.
 #[derive(Debug, Default)]
 pub(super) struct Overtaken {
     /// By statement, the process in which it has begun; the maximum if it has not. 0 for statements that every later one
