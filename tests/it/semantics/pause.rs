@@ -164,6 +164,38 @@ async fn a_run_whose_parked_step_ends_with_the_last_call_in_flight_names_the_fai
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_read_whose_answer_came_too_late_ends_with_its_block() {
+    let calls = [
+        after(20, Fail("denied.contract", No)),
+        after(30, Fail("transient.timeout", Maybe)),
+    ];
+    let mut world = world(0).tool("a.make", calls).tool(
+        "a.read",
+        [after(10, give(json!(1))), after(10, give(json!(1)))],
+    );
+    // The failure that suspends the run and the answer of the read arrive at the same time.
+    let text = format!(
+        "{TOOLS}\nplan p() {{
+             parallel {{
+                 step one = a.make(x: 1)
+                 step two = a.make(x: 2)
+                 step zero = a.read()
+                 step three = a.read(x: zero)
+             }}
+             reply two
+         }}"
+    );
+    let ran = world.run(&text).await;
+    let told = (ran.outcome.state.name(), ran.class(), ran.took);
+    assert_eq!(told, ("failed", "unknown_outcome".to_owned(), 30));
+    assert_eq!(ran.status("three"), "cancelled");
+    world.replay_only = true;
+    let seen = world.run(&text).await;
+    assert_eq!(seen.class(), "unknown_outcome");
+    assert_eq!(seen.status("three"), "cancelled");
+}
+
+#[tokio::test(start_paused = true)]
 async fn listeners_hear_of_the_failure_once_and_run_to_their_end() {
     let text = plan(
         "step bad = a.flaky()

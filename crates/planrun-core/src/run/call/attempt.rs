@@ -165,16 +165,17 @@ impl Calls {
         CallId { at, number }: CallId,
         outcome: CallOutcome,
     ) {
-        if self.open.in_flight(CallId { at, number }).is_none() {
+        let Some(state) = self.open.in_flight(CallId { at, number }) else {
+            return;
+        };
+        if ctx.is_suspended() && state.effect.repeatable() {
+            // The attempt was stopped, and the next process makes it again. The call stays open, since an answer may
+            // still cancel its step.
             return;
         }
         let Some(state) = self.open.take(ctx, at) else {
             return;
         };
-        if ctx.is_suspended() && state.effect.repeatable() {
-            // The attempt was stopped, and the next process makes it again.
-            return;
-        }
         let program = ctx.tree.program(at.0);
         let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
             return;
