@@ -1,5 +1,7 @@
 //! Calls that prevent a run from starting, because the run could not complete (10.12), and tests of effects.
 
+use std::path::Path;
+
 use crate::support::{Output, folder, planrun};
 
 const APP: &str = "name: mail
@@ -339,12 +341,7 @@ fn what_has_started_does_not_wait_for_what_a_patch_puts_above_it() {
     // The new step fails, and only what had not started waits until it is repeated.
     let answered = within(&["runs", "answer", "r", "ok={\"go\": true}", "--resume"]);
     assert_eq!(answered.status, 4, "{answered:?}");
-    let states = || {
-        let shown = within(&["runs", "show", "r", "--format", "json"]).json();
-        let steps = shown["steps"].as_array().unwrap().iter();
-        let states = steps.map(|step| format!("{} {}", step["path"], step["status"]));
-        states.collect::<Vec<_>>().join(", ").replace('"', "")
-    };
+    let states = || step_states(files.path());
     assert_eq!(states(), "more failed, ok completed, last pending");
     std::fs::write(files.path().join("more.txt"), "x").unwrap();
     let resumed = within(&["runs", "resume", "r"]);
@@ -352,6 +349,15 @@ fn what_has_started_does_not_wait_for_what_a_patch_puts_above_it() {
     assert_eq!(states(), "more completed, ok completed, last waiting");
     let ended = within(&["runs", "answer", "r", "last={\"on\": true}", "--resume"]);
     assert_eq!(ended.stdout, "true\n", "{ended:?}");
+}
+
+/// Returns the steps of the run `r` with their states.
+fn step_states(folder: &Path) -> String {
+    let show = planrun(["runs", "show", "r", "--format", "json"]);
+    let shown = show.within(folder).run().json();
+    let steps = shown["steps"].as_array().unwrap().iter();
+    let states = steps.map(|step| format!("{} {}", step["path"], step["status"]));
+    states.collect::<Vec<_>>().join(", ").replace('"', "")
 }
 
 #[test]
@@ -375,6 +381,40 @@ fn what_a_patch_puts_above_a_failed_step_comes_before_it_is_repeated() {
     let patched = within(&["runs", "patch", "r", "new.plan", "--resume"]);
     assert_eq!(patched.status, 0, "{patched:?}");
     assert_eq!(patched.stdout, "x\n", "{patched:?}");
+}
+
+#[test]
+fn a_step_that_was_retried_before_a_patch_does_not_wait_for_what_that_puts_above_it() {
+    let plan = |above: &str| {
+        format!(
+            "use fs\n\nplan a() -> any {{\n    policy {{ on_failure: pause }}\n    allow {{ read: [\".\"] }}\n{above}    \
+             step work = do {{\n        step ok = input \"Go?\" -> {{ go: bool }}\n        ensure ok.go else \"no\"\n        yield 1\n    }}\n        \
+             recover _ => fail tool.failed \"not yet\"\n    reply work\n}}\n"
+        )
+    };
+    let files = folder([
+        ("a.plan", plan("").as_str()),
+        (
+            "new.plan",
+            plan("    step more = fs.read(path: \"more.txt\")\n").as_str(),
+        ),
+    ]);
+    let within = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let begun = within(&["run", "a.plan", "--run-id", "r"]);
+    assert_eq!(begun.status, 4, "{begun:?}");
+    let failed = within(&["runs", "answer", "r", "work.ok={\"go\": false}", "--resume"]);
+    assert!(failed.stderr.contains("not yet"), "{failed:?}");
+    let asked = within(&["runs", "resume", "r"]);
+    assert!(asked.stderr.contains("a form: work.ok"), "{asked:?}");
+    let patched = within(&["runs", "patch", "r", "new.plan"]);
+    assert_eq!(patched.status, 0, "{patched:?}");
+    let answered = within(&["runs", "answer", "r", "work.ok={\"go\": true}", "--resume"]);
+    assert_eq!(answered.status, 4, "{answered:?}");
+    assert_eq!(
+        step_states(files.path()),
+        "more failed, work completed, work.ok completed",
+        "{answered:?}"
+    );
 }
 
 #[test]

@@ -1,10 +1,12 @@
-//! Bounds are never exceeded: no run of a generated plan executes a tool more often than its bound.
+//! Bounds are never exceeded: no run of a generated plan executes a tool more often than its bound, or with other
+//! arguments than the constants that it names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use planrun_core::journal::EventKind;
-use planrun_lang::bounds::{Bounds, BoundsContext, Role, bounds};
+use planrun_core::journal::{Dispatch, EventKind};
+use planrun_lang::bounds::{Bounds, BoundsContext, Role, Use, bounds};
+use planrun_lang::origin::Source;
 use planrun_lang::sema::{Budget, Plan, Policy};
 use rayon::prelude::*;
 
@@ -36,6 +38,37 @@ impl Executed {
             })
         })
     }
+}
+
+/// Returns the first argument of a call that is none of the constants which are its only sources.
+fn other_than_its_constants(
+    bounds: &Bounds,
+    tool: &str,
+    path: &str,
+    call: &Dispatch,
+) -> Option<String> {
+    let role = role(path);
+    let own = |used: &&Use| &*used.tool == tool && used.role == role && used.effect == call.effect;
+    let arguments = bounds
+        .uses
+        .iter()
+        .filter(own)
+        .flat_map(|used| &used.arguments);
+    let known = arguments.filter(|argument| !argument.computed && !argument.more);
+    known.into_iter().find_map(|argument| {
+        let value = call.arguments.get(&argument.name)?.to_json();
+        let constants = argument.from.iter().map(|source| match source {
+            Source::Constant(constant) => Some(constant),
+            _ => None,
+        });
+        let constants: Vec<_> = constants.collect::<Option<_>>()?;
+        (!constants.contains(&&value)).then(|| {
+            let name = &argument.name;
+            format!(
+                "`{path}` passes {value} for `{name}` of {tool}, and only {constants:?} were known"
+            )
+        })
+    })
 }
 
 /// Returns the bound of a tool in a role, with all effect classes together.
@@ -124,7 +157,7 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
     let plan: &Arc<Plan> = checked.plans.last().unwrap();
     let bounds = of(plan);
     for failure_rate in [FailureRate::Never, FailureRate::Often] {
-        let mut executed = Executed::default();
+        let (mut executed, mut other) = (Executed::default(), None);
         observe(plan, &made, failure_rate, seed, |event| {
             if let EventKind::StepRunning {
                 path,
@@ -134,9 +167,12 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
             } = &event.kind
             {
                 executed.note(tool, path, call.execution);
+                other = other
+                    .take()
+                    .or_else(|| other_than_its_constants(&bounds, tool, path, call));
             }
         });
-        if let Some(fault) = executed.beyond(&bounds) {
+        if let Some(fault) = executed.beyond(&bounds).or(other) {
             return Err(format!(
                 "seed {seed}, {failure_rate:?}: {fault}\n{}",
                 made.main()

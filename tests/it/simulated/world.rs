@@ -370,7 +370,7 @@ impl<'a> World<'a> {
             _ => false,
         };
         if could_continue {
-            return Ok(());
+            return ended_as_seen(seen, concluded);
         }
         let facts = |outcome: &Outcome| {
             // Which of two steps fails first depends on the order, and so does what begins before that.
@@ -607,9 +607,31 @@ impl<'a> World<'a> {
     }
 }
 
+/// Checks that who looks sees the end of each step that has ended. More may have ended for them, since a replay does
+/// everything that can be done without calls.
+fn ended_as_seen(seen: &Outcome, concluded: &Outcome) -> Result<(), String> {
+    let shown: BTreeSet<String> = reported_steps(seen).collect();
+    let mut ended = reported_steps(concluded).filter(|was| !was.contains(" open "));
+    match ended.find(|was| !shown.contains(was)) {
+        Some(was) => Err(format!("who looks does not see {was:?}")),
+        None => Ok(()),
+    }
+}
+
 /// Returns what the report of an outcome says of each step, task and listener.
 fn reported(outcome: &Outcome) -> Vec<String> {
-    let steps = outcome.steps().into_iter().map(|step| {
+    let tasks = outcome.tasks.iter();
+    let tasks = tasks.map(|task| format!("{} {} {:?}", task.name, task.status, task.context));
+    let listeners = outcome.listeners.iter();
+    let listeners = listeners.map(|own| format!("{} {} {}", own.path, own.fired, own.surplus));
+    reported_steps(outcome)
+        .chain(tasks)
+        .chain(listeners)
+        .collect()
+}
+
+fn reported_steps(outcome: &Outcome) -> impl Iterator<Item = String> {
+    outcome.steps().into_iter().map(|step| {
         let error = step.error.as_ref();
         let class = error.and_then(|error| error.get("class").cloned());
         let StepReport {
@@ -627,10 +649,5 @@ fn reported(outcome: &Outcome) -> Vec<String> {
             ended => (ended.name(), Some((step.attempts, &step.arguments))),
         };
         format!("{path} {status} {calls:?} {output:?} {class:?} {attributes:?}")
-    });
-    let tasks = outcome.tasks.iter();
-    let tasks = tasks.map(|task| format!("{} {} {:?}", task.name, task.status, task.context));
-    let listeners = outcome.listeners.iter();
-    let listeners = listeners.map(|own| format!("{} {} {}", own.path, own.fired, own.surplus));
-    steps.chain(tasks).chain(listeners).collect()
+    })
 }

@@ -1,7 +1,7 @@
 //! Steps that a patch has put above steps which had already begun. Those are replayed without waiting for them; whatever
 //! else is below waits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use planrun_lang::graph::Edge;
 use planrun_lang::sema::{Node, NodeKind};
@@ -20,6 +20,8 @@ pub(super) struct Overtaken {
     begun: Vec<u32>,
     /// The steps that have begun in an earlier process than a statement above them, each with its process.
     overtaking: BTreeMap<u32, u32>,
+    /// The processes in which those have begun again after each recorded retry; `None` if they have not.
+    begun_again: BTreeMap<u32, VecDeque<Option<u32>>>,
     /// By step, how long the run had lasted when it began, or when this process began if it had not: in a replay, it may
     /// begin earlier.
     ages: BTreeMap<u32, Microseconds>,
@@ -38,7 +40,7 @@ impl Overtaken {
             replay.steps.get(name)?.begun_in
         };
         let (mut begun, mut overtaking) = (Vec::with_capacity(nodes.len()), BTreeMap::new());
-        let mut ages = BTreeMap::new();
+        let (mut begun_again, mut ages) = (BTreeMap::new(), BTreeMap::new());
         let mut latest = 0;
         for (number, node) in (0..).zip(nodes) {
             let own = match &node.kind {
@@ -53,12 +55,13 @@ impl Overtaken {
                 _ => 0,
             };
             if node.step().is_some() {
-                let recorded = node.name.as_deref().and_then(|name| replay.steps.get(name));
-                let since = recorded.map_or(now, |step| step.begun_at);
+                let name = node.name.as_deref().unwrap_or_default();
+                let since = replay.steps.get(name).map_or(now, |step| step.begun_at);
                 let age = saturating_duration(since - replay.begun_at);
                 ages.insert(number, microseconds(age));
                 if own < latest {
                     overtaking.insert(number, own);
+                    begun_again.insert(number, replay.generations.begun_again(name).collect());
                 }
             }
             latest = latest.max(own);
@@ -67,6 +70,7 @@ impl Overtaken {
         Self {
             begun,
             overtaking,
+            begun_again,
             ages,
         }
     }
@@ -98,8 +102,17 @@ impl Overtaken {
         self.ages.get(&step).copied()
     }
 
-    /// Lets a step that is retried wait for everything above it. Returns false if it has done so before.
+    /// Lets a step that is retried wait for what has begun after it has begun again. Returns false if it has waited for
+    /// everything above it before.
     pub(super) fn retried(&mut self, step: u32) -> bool {
-        self.overtaking.remove(&step).is_some()
+        let begun = self.begun_again.get_mut(&step);
+        let begun = begun.and_then(VecDeque::pop_front).flatten();
+        match begun {
+            Some(begun) if self.overtaking.contains_key(&step) => {
+                self.overtaking.insert(step, begun);
+                true
+            }
+            _ => self.overtaking.remove(&step).is_some(),
+        }
     }
 }

@@ -247,6 +247,24 @@ plan p(n: int, reason: string) {
 }
 
 #[test]
+fn an_argument_that_differs_between_calls_is_no_constant() {
+    let found = of("plan p(n: int) {
+    step one = t.make(x: 1)
+    step all = each o, index in lists.range(3) max 3 { step a = t.make(x: index) }
+    step sent = t.send(to: \"ops\", body: \"done\")
+    listener l on plan is failed as e { step f = t.send(to: \"ops\", body: e.message) }
+}");
+    assert_eq!(
+        json(&found, "t.make")["arguments"],
+        json!([{"name": "x", "from": [{"constant": 1}], "computed": true}])
+    );
+    assert_eq!(
+        json(&found, "t.send")["arguments"][1],
+        json!({"name": "body", "from": [{"constant": "done"}, {"error": "p"}]})
+    );
+}
+
+#[test]
 fn arguments_say_where_they_come_from() {
     let found = of("use door
 plan p(name: string, n: int) {

@@ -36,7 +36,7 @@ pub enum Source {
     Answer(Arc<str>),
     /// The payload of the signal with this name.
     Signal(Arc<str>),
-    /// The error of the step or listener with this name.
+    /// The error of the step, listener or plan with this name.
     Error(Arc<str>),
     /// Data that was set from outside on the task with this name.
     Task(Arc<str>),
@@ -478,7 +478,8 @@ impl<'a> Trace<'_, 'a> {
         if step.recover.iter().any(|arm| arm.body == frame) {
             self.source(Source::Error(owner.name.clone().unwrap_or_default()));
         } else if step.agent_check().and_then(AgentCheck::body) == Some(frame) {
-            // The arguments of the step.
+            // It is made of the name of the step and its arguments.
+            self.computed(|_| {});
             let arguments = step.call().into_iter().flat_map(|call| &call.arguments);
             for (_, code) in arguments {
                 self.joined(true, |trace| trace.node(outer, &code.root, &[]));
@@ -500,11 +501,11 @@ impl<'a> Trace<'_, 'a> {
                     self.place(block, *place, leaf.span, selected);
                     self.source(Source::Error(name.clone()));
                 }
-                EventKind::Plan(_)
-                | EventKind::Not(_)
-                | EventKind::All(_)
-                | EventKind::Any(_)
-                | EventKind::Damaged => {}
+                EventKind::Plan(_) => {
+                    let plan = self.nesting.plan().name.clone();
+                    self.source(Source::Error(plan));
+                }
+                EventKind::Not(_) | EventKind::All(_) | EventKind::Any(_) | EventKind::Damaged => {}
             }
         }
     }

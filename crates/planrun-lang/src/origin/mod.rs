@@ -423,6 +423,8 @@ impl<'s, 'a> Trace<'s, 'a> {
                     trace.node(outer, &each.list.root, selected);
                 });
             }
+            // The number of an element is not data of any source.
+            Some(StepKind::Each(each)) if each.body == frame => self.computed(|_| {}),
             Some(StepKind::Repeat(repeat)) if repeat.body == frame && slot == 0 => {
                 self.node(outer, &repeat.initial.root, selected);
                 self.values(frame, selected, |node| {

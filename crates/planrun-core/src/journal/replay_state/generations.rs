@@ -13,14 +13,35 @@ pub struct Generations {
 struct Retry {
     /// Path of the retried step.
     step: Arc<str>,
+    /// Number of the process in which the step has begun again, from 1; `None` if it has not.
+    begun_in: Option<u32>,
     is_replayed: bool,
 }
 
 impl Generations {
     /// Records that a step was retried.
     pub(super) fn note_retry(&mut self, step: Arc<str>) {
-        let is_replayed = false;
-        self.retries.push(Retry { step, is_replayed });
+        self.retries.push(Retry {
+            step,
+            begun_in: None,
+            is_replayed: false,
+        });
+    }
+
+    /// Records that a step has begun in a process. Only the first time since it was last retried counts.
+    pub(super) fn note_begin(&mut self, step: &str, process: u32) {
+        let mut retries = self.retries.iter_mut().rev();
+        if let Some(retry) = retries.find(|retry| *retry.step == *step) {
+            retry.begun_in.get_or_insert(process);
+        }
+    }
+
+    /// Returns for each retry of a step, oldest first, the process in which the step has begun again; `None` if it has
+    /// not.
+    pub fn begun_again(&self, step: &str) -> impl Iterator<Item = Option<u32>> {
+        let retries = self.retries.iter();
+        let own = retries.filter(move |retry| *retry.step == *step);
+        own.map(|retry| retry.begun_in)
     }
 
     /// Records that the next retry of a step has been replayed.

@@ -5,19 +5,18 @@ mod generations;
 mod recorded_step;
 mod steps;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
-use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::protocol::RunState;
 use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
 use self::generations::{Generations, holds};
-use self::recorded_step::Ends;
 pub use self::recorded_step::{EndWithoutCall, RecordedQuestion, RecordedStep, WithoutCall};
 use crate::journal::call::RecordedPhase;
 use crate::journal::event::{Event, EventKind, Used};
@@ -453,29 +452,13 @@ impl ReplayState {
         *self.unreplayed.entry(place).or_default() += 1;
     }
 
+    /// Returns the state of a step that begins or goes on.
     fn step(&mut self, path: Arc<str>, at: i128) -> &mut RecordedStep {
-        let step = self.steps.entry(path).or_insert_with(|| RecordedStep {
-            state: StepState::Pending,
-            begun_in: None,
-            tool: None,
-            begun_at: at,
-            duration_ms: 0,
-            attempts: 0,
-            recovered: false,
-            reason: None,
-            process: 0,
-            ends: Ends::default(),
-            error: None,
-            output: None,
-            call: None,
-            earlier: VecDeque::new(),
-            copied: None,
-            without_call: Vec::new(),
-            asked: Vec::new(),
-            until: None,
-            waits: VecDeque::new(),
-        });
-        step.begun_in = step.begun_in.or(Some(self.processes));
+        let process = self.processes;
+        self.generations.note_begin(&path, process);
+        let step = self.steps.entry(path);
+        let step = step.or_insert_with(|| RecordedStep::new(at));
+        step.begun_in = step.begun_in.or(Some(process));
         step
     }
 }

@@ -25,7 +25,7 @@ pub struct RecordedStep {
     pub reason: Option<Arc<str>>,
     /// Number of the process in which it last settled, from 1.
     pub process: u32,
-    pub(super) ends: Ends,
+    ends: Ends,
     pub error: Option<Arc<StepError>>,
     pub output: Option<Value>,
     /// The latest execution of its call; `None` if there is none, or if it was moved to `earlier`.
@@ -48,7 +48,7 @@ pub struct RecordedStep {
 /// The ends of a step in the generation in which it last ended. There is more than one if it is the undo of several
 /// executions.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Ends {
+struct Ends {
     generation: usize,
     /// Number of those that have not been replayed.
     left: u32,
@@ -79,6 +79,31 @@ pub enum EndWithoutCall {
 }
 
 impl RecordedStep {
+    /// Creates the state of a step whose first event is recorded at this time.
+    pub(super) fn new(at: i128) -> Self {
+        Self {
+            state: StepState::Pending,
+            begun_in: None,
+            tool: None,
+            begun_at: at,
+            duration_ms: 0,
+            attempts: 0,
+            recovered: false,
+            reason: None,
+            process: 0,
+            ends: Ends::default(),
+            error: None,
+            output: None,
+            call: None,
+            earlier: VecDeque::new(),
+            copied: None,
+            without_call: Vec::new(),
+            asked: Vec::new(),
+            until: None,
+            waits: VecDeque::new(),
+        }
+    }
+
     /// Returns how the step went on without a call in a generation.
     #[must_use]
     pub fn without_call(&self, generation: usize) -> Option<WithoutCall> {

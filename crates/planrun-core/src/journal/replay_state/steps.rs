@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{EndWithoutCall, EndsBefore, RecordedQuestion, ReplayState};
+use super::{EndWithoutCall, EndsBefore, RecordedQuestion, RecordedStep, ReplayState};
 use crate::journal::call::{PeerQuestion, RecordedCall, RecordedPhase};
 use crate::journal::event::{Dispatch, EventKind};
 use crate::journal::external_input::ExternalInputKind;
@@ -360,11 +360,13 @@ impl ReplayState {
                 self.processes,
             );
         }
-        let step = self.step(path.clone(), at);
-        let mut end = EndWithoutCall::Other;
-        if state == StepState::Cancelled {
-            (step.begun_in, end) = (begun_in, EndWithoutCall::Cancelled);
-        }
+        let (step, end) = if state == StepState::Cancelled {
+            let step = self.steps.entry(path.clone());
+            let step = step.or_insert_with(|| RecordedStep::new(at));
+            (step, EndWithoutCall::Cancelled)
+        } else {
+            (self.step(path.clone(), at), EndWithoutCall::Other)
+        };
         if step.call.is_none() {
             step.note_without_call(generation, number, Some(end));
         }
