@@ -3,6 +3,7 @@
 //! reproducible.
 
 mod approvals;
+mod effects;
 mod events;
 mod forks;
 mod held;
@@ -12,6 +13,7 @@ mod plan_body;
 mod process;
 mod secrets;
 mod settings;
+mod undos;
 mod world;
 
 use std::collections::BTreeMap;
@@ -22,6 +24,7 @@ use rayon::prelude::*;
 
 use self::events::with_event;
 use self::secrets::with_secret;
+use self::undos::with_undos;
 use self::world::{Setting, Simulated, simulate};
 use crate::generate::{Dice, Project, Size, project};
 use crate::generated::project_context::{ProjectContext, seeds};
@@ -32,11 +35,11 @@ const PLANS: u64 = 5_000;
 const WORLDS: u64 = 5;
 
 /// What happens at least once for each plan, on average.
-const OFTEN: [&str; 7] = [
-    "calls", "deaths", "lost", "asked", "replies", "handles", "messages",
+const OFTEN: [&str; 8] = [
+    "awaited", "calls", "deaths", "lost", "asked", "replies", "handles", "messages",
 ];
 /// What happens for at least one plan in 20.
-const SOMETIMES: [&str; 15] = [
+const SOMETIMES: [&str; 16] = [
     "recalled",
     "answers",
     "given",
@@ -52,6 +55,7 @@ const SOMETIMES: [&str; 15] = [
     "stopped",
     "reached",
     "patches",
+    "undone before",
 ];
 /// What happens for at most one plan in 100.
 const SELDOM: [&str; 2] = ["refused", "unfinished"];
@@ -103,6 +107,7 @@ fn try_plan(seed: u64, tally: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
     let mut dice = Dice::new(seed);
     let (made, program) = with_event(&context, made, program, &mut dice);
     let (made, program) = with_secret(&context, made, program, &mut dice);
+    let (made, program) = with_undos(&context, made, program, &mut dice);
     for world in 0..WORLDS {
         let describe = |fault: String| {
             let texts: Vec<String> = made.plans.iter().map(|(_, text)| text.clone()).collect();

@@ -18,6 +18,7 @@ use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
 
 use super::approvals::Consent;
+use super::effects::Effects;
 use super::forks::Fork;
 use super::outside::Outside;
 use super::patches::patched;
@@ -126,6 +127,11 @@ pub(super) struct World<'a> {
     pub settled: BTreeMap<String, u32>,
     /// How often the success of a call of an `undo` is on disk, by its path and arguments.
     pub completed_undos: BTreeMap<(String, String), u32>,
+    effects: Effects,
+    /// The first order of calls that was broken.
+    disorder: Option<String>,
+    /// Whether a process has driven the run only up to a step, and may have left out what is above it.
+    pub had_target: bool,
     pub counts: BTreeMap<&'static str, u64>,
     /// Cached results, with their times.
     pub results: BTreeMap<String, (i128, Value)>,
@@ -200,6 +206,9 @@ impl<'a> World<'a> {
             undo_arguments: BTreeMap::new(),
             settled: BTreeMap::new(),
             completed_undos: BTreeMap::new(),
+            effects: Effects::default(),
+            disorder: None,
+            had_target: false,
             counts: BTreeMap::new(),
             results: BTreeMap::new(),
         }
@@ -207,6 +216,13 @@ impl<'a> World<'a> {
 
     /// Returns the outcome of a run that has ended.
     fn live(&mut self) -> Result<Option<Outcome>, String> {
+        let outcome = self.processes()?;
+        *self.counts.entry("awaited").or_default() += self.effects.awaited;
+        *self.counts.entry("undone before").or_default() += self.effects.undone_before;
+        Ok(outcome)
+    }
+
+    fn processes(&mut self) -> Result<Option<Outcome>, String> {
         let (mut disturbed, mut retries, mut resumes) = (0, 0, false);
         for _ in 0..MAX_PROCESSES {
             let disturbances = if disturbed < MAX_DISTURBED {
@@ -216,6 +232,9 @@ impl<'a> World<'a> {
             };
             self.patch()?;
             let end = self.process(&disturbances, resumes)?;
+            if let Some(disorder) = self.disorder.take() {
+                return Err(disorder);
+            }
             // Nobody can look at a run of which nothing is recorded.
             let is_recorded = !self.journal.is_empty();
             let seen = is_recorded.then(|| self.look()).transpose()?;
@@ -230,6 +249,7 @@ impl<'a> World<'a> {
                 End::Concluded(outcome) => outcome,
             };
             resumes = false;
+            self.effects.check_undone(&outcome, &self.program.plan)?;
             if let Some(seen) = seen {
                 self.check_replay(&seen, &outcome)?;
             }
@@ -531,6 +551,11 @@ impl<'a> World<'a> {
             self.outside.taken(message);
         }
         let event: Json = serde_json::from_str(&line).unwrap();
+        if let Err(disorder) = self.effects.take(&event, &self.program.plan)
+            && !self.had_target
+        {
+            self.disorder.get_or_insert(disorder);
+        }
         let path = event["path"].as_str().unwrap_or_default();
         if let Some(key) = event["key"].as_str() {
             self.keys.insert(path.to_owned(), key.to_owned());
