@@ -351,6 +351,52 @@ fn what_has_started_does_not_wait_for_what_a_patch_puts_above_it() {
     assert_eq!(ended.stdout, "true\n", "{ended:?}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_undone_cannot_be_patched() {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Command, Stdio};
+    let plan = |condition: &str| {
+        format!(
+            "use fs, sys\n\nplan a() -> any {{\n    allow {{ write: [\".\"] }}\n    \
+             step one = fs.write(path: \"one.txt\", content: \"done\")\n        undo do {{\n            \
+             step slow = sys.sleep(duration: 1s)\n            \
+             step gone = fs.write(path: \"one.txt\", content: \"undone\")\n        }}\n    \
+             step two = fs.write(path: \"two.txt\", content: \"done\")\n        \
+             undo fs.write(path: \"two.txt\", content: \"undone\")\n{condition}    reply \"done\"\n}}\n"
+        )
+    };
+    let files = folder([
+        (
+            "a.plan",
+            plan("    ensure two == null else \"no\"\n").as_str(),
+        ),
+        ("new.plan", plan("").as_str()),
+    ]);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_planrun"))
+        .args(["run", "a.plan", "--format", "ndjson", "--run-id", "r"])
+        .current_dir(files.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    while !lines.next().unwrap().unwrap().contains("one.undo.slow") {}
+    let pid = child.id().to_string();
+    let interrupted = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(interrupted.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let within = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let patched = within(&["runs", "patch", "r", "new.plan"]);
+    assert_eq!(patched.status, 2, "{patched:?}");
+    let told = "the plan has ended, so that `two` is undone";
+    assert!(patched.stderr.contains(told), "{patched:?}");
+    assert_eq!(within(&["runs", "resume", "r"]).status, 1);
+    for name in ["one.txt", "two.txt"] {
+        let content = std::fs::read_to_string(files.path().join(name)).unwrap();
+        assert_eq!(content, "undone", "{name}");
+    }
+}
+
 /// Returns the steps of the run `r` with their states.
 fn step_states(folder: &Path) -> String {
     let show = planrun(["runs", "show", "r", "--format", "json"]);

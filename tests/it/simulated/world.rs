@@ -110,6 +110,8 @@ pub(super) struct World<'a> {
     has_secret: bool,
     /// Whether answers to questions are sent to the run, since often nobody is asked by its process.
     pub answers: bool,
+    /// Whether processes may take what comes in any order in a drawn one.
+    draws: bool,
     pub kept: BTreeMap<String, Vec<u8>>,
     /// Number of times that each execution was sent, by idempotency key.
     pub sends: BTreeMap<Arc<str>, u32>,
@@ -176,7 +178,7 @@ impl<'a> World<'a> {
         if let Some(consent) = &mut consent {
             consent.is_complete &= !settings::add_calls(&defaults);
         }
-        let answers = dice.one_in(2);
+        let (answers, draws) = (dice.one_in(2), dice.one_in(2));
         let mut inputs = harness::inputs(&setting.program.plan, seed);
         let has_secret = secrets::fill_in(&setting.program.plan, &mut inputs);
         World {
@@ -197,6 +199,7 @@ impl<'a> World<'a> {
             journal: Vec::new(),
             outside: Outside::new(setting.program),
             answers,
+            draws,
             kept: BTreeMap::new(),
             sends: BTreeMap::new(),
             keys: BTreeMap::new(),
@@ -390,7 +393,12 @@ impl<'a> World<'a> {
             _ => false,
         };
         if could_continue {
-            return ended_as_seen(seen, concluded);
+            // What has begun before the process stopped depends on the order.
+            return if self.draws {
+                Ok(())
+            } else {
+                ended_as_seen(seen, concluded)
+            };
         }
         let facts = |outcome: &Outcome| {
             // Which of two steps fails first depends on the order, and so does what begins before that.
@@ -595,7 +603,7 @@ impl<'a> World<'a> {
     /// and which call is the first that a budget refuses depends on the order.
     pub fn order(&mut self) -> Order {
         let mut plans = self.made.plans.iter();
-        if self.dice.one_in(3) && !plans.any(|(_, text)| text.contains("budget: {")) {
+        if self.draws && self.dice.one_in(2) && !plans.any(|(_, text)| text.contains("budget: {")) {
             Order::Seeded(self.dice.next())
         } else {
             Order::Source

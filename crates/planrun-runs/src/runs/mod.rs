@@ -53,6 +53,7 @@ mod calls;
 mod contracts;
 mod delivery;
 mod draft;
+mod ending;
 mod error;
 mod events;
 mod export;

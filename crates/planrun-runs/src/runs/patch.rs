@@ -6,12 +6,13 @@ use std::sync::Arc;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::graph::Edge;
 use planrun_lang::protocol::{Sent, StepState};
-use planrun_lang::sema::{self as lang, Node, NodeKind, OnFailure, Plan, Step};
+use planrun_lang::sema::{Node, NodeKind, OnFailure, Plan, Step};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Denied, Effect, ErrorClass, check_value};
 use planrun_lang::value::Value;
 
 use super::above::{self, PatchText, Started};
+use super::ending;
 use super::pinned::Pinned;
 use super::recorded::RecordedRun;
 use super::{CheckedPlan, Error, Planrun};
@@ -139,7 +140,11 @@ pub fn accepts_patch(
     replay: &ReplayState,
     inputs: &BTreeMap<Arc<str>, Value>,
 ) -> Result<BTreeSet<String>, Error> {
-    refuse_ending(was.plan, replay)?;
+    if let Some(reason) = ending::reason(was.plan, replay) {
+        return Err(Error::Invalid(format!(
+            "{reason}; only what follows from that is left, and it cannot be patched"
+        )));
+    }
     let (old, new) = (was.plan.definitions(), is.plan.definitions());
     let program = Program::new(was.plan.clone());
     let started = Started {
@@ -156,28 +161,6 @@ pub fn accepts_patch(
     refuse_old_failures((was.plan, is.plan), (&old, &new), replay)?;
     refuse_inputs(is.plan, inputs)?;
     Ok(frozen)
-}
-
-/// Refuses to patch a run of which only the listeners on its end are left.
-fn refuse_ending(plan: &Plan, replay: &ReplayState) -> Result<(), Error> {
-    let has_fired = |node: &&Node| {
-        let Some(listener) = node.listener() else {
-            return false;
-        };
-        let mut awaits_end = true;
-        let is_end = |event: &lang::Event| matches!(event.kind, lang::EventKind::Plan(_));
-        listener.on.leaves(&mut |event| awaits_end &= is_end(event));
-        let firings = format!("{}[", node.name.as_deref().unwrap_or_default());
-        awaits_end && replay.steps.keys().any(|path| path.starts_with(&firings))
-    };
-    let fired = plan.body().nodes.iter().find(has_fired);
-    let name = fired.and_then(|node| node.name.as_deref());
-    name.map_or(Ok(()), |name| {
-        Err(Error::Invalid(format!(
-            "the plan has ended, so that its listener `{name}` has fired; only what follows from that is left, and it \
-             cannot be patched"
-        )))
-    })
 }
 
 /// Returns the names of the statements that have started. A call that has failed, with the run paused for that, may
