@@ -56,7 +56,7 @@ async fn a_patch_of_a_run_that_has_gone_on_since_is_refused() {
     let text = ORDER.replace("TYPE", "string");
     paused(&planrun, &plan(&planrun, &folder, &text), "1").await;
     let patched = plan(&planrun, &folder, &text.replace("${item}", "pieces"));
-    let early = RecordedRun::patchable(&planrun, "r1").unwrap();
+    let early = RecordedRun::patchable(&planrun, "r1").await.unwrap();
     // Another process resumes the run, and the process that patches it has read it before.
     let other = Planrun::open(folder.path()).unwrap();
     let answer = Given::new("form", json!({ "count": 3 }));
@@ -84,7 +84,7 @@ async fn an_export_shows_no_secret_of_a_patch() {
         paused(&planrun, &plan(&planrun, &folder, &text), pin).await;
         let text = ORDER.replace("TYPE", "secret").replace("${item}", "pieces");
         let patched = plan(&planrun, &folder, &text);
-        let run = RecordedRun::patchable(&planrun, "r1").unwrap();
+        let run = RecordedRun::patchable(&planrun, "r1").await.unwrap();
         run.patch(&patched).unwrap();
         let count = |text: &str| text.matches(pin).count();
         assert_eq!(count(&exported(&planrun, true)), 2, "in both documents");

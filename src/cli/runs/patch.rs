@@ -8,6 +8,7 @@ use planrun_lang::diag::render::{human, visible_line};
 
 use super::resume;
 use crate::cli::plan_files::checked_plan;
+use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::runs::{Error, Patched, Planrun, RecordedRun, ResumeOptions, Workspace};
 
@@ -31,7 +32,7 @@ pub struct Arguments {
 }
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let run = RecordedRun::patchable(planrun, &arguments.run)?;
+    let run = wait(RecordedRun::patchable(planrun, &arguments.run))??;
     let id = run.summary().run.clone();
     let location = planrun.location();
     let folder = Some(&location.folder)

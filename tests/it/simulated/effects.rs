@@ -13,8 +13,9 @@ use serde_json::Value as Json;
 pub struct Effects {
     /// The paths of steps that have settled.
     settled: BTreeSet<String>,
-    /// The paths of steps whose results were copied from another run.
-    copied: BTreeSet<String>,
+    /// The paths of steps that may have done nothing themselves: their results were copied from another run, or their
+    /// outcomes were in doubt.
+    doubtful: BTreeSet<String>,
     /// The paths of steps that have completed by themselves, in that order.
     done: Vec<String>,
     /// The paths of steps of which an undo has begun.
@@ -47,13 +48,16 @@ impl Effects {
                     return self.begins(path, plan);
                 }
             }
-            // It has done nothing itself.
             "step.copied" => {
-                self.copied.insert(path.to_owned());
+                self.doubtful.insert(path.to_owned());
+            }
+            "step.waiting" if event["for"] == "outcome" || event["for"] == "answer" => {
+                self.doubtful.insert(path.to_owned());
+                self.done.retain(|done| done != path);
             }
             "step.settled" => {
                 self.settled.insert(path.to_owned());
-                let is_own = event["recovered"] != true && !self.copied.contains(path);
+                let is_own = event["recovered"] != true && !self.doubtful.contains(path);
                 if is_own && event["status"] == "completed" {
                     self.done.retain(|done| done != path);
                     self.done.push(path.to_owned());
@@ -109,7 +113,7 @@ impl Effects {
             return Ok(());
         }
         for step in outcome.steps() {
-            let is_undone = ["undone", "undo_failed", "copied"]
+            let is_undone = ["undone", "undo_failed"]
                 .iter()
                 .any(|attribute| step.attributes.contains(attribute));
             let is_left = !is_undone

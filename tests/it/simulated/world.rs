@@ -350,6 +350,9 @@ impl<'a> World<'a> {
         let Some(replay) = self.replay_state()?.filter(|replay| !replay.has_ended) else {
             return Ok(());
         };
+        if self.look()?.plan_has_ended {
+            return Ok(());
+        }
         let (made, program, inputs) = (&self.made, &self.program, &self.inputs);
         let Some(patched) = patched(
             self.setting.context,

@@ -59,14 +59,6 @@ impl ExternalInputs {
         self.0.front().map(|input| input.number)
     }
 
-    /// Returns true if somebody has cancelled the run.
-    #[must_use]
-    pub fn has_cancel(&self) -> bool {
-        let is_cancel =
-            |input: &ExternalInput| matches!(input.kind, ExternalInputKind::Cancel { .. });
-        self.0.iter().any(is_cancel)
-    }
-
     /// Takes the first input for which `receiver` returns something, with that.
     pub fn take_first<T>(
         &mut self,

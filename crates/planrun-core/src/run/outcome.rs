@@ -48,6 +48,8 @@ pub struct Outcome {
     pub unused_answers: Vec<Arc<str>>,
     /// Whether `recover` arms that only replace a result by a placeholder were disabled.
     pub strict: bool,
+    /// Whether the plan has ended, although its effects may still have to be undone, or its listeners to run.
+    pub plan_has_ended: bool,
     /// Results of verification; `None` if the run was suspended, or ended before its statements had ended.
     pub(super) found: Option<BTreeMap<NodeRef, CheckReport>>,
     trace: Trace,
@@ -180,6 +182,7 @@ impl Outcome {
             asked: Vec::new(),
             unused_answers: Vec::new(),
             strict: false,
+            plan_has_ended: false,
             found: None,
             trace: Trace::default(),
         }
@@ -198,6 +201,9 @@ impl Outcome {
         begun_at: i128,
         redactor: Redactor,
     ) -> Self {
+        let has_ending = |root: &Frame| root.ending.is_some();
+        self.plan_has_ended = frames.first().is_some_and(has_ending)
+            || scopes.first().is_some_and(|scope| scope.end.is_some());
         let programs = scopes.into_iter().map(|scope| scope.program).collect();
         if !redactor.is_empty() {
             let redacted = |error: Arc<StepError>| Arc::new(error.redacted(&redactor));

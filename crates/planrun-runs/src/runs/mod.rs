@@ -53,7 +53,6 @@ mod calls;
 mod contracts;
 mod delivery;
 mod draft;
-mod ending;
 mod error;
 mod events;
 mod export;

@@ -12,7 +12,6 @@ use planrun_lang::types::{Denied, Effect, ErrorClass, check_value};
 use planrun_lang::value::Value;
 
 use super::above::{self, PatchText, Started};
-use super::ending;
 use super::pinned::Pinned;
 use super::recorded::RecordedRun;
 use super::{CheckedPlan, Error, Planrun};
@@ -32,10 +31,18 @@ impl RecordedRun {
     /// Returns a run that can be patched. The plan of the patch must have the same name.
     ///
     /// # Errors
-    /// Returns an error if there is no such run, or if its record cannot be used; [`Error::Ended`].
-    pub fn patchable(planrun: &Planrun, run: &str) -> Result<Self, Error> {
+    /// Returns an error if there is no such run, or if its record cannot be used; [`Error::Ended`]; [`Error::Invalid`]
+    /// if only what follows from the end of the plan is left of the run, such as the undo of its effects.
+    pub async fn patchable(planrun: &Planrun, run: &str) -> Result<Self, Error> {
         let journal = planrun.shared.journal()?;
         super::list::open(&journal, run)?;
+        if planrun.recorded(run)?.outcome().await?.plan_has_ended {
+            return Err(Error::Invalid(
+                "the plan has ended, and only what follows from that is left of the run, such as the undo of its \
+                 effects; that cannot be patched"
+                    .to_owned(),
+            ));
+        }
         planrun.recorded(run)
     }
 
@@ -140,11 +147,6 @@ pub fn accepts_patch(
     replay: &ReplayState,
     inputs: &BTreeMap<Arc<str>, Value>,
 ) -> Result<BTreeSet<String>, Error> {
-    if let Some(reason) = ending::reason(was.plan, replay) {
-        return Err(Error::Invalid(format!(
-            "{reason}; only what follows from that is left, and it cannot be patched"
-        )));
-    }
     let (old, new) = (was.plan.definitions(), is.plan.definitions());
     let program = Program::new(was.plan.clone());
     let started = Started {
