@@ -273,7 +273,8 @@ impl<'w, 'a> Process<'w, 'a> {
         );
         let is_unfit = matches!(error, AnswerError::Misfit { .. });
         let may_be_unfit = self.world.counts.contains_key("unfit answers");
-        let is_expected = is_late && (self.world.answers || self.world.latest.has_answers);
+        let was_sent = self.world.answers || self.world.counts.contains_key("answers");
+        let is_expected = is_late && (was_sent || self.world.latest.has_answers);
         if !(is_expected || is_unfit && may_be_unfit) {
             return Err(format!("an answer is not taken: {error}"));
         }
