@@ -65,6 +65,7 @@ impl Run {
             (ExternalInputKind::Retried { path }, _) => {
                 let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
                 replay_retry(ctx, &mut steps.parking, tasks, compensation, path);
+                steps.calls.open.slots.wake_with_retries(ctx);
             }
             (ExternalInputKind::Answer { .. }, None) => {}
         }

@@ -113,6 +113,16 @@ impl Slots {
         first.is_some()
     }
 
+    /// Lets the steps go on that went on together with the steps that a process retried: both happen when its replay has
+    /// ended.
+    pub(in crate::run) fn wake_with_retries(&mut self, ctx: &mut Context) {
+        while let Some(event) = self.next_recorded()
+            && ctx.outbox.recording.precedes_next_input(event)
+        {
+            self.wake_recorded(ctx);
+        }
+    }
+
     /// Returns true if a step has waited in a replay and goes on now.
     pub(in crate::run) fn is_released(&mut self, at: NodeRef) -> bool {
         self.recorded.released.remove(&at)
