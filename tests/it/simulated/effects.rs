@@ -22,6 +22,8 @@ pub struct Effects {
     undone: BTreeSet<String>,
     /// Whether the effects of the run are kept.
     keeps: bool,
+    /// Whether a process has driven the run only up to a step, and may have left out what is above it.
+    pub had_target: bool,
     /// Number of statements that a call has waited for, and of steps that were undone before another one.
     pub awaited: u64,
     pub undone_before: u64,

@@ -91,7 +91,7 @@ impl<'w, 'a> Process<'w, 'a> {
     pub fn new(world: &'w mut World<'a>, replay: Option<ReplayState>, retries: bool) -> Self {
         let (order, until) = (world.order(), world.target());
         let answers = answers_in_advance(world, replay.as_ref());
-        world.had_target |= until.is_some();
+        world.effects.had_target |= until.is_some();
         world.latest = Latest {
             has_target: until.is_some(),
             is_drawn: order != Order::Source,

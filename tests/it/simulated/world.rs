@@ -129,11 +129,9 @@ pub(super) struct World<'a> {
     pub settled: BTreeMap<String, u32>,
     /// How often the success of a call of an `undo` is on disk, by its path and arguments.
     pub completed_undos: BTreeMap<(String, String), u32>,
-    effects: Effects,
+    pub effects: Effects,
     /// The first order of calls that was broken.
     disorder: Option<String>,
-    /// Whether a process has driven the run only up to a step, and may have left out what is above it.
-    pub had_target: bool,
     pub counts: BTreeMap<&'static str, u64>,
     /// Cached results, with their times.
     pub results: BTreeMap<String, (i128, Value)>,
@@ -211,7 +209,6 @@ impl<'a> World<'a> {
             completed_undos: BTreeMap::new(),
             effects: Effects::default(),
             disorder: None,
-            had_target: false,
             counts: BTreeMap::new(),
             results: BTreeMap::new(),
         }
@@ -398,12 +395,11 @@ impl<'a> World<'a> {
         if could_continue {
             // What has begun before the process stopped depends on the order, and a patched plan may reach the step by
             // other ways.
-            let is_certain =
-                !self.draws && !(self.had_target && self.counts.contains_key("patches"));
-            return if is_certain {
-                ended_as_seen(seen, concluded)
-            } else {
+            let is_patched = self.counts.contains_key("patches");
+            return if self.draws || self.effects.had_target && is_patched {
                 Ok(())
+            } else {
+                ended_as_seen(seen, concluded)
             };
         }
         let facts = |outcome: &Outcome| {
@@ -566,7 +562,7 @@ impl<'a> World<'a> {
         }
         let event: Json = serde_json::from_str(&line).unwrap();
         if let Err(disorder) = self.effects.take(&event, &self.program.plan)
-            && !self.had_target
+            && !self.effects.had_target
         {
             self.disorder.get_or_insert(disorder);
         }
