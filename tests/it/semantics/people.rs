@@ -612,6 +612,36 @@ async fn r4_1_the_deadline_does_not_run_while_no_process_does() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r4_1_a_budget_of_time_is_not_used_while_nothing_is_done() {
+    let (world, log) = durable();
+    let text = plan("policy { budget: { time: 10s } } step w = a.write() confirm \"Write?\"");
+    assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
+    world.host.advance(Duration::from_hours(24));
+    log.send(r#"{"answer": "w.confirm", "value": true}"#);
+    assert_eq!(world.run(&text).await.outcome.state.name(), "completed");
+    // A called plan has not waited before it was called.
+    let inner = format!(
+        "{TOOLS} plan inner() -> int {{ policy {{ budget: {{ time: 10s }} }} step one = a.write() \
+         step two = a.write() reply two }}"
+    );
+    let calls = [after(0, give(json!(1))), after(20_000, give(json!(2)))];
+    let mut world = World::new()
+        .tool("a.write", calls)
+        .file("./inner.plan", &inner);
+    world.asker = Some(scripted_asker(
+        Duration::from_hours(1),
+        [(None, json!(true))],
+    ));
+    let text = format!(
+        "{TOOLS} use \"./inner.plan\" as other \
+         plan p() -> int {{ step w = a.write() confirm \"Write?\" step i = other.inner() reply i }}"
+    );
+    let ran = world.run(&text).await;
+    assert_eq!(ran.class(), "budget.time");
+    assert_eq!(ran.calls("a.write").len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn r4_1_the_deadline_of_a_called_plan_does_not_run_while_people_think_either() {
     let (world, log) = durable();
     let mut world = world.tool("b.read", [give(json!(1))]);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use planrun_lang::protocol::StepState;
 use planrun_lang::value::{Value, saturating_duration};
@@ -38,8 +39,9 @@ pub(super) struct Recording {
     /// Whether something recorded was taken up after the replay, because a patch has put something before it. Recorded
     /// inputs may have a receiver now. The run clears it when none has.
     pub is_late: bool,
-    /// Time between the beginning of the run and the beginning of this process.
+    /// Time between the beginning of the run and the beginning of this process, and how long the run was idle in it.
     time_before: Microseconds,
+    idle_before: Duration,
     /// Number of the last event.
     events: u64,
     /// Number of settled steps, and number of all steps of the plan itself.
@@ -53,9 +55,10 @@ impl Recording {
         replay: Option<ReplayState>,
         now: i128,
     ) -> Self {
-        let (mut events, mut time_before) = (0, 0);
+        let (mut events, mut time_before, mut idle_before) = (0, 0, Duration::ZERO);
         if let Some(replay) = &replay {
             events = replay.last;
+            idle_before = replay.idle_since(replay.begun_at, now);
             // If the clock was set back in between, the run is still not younger than its last event.
             let age = now.max(replay.last_at) - replay.begun_at;
             time_before = microseconds(saturating_duration(age));
@@ -67,6 +70,7 @@ impl Recording {
             replay_time: replay.as_ref().map(|_| 0),
             replay,
             time_before,
+            idle_before,
             events,
             ..Self::default()
         }
@@ -361,11 +365,20 @@ impl Recording {
     }
 
     /// Returns how long the run was idle since the replayed time, waiting for people or to be resumed.
-    pub(super) fn idle(&self, now: i128) -> std::time::Duration {
+    pub(super) fn idle(&self, now: i128) -> Duration {
         let (Some(replay), Some(time)) = (&self.replay, self.replay_time) else {
-            return std::time::Duration::ZERO;
+            return Duration::ZERO;
         };
         replay.idle_since(replay.begun_at + i128::from(time) * 1000, now)
+    }
+
+    /// Returns how long the run was idle before the replayed time, or before this process began.
+    pub(super) fn idle_before(&self, now: i128) -> Duration {
+        let (Some(replay), Some(_)) = (&self.replay, self.replay_time) else {
+            return self.idle_before;
+        };
+        let all = replay.idle_since(replay.begun_at, now);
+        all.saturating_sub(self.idle(now))
     }
 
     /// Counts the plan's own steps. The paths of other steps contain the name of the step that holds them.

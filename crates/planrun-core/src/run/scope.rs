@@ -25,7 +25,7 @@ pub(super) struct Scope {
     pub steps: u64,
     /// Limits of its budget for which a warning was emitted.
     pub low: Vec<&'static str>,
-    /// Time at which it began, since the run began.
+    /// How long the run had worked when it began.
     pub begun: Microseconds,
     /// Its final state, once its end has been reported.
     pub end: Option<RunState>,
