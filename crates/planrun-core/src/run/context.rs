@@ -198,14 +198,6 @@ impl Context {
         });
     }
 
-    /// Returns how long the run has lasted, without the time in which it was idle: it waited for people, or to be
-    /// resumed.
-    pub(super) fn working_time(&self) -> Microseconds {
-        let outbox = &self.outbox;
-        let idle = outbox.recording.idle_before(outbox.now.wall) + self.schedule.waited();
-        outbox.elapsed().saturating_sub(microseconds(idle))
-    }
-
     /// Sets a timer that may have been set by an earlier process: the time since then counts.
     pub(super) fn after(&mut self, wait: Duration, timer: Timer) {
         let waited = self
@@ -268,7 +260,7 @@ impl Context {
     /// Opens a plan instance with its settings. Its tools belong to the driver.
     pub(super) fn open_scope(&mut self, program: &Arc<Program>, outer: Option<ScopeId>) -> ScopeId {
         let scope = self.tree.scopes.len();
-        let begun = self.working_time();
+        let begun = self.outbox.working_time(self.schedule.waited());
         self.tree.scopes.push(Scope {
             program: program.clone(),
             policy: Effective::new(&program.plan.policy, &self.setup.defaults),

@@ -151,6 +151,13 @@ impl Outbox {
         self.recording.time_before().saturating_add(here)
     }
 
+    /// Returns how long the run has lasted, without the time in which it was idle: it waited for people, or to be
+    /// resumed. `waited`: how long this process has waited for people.
+    pub(super) fn working_time(&self, waited: Duration) -> Microseconds {
+        let idle = self.recording.idle_before(self.now.wall) + waited;
+        self.elapsed().saturating_sub(microseconds(idle))
+    }
+
     /// Returns the wall-clock time of the run, in nanoseconds since the Unix epoch; during a replay, that of the
     /// replayed input.
     pub(super) fn wall_time(&self) -> i128 {

@@ -190,7 +190,8 @@ fn first_share(ctx: &Context, scope: usize, condition: impl Fn(&Share) -> bool) 
         .or_else(|| share(Part::Cost, "cost", used.cost, cost?))
         .or_else(|| {
             let limit = time?.as_secs_f64();
-            let since = Duration::from_micros(ctx.working_time().saturating_sub(scope.begun));
+            let worked = ctx.outbox.working_time(ctx.schedule.waited());
+            let since = Duration::from_micros(worked.saturating_sub(scope.begun));
             share(Part::Time, "time", since.as_secs_f64(), limit)
         })
         .or_else(|| count(Part::Memory, "memory", held, memory))
