@@ -289,7 +289,8 @@ impl Context {
                 .real_elapsed()
                 .saturating_sub(self.outbox.elapsed()),
         );
-        let counted = since.saturating_sub(self.outbox.recording.idle(self.outbox.now.wall));
+        let (_, idle) = self.outbox.recording.idle(self.outbox.now.wall);
+        let counted = since.saturating_sub(idle);
         let number = self.schedule.number();
         let timer = Timer::Deadline(self.schedule.waited());
         self.schedule.set(

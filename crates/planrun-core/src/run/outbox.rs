@@ -154,8 +154,8 @@ impl Outbox {
     /// Returns how long the run has lasted, without the time in which it was idle: it waited for people, or to be
     /// resumed. `waited`: how long this process has waited for people.
     pub(super) fn working_time(&self, waited: Duration) -> Microseconds {
-        let idle = self.recording.idle_before(self.now.wall) + waited;
-        self.elapsed().saturating_sub(microseconds(idle))
+        let (idle, _) = self.recording.idle(self.now.wall);
+        self.elapsed().saturating_sub(microseconds(idle + waited))
     }
 
     /// Returns the wall-clock time of the run, in nanoseconds since the Unix epoch; during a replay, that of the

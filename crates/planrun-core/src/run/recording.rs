@@ -364,21 +364,15 @@ impl Recording {
         Some(until)
     }
 
-    /// Returns how long the run was idle since the replayed time, waiting for people or to be resumed.
-    pub(super) fn idle(&self, now: i128) -> Duration {
+    /// Returns how long the run was idle, waiting for people or to be resumed: before the replayed time, and since then.
+    /// After the replay, all of it was before.
+    pub(super) fn idle(&self, now: i128) -> (Duration, Duration) {
         let (Some(replay), Some(time)) = (&self.replay, self.replay_time) else {
-            return Duration::ZERO;
+            return (self.idle_before, Duration::ZERO);
         };
-        replay.idle_since(replay.begun_at + i128::from(time) * 1000, now)
-    }
-
-    /// Returns how long the run was idle before the replayed time, or before this process began.
-    pub(super) fn idle_before(&self, now: i128) -> Duration {
-        let (Some(replay), Some(_)) = (&self.replay, self.replay_time) else {
-            return self.idle_before;
-        };
+        let since = replay.idle_since(replay.begun_at + i128::from(time) * 1000, now);
         let all = replay.idle_since(replay.begun_at, now);
-        all.saturating_sub(self.idle(now))
+        (all.saturating_sub(since), since)
     }
 
     /// Counts the plan's own steps. The paths of other steps contain the name of the step that holds them.
