@@ -32,18 +32,26 @@ impl RecordedRun {
     ///
     /// # Errors
     /// Returns an error if there is no such run, or if its record cannot be used; [`Error::Ended`]; [`Error::Invalid`]
-    /// if only what follows from the end of the plan is left of the run, such as the undo of its effects.
+    /// if only what follows from the end of the plan is left of the run, such as the undo of its effects;
+    /// [`Error::Changed`] if the run progresses meanwhile.
     pub async fn patchable(planrun: &Planrun, run: &str) -> Result<Self, Error> {
         let journal = planrun.shared.journal()?;
         super::list::open(&journal, run)?;
-        if planrun.recorded(run)?.outcome().await?.plan_has_ended {
+        let seen = planrun.recorded(run)?;
+        let last = seen.replay.last;
+        if seen.outcome().await?.plan_has_ended {
             return Err(Error::Invalid(
                 "the plan has ended, and only what follows from that is left of the run, such as the undo of its \
                  effects; that cannot be patched"
                     .to_owned(),
             ));
         }
-        planrun.recorded(run)
+        let recorded = planrun.recorded(run)?;
+        if recorded.replay.last != last {
+            let run = recorded.row.run.clone();
+            return Err(Error::Changed { run });
+        }
+        Ok(recorded)
     }
 
     /// Replaces the text of the run's plan. Statements that have started, and everything that they have read, must stay
