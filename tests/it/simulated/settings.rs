@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use planrun_core::run::{Defaults, ToolNames, ToolRetry};
-use planrun_lang::sema::{OnFailure, Policy, Retry};
+use planrun_lang::sema::{Budget, OnFailure, Policy, Retry};
 
 use crate::generate::{Dice, Project};
 
@@ -18,7 +18,13 @@ pub fn drawn(made: &Project, dice: &mut Dice) -> Defaults {
         Some(OnFailure::Pause),
         Some(OnFailure::Settle),
     ];
+    let minutes = |minutes| Some(Duration::from_mins(minutes));
     let policy = Policy {
+        deadline: *dice.pick(&[None, None, None, minutes(5), minutes(120)]),
+        budget: Budget {
+            time: *dice.pick(&[None, None, None, minutes(3), minutes(60)]),
+            ..Budget::default()
+        },
         concurrency: *dice.pick(&[None, Some(1), Some(2)]),
         on_failure: *dice.pick(&on_failure),
         retry: Retry {

@@ -329,6 +329,15 @@ impl Run {
             return;
         }
         let waits = self.waiting().only_others_are_awaited();
+        // Meanwhile the clock of the deadline is stopped, so its timer would fire again and again.
+        let wake = wake.and_then(|first| {
+            let schedule = &self.ctx.schedule;
+            if waits {
+                schedule.first_but_deadlines()
+            } else {
+                Some(first)
+            }
+        });
         let now = self.ctx.outbox.now.monotonic;
         self.ctx.schedule.note_wait(waits, now);
         self.ctx.outbox.push(Command::Wait(wake));

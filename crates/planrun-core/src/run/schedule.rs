@@ -118,6 +118,14 @@ impl Schedule {
             .map(|Reverse((at, _, timer))| (*at, *timer))
     }
 
+    /// Returns the time of the first timer that is not one of a deadline.
+    pub(super) fn first_but_deadlines(&self) -> Option<Duration> {
+        let others = self
+            .timers()
+            .filter(|(_, timer)| !matches!(timer, Timer::Deadline(_)));
+        others.map(|(at, _)| at).min()
+    }
+
     /// Returns true if this is the current `within` timer of a step.
     pub(super) fn is_bounded(&self, at: NodeRef, number: u64) -> bool {
         let within = self.within.get(&at);

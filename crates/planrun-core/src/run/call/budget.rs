@@ -1,6 +1,7 @@
 //! Budgets: the calls, tokens, cost, time and memory that a run has used, and what follows when a limit is reached.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::call::Answer;
@@ -9,7 +10,7 @@ use planrun_lang::types::{Budget as Part, ErrorClass, Signature, UsagePaths};
 use planrun_lang::value::Value;
 
 use super::state::CallState;
-use crate::journal::{EventKind, StepError, Used};
+use crate::journal::{EndWithoutCall, EventKind, StepError, Used};
 use crate::run::context::Context;
 use crate::run::frame::{FrameId, NodeRef};
 use crate::run::scope::Spent;
@@ -134,22 +135,41 @@ pub(in crate::run) fn budget_is_spent(ctx: &mut Context, at: NodeRef) -> bool {
     if ctx.tree[at.0].auxiliary {
         return false;
     }
+    let Some(error) = recorded_refusal(ctx, at).or_else(|| refusal(ctx, at)) else {
+        return false;
+    };
+    ctx.fatal(error.class.clone(), &error.message);
+    // The step has begun, but nothing was sent that would have to be undone.
+    ctx.fail_step(at, error);
+    true
+}
+
+/// Returns the recorded failure of a call for which the budget did not suffice. A replay cannot tell by itself that the
+/// time was used up: it only knows the times of inputs, and the call was refused later.
+fn recorded_refusal(ctx: &Context, at: NodeRef) -> Option<Arc<StepError>> {
+    let recording = &ctx.outbox.recording;
+    if !recording.is_replaying() {
+        return None;
+    }
+    let path = ctx.tree.own_path(at);
+    let was_spent = recording.end_without_call(&path) == Some(EndWithoutCall::BudgetSpent);
+    let step = recording.step(&path).filter(|_| was_spent)?;
+    step.error.clone()
+}
+
+/// Returns the failure of a call if a budget is spent that it needs.
+fn refusal(ctx: &Context, at: NodeRef) -> Option<Arc<StepError>> {
     let mut inner = Some(ctx.tree[at.0].scope);
     while let Some(scope) = inner {
         if let Some(share) = first_share(ctx, scope, |share| share.used >= share.limit) {
-            let (class, message) = (
-                ErrorClass::Budget(share.class),
-                format!("the budget of {share} is spent"),
-            );
-            ctx.fatal(class.clone(), &message);
-            // The step has begun, but nothing was sent that would have to be undone.
+            let class = ErrorClass::Budget(share.class);
+            let message = format!("the budget of {share} is spent");
             let error = StepError::new(class, message, &ctx.tree.own_path(at));
-            ctx.fail_step(at, std::sync::Arc::new(error));
-            return true;
+            return Some(Arc::new(error));
         }
         inner = ctx.tree.scopes[scope].outer;
     }
-    false
+    None
 }
 
 /// Returns the first limit of a plan instance's budget, with its usage, that fulfils a condition. It is called for every
