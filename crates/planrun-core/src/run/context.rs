@@ -300,20 +300,17 @@ impl Context {
         );
     }
 
-    /// Handles the timer of the deadline, which is extended by the time in which people were waited for since it was
-    /// set.
-    pub(super) fn deadline_timer_fired(&mut self, known: Duration) {
+    /// Handles the timer of the deadline that was set for this time. The deadline is later by the time in which people
+    /// were waited for since then.
+    pub(super) fn deadline_timer_fired(&mut self, at: Duration, known: Duration) {
         let waited = self.schedule.waited();
         let extra = waited.saturating_sub(known);
         if extra.is_zero() {
             return self.deadline_expired();
         }
         let number = self.schedule.number();
-        self.schedule.set(
-            self.outbox.now.after(extra),
-            number,
-            Timer::Deadline(waited),
-        );
+        self.schedule
+            .set(at + extra, number, Timer::Deadline(waited));
     }
 
     pub(super) fn deadline_expired(&mut self) {

@@ -410,16 +410,16 @@ impl Run {
             return;
         }
         let now = self.ctx.outbox.now.monotonic;
-        while let Some(timer) = self.ctx.schedule.next_due(now) {
+        while let Some((at, timer)) = self.ctx.schedule.next_due(now) {
             let (ctx, steps) = (&mut self.ctx, &mut self.steps);
             match timer {
-                Timer::NextAttempt(at, number) => steps.calls.again(ctx, at, number),
-                Timer::Within(at, number) if ctx.schedule.is_bounded(at, number) => {
-                    steps.within_expired(ctx, at);
+                Timer::NextAttempt(step, number) => steps.calls.again(ctx, step, number),
+                Timer::Within(step, number) if ctx.schedule.is_bounded(step, number) => {
+                    steps.within_expired(ctx, step);
                 }
                 Timer::Within(..) => {}
-                Timer::Deadline(known) => ctx.deadline_timer_fired(known),
-                Timer::Hold(at, number) => steps.people.hold_expired(ctx, at, number),
+                Timer::Deadline(known) => ctx.deadline_timer_fired(at, known),
+                Timer::Hold(step, number) => steps.people.hold_expired(ctx, step, number),
             }
             self.perform();
             if self.ctx.in_order {

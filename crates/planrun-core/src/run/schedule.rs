@@ -167,8 +167,8 @@ impl Schedule {
         at
     }
 
-    /// Takes a timer that is due.
-    pub(super) fn next_due(&mut self, now: Duration) -> Option<Timer> {
+    /// Takes a timer that is due, with the time for which it was set.
+    pub(super) fn next_due(&mut self, now: Duration) -> Option<(Duration, Timer)> {
         let is_due = |timer: &Reverse<(Duration, u64, Timer)>| timer.0.0 <= now;
         self.timers.peek().filter(|timer| is_due(timer))?;
         let Reverse(first) = self.timers.pop()?;
@@ -184,9 +184,9 @@ impl Schedule {
             }
         }
         let drawn = self.draw.one_of(waits.len()).unwrap_or(0);
-        let (.., timer) = waits.swap_remove(drawn);
+        let (at, _, timer) = waits.swap_remove(drawn);
         self.timers.extend(waits.into_iter().map(Reverse));
-        Some(timer)
+        Some((at, timer))
     }
 
     /// Chooses one of several calls that may have a slot.
