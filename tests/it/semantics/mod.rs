@@ -11,6 +11,7 @@ mod events;
 mod failure;
 mod flow;
 mod forms;
+mod kept;
 mod listeners;
 mod names;
 mod order;

@@ -278,7 +278,7 @@ async fn r4_2_what_goes_on_with_an_open_execution_is_asked_for_once_as_it_will_b
     );
     assert_eq!(world.run(&text).await.class(), "validation.ensure");
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.calls("a.read").len()), (json!(3), 2));
+    assert_eq!((ran.reply(), ran.calls("a.read").len()), (json!(3), 1));
     let asked = questions(&log);
     let arguments: Vec<&Json> = asked.iter().map(|asked| &asked["arguments"]).collect();
     assert_eq!(arguments, [&json!({"x": 1}), &json!({"x": 1})]);

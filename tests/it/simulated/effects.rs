@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 
 use planrun_core::run::Outcome;
 use planrun_lang::protocol::RunState;
-use planrun_lang::sema::{Block, BlockId, Node, OrderClass, Plan, Step, StepKind, Target};
+use planrun_lang::sema::{OrderClass, Plan, Step, StepKind, Target};
 use serde_json::Value as Json;
+
+use super::levels::{Level, levels};
 
 /// What the journal has of a run so far.
 #[derive(Default)]
@@ -27,14 +29,6 @@ pub struct Effects {
     /// Number of statements that a call has waited for, and of steps that were undone before another one.
     pub awaited: u64,
     pub undone_before: u64,
-}
-
-/// A statement on the path to a step.
-struct Level<'p> {
-    /// The path of its block, with the dot behind it.
-    prefix: &'p str,
-    block: &'p Block,
-    index: usize,
 }
 
 impl Effects {
@@ -83,8 +77,11 @@ impl Effects {
         for level in levels(path, plan) {
             let above = (0..level.index).filter(|above| level.waits_for(*above));
             for above in above {
-                let name = level.block.nodes[above].name.as_deref().unwrap_or_default();
-                let awaited = format!("{}{name}", level.prefix);
+                let awaited = Level {
+                    index: above,
+                    ..level
+                }
+                .path();
                 if !self.settled.contains(&awaited) {
                     return Err(format!("`{path}` is called before `{awaited}` has settled"));
                 }
@@ -137,10 +134,6 @@ impl Effects {
 }
 
 impl Level<'_> {
-    fn node(&self) -> &Node {
-        &self.block.nodes[self.index]
-    }
-
     /// Returns true if the statement begins only after this statement above it has settled.
     fn waits_for(&self, above: usize) -> bool {
         let (own, earlier) = (self.node(), &self.block.nodes[above]);
@@ -173,57 +166,6 @@ impl Level<'_> {
     }
 }
 
-/// Returns the statements on a path, outermost first, as far as the plan has them.
-fn levels<'p>(path: &'p str, plan: &'p Plan) -> Vec<Level<'p>> {
-    let (mut plan, mut blocks, mut start) = (plan, vec![BlockId(0)], 0);
-    let mut levels = Vec::new();
-    loop {
-        let rest = &path[start..];
-        let found = blocks.iter().find_map(|block| {
-            let block = plan.block(*block);
-            let is_next = |node: &Node| {
-                let name = node.name.as_deref().filter(|_| node.step().is_some());
-                let rest = name.and_then(|name| rest.strip_prefix(name));
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-            };
-            Some((block, block.nodes.iter().position(is_next)?))
-        });
-        let Some((block, index)) = found else {
-            return levels;
-        };
-        levels.push(Level {
-            prefix: &path[..start],
-            block,
-            index,
-        });
-        let node = &block.nodes[index];
-        let name = node.name.as_deref().unwrap_or_default();
-        let Some(inner) = without_keys(&rest[name.len()..]).strip_prefix('.') else {
-            return levels;
-        };
-        start = path.len() - inner.len();
-        blocks.clear();
-        node.inner(&mut |inner| blocks.push(inner));
-        if let Some(inner) = inner.strip_prefix("recover.") {
-            start = path.len() - inner.len();
-        } else if let Some(StepKind::Call(call)) = node.step().map(|step| &step.kind)
-            && let Target::Plan(index, _) = &call.target
-        {
-            (plan, blocks) = (&plan.plans[*index], vec![BlockId(0)]);
-        }
-    }
-}
-
-/// Returns the rest of a path behind the keys of elements.
-fn without_keys(mut rest: &str) -> &str {
-    while let Some(key) = rest.strip_prefix('[') {
-        let mut keys = serde_json::Deserializer::from_str(key).into_iter::<Json>();
-        let _ = keys.next();
-        rest = key[keys.byte_offset()..].trim_start_matches(']');
-    }
-    rest
-}
-
 /// Returns true if a step is a call that changes something and has an `undo`. A step that holds others may have done
 /// nothing.
 fn has_undo(path: &str, plan: &Plan) -> bool {
@@ -231,11 +173,7 @@ fn has_undo(path: &str, plan: &Plan) -> bool {
     let Some(last) = levels.last() else {
         return false;
     };
-    let name = last.node().name.as_deref().unwrap_or_default();
-    let step = last
-        .node()
-        .step()
-        .filter(|_| path[last.prefix.len()..] == *name);
+    let step = last.node().step().filter(|_| last.path() == path);
     let changes = |step: &&Step| match &step.kind {
         StepKind::Call(call) => {
             matches!(call.target, Target::Tool(_)) && !call.effect.is_read_only()

@@ -35,6 +35,8 @@ pub(super) struct Process<'w, 'a> {
     arriving: BinaryHeap<Reverse<(i128, u64)>>,
     inputs: BTreeMap<u64, Input>,
     sequence: u64,
+    /// Calls that have been made and have not ended, with their paths.
+    in_flight: BTreeMap<CallId, Arc<str>>,
     /// Calls whose peers wait for a reply, with their results after it.
     asking: BTreeMap<CallId, CallOutcome>,
     /// Events that were written but are not on disk.
@@ -117,6 +119,7 @@ impl<'w, 'a> Process<'w, 'a> {
             arriving: BinaryHeap::new(),
             inputs: BTreeMap::new(),
             sequence: 0,
+            in_flight: BTreeMap::new(),
             asking: BTreeMap::new(),
             buffer: Vec::new(),
             announced: BTreeMap::new(),
@@ -193,6 +196,12 @@ impl<'w, 'a> Process<'w, 'a> {
     }
 
     fn give(&mut self, input: Input) -> Result<(), String> {
+        match &input {
+            Input::CallEnded { call, .. } | Input::CallAsks { call, .. } => {
+                self.in_flight.remove(call);
+            }
+            _ => {}
+        }
         let now = self.moment();
         let mut commands = std::mem::take(&mut self.commands);
         self.run.handle(input, now, &mut commands);
@@ -257,10 +266,10 @@ impl<'w, 'a> Process<'w, 'a> {
                 Some(event) => event.messages.push(message),
                 None => self.world.outside.taken(message),
             },
-            Command::Summarize(_)
-            | Command::OpenScope { .. }
-            | Command::StopCall(_)
-            | Command::Reached { .. } => {}
+            Command::StopCall(call) => {
+                self.in_flight.remove(&call);
+            }
+            Command::Summarize(_) | Command::OpenScope { .. } | Command::Reached { .. } => {}
         }
         Ok(())
     }
@@ -379,7 +388,21 @@ impl<'w, 'a> Process<'w, 'a> {
                 "`{path}` has undone something, and is called again"
             ));
         }
+        self.world.calls.call(request)?;
+        let (plan, defaults) = (&self.world.program.plan, &self.world.defaults);
         let call = request.call;
+        // What an earlier process had sent cannot wait.
+        let is_reattached = request.handle.is_some();
+        if !is_reattached {
+            self.in_flight.insert(call, path.clone());
+        }
+        let limit = (plan.policy.concurrency).or(defaults.policy.concurrency);
+        if !is_reattached && limit.is_some_and(|limit| self.in_flight.len() > limit as usize) {
+            return Err(format!(
+                "more calls are in flight than may be: {:?}",
+                self.in_flight
+            ));
+        }
         let (limit, pure) = (request.timeout, *request.signature.namespace == *"sys");
         let outcome = if pure {
             Ok(Answer::Value(echo(&request.arguments)))

@@ -16,6 +16,7 @@ pub fn drawn(made: &Project, dice: &mut Dice) -> Defaults {
         None,
         Some(OnFailure::Undo),
         Some(OnFailure::Pause),
+        Some(OnFailure::Pause),
         Some(OnFailure::Settle),
     ];
     let minutes = |minutes| Some(Duration::from_mins(minutes));

@@ -1,4 +1,5 @@
-//! Adds calls that can be undone to a generated plan, and sometimes a condition that fails after one of them.
+//! Adds calls that can be undone to a generated plan, by themselves and in blocks, and sometimes a condition that fails
+//! after one of them.
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::generated::project_context::ProjectContext;
 const DECLARATIONS: &str = "
 tool stock.take(n: int) -> int effect fails busy
 tool stock.give(n: int) -> int effect fails busy
+tool stock.look(n: int) -> int read
 ";
 
 /// Adds the calls, if the plan then still passes the check.
@@ -28,7 +30,7 @@ pub fn with_undos(
     };
     let mut edited = made.clone();
     edited.plans[0].1 = text.unwrap_or_default();
-    for name in ["take", "give"] {
+    for name in ["take", "give", "look"] {
         edited.tools.push(Tool {
             namespace: "stock".to_owned(),
             name: name.to_owned(),
@@ -57,9 +59,50 @@ fn added(text: &str, plan: &str, dice: &mut Dice) -> Option<String> {
                 &format!("ensure taken{number} > {limit} else \"too little\""),
             );
         }
-        let step = format!("step taken{number} = stock.take(n: {number})");
-        let undo = format!("undo stock.give(n: taken{number})");
-        body.insert(*place, &format!("{step}\n        {undo}"));
+        let step = if dice.one_in(2) {
+            block(number, dice)
+        } else {
+            undoable(number, &number.to_string())
+        };
+        body.insert(*place, &step);
     }
     Some([&body.text(), DECLARATIONS].concat())
+}
+
+fn undoable(number: usize, arguments: &str) -> String {
+    format!(
+        "step taken{number} = stock.take(n: {arguments})
+        undo stock.give(n: taken{number})"
+    )
+}
+
+/// Returns a block of calls that ends as a whole with a failure of one of them.
+fn block(number: usize, dice: &mut Dice) -> String {
+    let undo = if dice.one_in(3) {
+        format!("undo stock.give(n: block{number})")
+    } else {
+        String::new()
+    };
+    let end = dice.pick(&[
+        "recover => fail tool.busy \"again\"",
+        "recover unknown_outcome, tool, transient => fail transient.unavailable \"again\"",
+        "within 1m",
+    ]);
+    let (within, recover) = if end.starts_with("within") {
+        (*end, "")
+    } else {
+        ("", *end)
+    };
+    let taken = undoable(number, &format!("seen{number}"));
+    format!(
+        "step block{number} = do {{
+        step seen{number} = stock.look(n: {number})
+        {taken}
+        step more{number} = stock.take(n: taken{number})
+        yield more{number}
+    }}
+        {within}
+        {undo}
+        {recover}"
+    )
 }

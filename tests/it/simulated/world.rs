@@ -20,9 +20,11 @@ use serde_json::{Value as Json, json};
 use super::approvals::Consent;
 use super::effects::Effects;
 use super::forks::Fork;
+use super::gates::Gates;
 use super::outside::Outside;
 use super::patches::patched;
 use super::process::{Process, Written};
+use super::sends::Sends;
 use super::{secrets, settings};
 use crate::generate::{Dice, Project};
 use crate::generated::project_context::ProjectContext;
@@ -92,7 +94,7 @@ pub(super) struct World<'a> {
     pub program: Arc<Program>,
     pub latest: Latest,
     /// The settings of the project.
-    defaults: Defaults,
+    pub defaults: Defaults,
     pub consent: Option<Consent>,
     /// The run on which this one is based, and the results that it copies.
     fork: Option<Fork>,
@@ -130,8 +132,10 @@ pub(super) struct World<'a> {
     /// How often the success of a call of an `undo` is on disk, by its path and arguments.
     pub completed_undos: BTreeMap<(String, String), u32>,
     pub effects: Effects,
-    /// The first order of calls that was broken.
-    disorder: Option<String>,
+    pub calls: Sends,
+    pub gates: Gates,
+    /// The first promise that the journal shows to be broken.
+    broken: Option<String>,
     pub counts: BTreeMap<&'static str, u64>,
     /// Cached results, with their times.
     pub results: BTreeMap<String, (i128, Value)>,
@@ -208,7 +212,9 @@ impl<'a> World<'a> {
             settled: BTreeMap::new(),
             completed_undos: BTreeMap::new(),
             effects: Effects::default(),
-            disorder: None,
+            calls: Sends::default(),
+            gates: Gates::default(),
+            broken: None,
             counts: BTreeMap::new(),
             results: BTreeMap::new(),
         }
@@ -219,6 +225,9 @@ impl<'a> World<'a> {
         let outcome = self.processes()?;
         *self.counts.entry("awaited").or_default() += self.effects.awaited;
         *self.counts.entry("undone before").or_default() += self.effects.undone_before;
+        *self.counts.entry("sent again").or_default() += self.calls.again;
+        *self.counts.entry("reattached").or_default() += self.calls.reattached;
+        *self.counts.entry("approved calls").or_default() += self.gates.passed;
         Ok(outcome)
     }
 
@@ -232,8 +241,8 @@ impl<'a> World<'a> {
             };
             self.patch()?;
             let end = self.process(&disturbances, resumes)?;
-            if let Some(disorder) = self.disorder.take() {
-                return Err(disorder);
+            if let Some(fault) = self.broken.take() {
+                return Err(fault);
             }
             // Nobody can look at a run of which nothing is recorded.
             let is_recorded = !self.journal.is_empty();
@@ -561,10 +570,15 @@ impl<'a> World<'a> {
             self.outside.taken(message);
         }
         let event: Json = serde_json::from_str(&line).unwrap();
-        if let Err(disorder) = self.effects.take(&event, &self.program.plan)
-            && !self.effects.had_target
-        {
-            self.disorder.get_or_insert(disorder);
+        let sent = self.calls.take(&event);
+        let approved = self.gates.take(&event, &self.program.plan, &self.defaults);
+        let in_order = self.effects.take(&event, &self.program.plan);
+        let in_order = in_order.or_else(|fault| {
+            let had_target = self.effects.had_target;
+            if had_target { Ok(()) } else { Err(fault) }
+        });
+        if let Err(fault) = in_order.and(approved).and(sent) {
+            self.broken.get_or_insert(fault);
         }
         let path = event["path"].as_str().unwrap_or_default();
         if let Some(key) = event["key"].as_str() {
@@ -676,12 +690,12 @@ fn reported_steps(outcome: &Outcome) -> impl Iterator<Item = String> {
             ..
         } = &step;
         // Whether a block has begun, or a call that something else ends at once, depends on the order.
-        let (status, calls) = match step.status {
+        let (status, calls, class) = match step.status {
             StepState::Pending | StepState::Queued | StepState::Running | StepState::Waiting => {
-                ("open", None)
+                ("open", None, None)
             }
-            StepState::Cancelled => ("cancelled", None),
-            ended => (ended.name(), Some((step.attempts, &step.arguments))),
+            StepState::Cancelled => ("cancelled", None, class),
+            ended => (ended.name(), Some((step.attempts, &step.arguments)), class),
         };
         format!("{path} {status} {calls:?} {output:?} {class:?} {attributes:?}")
     })

@@ -119,6 +119,7 @@ impl Run {
             Inquiry::OpenVerify(at) => open_verify(ctx, at),
             Inquiry::VerifyAgain(at) => self.compensation.verify_step_again(ctx, at),
             Inquiry::Verified(at) => self.compensation.note_verified(at),
+            Inquiry::HandOver(at) => self.compensation.hand_over(ctx, at),
             Inquiry::AbandonUndo(why) => {
                 self.compensation.abandon_undo(ctx, &mut steps.people, why);
             }

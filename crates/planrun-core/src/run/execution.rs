@@ -6,9 +6,13 @@ use std::sync::Arc;
 use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
 
+use super::frame::NodeRef;
+
 /// An execution that has begun and not ended. To continue it, the same request is sent again.
 #[derive(Clone, Debug)]
 pub(super) struct Execution {
+    /// The step that made its attempts.
+    pub at: NodeRef,
     pub number: u32,
     pub arguments: Value,
     /// Wall-clock time at which the first attempt that may have arrived was sent, in nanoseconds since the Unix epoch.
@@ -37,6 +41,8 @@ struct Before {
 
 /// A call that has completed and is not made again.
 pub(super) struct Completed {
+    /// The step that has made it.
+    pub at: NodeRef,
     pub arguments: Value,
     pub output: Value,
 }
@@ -83,11 +89,16 @@ impl Executions {
         }
     }
 
-    /// Returns the output of a call that has completed and is not made again.
-    pub(super) fn output(&self, path: &str, arguments: &Value) -> Option<&Value> {
+    /// Returns the call at a path that has completed with these arguments and is not made again.
+    pub(super) fn result(&self, path: &str, arguments: &Value) -> Option<&Completed> {
         let mut completed = self.before.get(path)?.completed.iter();
-        let same = completed.find(|known| known.arguments == *arguments);
-        same.map(|known| &known.output)
+        completed.find(|known| known.arguments == *arguments)
+    }
+
+    /// Returns the open execution of a call that may have happened and must not happen twice.
+    pub(super) fn in_doubt(&self, path: &str, effect: Effect) -> Option<&Execution> {
+        let open = self.open(path)?;
+        (open.in_doubt && !effect.repeatable()).then_some(open)
     }
 }
 

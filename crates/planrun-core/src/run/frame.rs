@@ -243,6 +243,8 @@ pub(super) struct Details {
     pub execution: Option<Execution>,
     /// The result of its `undo`.
     pub undone: Option<Undone>,
+    /// Whether another step has taken over its result or its execution, and is responsible for undoing it.
+    pub handed_over: bool,
     /// The frames that worked for it, in order.
     pub frames: Vec<FrameId>,
 }
@@ -267,12 +269,13 @@ impl Record {
 
     /// Records the open execution of a call when an attempt is sent or has failed. Calls without effects need none,
     /// because they may begin anew each time.
-    pub(super) fn note_open(&mut self, call: &CallState) {
+    pub(super) fn note_open(&mut self, at: NodeRef, call: &CallState) {
         if call.effect.is_read_only() {
             return;
         }
         let in_doubt = self.in_doubt;
         self.details_mut().execution = Some(Execution {
+            at,
             number: call.execution,
             arguments: call.arguments.clone(),
             arrived: call.arrived,

@@ -286,7 +286,7 @@ impl Run {
         } else if was_replay && self.ctx.setup.retries {
             let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
             let parking = &mut self.steps.parking;
-            parking.retry_failed(&mut self.ctx, tasks, compensation);
+            parking.retry_failed(&mut self.ctx, tasks);
             compensation.retry_failed(&mut self.ctx);
             self.perform();
         }

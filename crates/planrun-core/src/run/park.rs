@@ -11,9 +11,8 @@ use planrun_lang::types::{Denied, ErrorClass};
 
 use super::agenda::{Reaction, Subject};
 use super::call::Calls;
-use super::compensation::Compensation;
+use super::compensation::keep_changes;
 use super::context::Context;
-use super::execution::Execution;
 use super::frame::{Flags, FrameId, Microseconds, NodeRef};
 use super::interruption::Interruption;
 use super::task::Tasks;
@@ -97,18 +96,12 @@ impl Parking {
         (!busy).then(|| Interruption::Failed(error.clone()))
     }
 
-    /// Retries the parked steps, because the run was resumed. None is retried if one of them was refused or has an
-    /// unknown outcome.
-    pub(super) fn retry_failed(
-        &mut self,
-        ctx: &mut Context,
-        tasks: &mut Tasks,
-        compensation: &mut Compensation,
-    ) {
+    /// Retries the parked steps, because the run was resumed. None is retried if one of them was refused.
+    pub(super) fn retry_failed(&mut self, ctx: &mut Context, tasks: &mut Tasks) {
         let again = |error: &Arc<StepError>| {
             !matches!(
                 error.class,
-                ErrorClass::Denied(Denied::Policy | Denied::Human) | ErrorClass::UnknownOutcome
+                ErrorClass::Denied(Denied::Policy | Denied::Human)
             )
         };
         if !self.steps.values().all(again) {
@@ -116,7 +109,7 @@ impl Parking {
         }
         let failed: Vec<NodeRef> = self.steps.keys().copied().collect();
         for at in failed {
-            self.retry(ctx, tasks, compensation, at);
+            self.retry(ctx, tasks, at);
         }
     }
 
@@ -129,13 +122,7 @@ impl Parking {
     }
 
     /// Retries a step that has failed.
-    pub(super) fn retry(
-        &mut self,
-        ctx: &mut Context,
-        tasks: &mut Tasks,
-        compensation: &mut Compensation,
-        at: NodeRef,
-    ) {
+    pub(super) fn retry(&mut self, ctx: &mut Context, tasks: &mut Tasks, at: NodeRef) {
         let path = ctx.tree.own_path(at);
         ctx.outbox
             .emit(EventKind::StepRetried { path: path.clone() });
@@ -143,7 +130,7 @@ impl Parking {
         ctx.counts_once(at);
         self.remove(ctx, at);
         ctx.tree[at.0].late.remove(&at.1);
-        detach_finished_work(ctx, compensation, at);
+        detach_finished_work(ctx, at);
         let record = ctx.tree.record_mut(at);
         (record.started, record.reused) = (None, false);
         let details = record.details_mut();
@@ -170,14 +157,15 @@ fn is_shielded(tree: &Tree, frame: FrameId) -> bool {
     tree[frame].auxiliary || tree.firing_around(frame).is_some()
 }
 
-/// Takes the frames that worked for a retried step out of the flow of the plan. A call whose execution has not ended
-/// continues it; any other begins a new one. Every attempt belongs to one execution, so the number of attempts is a
-/// number that no execution has had.
-fn detach_finished_work(ctx: &mut Context, compensation: &mut Compensation, at: NodeRef) {
+/// Takes the frames that worked for a retried step out of the flow of the plan, and keeps what they have changed. A call
+/// whose execution has not ended continues it; any other begins a new one. Every attempt belongs to one execution, so the
+/// number of attempts is a number that no execution has had.
+fn detach_finished_work(ctx: &mut Context, at: NodeRef) {
     let attempts = ctx.tree.record(at).attempts;
-    let open = take_execution(ctx, compensation, at);
+    let open = ctx.tree.record_mut(at).take_execution();
     let path = ctx.tree.own_path(at);
     ctx.executions.restart(path, attempts, open);
+    keep_changes(ctx, at);
     let mut frames = ctx.tree.inner_frames(at).to_vec();
     while let Some(frame) = frames.pop() {
         ctx.tree[frame].auxiliary = true;
@@ -185,8 +173,8 @@ fn detach_finished_work(ctx: &mut Context, compensation: &mut Compensation, at: 
         for node in 0..u32::try_from(ctx.tree[frame].records.len()).unwrap_or(u32::MAX) {
             let inner = (frame, node);
             let attempts = ctx.tree.record(inner).attempts;
-            if attempts > 0 {
-                let open = take_execution(ctx, compensation, inner);
+            let open = ctx.tree.record_mut(inner).take_execution();
+            if attempts > 0 || open.is_some() {
                 // What is done again is undone by another execution, with its own arguments.
                 let open = open.filter(|_| !undoes);
                 let path = ctx.tree.own_path(inner);
@@ -195,15 +183,4 @@ fn detach_finished_work(ctx: &mut Context, compensation: &mut Compensation, at: 
             frames.extend_from_slice(ctx.tree.inner_frames(inner));
         }
     }
-}
-
-/// Takes the open execution of a call, which another frame continues and is then responsible for undoing.
-fn take_execution(
-    ctx: &mut Context,
-    compensation: &mut Compensation,
-    at: NodeRef,
-) -> Option<Execution> {
-    let open = ctx.tree.record_mut(at).take_execution()?;
-    compensation.forget(at);
-    Some(open)
 }

@@ -106,7 +106,7 @@ fn replay_retry(
             let Some(at) = parking.failed(&ctx.tree, &path) else {
                 return;
             };
-            parking.retry(ctx, tasks, compensation, at);
+            parking.retry(ctx, tasks, at);
         }
         let tree = &ctx.tree;
         let has_failed = |path: &str| {

@@ -12,6 +12,7 @@ use planrun_lang::types::{ErrorClass, Transient, Validation};
 use super::agenda::{End, Inquiry, Next, Subject, Withdrawal};
 use super::block::{Blocks, call_plan};
 use super::call::state::CallState;
+use super::call::take_over::is_kept;
 use super::call::{Calls, outcome_unknown};
 use super::context::Context;
 use super::frame::{Ending, FrameId, NodeRef, Role};
@@ -87,6 +88,10 @@ impl Steps {
         let Some(step) = ctx.tree.step(&program, at) else {
             return;
         };
+        let path = ctx.tree.own_path(at);
+        if is_kept(ctx, at, &path, &ctx.no_arguments.clone()) {
+            return;
+        }
         match &step.kind {
             StepKind::Call(call) => {
                 if let Target::Plan(index, _) = &call.target {

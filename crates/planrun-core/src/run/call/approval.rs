@@ -206,11 +206,14 @@ impl Approvals {
     }
 }
 
-/// Returns true if a call with these arguments is not made, so that it needs no approval.
+/// Returns true if a call with these arguments is not made, so that it needs no approval, or not before it is known
+/// whether it has happened.
 fn needs_no_call(ctx: &Context, path: &str, signature: &Signature, arguments: &Value) -> bool {
     let copies = ctx.setup.copies.as_ref();
     let recorded = ctx.outbox.recording.step(path);
     recorded.is_some_and(|step| step.copied.is_some())
+        || ctx.executions.result(path, arguments).is_some()
+        || ctx.executions.in_doubt(path, signature.effect).is_some()
         || copies.is_some_and(|copies| matches!(copies.of(path, signature, arguments), Some(Ok(_))))
 }
 

@@ -59,7 +59,7 @@ impl Calls {
         ctx.tree.set_state(at, StepState::Running);
         ctx.tree.record_mut(at).attempts += 1;
         let event = announce(ctx, at, signature, &state);
-        ctx.tree.record_mut(at).note_open(&state);
+        ctx.tree.record_mut(at).note_open(at, &state);
         // A call without effects may be sent at once; any other only when its event is durable.
         let needed = if state.effect.is_read_only() {
             0
@@ -232,7 +232,7 @@ impl Calls {
                 if error.sent != Sent::No {
                     state.arrived = state.arrived.or(Some(state.sent_at));
                 }
-                ctx.tree.record_mut(at).note_open(&state);
+                ctx.tree.record_mut(at).note_open(at, &state);
                 ctx.tree.record_mut(at).note_failure(state.effect, &error);
                 self.attempt_failed(ctx, at, (step, signature), state, error);
             }

@@ -23,7 +23,7 @@ use self::approval::{Approvals, Verdict};
 use self::budget::{Budgets, is_counted, refund_call};
 use self::open_calls::OpenCalls;
 use self::state::CallState;
-use self::take_over::is_copied;
+use self::take_over::{is_copied, is_kept};
 use crate::journal::{EndWithoutCall, EventKind, Question, RecordedCall, StepError, Waiting};
 use crate::run::agenda::{Inquiry, Next, Subject};
 use crate::run::context::Context;
@@ -136,6 +136,18 @@ impl Calls {
         };
         let path = ctx.tree.path(&program, at);
         let open = open_execution(ctx, at, &path);
+        if let Some(open) = open.as_ref().filter(|open| open.at != at) {
+            ctx.then(Inquiry::HandOver(open.at));
+        }
+        if ctx.executions.in_doubt(&path, call.effect).is_some()
+            && let Some(open) = open
+        {
+            if is_kept(ctx, at, &path, &open.arguments) {
+                ctx.tree.record_mut(at).details_mut().execution = Some(open);
+                return ctx.then(Next::GiveSlot(at.0));
+            }
+            return self.begin_in_doubt(ctx, at, call.effect, path, open);
+        }
         let recorded = ctx.outbox.recording.begun(&path);
         let was_cached = recorded.as_ref().is_some_and(|recorded| recorded.cached);
         if let Some(recorded) = recorded.filter(|recorded| !recorded.cached) {
@@ -300,7 +312,7 @@ fn searches_cache(ctx: &Context, at: NodeRef) -> bool {
 fn open_execution(ctx: &mut Context, at: NodeRef, path: &str) -> Option<Execution> {
     let open = ctx.executions.open(path)?.clone();
     let recording = &ctx.outbox.recording;
-    if open.arrived.is_none() && recording.is_patched() {
+    if open.arrived.is_none() && !open.in_doubt && recording.is_patched() {
         // A patch may have changed a call that was never sent. What was asked before the patch was asked of this one.
         let asked = recording.question(path, Waiting::Confirm, open.number)?;
         if asked.question.arguments != open.arguments {

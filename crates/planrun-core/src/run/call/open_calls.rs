@@ -150,16 +150,18 @@ impl OpenCalls {
         Some(state)
     }
 
-    /// Keeps a call without a slot until it is known how it continues.
+    /// Keeps a call without a slot until it is known how it continues. Returns the number of its next attempt.
     pub(in crate::run) fn put_aside(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
         mut state: Box<CallState>,
-    ) {
-        (state.number, state.phase) = (ctx.schedule.number(), Phase::Waiting);
+    ) -> u64 {
+        let number = ctx.schedule.number();
+        (state.number, state.phase) = (number, Phase::Waiting);
         ctx.tree.set_state(at, StepState::Waiting);
         self.calls.insert(at, state);
+        number
     }
 
     /// Ends a call whose result is no longer needed.

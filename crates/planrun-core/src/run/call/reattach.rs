@@ -12,11 +12,11 @@ use super::attempt::call_failed;
 use super::budget::refund_call;
 use super::state::{CallState, Phase};
 use super::{Calls, key_is_forgotten, outcome_unknown};
-use crate::journal::{RecordedCall, RecordedPhase, StepError, Waiting};
+use crate::journal::{EventName, RecordedCall, RecordedPhase, StepError, Waiting};
 use crate::run::agenda::{End, Inquiry};
 use crate::run::context::Context;
 use crate::run::copies::RepeatReason;
-use crate::run::execution::idempotency_key;
+use crate::run::execution::{Execution, idempotency_key};
 use crate::run::frame::NodeRef;
 use crate::run::schedule::Timer;
 use crate::run::sensitive::in_arguments;
@@ -72,7 +72,7 @@ impl Calls {
             )
         });
         ctx.tree.set_state(at, StepState::Running);
-        ctx.tree.record_mut(at).note_open(&state);
+        ctx.tree.record_mut(at).note_open(at, &state);
         self.open.calls.insert(at, state);
         if !recorded.asked.is_empty() {
             ctx.then(Inquiry::ReplayPeerQuestions(at, recorded.asked));
@@ -88,6 +88,37 @@ impl Calls {
                 self.resume_wait(ctx, at, has_asked, (since, wait));
             }
         }
+    }
+
+    /// Begins a call that may have happened before its step was retried, and must not happen twice.
+    pub(in crate::run) fn begin_in_doubt(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        effect: Effect,
+        path: Arc<str>,
+        open: Execution,
+    ) {
+        let key = idempotency_key(&ctx.setup.run_id, effect, &path, open.number);
+        let (arguments, number) = (open.arguments, open.number);
+        let record = ctx.tree.record_mut(at);
+        record.details_mut().arguments = Some(arguments.clone());
+        let mut state = Box::new(CallState::new(path, effect, arguments, number, key));
+        state.arrived = open.arrived;
+        record.note_open(at, &state);
+        let recording = &ctx.outbox.recording;
+        let is_recorded = recording.end_without_call(&state.path).is_some()
+            || recording.has_unreplayed(EventName::StepWaiting, &state.path);
+        if recording.is_replaying() && !is_recorded {
+            // An earlier process has retried the step, and nothing else.
+            state.phase = Phase::Lost;
+            ctx.tree.set_state(at, StepState::Running);
+            self.open.calls.insert(at, state);
+            return;
+        }
+        self.open.slots.give(ctx, at.0);
+        let error = maybe_sent(ctx, at, effect);
+        outcome_unknown(ctx, at, state, Arc::new(error), true);
     }
 
     /// Resumes the wait of a recorded call for its next attempt or for an approval.
@@ -171,9 +202,13 @@ impl Calls {
         if state.effect.repeatable() && !ending && forgotten.is_none() {
             // The lost attempt is repeated, so it does not count.
             state.attempt = state.attempt.saturating_sub(1);
+            if self.open.slots.give_excess(ctx, at.0) {
+                let number = self.open.put_aside(ctx, at, state);
+                return self.open.slots.wait(ctx, at, Some(number));
+            }
             return self.attempt(ctx, at, step, signature, state);
         }
-        let error = forgotten.unwrap_or_else(|| lost_with_its_process(ctx, at, state.effect));
+        let error = forgotten.unwrap_or_else(|| maybe_sent(ctx, at, state.effect));
         self.open.slots.give(ctx, at.0);
         if error.class == ErrorClass::UnknownOutcome {
             outcome_unknown(ctx, at, state, Arc::new(error), true);
@@ -211,10 +246,15 @@ impl Calls {
     }
 }
 
-fn lost_with_its_process(ctx: &Context, at: NodeRef, effect: Effect) -> StepError {
-    let message = "the process that sent it ended before an answer arrived".to_owned();
+/// Returns the failure of a call of which no answer tells whether it has happened.
+fn maybe_sent(ctx: &Context, at: NodeRef, effect: Effect) -> StepError {
+    let attempts = ctx.tree.record(at).attempts;
+    let message = if attempts == 0 {
+        "it may have been done before the step was retried"
+    } else {
+        "the process that sent it ended before an answer arrived"
+    };
     let class = ErrorClass::Transient(Transient::Network);
     let lost = CallError::new(class, message, Sent::Maybe);
-    let attempts = ctx.tree.record(at).attempts;
     StepError::attempt(lost, effect, &ctx.tree.own_path(at), attempts)
 }

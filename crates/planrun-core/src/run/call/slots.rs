@@ -77,6 +77,20 @@ impl Slots {
         self.wake_next(ctx);
     }
 
+    /// Releases the slot of a call in a frame if more are in use than there may be. Returns true if so. Calls that an earlier
+    /// process had sent hold a slot each, although some of them may have waited for their peers without one.
+    pub(in crate::run) fn give_excess(&mut self, ctx: &mut Context, frame: FrameId) -> bool {
+        let tree = &ctx.tree;
+        let is_excess = tree.scopes_around(tree[frame].scope).any(|scope| {
+            let scope = &tree.scopes[scope];
+            scope.in_use > scope.policy.concurrency
+        });
+        if is_excess {
+            self.give(ctx, frame);
+        }
+        is_excess
+    }
+
     /// Queues a call until a slot is free, to begin or to make the attempt with this number.
     pub(in crate::run) fn wait(&mut self, ctx: &mut Context, at: NodeRef, attempt: Option<u64>) {
         ctx.tree.set_state(at, StepState::Queued);

@@ -7,7 +7,7 @@ use planrun_lang::types::{Denied, ErrorClass, Signature};
 use planrun_lang::value::Value;
 
 use crate::journal::{EventKind, OUTPUT, StepError};
-use crate::run::agenda::End;
+use crate::run::agenda::{End, Inquiry};
 use crate::run::context::Context;
 use crate::run::copies::RepeatReason;
 use crate::run::frame::NodeRef;
@@ -22,11 +22,7 @@ pub(in crate::run) fn is_copied(
     (call, signature): (&Call, &Signature),
     arguments: &Value,
 ) -> bool {
-    if let Some(output) = ctx.executions.output(path, arguments).cloned() {
-        let record = ctx.tree.record_mut(at);
-        record.details_mut().arguments = Some(arguments.clone());
-        record.reused = true;
-        ctx.settle(at, End::Completed(output));
+    if is_kept(ctx, at, path, arguments) {
         return true;
     }
     if ctx.setup.copies.is_none() && !ctx.outbox.recording.is_replaying() {
@@ -68,6 +64,31 @@ pub(in crate::run) fn is_copied(
             refused
         }
     }
+}
+
+/// Returns true if the result of a step from before a retry completes it.
+pub(in crate::run) fn is_kept(
+    ctx: &mut Context,
+    at: NodeRef,
+    path: &str,
+    arguments: &Value,
+) -> bool {
+    let Some(result) = ctx.executions.result(path, arguments) else {
+        return false;
+    };
+    let (before, output) = (result.at, result.output.clone());
+    let old = ctx.tree.record(before);
+    let (recovered, in_doubt) = (old.recovered, old.in_doubt);
+    let error = old.details().and_then(|details| details.error.clone());
+    let record = ctx.tree.record_mut(at);
+    (record.recovered, record.in_doubt, record.reused) = (recovered, in_doubt, true);
+    if error.is_some() || *arguments != ctx.no_arguments {
+        let details = record.details_mut();
+        (details.arguments, details.error) = (Some(arguments.clone()), error);
+    }
+    ctx.then(Inquiry::HandOver(before));
+    ctx.settle(at, End::Completed(output));
+    true
 }
 
 /// Returns the run that results are copied from.

@@ -1,6 +1,7 @@
 //! Compensation at the end of a plan: effects are verified if it has completed, and undone if it has failed.
 
 mod agents;
+mod kept;
 mod retry;
 pub(super) mod undo;
 
@@ -12,6 +13,7 @@ use planrun_lang::sema::{AgentCheck, BlockId, OnFailure, Step};
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
 
+pub(super) use self::kept::keep_changes;
 use self::undo::{skip_undo, undone};
 use crate::journal::StepError;
 use crate::run::agenda::{Inquiry, Next};

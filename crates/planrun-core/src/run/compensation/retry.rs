@@ -7,12 +7,12 @@ use planrun_lang::protocol::StepState;
 use planrun_lang::types::{Denied, ErrorClass};
 use planrun_lang::value::Value;
 
+use super::kept::{keep_changes_in, nodes};
 use super::undo::open_undo;
 use super::{Check, Compensation, Phase, open_verify};
 use crate::journal::{EventKind, EventName};
 use crate::run::agenda::Inquiry;
 use crate::run::context::Context;
-use crate::run::execution::Completed;
 use crate::run::frame::{FrameId, NodeRef, Role, Undone};
 use crate::run::tree::Tree;
 
@@ -177,7 +177,7 @@ fn can_retry_undo(ctx: &Context, at: NodeRef) -> bool {
     let refused = ErrorClass::Denied(Denied::Human);
     let has_failed = matches!(undone, Some(Undone::No(error)) if error.class != refused);
     let is_safe = |frame| {
-        let mut inside = nodes_inside(ctx, frame, |_| true).into_iter();
+        let mut inside = nodes_inside(ctx, frame).into_iter();
         inside.all(|at| {
             let program = ctx.tree.program(at.0);
             let record = ctx.tree.record(at);
@@ -197,7 +197,7 @@ fn can_retry_undo(ctx: &Context, at: NodeRef) -> bool {
 
 /// Ends the executions of the calls in an `undo`. The same `undo` of another execution of its step has others.
 pub(super) fn end_executions(ctx: &mut Context, undo: FrameId) {
-    for at in nodes_inside(ctx, undo, |_| true) {
+    for at in nodes_inside(ctx, undo) {
         let (path, attempts) = (ctx.tree.own_path(at), ctx.tree.record(at).attempts);
         if attempts > 0 {
             ctx.executions.restart_inner(path, attempts, None);
@@ -208,55 +208,26 @@ pub(super) fn end_executions(ctx: &mut Context, undo: FrameId) {
 /// Keeps what is known of the calls in an `undo` that is retried: those that have not ended are continued, and those
 /// that have changed something are not made again.
 fn keep_executions(ctx: &mut Context, failed: FrameId) {
-    for at in nodes_inside(ctx, failed, |_| true) {
+    for at in nodes_inside(ctx, failed) {
         if let Some(open) = ctx.tree.record_mut(at).take_execution() {
             let path = ctx.tree.own_path(at);
             ctx.executions.restart_inner(path, 0, Some(open));
         }
     }
-    let works = |role| !matches!(role, Role::Undo | Role::Verify);
-    for at in nodes_inside(ctx, failed, works) {
-        let program = ctx.tree.program(at.0);
-        let effect = ctx
-            .tree
-            .tool_call(&program, at)
-            .map(|(step, ..)| step.effect);
-        let record = ctx.tree.record(at);
-        let details = record.details();
-        if details.is_some_and(|details| details.undone.is_some()) {
-            ctx.executions.forget_completed(&ctx.tree.own_path(at));
-            continue;
-        }
-        let has_changed = effect.is_some_and(|effect| !effect.is_read_only())
-            && ctx.tree.state_of(at) == StepState::Completed
-            && !record.recovered;
-        if has_changed {
-            let arguments = details.and_then(|details| details.arguments.clone());
-            let result = Completed {
-                arguments: arguments.unwrap_or_else(|| ctx.no_arguments.clone()),
-                output: ctx.tree.value_of(&program, at).unwrap_or(Value::Null),
-            };
-            ctx.executions.completed(ctx.tree.own_path(at), result);
-        }
-    }
+    keep_changes_in(ctx, failed);
 }
 
-/// Returns the nodes of a frame, and of the frames that work for them in such a role.
-fn nodes_inside(ctx: &Context, frame: FrameId, includes: impl Fn(Role) -> bool) -> Vec<NodeRef> {
-    let mut nodes = Vec::new();
+/// Returns the nodes of a frame, and of the frames that work for them.
+fn nodes_inside(ctx: &Context, frame: FrameId) -> Vec<NodeRef> {
+    let mut inside = Vec::new();
     let mut frames = vec![frame];
     while let Some(frame) = frames.pop() {
-        let count = u32::try_from(ctx.tree[frame].records.len()).unwrap_or(u32::MAX);
-        for at in (0..count).map(|node| (frame, node)) {
-            nodes.push(at);
-            let inner = ctx.tree.inner_frames(at).iter().copied();
-            frames.extend(inner.filter(|inner| {
-                let owner = ctx.tree[*inner].owner;
-                owner.is_none_or(|owner| includes(owner.role))
-            }));
+        for at in nodes(ctx, frame) {
+            inside.push(at);
+            frames.extend_from_slice(ctx.tree.inner_frames(at));
         }
     }
-    nodes
+    inside
 }
 
 /// Returns the frame of the latest `undo` of a step.
