@@ -24,6 +24,8 @@ pub struct Effects {
     undone: BTreeSet<String>,
     /// Whether the effects of the run are kept.
     keeps: bool,
+    /// Why the plan begins nothing any more, if it does not.
+    over: Option<&'static str>,
     /// Whether a process has driven the run only up to a step, and may have left out what is above it.
     pub had_target: bool,
     /// Number of statements that a call has waited for, and of steps that were undone before another one.
@@ -67,14 +69,23 @@ impl Effects {
                 self.settled.retain(|other| !is_inside(other));
                 self.done.retain(|other| !is_inside(other));
             }
-            "run.cancelling" => self.keeps = true,
+            "run.cancelling" => (self.keeps, self.over) = (true, Some("it was cancelled")),
+            "timer.fired" if event["timer"] == "deadline" => {
+                self.over = Some("its deadline has passed");
+            }
             _ => {}
         }
         Ok(())
     }
 
     fn begins(&mut self, path: &str, plan: &Plan) -> Result<(), String> {
-        for level in levels(path, plan) {
+        let levels = levels(path, plan);
+        // A listener may react to the end of the plan.
+        let is_of_plan = levels.last().is_some_and(|level| level.path() == path);
+        if let Some(over) = self.over.filter(|_| is_of_plan) {
+            return Err(format!("`{path}` is called although {over}"));
+        }
+        for level in levels {
             let above = (0..level.index).filter(|above| level.waits_for(*above));
             for above in above {
                 let awaited = Level {

@@ -41,6 +41,8 @@ pub(super) struct Process<'w, 'a> {
     asking: BTreeMap<CallId, CallOutcome>,
     /// Events that were written but are not on disk.
     buffer: Vec<Written>,
+    /// By path, when the next attempt may be made.
+    earliest: BTreeMap<Arc<str>, i128>,
     /// By path, the execution that was announced last.
     announced: BTreeMap<Arc<str>, u32>,
     /// The questions that no earlier process has asked.
@@ -122,6 +124,7 @@ impl<'w, 'a> Process<'w, 'a> {
             in_flight: BTreeMap::new(),
             asking: BTreeMap::new(),
             buffer: Vec::new(),
+            earliest: BTreeMap::new(),
             announced: BTreeMap::new(),
             asked_first: BTreeSet::new(),
             withdrawn: BTreeSet::new(),
@@ -214,7 +217,7 @@ impl<'w, 'a> Process<'w, 'a> {
 
     fn carry_out(&mut self, command: Command) -> Result<(), String> {
         match command {
-            Command::Append(event) => self.append(&event),
+            Command::Append(event) => self.append(&event)?,
             Command::Call(request) => self.call(&request)?,
             Command::Ask(asking) => {
                 self.world.count("asked");
@@ -328,18 +331,27 @@ impl<'w, 'a> Process<'w, 'a> {
         Ok(())
     }
 
-    fn append(&mut self, event: &Event) {
+    fn append(&mut self, event: &Event) -> Result<(), String> {
         let mut lines = LineWriter::default();
         let kept = &mut self.world.kept;
         let line = lines.entry(event, &mut |digest, content| {
             kept.insert(digest.to_owned(), content.to_vec());
         });
         let calls = match &event.kind {
+            EventKind::StepWaiting { path, wait, .. } => {
+                let wait = i128::try_from(wait.as_nanos()).unwrap();
+                self.earliest.insert(path.clone(), self.world.now + wait);
+                None
+            }
             EventKind::StepRunning {
                 path,
                 call: Some(call),
                 ..
             } => {
+                let earliest = self.earliest.remove(path);
+                if earliest.is_some_and(|earliest| self.world.now < earliest) {
+                    return Err(format!("`{path}` is tried again too early"));
+                }
                 self.announced.insert(path.clone(), call.execution);
                 Some(path.clone())
             }
@@ -355,6 +367,7 @@ impl<'w, 'a> Process<'w, 'a> {
             calls,
             messages: Vec::new(),
         });
+        Ok(())
     }
 
     /// Makes a call. Checks that every required event is on disk, and that the execution has not completed before.
