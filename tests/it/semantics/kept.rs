@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::world::Script::{self, Fail};
 use crate::world::{Ran, World, after, give};
 use planrun_core::run::Interruption;
-use planrun_lang::protocol::Sent::{Maybe, No, Refused};
+use planrun_lang::protocol::Sent::{Answered, Maybe, No, Refused};
 use planrun_runs::journal::MemoryLog;
 
 const TOOLS: &str = "
@@ -335,6 +335,48 @@ async fn what_may_have_happened_is_undone_once_although_its_step_was_retried() {
         let calls = ["a.read", "a.make", "a.drop"].map(|tool| ran.calls(tool).len());
         assert_eq!((ran.outcome.state.name(), calls), ("cancelled", [1, 1, 1]));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_have_happened_and_was_undone_is_another_execution() {
+    let inner = format!(
+        "{TOOLS}\nplan q() -> int {{ step made = a.make(x: 1) undo a.drop(x: 1) reply made }}"
+    );
+    let text = format!(
+        "{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ policy {{ on_failure: pause }} step x = q.q() reply x }}"
+    );
+    let world = world(0)
+        .tool("a.make", [Fail("transient.timeout", Maybe), give(json!(9))])
+        .file("./q.plan", &inner);
+    let ran = resumed(&world, &text, 1).await;
+    let calls = ran.calls("a.make");
+    assert_eq!((ran.reply(), calls.len()), (json!(9), 2));
+    assert_ne!(calls[0].key, calls[1].key);
+    assert_eq!(ran.calls("a.drop").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_undone_is_not_done_again() {
+    let inner = format!(
+        "{TOOLS}\nplan q() -> int {{ step made = a.make(x: 1) undo a.drop(x: made) step bad = a.flaky() reply made + bad }}"
+    );
+    let text = format!(
+        "{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ policy {{ on_failure: pause }} step x = q.q() step bad = a.flaky(x: x) reply bad }}"
+    );
+    let busy = || after(10, Fail("tool.busy", Refused));
+    let world = world(0)
+        .tool("a.flaky", [busy(), give(json!(5)), busy()])
+        .tool("a.drop", [Fail("tool.failed", Answered), give(json!(true))])
+        .file("./q.plan", &inner);
+    let paused = resumed(&world, &text, 1).await;
+    assert_eq!(
+        (paused.status("x"), paused.calls("a.make").len()),
+        ("completed".to_owned(), 1)
+    );
+    world.journal.as_ref().unwrap().send(r#"{"cancel": true}"#);
+    let ran = world.run(&text).await;
+    assert_eq!(given(&ran, "a.drop"), [json!(101), json!(101)]);
+    assert_eq!(ran.step("x.made").attributes, ["reused", "undone"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -42,7 +42,11 @@ const OFTEN: [&str; 8] = [
     "awaited", "calls", "deaths", "lost", "asked", "replies", "handles", "messages",
 ];
 /// What happens for at least one plan in 20.
-const SOMETIMES: [&str; 16] = [
+const SOMETIMES: [&str; 20] = [
+    "approved calls",
+    "sent again",
+    "reattached",
+    "kept",
     "recalled",
     "answers",
     "given",

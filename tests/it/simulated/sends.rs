@@ -20,9 +20,10 @@ pub struct Sends {
     announced: BTreeMap<String, Json>,
     /// The calls that have changed something and were not undone: their paths and arguments.
     done: Vec<(String, Json)>,
-    /// Number of calls that were sent again or reattached to.
+    /// Number of calls that were sent again or reattached to, and of results that a retried step has kept.
     pub again: u64,
     pub reattached: u64,
+    pub kept: u64,
 }
 
 /// A call that was sent.
@@ -43,6 +44,8 @@ impl Sends {
             "step.settled" => {
                 self.handles.remove(path);
                 let arguments = self.announced.remove(path);
+                let is_done = self.done.iter().any(|(done, _)| done == path);
+                self.kept += u64::from(is_done && event["attempt"] == 0);
                 if event["status"] == "completed" && event["recovered"] != true {
                     let done = arguments.map(|arguments| (path.to_owned(), arguments));
                     self.done.extend(done);
@@ -50,6 +53,10 @@ impl Sends {
                 let is_unknown = matches!(event["status"].as_str(), Some("cancelled" | "unknown"));
                 if !is_open && !is_unknown && event["recovered"] != true {
                     self.open.remove(path);
+                }
+                let undone = path.strip_suffix(".undo");
+                if let Some(step) = undone.filter(|_| event["status"] == "completed") {
+                    self.open.retain(|open, _| !is_inside(open, step));
                 }
                 // What a check has found out is not an event of its own.
                 if let Some((checked, _)) = path.rsplit_once(".verify") {

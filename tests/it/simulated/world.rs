@@ -226,6 +226,7 @@ impl<'a> World<'a> {
         *self.counts.entry("awaited").or_default() += self.effects.awaited;
         *self.counts.entry("undone before").or_default() += self.effects.undone_before;
         *self.counts.entry("sent again").or_default() += self.calls.again;
+        *self.counts.entry("kept").or_default() += self.calls.kept;
         *self.counts.entry("reattached").or_default() += self.calls.reattached;
         *self.counts.entry("approved calls").or_default() += self.gates.passed;
         Ok(outcome)

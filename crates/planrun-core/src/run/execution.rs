@@ -82,9 +82,10 @@ impl Executions {
         completed.push(result);
     }
 
-    /// Forgets the completed calls at a path, whose effects have been undone.
-    pub(super) fn forget_completed(&mut self, path: &str) {
+    /// Ends the open execution at a path, and forgets the completed ones: their effects have been undone.
+    pub(super) fn undone(&mut self, path: &str) {
         if let Some(before) = self.before.get_mut(path) {
+            before.open = None;
             before.completed.clear();
         }
     }

@@ -12,7 +12,7 @@ use planrun_lang::value::Value;
 use super::Compensation;
 use crate::run::context::Context;
 use crate::run::execution::Completed;
-use crate::run::frame::{FrameId, NodeRef, Role};
+use crate::run::frame::{FrameId, NodeRef, Role, Undone};
 
 impl Compensation {
     /// Records that another step has taken over the result or the execution of this one, and is responsible for undoing
@@ -74,11 +74,12 @@ fn keep_in_frame(ctx: &mut Context, frame: FrameId, keeps: Keeps) -> bool {
 /// Keeps the result of a step, and results of the steps in it. Returns true if it may have changed something.
 fn keep(ctx: &mut Context, at: NodeRef, keeps: Keeps) -> bool {
     let details = ctx.tree.record(at).details();
-    let is_undone = details.is_some_and(|details| details.undone.is_some());
+    let is_undone = details.is_some_and(|own| matches!(own.undone, Some(Undone::Yes)));
     let keeps = if is_undone { Keeps::Nothing } else { keeps };
     let (changes, may_change) = (has_changed(ctx, at), may_have_changed(ctx, at));
     if keeps == Keeps::Nothing {
-        ctx.executions.forget_completed(&ctx.tree.own_path(at));
+        ctx.executions.undone(&ctx.tree.own_path(at));
+        ctx.tree.record_mut(at).end_execution();
     } else if changes || keeps == Keeps::Everything && has_result(ctx, at) {
         let arguments = details.and_then(|details| details.arguments.clone());
         let program = ctx.tree.program(at.0);
