@@ -338,6 +338,21 @@ async fn what_may_have_happened_is_undone_once_although_its_step_was_retried() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_was_in_flight_when_the_time_of_its_block_was_over_is_not_sent_again() {
+    let text = plan("step x = do { step y = a.make(x: 1) timeout 2s yield y } within 1s reply x");
+    let slow = || after(5_000, give(json!(9)));
+    let mut world = world(0).tool("a.make", [slow(), give(json!(9))]);
+    let paused = resumed(&world, &text, 2).await;
+    assert_eq!(
+        (paused.outcome.state.name(), paused.calls("a.make").len()),
+        ("paused", 1)
+    );
+    world.answers = vec![("x.y", json!({ "happened": false }))];
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!(9), 2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_may_have_happened_and_was_undone_is_another_execution() {
     let inner = format!(
         "{TOOLS}\nplan q() -> int {{ step made = a.make(x: 1) undo a.drop(x: 1) reply made }}"
