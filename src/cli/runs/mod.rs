@@ -110,10 +110,10 @@ impl OutputArguments {
     }
 }
 
-/// Retry the failed part of a run, as a new execution
+/// Retry the failed part of a run
 ///
-/// If the run is paused because of a failure, the failed step is retried. If the run has ended, only the verifications
-/// and the undos that have failed are retried.
+/// If the run is paused because of a failure, the failed steps are retried; what has been done and not undone is not
+/// done again. If the run has ended, only the verifications and the undos that have failed are retried.
 #[derive(Debug, Args)]
 struct RetryArguments {
     /// Id of the run, or a prefix of it

@@ -340,16 +340,48 @@ async fn what_may_have_happened_is_undone_once_although_its_step_was_retried() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_was_in_flight_when_the_time_of_its_block_was_over_is_not_sent_again() {
     let text = plan("step x = do { step y = a.make(x: 1) timeout 2s yield y } within 1s reply x");
-    let slow = || after(5_000, give(json!(9)));
-    let mut world = world(0).tool("a.make", [slow(), give(json!(9))]);
-    let paused = resumed(&world, &text, 2).await;
-    assert_eq!(
-        (paused.outcome.state.name(), paused.calls("a.make").len()),
-        ("paused", 1)
+    for (happened, reply, sent) in [(true, 4, 1), (false, 9, 2)] {
+        let slow = || after(5_000, give(json!(9)));
+        let mut world = world(0).tool("a.make", [slow(), give(json!(9))]);
+        // Nobody has to answer within the time of the block.
+        let asked = resumed(&world, &text, 1).await;
+        let questions = asked.outcome.questions.iter();
+        let questions: Vec<_> = questions.map(|(path, _)| &**path).collect();
+        assert_eq!((questions, asked.calls("a.make").len()), (vec!["x.y"], 1));
+        let answer = json!({ "answer": "x.y", "value": { "happened": happened, "value": 4 } });
+        world.journal.as_ref().unwrap().send(&answer.to_string());
+        let paused = world.run(&text).await;
+        assert_eq!(
+            (paused.class().as_str(), paused.calls("a.make").len()),
+            ("transient.timeout", 1)
+        );
+        world.replay_only = true;
+        assert_eq!(world.run(&text).await.class(), "transient.timeout");
+        world.replay_only = false;
+        let ran = world.run(&text).await;
+        assert_eq!(
+            (ran.reply(), ran.calls("a.make").len()),
+            (json!(reply), sent)
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_ends_the_question_whether_a_call_of_an_ended_block_has_happened() {
+    let text = plan(
+        "step x = do { step y = a.make(x: 1) timeout 2s undo a.drop(x: 1) yield y } within 1s reply x",
     );
-    world.answers = vec![("x.y", json!({ "happened": false }))];
+    let world = world(0).tool("a.make", [after(5_000, give(json!(9)))]);
+    let asked = resumed(&world, &text, 1).await;
+    assert_eq!(asked.outcome.questions.len(), 1);
+    world.journal.as_ref().unwrap().send(r#"{"cancel": true}"#);
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!(9), 2));
+    assert_eq!(ran.outcome.state.name(), "cancelled");
+    let calls = ["a.make", "a.drop"].map(|tool| ran.calls(tool).len());
+    assert_eq!(
+        (calls, ran.step("x.y").attributes),
+        ([1, 1], vec!["undone"])
+    );
 }
 
 #[tokio::test(start_paused = true)]

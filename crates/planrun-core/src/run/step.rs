@@ -15,7 +15,7 @@ use super::call::state::CallState;
 use super::call::take_over::is_kept;
 use super::call::{Calls, outcome_unknown};
 use super::context::Context;
-use super::frame::{Ending, FrameId, NodeRef, Role};
+use super::frame::{Ending, FrameId, NodeRef, Role, WHOLE_RUN};
 use super::park::Parking;
 use super::peer::Peers;
 use super::people::People;
@@ -325,6 +325,9 @@ impl Steps {
                     let count = ctx.tree.graph(&program, frame).nodes;
                     blocks.frame = frame;
                     blocks.nodes = 0..u32::try_from(count).unwrap_or(u32::MAX);
+                    if frame == WHOLE_RUN.0 {
+                        self.end_outlasting(ctx);
+                    }
                 }
                 continue;
             };
@@ -335,6 +338,14 @@ impl Steps {
             if !ctx.agenda.is_clean() {
                 return ctx.then(Next::Withdraw(blocks));
             }
+        }
+    }
+
+    /// Ends the calls about which people are asked although their blocks have ended.
+    fn end_outlasting(&mut self, ctx: &mut Context) {
+        for (at, error) in self.unknown.take_outlasting(&ctx.tree) {
+            self.calls.open.stop(ctx, at);
+            ctx.settle(at, End::Failed(error));
         }
     }
 
@@ -359,6 +370,9 @@ impl Steps {
         }
         if let Some(error) = self.parking.remove(ctx, at) {
             ctx.settle(at, End::Failed(error));
+            return Vec::new();
+        }
+        if self.people.holds(at) && self.unknown.outlasts_block(ctx, at) {
             return Vec::new();
         }
         let inner = ctx.tree.live_frames(at);

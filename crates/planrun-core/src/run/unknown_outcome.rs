@@ -9,13 +9,13 @@ use planrun_lang::sema::{MAX_RESENDS, OnFailure, Step};
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
-use super::agenda::Inquiry;
+use super::agenda::{End, Inquiry};
 use super::call::Calls;
 use super::call::state::CallState;
 use super::context::Context;
-use super::frame::{Ending, FrameId, NodeRef};
+use super::frame::{Ending, FrameId, NodeRef, WHOLE_RUN};
 use super::sensitive::{in_arguments, in_output};
-use super::tree::Catcher;
+use super::tree::{Catcher, Tree};
 use crate::journal::{EventKind, EventName, FormField, Question, StepError, Waiting};
 
 /// A call whose outcome is unknown.
@@ -88,6 +88,23 @@ impl UnknownOutcomes {
         self.open.contains_key(&at)
     }
 
+    /// Returns true if people are asked about a call although its block has ended: the run pauses then, and needs the
+    /// answer to continue.
+    pub(super) fn outlasts_block(&self, ctx: &Context, at: NodeRef) -> bool {
+        let pauses = ctx.tree.scope(at.0).policy.on_failure == OnFailure::Pause;
+        self.has(at) && pauses && ctx.tree[0].ending.is_none()
+    }
+
+    /// Removes the calls whose blocks have ended before the run. Returns them with their errors.
+    pub(super) fn take_outlasting(&mut self, tree: &Tree) -> Vec<(NodeRef, Arc<StepError>)> {
+        let outlasts = |at: &NodeRef| at.0 != WHOLE_RUN.0 && tree[at.0].ending.is_some();
+        let found: Vec<NodeRef> = self.open.keys().copied().filter(outlasts).collect();
+        let errors = found
+            .into_iter()
+            .filter_map(|at| Some((at, self.remove(at)?)));
+        errors.collect()
+    }
+
     /// Handles the end of the verification of a call.
     pub(super) fn verified(
         &mut self,
@@ -152,6 +169,10 @@ impl UnknownOutcomes {
     fn send_again(&mut self, ctx: &mut Context, calls: &mut Calls, at: NodeRef) {
         self.open.remove(&at);
         ctx.tree.record_mut(at).in_doubt = false;
+        if ctx.tree[at.0].ending.is_some() {
+            calls.open.stop(ctx, at);
+            return ctx.settle(at, End::Cancelled);
+        }
         let path = ctx.tree.own_path(at);
         let Some(recorded) = ctx.outbox.recording.begun(&path) else {
             return calls.send_again(ctx, at);
