@@ -424,6 +424,22 @@ async fn what_could_not_be_undone_is_not_done_again() {
     let ran = world.run(&text).await;
     assert_eq!(given(&ran, "a.drop"), [json!(101), json!(101)]);
     assert_eq!(ran.step("x.made").attributes, ["reused", "undone"]);
+    // An `undo` that may have happened is not repeated.
+    let world = self::world(0)
+        .tool("a.flaky", [busy(), give(json!(5)), busy()])
+        .tool(
+            "a.drop",
+            [Fail("transient.timeout", Maybe), give(json!(true))],
+        )
+        .file("./q.plan", &inner);
+    resumed(&world, &text, 1).await;
+    world.journal.as_ref().unwrap().send(r#"{"cancel": true}"#);
+    let ran = world.run(&text).await;
+    assert_eq!(
+        (ran.outcome.state.name(), given(&ran, "a.drop")),
+        ("cancelled", vec![json!(101)])
+    );
+    assert_eq!(ran.step("x.made").attributes, ["reused", "undo_failed"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -157,11 +157,15 @@ fn recorded_refusal(ctx: &Context, at: NodeRef) -> Option<Arc<StepError>> {
     step.error.clone()
 }
 
-/// Returns the failure of a call if a budget is spent that it needs.
+/// Returns the failure of a call if a budget is spent that it needs. In a replay, time refuses only what it is recorded
+/// to have refused.
 fn refusal(ctx: &Context, at: NodeRef) -> Option<Arc<StepError>> {
+    let replays = ctx.outbox.recording.is_replaying();
+    let is_spent =
+        |share: &Share| share.used >= share.limit && !(replays && share.class == Part::Time);
     let mut inner = Some(ctx.tree[at.0].scope);
     while let Some(scope) = inner {
-        if let Some(share) = first_share(ctx, scope, |share| share.used >= share.limit) {
+        if let Some(share) = first_share(ctx, scope, is_spent) {
             let class = ErrorClass::Budget(share.class);
             let message = format!("the budget of {share} is spent");
             let error = StepError::new(class, message, &ctx.tree.own_path(at));

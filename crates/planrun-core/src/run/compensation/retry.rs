@@ -171,7 +171,7 @@ pub(super) fn undo_step_again(ctx: &mut Context, at: NodeRef) {
 
 /// Returns true if the `undo` of a step has failed, was not refused, and contains no call that changes something and
 /// could happen twice.
-fn can_retry_undo(ctx: &Context, at: NodeRef) -> bool {
+pub(in crate::run) fn can_retry_undo(ctx: &Context, at: NodeRef) -> bool {
     let details = ctx.tree.record(at).details();
     let undone = details.and_then(|details| details.undone.as_ref());
     let refused = ErrorClass::Denied(Denied::Human);
