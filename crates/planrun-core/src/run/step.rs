@@ -88,9 +88,11 @@ impl Steps {
         let Some(step) = ctx.tree.step(&program, at) else {
             return;
         };
-        let path = ctx.tree.own_path(at);
-        if is_kept(ctx, at, &path, &ctx.no_arguments.clone()) {
-            return;
+        if matches!(step.kind, StepKind::Input(_) | StepKind::Wait(_)) {
+            let (path, none) = (ctx.tree.own_path(at), ctx.no_arguments.clone());
+            if is_kept(ctx, at, &path, &none) {
+                return;
+            }
         }
         match &step.kind {
             StepKind::Call(call) => {
