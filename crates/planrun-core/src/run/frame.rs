@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::eval::{Environment, EvalError};
 use planrun_lang::graph::BlockGraph;
-use planrun_lang::protocol::StepState;
+use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::{BlockId, Place, TaskId};
 use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
@@ -299,7 +299,8 @@ impl Record {
     /// Records that an attempt has failed.
     pub(super) fn note_failure(&mut self, effect: Effect, error: &StepError) {
         self.in_doubt |= !effect.is_read_only() && error.may_have_happened();
-        if error.ends_execution() {
+        // A refusal that never left this process says nothing of the attempts before it.
+        if error.ends_execution() && !(self.in_doubt && error.sent == Sent::No) {
             self.end_execution();
         }
     }

@@ -168,7 +168,8 @@ impl UnknownOutcomes {
     /// Sends the same execution again, with its key and arguments, because it did not take effect.
     fn send_again(&mut self, ctx: &mut Context, calls: &mut Calls, at: NodeRef) {
         self.open.remove(&at);
-        ctx.tree.record_mut(at).in_doubt = false;
+        let record = ctx.tree.record_mut(at);
+        (record.in_doubt, record.details_mut().undone) = (false, None);
         if ctx.tree[at.0].ending.is_some() {
             calls.open.stop(ctx, at);
             return ctx.settle(at, End::Cancelled);

@@ -14,6 +14,7 @@ use super::state::{CallState, Phase};
 use super::{Calls, key_is_forgotten, outcome_unknown};
 use crate::journal::{EventName, RecordedCall, RecordedPhase, StepError, Waiting};
 use crate::run::agenda::{End, Inquiry};
+use crate::run::compensation::lasting_undone;
 use crate::run::context::Context;
 use crate::run::copies::RepeatReason;
 use crate::run::execution::{Execution, idempotency_key};
@@ -101,8 +102,10 @@ impl Calls {
     ) {
         let key = idempotency_key(&ctx.setup.run_id, effect, &path, open.number);
         let (arguments, number) = (open.arguments, open.number);
+        let undone = lasting_undone(ctx, open.at);
         let record = ctx.tree.record_mut(at);
-        record.details_mut().arguments = Some(arguments.clone());
+        let details = record.details_mut();
+        (details.arguments, details.undone) = (Some(arguments.clone()), undone);
         let mut state = Box::new(CallState::new(path, effect, arguments, number, key));
         state.arrived = open.arrived;
         record.note_open(at, &state);

@@ -8,7 +8,7 @@ use planrun_lang::value::Value;
 
 use crate::journal::{EventKind, OUTPUT, StepError};
 use crate::run::agenda::{End, Inquiry};
-use crate::run::compensation::can_retry_undo;
+use crate::run::compensation::lasting_undone;
 use crate::run::context::Context;
 use crate::run::copies::RepeatReason;
 use crate::run::frame::NodeRef;
@@ -81,9 +81,7 @@ pub(in crate::run) fn is_kept(
     let old = ctx.tree.record(before);
     let (recovered, in_doubt) = (old.recovered, old.in_doubt);
     let error = old.details().and_then(|details| details.error.clone());
-    // An `undo` that must not be repeated is not begun again either.
-    let undone = old.details().and_then(|details| details.undone.clone());
-    let undone = undone.filter(|_| !can_retry_undo(ctx, before));
+    let undone = lasting_undone(ctx, before);
     let record = ctx.tree.record_mut(at);
     (record.recovered, record.in_doubt, record.reused) = (recovered, in_doubt, true);
     if error.is_some() || undone.is_some() || *arguments != ctx.no_arguments {

@@ -144,7 +144,7 @@ fn has_kept(ctx: &Context, outer: NodeRef) -> bool {
 }
 
 /// Returns true if a step is a call that has completed by itself and has changed something.
-fn has_changed(ctx: &Context, at: NodeRef) -> bool {
+pub(super) fn has_changed(ctx: &Context, at: NodeRef) -> bool {
     let program = ctx.tree.program(at.0);
     let call = ctx.tree.tool_call(&program, at);
     call.is_some_and(|(step, ..)| !step.effect.is_read_only())

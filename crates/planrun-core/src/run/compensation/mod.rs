@@ -14,7 +14,7 @@ use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
 
 pub(super) use self::kept::keep_changes;
-pub(super) use self::retry::can_retry_undo;
+pub(super) use self::retry::lasting_undone;
 use self::undo::{skip_undo, undone};
 use crate::journal::StepError;
 use crate::run::agenda::{Inquiry, Next};

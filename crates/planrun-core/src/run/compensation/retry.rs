@@ -7,7 +7,7 @@ use planrun_lang::protocol::StepState;
 use planrun_lang::types::{Denied, ErrorClass};
 use planrun_lang::value::Value;
 
-use super::kept::{keep_changes_in, nodes};
+use super::kept::{has_changed, keep_changes_in, nodes};
 use super::undo::open_undo;
 use super::{Check, Compensation, Phase, open_verify};
 use crate::journal::{EventKind, EventName};
@@ -171,7 +171,7 @@ pub(super) fn undo_step_again(ctx: &mut Context, at: NodeRef) {
 
 /// Returns true if the `undo` of a step has failed, was not refused, and contains no call that changes something and
 /// could happen twice.
-pub(in crate::run) fn can_retry_undo(ctx: &Context, at: NodeRef) -> bool {
+fn can_retry_undo(ctx: &Context, at: NodeRef) -> bool {
     let details = ctx.tree.record(at).details();
     let undone = details.and_then(|details| details.undone.as_ref());
     let refused = ErrorClass::Denied(Denied::Human);
@@ -193,6 +193,18 @@ pub(in crate::run) fn can_retry_undo(ctx: &Context, at: NodeRef) -> bool {
         })
     };
     has_failed && undo_frame(ctx, at).is_some_and(is_safe)
+}
+
+/// Returns the result of the `undo` of a step if it also holds for the step that takes over the call: an `undo` that must
+/// not be repeated, or of which a part is done, is not begun again.
+pub(in crate::run) fn lasting_undone(ctx: &Context, at: NodeRef) -> Option<Undone> {
+    let undone = ctx.tree.record(at).details()?.undone.clone()?;
+    let has_changed = |frame| {
+        let mut inside = nodes_inside(ctx, frame).into_iter();
+        inside.any(|at| has_changed(ctx, at))
+    };
+    let is_free = can_retry_undo(ctx, at) && !undo_frame(ctx, at).is_some_and(has_changed);
+    (!is_free).then_some(undone)
 }
 
 /// Ends the executions of the calls in an `undo`. The same `undo` of another execution of its step has others.
