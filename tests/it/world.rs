@@ -411,6 +411,13 @@ impl Ran {
         self.seen.iter().map(|seen| seen.tool.as_str()).collect()
     }
 
+    /// Returns the arguments `x` of all calls of a tool, in order.
+    pub fn given(&self, tool: &str) -> Vec<serde_json::Value> {
+        let calls = self.calls(tool);
+        let arguments = calls.iter().map(|seen| seen.arguments["x"].clone());
+        arguments.collect()
+    }
+
     pub fn calls(&self, tool: &str) -> Vec<&Seen> {
         self.seen.iter().filter(|seen| seen.tool == tool).collect()
     }

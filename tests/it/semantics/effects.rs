@@ -358,6 +358,21 @@ async fn r3_3_the_calls_inside_a_step_that_is_done_again_keep_their_executions_t
 }
 
 #[tokio::test(start_paused = true)]
+async fn r3_3_a_refusal_here_does_not_end_an_execution_that_may_have_happened() {
+    let text = plan(
+        "policy { on_failure: pause }
+         step w = a.put(x: 1) retry { attempts: 2 }
+         reply w",
+    );
+    let lost = Fail("transient.unavailable", Maybe);
+    let world = durable(world().tool("a.put", [lost, Fail("denied.contract", No), give(json!(2))]));
+    assert_eq!(world.run(&text).await.class(), "denied.contract");
+    let ran = world.run(&text).await;
+    let keys: std::collections::BTreeSet<_> = keys(&ran, "a.put").into_iter().collect();
+    assert_eq!((ran.reply(), keys.len()), (json!(2), 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn r3_7_the_own_name_in_an_undo_is_what_the_call_gave() {
     let text = plan("step w = a.make() recover tool => 0 undo a.drop(x: w + 1) step bad = a.bad()");
     assert_eq!(dropped(&world().run(&text).await), [json!(8)]);

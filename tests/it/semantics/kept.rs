@@ -39,15 +39,6 @@ fn plan(body: &str) -> String {
     format!("{TOOLS}\nplan p() {{ policy {{ on_failure: pause }} {body} }}")
 }
 
-/// Returns the arguments of all calls of a tool so far, in order.
-fn given(ran: &Ran, tool: &str) -> Vec<serde_json::Value> {
-    let calls = ran.calls(tool);
-    calls
-        .iter()
-        .map(|seen| seen.arguments["x"].clone())
-        .collect()
-}
-
 /// Runs a plan until it has paused this often, and once more.
 async fn resumed(world: &World, text: &str, times: usize) -> Ran {
     for _ in 0..times {
@@ -81,10 +72,9 @@ async fn what_a_block_has_changed_is_not_done_again() {
             ("completed", 1),
             "{end}"
         );
-        assert!(
-            ran.calls("a.next").len() <= 1,
-            "nor is what an arm has changed"
-        );
+        // Nor is what an arm has changed.
+        let by_arm = end.matches("a.next").count();
+        assert_eq!(ran.calls("a.next").len(), by_arm, "{end}");
         assert_eq!(ran.step("all.made").attributes, ["reused"], "{end}");
     }
 }
@@ -115,10 +105,10 @@ async fn what_a_called_plan_has_done_and_not_undone_is_not_done_again() {
     let ran = resumed(&world(2).file("./q.plan", &inner), &text, 2).await;
     let made = ["kept", "undone", "undone", "undone"].map(|x| json!(x));
     assert_eq!(
-        (ran.reply(), given(&ran, "a.make")),
+        (ran.reply(), ran.given("a.make")),
         (json!(106), made.to_vec())
     );
-    assert_eq!(given(&ran, "a.drop"), [json!(102), json!(103)]);
+    assert_eq!(ran.given("a.drop"), [json!(102), json!(103)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,8 +128,8 @@ async fn what_a_kept_call_has_read_keeps_its_value_and_everything_else_is_read_a
     let ran = resumed(&world(2), &text, 2).await;
     assert_eq!(ran.reply(), json!([1, 4]));
     let read = ["before", "after", "after", "after"].map(|x| json!(x));
-    assert_eq!(given(&ran, "a.read"), read);
-    assert_eq!(given(&ran, "a.make"), [json!(2)]);
+    assert_eq!(ran.given("a.read"), read);
+    assert_eq!(ran.given("a.make"), [json!(2)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,8 +147,8 @@ async fn rounds_and_elements_keep_what_they_have_changed() {
     );
     let ran = resumed(&world(2), &text, 2).await;
     // The first round has only read, but decides that there was a second one.
-    assert_eq!(given(&ran, "a.read"), [json!("round"), json!("round")]);
-    assert_eq!(given(&ran, "a.make"), [json!(2)]);
+    assert_eq!(ran.given("a.read"), [json!("round"), json!("round")]);
+    assert_eq!(ran.given("a.make"), [json!(2)]);
     let text = plan(
         "step all = each x in [1, 2, 3] max 3 {
             step seen = a.read(x: x)
@@ -170,8 +160,8 @@ async fn rounds_and_elements_keep_what_they_have_changed() {
         reply size(all)",
     );
     let ran = resumed(&world(1), &text, 1).await;
-    assert_eq!(given(&ran, "a.make"), [json!(1), json!(2)]);
-    assert_eq!(given(&ran, "a.read").len(), 6, "no call has read them");
+    assert_eq!(ran.given("a.make"), [json!(1), json!(2)]);
+    assert_eq!(ran.given("a.read").len(), 6, "no call has read them");
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,7 +185,7 @@ async fn people_are_not_asked_again_for_what_a_kept_call_has_read() {
     world.answers.clear();
     let ran = resumed(&world, &text, 1).await;
     assert_eq!(
-        (ran.reply(), given(&ran, "a.make")),
+        (ran.reply(), ran.given("a.make")),
         (json!(5), vec![json!(3)])
     );
     world.replay_only = true;
@@ -232,7 +222,7 @@ async fn what_is_kept_is_undone_once_in_the_order_of_the_last_execution() {
         world.journal.as_ref().unwrap().send(cancel);
         let ran = world.run(&text).await;
         assert_eq!(ran.outcome.state.name(), "cancelled");
-        assert_eq!(given(&ran, "a.drop"), order, "{failures} {pauses}");
+        assert_eq!(ran.given("a.drop"), order, "{failures} {pauses}");
         assert_eq!(ran.calls("a.make").len(), 2);
     }
 }
@@ -264,9 +254,9 @@ async fn a_call_that_may_have_happened_is_not_sent_again_when_its_step_is_retrie
             (
                 ran.reply(),
                 ran.calls("a.make").len(),
-                ran.calls("a.next").len() <= 1
+                ran.calls("a.next").len()
             ),
-            (json!(5), 1, true),
+            (json!(5), 1, body.matches("a.next").count()),
             "{body}"
         );
     }
@@ -422,7 +412,7 @@ async fn what_could_not_be_undone_is_not_done_again() {
     );
     world.journal.as_ref().unwrap().send(r#"{"cancel": true}"#);
     let ran = world.run(&text).await;
-    assert_eq!(given(&ran, "a.drop"), [json!(101), json!(101)]);
+    assert_eq!(ran.given("a.drop"), [json!(101), json!(101)]);
     assert_eq!(ran.step("x.made").attributes, ["reused", "undone"]);
     // An `undo` that may have happened is not repeated.
     let world = self::world(0)
@@ -436,7 +426,7 @@ async fn what_could_not_be_undone_is_not_done_again() {
     world.journal.as_ref().unwrap().send(r#"{"cancel": true}"#);
     let ran = world.run(&text).await;
     assert_eq!(
-        (ran.outcome.state.name(), given(&ran, "a.drop")),
+        (ran.outcome.state.name(), ran.given("a.drop")),
         ("cancelled", vec![json!(101)])
     );
     assert_eq!(ran.step("x.made").attributes, ["reused", "undo_failed"]);

@@ -33,15 +33,6 @@ fn plan(body: &str) -> String {
     format!("{TOOLS}\nplan p() {{ {body} step bad = a.bad() }}")
 }
 
-/// Returns the arguments of all calls of a tool so far, in order.
-fn given(ran: &Ran, tool: &str) -> Vec<serde_json::Value> {
-    let calls = ran.calls(tool);
-    calls
-        .iter()
-        .map(|seen| seen.arguments["x"].clone())
-        .collect()
-}
-
 fn retryable(ran: &Ran) -> Vec<&str> {
     ran.outcome.retryable.iter().map(|path| &**path).collect()
 }
@@ -58,14 +49,14 @@ async fn only_the_failed_undo_is_retried_with_the_same_value_and_key() {
     let ran = world.run(&text).await;
     let undone = [json!("two 8"), json!("one 7")];
     assert_eq!(
-        (given(&ran, "a.drop"), retryable(&ran)),
+        (ran.given("a.drop"), retryable(&ran)),
         (undone.to_vec(), vec!["two"])
     );
     assert_eq!(ran.step("two").attributes, ["undo_failed"]);
 
     let retried = world.run(&text).await;
     let undone = [json!("two 8"), json!("one 7"), json!("two 8")];
-    assert_eq!(given(&retried, "a.drop"), undone);
+    assert_eq!(retried.given("a.drop"), undone);
     let keys: Vec<String> = retried
         .calls("a.drop")
         .iter()
@@ -93,17 +84,17 @@ async fn it_can_fail_again_and_is_retried_last_first() {
     );
     let ran = world.run(&text).await;
     assert_eq!(
-        (given(&ran, "a.drop"), retryable(&ran)),
+        (ran.given("a.drop"), retryable(&ran)),
         (vec![json!(2), json!(1)], vec!["one", "two"])
     );
     let ran = world.run(&text).await;
     assert_eq!(
-        (&given(&ran, "a.drop")[2..], retryable(&ran)),
+        (&ran.given("a.drop")[2..], retryable(&ran)),
         (&[json!(2), json!(1)][..], vec!["two"])
     );
     let ran = world.run(&text).await;
     assert_eq!(
-        (&given(&ran, "a.drop")[4..], retryable(&ran)),
+        (&ran.given("a.drop")[4..], retryable(&ran)),
         (&[json!(2)][..], vec![])
     );
 }
@@ -119,11 +110,11 @@ async fn calls_of_an_undo_that_have_completed_are_not_repeated() {
          }",
     );
     let ran = world.run(&text).await;
-    assert_eq!(given(&ran, "a.put"), [json!(7)]);
-    let dropped = given(&ran, "a.drop");
+    assert_eq!(ran.given("a.put"), [json!(7)]);
+    let dropped = ran.given("a.drop");
     let ran = world.run(&text).await;
-    assert_eq!(given(&ran, "a.put"), [json!(7)]);
-    let mut all = given(&ran, "a.drop");
+    assert_eq!(ran.given("a.put"), [json!(7)]);
+    let mut all = ran.given("a.drop");
     assert_eq!(all.len(), 4, "one failed: {all:?}, after {dropped:?}");
     all.sort_by_key(serde_json::Value::as_i64);
     all.dedup();
@@ -144,7 +135,7 @@ async fn an_undo_whose_outcome_is_unknown_is_not_repeated() {
     for _ in 0..2 {
         let ran = world.run(&text).await;
         assert_eq!(
-            (given(&ran, "a.drop"), retryable(&ran)),
+            (ran.given("a.drop"), retryable(&ran)),
             (vec![json!(1)], vec![])
         );
         assert_eq!(ran.outcome.not_undone.len(), 1);
@@ -174,7 +165,7 @@ async fn the_undo_of_a_called_plan_is_retried_although_the_run_has_completed() {
         ("completed", vec![])
     );
     assert_eq!(ran.reply(), json!(5));
-    assert_eq!(given(&ran, "a.drop"), [json!(7), json!(7)]);
+    assert_eq!(ran.given("a.drop"), [json!(7), json!(7)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,7 +185,7 @@ async fn a_cancelled_run_retries_too_unless_its_effects_are_kept() {
         world.run(&text).await;
         let ran = world.run(&text).await;
         assert_eq!(
-            (ran.outcome.state.name(), given(&ran, "a.drop").len()),
+            (ran.outcome.state.name(), ran.given("a.drop").len()),
             ("cancelled", calls)
         );
     }
@@ -227,7 +218,7 @@ async fn a_process_that_dies_while_it_retries_repeats_nothing_that_was_done() {
         if ran.outcome.state.name() == "failed" && !retryable(&ran).is_empty() {
             ran = world.run(&text).await;
         }
-        assert_eq!(given(&ran, "a.put").len(), 1, "killed after {events}");
+        assert_eq!(ran.given("a.put").len(), 1, "killed after {events}");
         let settled = ["one", "two"].map(|step| ran.step(step).attributes.contains(&"undone"));
         assert!(
             unknown || settled == [true, true],
@@ -249,8 +240,8 @@ async fn what_the_end_of_the_plan_has_caused_comes_before_the_retries() {
             (
                 ran.outcome.state.name(),
                 retryable(&ran),
-                given(&ran, "a.drop").len(),
-                given(&ran, "a.put").len()
+                ran.given("a.drop").len(),
+                ran.given("a.put").len()
             ),
             ("failed", failed, calls, 1)
         );
@@ -279,7 +270,7 @@ async fn a_plan_that_is_called_again_undoes_what_it_could_not_undo_before() {
     for expected in [vec![json!(7)], vec![json!(7), json!(7)]] {
         let ran = world.run(&text).await;
         assert_eq!(ran.outcome.state.name(), "paused");
-        assert_eq!((given(&ran, "a.drop"), retryable(&ran)), (expected, vec![]));
+        assert_eq!((ran.given("a.drop"), retryable(&ran)), (expected, vec![]));
     }
 }
 
@@ -299,6 +290,6 @@ async fn an_undo_that_a_person_has_declined_is_not_repeated() {
             ("failed", vec![])
         );
         assert_eq!(ran.step("one").attributes.last(), Some(&"undo_failed"));
-        assert_eq!(given(&ran, "a.drop"), Vec::<serde_json::Value>::new());
+        assert_eq!(ran.given("a.drop"), Vec::<serde_json::Value>::new());
     }
 }

@@ -92,7 +92,7 @@ impl UnknownOutcomes {
     /// answer to continue.
     pub(super) fn outlasts_block(&self, ctx: &Context, at: NodeRef) -> bool {
         let pauses = ctx.tree.scope(at.0).policy.on_failure == OnFailure::Pause;
-        self.has(at) && pauses && ctx.tree[0].ending.is_none()
+        self.has(at) && pauses && ctx.tree[WHOLE_RUN.0].ending.is_none()
     }
 
     /// Removes the calls whose blocks have ended before the run. Returns them with their errors.
