@@ -300,6 +300,33 @@ fn a_run_that_fails_up_to_a_step_undoes_what_it_did_before_and_tells_its_listene
 }
 
 #[test]
+fn a_step_that_was_left_out_fails_where_a_later_process_begins_it() {
+    // What was done before is undone, although the step is above it and fails at once.
+    let plan = "use fs, sys plan p(n: int) -> any { allow { write: [\".\"] }
+        parallel {
+            step a = sys.echo(value: 10 / n)
+            step b = fs.write(path: \"b.txt\", content: \"b\") undo fs.write(path: \"undone.txt\", content: \"b\")
+        }
+        reply a }";
+    let files = folder([("a.plan", plan)]);
+    let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let begun = run(&[
+        "run", "a.plan", "-i", "n=0", "--run-id", "r", "--until", "b",
+    ]);
+    assert_eq!(begun.status, 0, "{}", begun.stderr);
+    let failed = run(&["run", "--resume", "r"]);
+    assert_eq!(failed.status, 1, "{}", failed.stderr);
+    assert!(files.path().join("undone.txt").exists());
+    let shown = run(&["runs", "show", "r", "--format", "json"]).json();
+    let states = ["a", "b", "b.undo"].map(|path| {
+        let mut steps = shown["steps"].as_array().unwrap().iter();
+        let step = steps.find(|step| step["path"] == path);
+        step.map_or(Json::Null, |step| step["status"].clone())
+    });
+    assert_eq!(states, ["failed", "completed", "completed"], "{shown:#}");
+}
+
+#[test]
 fn what_is_said_and_not_taken_is_told() {
     use planrun_runs::journal::store::{Journal, Settings};
     let plan = "use sys plan p() -> int {

@@ -276,6 +276,32 @@ async fn r6_3_sets_in_firings_are_events_and_a_policy_bounds_their_number() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r6_3_firings_count_for_their_own_plan_and_for_its_callers() {
+    let inner = plan(
+        r#"policy { max_firings: 1 }
+        task t "T"
+        listener l on t is done { step told = a.mail() }
+        set t done
+        reply 1"#,
+    );
+    let world = world().file("./inner.plan", &inner);
+    for (limit, state) in [(2, "completed"), (1, "failed")] {
+        let ran = world
+            .run(&format!(
+                "use \"./inner.plan\" as inner\n{}",
+                plan(&format!(
+                    "policy {{ max_firings: {limit} }}
+                    step one = inner.p()
+                    step two = inner.p() after one
+                    reply one"
+                ))
+            ))
+            .await;
+        assert_eq!(ran.outcome.state.name(), state, "{}", error(&ran));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn r6_4_a_failure_of_a_listener_is_that_of_a_step() {
     let failing = || world().tool("a.mail", [Fail("tool.busy", Answered)]);
     let body = r#"task t "T" listener l on t is done { step told = a.mail() } set t done

@@ -79,6 +79,41 @@ async fn r4_1_the_deadline_ends_the_run_and_is_caught_by_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r4_1_the_deadline_of_a_called_plan_bounds_neither_its_caller_nor_its_undo() {
+    for (called, replies) in [("completes()", 1), ("fails() recover _ => 7", 7)] {
+        let world = World::new()
+            .tool("a.read", [after(5000, state(true))])
+            .tool("a.write", [give(json!(1)), after(5000, give(json!(2)))]);
+        let world = world.file(
+            "./inner.plan",
+            &format!(
+                "{TOOLS}
+                plan completes() -> int {{ policy {{ deadline: 1s }} step w = a.write() reply w }}
+                plan fails() -> int {{
+                    policy {{ deadline: 1s }}
+                    step w = a.write() undo a.write(x: w)
+                    ensure w > 1 else \"too few\"
+                    reply w
+                }}"
+            ),
+        );
+        let text = format!(
+            "use a use \"./inner.plan\" as inner
+            tool a.read(x?: any) -> {{ done: bool }} read
+            plan p() -> int {{ step i = inner.{called} step r = a.read() after i reply r.done ? i : 0 }}"
+        );
+        let ran = world.run(&text).await;
+        assert_eq!(
+            ran.reply(),
+            json!(replies),
+            "{called}: {:?}",
+            ran.outcome.error
+        );
+        assert!(ran.took >= 5000);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn r4_4_until_polls_with_fresh_executions() {
     let world = World::new().tool("a.read", [state(false), state(false), state(true)]);
     let ran = world

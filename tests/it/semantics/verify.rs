@@ -1,5 +1,7 @@
 //! Sections 3.8 and 10.7: `verify`, and calls whose answer was lost.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::world::Script::Fail;
@@ -92,6 +94,104 @@ async fn r3_8_a_look_that_finds_nothing_or_breaks_fails_the_run_and_nothing_is_u
                 (verification.failed, verification.inconclusive)
             ),
             (0, found)
+        );
+    }
+}
+
+/// A plan that has its reply at once, and whose check finds nothing for an hour.
+fn checks_for_long(policy: &str) -> String {
+    plan(&format!(
+        "{policy} step one = a.make() undo a.drop(x: 1)
+            verify a.look() every 10s within 1h as found => found.there
+        reply one"
+    ))
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_8_a_deadline_ends_the_checks_and_the_run_keeps_its_reply() {
+    let no = || give(json!({ "there": false }));
+    let mut world = world().tool("a.look", [no(), no(), give(json!({ "there": true }))]);
+    world.journal = Some(MemoryLog::default());
+    let text = checks_for_long("policy { deadline: 15s }");
+    let ran = world.run(&text).await;
+    assert_eq!(
+        (ran.class().as_str(), ran.reply(), ran.took),
+        ("validation.verify", json!(7), 15_000)
+    );
+    let error = ran.outcome.error.as_ref().unwrap();
+    let cause = error.cause.as_ref().unwrap();
+    assert_eq!(cause.class.to_string(), "budget.time");
+    assert_eq!(
+        (
+            ran.calls("a.drop").len(),
+            ran.outcome.verification().inconclusive
+        ),
+        (0, 1)
+    );
+    // What is checked again is not bounded by a deadline that has passed.
+    let ran = world.run(&text).await;
+    assert_eq!(
+        (
+            ran.outcome.state.name(),
+            ran.reply(),
+            ran.calls("a.make").len()
+        ),
+        ("completed", json!(7), 1)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_8_a_deadline_ends_the_firings_and_the_run_keeps_its_reply() {
+    let ran = world()
+        .tool("a.look", [after(60_000, give(json!({ "there": true })))])
+        .run(&plan(
+            "policy { deadline: 15s } step one = a.make() undo a.drop(x: 1)
+                verify a.look() as found => found.there
+            listener l on one is completed { step slow = a.look() }
+            reply one",
+        ))
+        .await;
+    assert_eq!(
+        (ran.class().as_str(), ran.reply(), ran.took),
+        ("budget.time", json!(7), 15_000)
+    );
+    assert_eq!(
+        (
+            ran.calls("a.drop").len(),
+            ran.calls("a.look").len(),
+            ran.outcome.verification().inconclusive
+        ),
+        (0, 1, 1)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_8_a_cancel_ends_the_checks_and_undoes_what_they_were_about() {
+    for (cancel, undone) in [
+        (r#"{"cancel": true}"#, 1),
+        (r#"{"cancel": true, "keep": true}"#, 0),
+    ] {
+        let mut world = world().tool("a.look", [give(json!({ "there": false }))]);
+        let log = MemoryLog::default();
+        world.journal = Some(log.clone());
+        let text = checks_for_long("");
+        let (ran, ()) = tokio::join!(world.run(&text), async {
+            tokio::time::sleep(Duration::from_secs(25)).await;
+            log.send(cancel);
+        });
+        assert_eq!(
+            (ran.outcome.state.name(), ran.calls("a.drop").len()),
+            ("cancelled", undone)
+        );
+        assert!(ran.took < 60_000, "{}", ran.took);
+        // Who looks sees the same.
+        world.replay_only = true;
+        let seen = world.run(&text).await;
+        assert_eq!(seen.outcome.state.name(), "cancelled");
+        let is_undone = |ran: &crate::world::Ran| ran.step("one").attributes.contains(&"undone");
+        assert_eq!(
+            (is_undone(&ran), is_undone(&seen)),
+            (undone == 1, undone == 1)
         );
     }
 }

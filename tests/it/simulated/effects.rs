@@ -93,7 +93,7 @@ impl Effects {
                     ..level
                 }
                 .path();
-                if !self.settled.contains(&awaited) {
+                if !self.had_target && !self.settled.contains(&awaited) {
                     return Err(format!("`{path}` is called before `{awaited}` has settled"));
                 }
                 self.awaited += 1;
@@ -117,11 +117,13 @@ impl Effects {
         Ok(())
     }
 
-    /// Checks that nothing is left if something beside it was undone.
-    pub fn check_undone(&self, outcome: &Outcome, plan: &Plan) -> Result<(), String> {
+    /// Checks that nothing is left beside something that was undone; nor, if `undoes` is set, of a run that has failed.
+    pub fn check_undone(&self, outcome: &Outcome, plan: &Plan, undoes: bool) -> Result<(), String> {
         if self.keeps || outcome.interruption.is_some() || outcome.state == RunState::Completed {
             return Ok(());
         }
+        // After the reply, a firing or a check may still fail the run, and nothing is undone.
+        let undoes = undoes && outcome.state == RunState::Failed && outcome.reply.is_none();
         for step in outcome.steps() {
             let is_undone = ["undone", "undo_failed"]
                 .iter()
@@ -129,10 +131,11 @@ impl Effects {
             let is_left = !is_undone
                 && self.done.iter().any(|done| **done == *step.path)
                 && has_undo(&step.path, plan)
-                && self
-                    .undone
-                    .iter()
-                    .any(|undone| are_siblings(undone, &step.path));
+                && (undoes && !step.path.contains('.')
+                    || self
+                        .undone
+                        .iter()
+                        .any(|undone| are_siblings(undone, &step.path)));
             if is_left {
                 return Err(format!(
                     "`{}` is not undone: {:?}",

@@ -97,7 +97,6 @@ impl<'w, 'a> Process<'w, 'a> {
         let answers = answers_in_advance(world, replay.as_ref());
         world.effects.had_target |= until.is_some();
         world.latest = Latest {
-            has_target: until.is_some(),
             is_drawn: order != Order::Source,
             has_answers: !answers.is_empty(),
         };

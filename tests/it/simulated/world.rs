@@ -13,6 +13,7 @@ use planrun_core::run::{
     StepReport, Until, Verifying,
 };
 use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::sema::OnFailure;
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
@@ -144,8 +145,6 @@ pub(super) struct World<'a> {
 /// How the latest process drives the run.
 #[derive(Default)]
 pub(super) struct Latest {
-    /// Only up to a step.
-    pub has_target: bool,
     /// In an order that is drawn, instead of source order.
     pub is_drawn: bool,
     /// Whether it was given answers in advance.
@@ -259,7 +258,11 @@ impl<'a> World<'a> {
                 End::Concluded(outcome) => outcome,
             };
             resumes = false;
-            self.effects.check_undone(&outcome, &self.program.plan)?;
+            let on_failure = self.program.plan.policy.on_failure;
+            let on_failure = on_failure.or(self.defaults.policy.on_failure);
+            let undoes = on_failure.unwrap_or_default() == OnFailure::Undo;
+            self.effects
+                .check_undone(&outcome, &self.program.plan, undoes)?;
             if let Some(seen) = seen {
                 self.check_replay(&seen, &outcome)?;
             }
@@ -395,18 +398,16 @@ impl<'a> World<'a> {
     /// Checks that a replay without calls gives the result that the process has concluded, and the same report if the
     /// process did everything that it could, in source order.
     fn check_replay(&self, seen: &Outcome, concluded: &Outcome) -> Result<(), String> {
-        // Up to a step, a process does nothing that the step does not need.
-        let has_target = self.latest.has_target;
+        // Up to a step, a process does nothing that the step does not need. The next one does it.
+        let had_target = self.effects.had_target;
         let could_continue = match &concluded.interruption {
             Some(Interruption::Asked | Interruption::Reached) => true,
-            Some(Interruption::Waiting { .. } | Interruption::Failed(_)) => has_target,
+            Some(Interruption::Waiting { .. } | Interruption::Failed(_)) => had_target,
             _ => false,
         };
         if could_continue {
-            // What has begun before the process stopped depends on the order, and a patched plan may reach the step by
-            // other ways.
-            let is_patched = self.counts.contains_key("patches");
-            return if self.draws || self.effects.had_target && is_patched {
+            // What has begun before the process stopped depends on the order.
+            return if self.draws {
                 Ok(())
             } else {
                 ended_as_seen(seen, concluded)
@@ -433,7 +434,7 @@ impl<'a> World<'a> {
         if self.latest.is_drawn {
             return Ok(());
         }
-        let is_left = |was: &str| has_target && was.contains(" open ");
+        let is_left = |was: &str| had_target && was.contains(" open ");
         let (shown, was) = (reported(seen), reported(concluded));
         let mut both = shown.iter().zip(&was);
         let differs = both.find(|(shown, was)| shown != was && !is_left(was));
@@ -537,14 +538,7 @@ impl<'a> World<'a> {
             monotonic: Duration::ZERO,
         };
         let replay = self.replay_state()?;
-        let steps = replay.as_ref().and_then(|replay| replay.until.as_ref());
-        let until =
-            steps.and_then(|steps| Until::all(&self.program, steps.iter().map(|step| &**step)));
-        let until = until.map(Box::new);
-        let setup = Setup {
-            until,
-            ..self.setup(replay, false, true)
-        };
+        let setup = self.setup(replay, false, true);
         let (mut run, mut commands) = (
             Run::new(&self.program, &self.inputs, setup, now),
             Vec::new(),
@@ -574,10 +568,6 @@ impl<'a> World<'a> {
         let sent = self.calls.take(&event);
         let approved = self.gates.take(&event, &self.program.plan, &self.defaults);
         let in_order = self.effects.take(&event, &self.program.plan);
-        let in_order = in_order.or_else(|fault| {
-            let had_target = self.effects.had_target;
-            if had_target { Ok(()) } else { Err(fault) }
-        });
         if let Err(fault) = in_order.and(approved).and(sent) {
             self.broken.get_or_insert(fault);
         }

@@ -31,7 +31,8 @@ pub use questions::{Accepted, Questions};
 pub use read::{EventError, Kept};
 pub use redaction::{EventRedactor, paths_below};
 pub use replay_state::{
-    EndWithoutCall, MAX_CRASHES, RecordedQuestion, RecordedStep, ReplayState, WithoutCall,
+    EndWithoutCall, MAX_CRASHES, RecordedProcesses, RecordedQuestion, RecordedStep, ReplayState,
+    WithoutCall,
 };
 pub use summary::{Message, Summary};
 pub use wire::{ARGUMENTS, OUTPUT, VALUE, instant};

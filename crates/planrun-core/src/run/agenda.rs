@@ -153,6 +153,8 @@ pub(super) enum Inquiry {
     VerifyAgain(NodeRef),
     /// Verification has found the effect of a step.
     Verified(NodeRef),
+    /// End the checks that are being made, and make no others.
+    EndChecks(Ending),
     /// Another step takes over the result or the execution of this one, and is responsible for undoing it.
     HandOver(NodeRef),
     /// End the undo that is in progress and skip the remaining ones, for this reason.

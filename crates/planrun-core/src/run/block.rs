@@ -526,7 +526,7 @@ pub(super) fn call_plan(
     let outer = ctx.tree[at.0].scope;
     let scope = ctx.open_scope(&called, Some(outer));
     if let Some(deadline) = ctx.tree.scopes[scope].policy.deadline {
-        ctx.set_deadline(deadline);
+        ctx.set_deadline(scope, deadline);
     }
     let path = ctx.tree.path(program, at);
     let owner = Owner {

@@ -10,7 +10,7 @@ use planrun_lang::sema::{NodeId, OnFailure, Step, StepKind};
 use planrun_lang::types::{Budget, ErrorClass};
 use planrun_lang::value::{Value, saturating_duration};
 
-use super::agenda::{Agenda, End, Next, Reaction, Subject};
+use super::agenda::{Agenda, End, Inquiry, Next, Reaction, Subject};
 use super::clock::microseconds;
 use super::command::{Command, ScopeId};
 use super::execution::Executions;
@@ -20,6 +20,7 @@ use super::interruption::Interruption;
 use super::outbox::Outbox;
 use super::overtaken::Overtaken;
 use super::policy::Effective;
+use super::processes::Processes;
 use super::program::Program;
 use super::reached::Reached;
 use super::schedule::{Schedule, Timer, Within};
@@ -44,6 +45,8 @@ pub(super) struct Context {
     /// Whether anything in the run listens to events or waits for them.
     pub reacts: bool,
     pub overtaken: Overtaken,
+    /// The processes of the run; `None` if each drives it to its end.
+    pub processes: Option<Box<Processes>>,
     /// Earlier executions at the paths of retried steps.
     pub executions: Executions,
     /// The shared value of empty arguments.
@@ -138,10 +141,17 @@ impl Context {
         }
     }
 
-    /// Ends the run with a failure that no step can recover from.
+    /// Ends the run with a failure that no step can recover from. Once every statement of the plan has settled, it only
+    /// ends firings and checks: the run keeps its reply, and nothing is undone.
     pub(super) fn fatal(&mut self, class: ErrorClass, message: &str) {
         let error = StepError::new(class, message, &"".into());
-        self.end_block(0, Ending::Failed(Arc::new(error)));
+        let ending = Ending::Failed(Arc::new(error));
+        let root = &self.tree[0];
+        if root.unsettled == 0 && root.ending.is_none() {
+            self.then(Inquiry::EndChecks(ending));
+        } else {
+            self.end_block(0, ending);
+        }
         self.then(Reaction::CancelFirings);
     }
 
@@ -150,16 +160,21 @@ impl Context {
         self.interruption.is_some()
     }
 
-    /// Returns true if a statement is left to a later process.
-    pub(super) fn is_left(&self, at: NodeRef) -> bool {
-        let until = self.setup.until.as_ref();
-        until.is_some_and(|until| until.leaves(at))
+    /// Leaves a statement that would run to a later process, if it is to. Returns false if it runs now.
+    pub(super) fn leave(&mut self, (frame, node): NodeRef) -> bool {
+        let processes = self.processes.as_mut().filter(|_| frame == 0);
+        processes.is_some_and(|processes| processes.leave(node))
     }
 
     /// Returns true if a firing of a listener is left to a later process.
     pub(super) fn leaves_firing(&self, listener: NodeRef, firing: FrameId) -> bool {
-        let until = self.setup.until.as_ref();
-        until.is_some_and(|until| until.leaves_firing(listener, &self.tree[firing].path))
+        let Some(processes) = self.processes.as_ref().filter(|_| listener.0 == 0) else {
+            return false;
+        };
+        let program = self.tree.program(0);
+        let mut nodes = self.tree.block(&program, firing).nodes.iter();
+        let has_steps = nodes.any(|node| node.step().is_some());
+        processes.leaves_firing(&self.tree[firing].path, has_steps)
     }
 
     /// Returns a frame with the order of its statements.
@@ -170,7 +185,7 @@ impl Context {
             graph: self.tree.graph(program, frame),
             frame: &mut self.tree[frame],
             schedule: &mut self.schedule,
-            until: self.setup.until.as_deref(),
+            processes: self.processes.as_deref(),
             overtaken: &self.overtaken,
         }
     }
@@ -269,6 +284,7 @@ impl Context {
             in_use: 0,
             spent: Spent::default(),
             steps: 0,
+            firings: 0,
             low: Vec::new(),
             begun,
             end: None,
@@ -283,7 +299,7 @@ impl Context {
 
     /// Sets the deadline of a plan that begins, or that began in an earlier process. Idle time, in which the run
     /// neither worked nor waited for a timer, does not count.
-    pub(super) fn set_deadline(&mut self, deadline: Duration) {
+    pub(super) fn set_deadline(&mut self, scope: ScopeId, deadline: Duration) {
         let since = Duration::from_micros(
             self.outbox
                 .real_elapsed()
@@ -292,7 +308,7 @@ impl Context {
         let (_, idle) = self.outbox.recording.idle(self.outbox.now.wall);
         let counted = since.saturating_sub(idle);
         let number = self.schedule.number();
-        let timer = Timer::Deadline(self.schedule.waited());
+        let timer = Timer::Deadline(scope, self.schedule.waited());
         self.schedule.set(
             self.outbox.now.after(deadline.saturating_sub(counted)),
             number,
@@ -300,9 +316,9 @@ impl Context {
         );
     }
 
-    /// Handles the timer of the deadline that was set for this time. The deadline is later by the time in which people
-    /// were waited for since then.
-    pub(super) fn deadline_timer_fired(&mut self, at: Duration, known: Duration) {
+    /// Handles the timer of the deadline of a plan instance that was set for this time. The deadline is later by the time
+    /// in which people were waited for since then.
+    pub(super) fn deadline_timer_fired(&mut self, scope: ScopeId, at: Duration, known: Duration) {
         let waited = self.schedule.waited();
         let extra = waited.saturating_sub(known);
         if extra.is_zero() {
@@ -310,7 +326,7 @@ impl Context {
         }
         let number = self.schedule.number();
         self.schedule
-            .set(at + extra, number, Timer::Deadline(waited));
+            .set(at + extra, number, Timer::Deadline(scope, waited));
     }
 
     pub(super) fn deadline_expired(&mut self) {

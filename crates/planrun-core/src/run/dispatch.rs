@@ -119,6 +119,7 @@ impl Run {
             Inquiry::OpenVerify(at) => open_verify(ctx, at),
             Inquiry::VerifyAgain(at) => self.compensation.verify_step_again(ctx, at),
             Inquiry::Verified(at) => self.compensation.note_verified(at),
+            Inquiry::EndChecks(ending) => self.compensation.end_checks(ctx, &ending),
             Inquiry::HandOver(at) => self.compensation.hand_over(ctx, at),
             Inquiry::AbandonUndo(why) => {
                 self.compensation.abandon_undo(ctx, &mut steps.people, why);
@@ -178,7 +179,7 @@ impl Run {
             // A slot that it was woken for goes to the next call.
             return steps.calls.open.slots.remove(ctx, at);
         }
-        if ctx.is_left(at) {
+        if ctx.leave(at) {
             return;
         }
         let program = &ctx.tree.program(at.0);
@@ -206,7 +207,8 @@ impl Run {
     /// notified once of the end of their plan.
     pub(super) fn frame_ended(&mut self, frame: FrameId) {
         let ctx = &mut self.ctx;
-        if frame == 0 && ctx.setup.until.take().is_some() {
+        if frame == 0 && ctx.processes.take().is_some() {
+            ctx.setup.until = None;
             self.listeners.release(ctx, frame);
         }
         let is_reported = ctx.tree.scope(frame).end.is_some();
@@ -216,12 +218,16 @@ impl Run {
         if ctx.tree[frame].owner.is_none() {
             check_reply(ctx);
         }
+        if ctx.tree[frame].ending.is_some() {
+            end_deadline(ctx, frame);
+        }
         if self.compensation.proceed(ctx, frame) {
             ctx.tree[frame].lifecycle = Lifecycle::Closing;
             return;
         }
         let scope = ctx.tree[frame].scope;
         ctx.tree.scopes[scope].end = Some(end_of(ctx, frame));
+        end_deadline(ctx, frame);
         ctx.commit(Subject::Plan(scope));
         ctx.then(Next::CloseFrame(frame));
     }
@@ -282,6 +288,14 @@ fn block_failed(ctx: &mut Context, frame: FrameId, error: Arc<StepError>, forced
         return;
     }
     ctx.end_block(frame, Ending::Failed(error));
+}
+
+/// Removes the deadline of a called plan that has ended or failed: it bounds neither its caller nor its undo.
+fn end_deadline(ctx: &mut Context, frame: FrameId) {
+    let scope = ctx.tree[frame].scope;
+    if scope != 0 && ctx.tree.scope(frame).policy.deadline.is_some() {
+        ctx.schedule.remove_deadline(scope);
+    }
 }
 
 /// Returns the final state of a plan instance.

@@ -12,8 +12,8 @@ use planrun_lang::types::ErrorClass;
 
 use super::frame::{Flags, Frame, FrameId};
 use super::overtaken::Overtaken;
+use super::processes::Processes;
 use super::schedule::Schedule;
-use super::until::Until;
 use crate::journal::StepError;
 
 /// A frame with the order of its statements.
@@ -24,7 +24,7 @@ pub(super) struct Flow<'a> {
     pub graph: &'a BlockGraph,
     pub schedule: &'a mut Schedule,
     /// Statements that are left to a later process are not waited for.
-    pub until: Option<&'a Until>,
+    pub processes: Option<&'a Processes>,
     pub overtaken: &'a Overtaken,
 }
 
@@ -169,7 +169,7 @@ impl Flow<'_> {
         if self.id != 0 || self.overtaken.is_empty() || !self.overtaken.passes_any(node) {
             return true;
         }
-        let is_left = |above: u32| self.until.is_some_and(|until| until.leaves((0, above)));
+        let is_left = |above: u32| self.leaves_out(above);
         (0..place).any(|above| {
             let is_settled = self.frame.nodes[above as usize].state.is_settled();
             let matters = !only_barriers || self.graph.is_barrier(above);
@@ -225,9 +225,9 @@ impl Flow<'_> {
     /// for them.
     pub(super) fn advance(&mut self) {
         let count = u32::try_from(self.graph.nodes).unwrap_or(u32::MAX);
-        let (id, until) = (self.id, self.until);
+        let processes = self.processes.filter(|_| self.id == 0);
+        let is_left = |node: u32| processes.is_some_and(|processes| processes.leaves_out(node));
         let state = &mut *self.frame;
-        let is_left = |node: u32| until.is_some_and(|until| until.leaves((id, node)));
         while state.settled < count
             && (state.nodes[state.settled as usize].state.is_settled() || is_left(state.settled))
         {
@@ -252,7 +252,7 @@ impl Flow<'_> {
             self.offer(node);
         }
         // Only steps of the plan itself overtake others.
-        if id == 0 && !self.overtaken.is_empty() {
+        if self.id == 0 && !self.overtaken.is_empty() {
             for node in self.overtaken.steps() {
                 if self.frame.nodes[node as usize]
                     .flags
@@ -262,6 +262,25 @@ impl Flow<'_> {
                 }
             }
         }
+    }
+
+    /// Offers the statements again that were left to the process to which the run has come, or to a later one, and lets
+    /// others wait for those that are not left any more.
+    pub(super) fn offer_left(&mut self, left: Vec<u32>) {
+        (self.frame.settled, self.frame.passed) = (0, 0);
+        for node in &left {
+            self.frame.node(*node).flags.clear(Flags::READY);
+        }
+        self.advance();
+        for node in left {
+            self.offer(node);
+        }
+    }
+
+    /// Returns true if a statement of the plan itself is left to a later process.
+    fn leaves_out(&self, node: u32) -> bool {
+        let processes = self.processes.filter(|_| self.id == 0);
+        processes.is_some_and(|processes| processes.leaves_out(node))
     }
 
     /// Ends the frame if everything in it has settled.

@@ -99,7 +99,7 @@ impl Idle<'_> {
             Timer::NextAttempt(at, number) => self.is_between_attempts(at, number),
             Timer::Hold(at, number) => self.steps.people.counts(at, number),
             Timer::Within(at, number) => self.ctx.schedule.is_bounded(at, number),
-            Timer::Deadline(_) => !only_others,
+            Timer::Deadline(..) => !only_others,
         }
     }
 

@@ -77,7 +77,6 @@ pub(super) struct Listeners {
     open: BTreeMap<NodeRef, ListenerState>,
     /// Listeners of blocks that have ended.
     closed: BTreeMap<NodeRef, ListenerState>,
-    firings: u64,
 }
 
 impl Listeners {
@@ -241,24 +240,9 @@ impl Listeners {
         ctx.tree[at.0].visible.insert(at.1, StepState::Running);
         ctx.reached(at, Reached::Fired);
         ctx.outbox.emit(EventKind::ListenerFired { path });
-        if !self.too_many_firings(ctx, at.0) {
+        if !too_many_firings(ctx, at.0) {
             self.next_firing(ctx, at);
         }
-    }
-
-    /// Counts firings. Returns true, and ends the run, if the limit is exceeded.
-    fn too_many_firings(&mut self, ctx: &mut Context, frame: FrameId) -> bool {
-        self.firings += 1;
-        let limit = ctx.tree.scope(frame).policy.max_firings;
-        if self.firings <= limit {
-            return false;
-        }
-        let message = format!(
-            "listeners fired more than {}; raise the limit with `policy {{ max_firings: … }}`",
-            counted(limit, "time")
-        );
-        ctx.fatal(ErrorClass::Budget(Budget::Calls), &message);
-        true
     }
 
     /// Begins the next firing of a listener, if none is running and the values that it reads are there.
@@ -461,6 +445,26 @@ fn listener_failed(ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
         return ctx.block_failed(at.0, error, false);
     }
     ctx.tree[at.0].first_failure.get_or_insert(error);
+}
+
+/// Counts a firing, for its plan instance and for those that called it. Returns true, and ends the run, if a limit is
+/// exceeded.
+fn too_many_firings(ctx: &mut Context, frame: FrameId) -> bool {
+    let (mut inner, mut over) = (Some(ctx.tree[frame].scope), None);
+    while let Some(scope) = inner {
+        let scope = &mut ctx.tree.scopes[scope];
+        scope.firings += 1;
+        let limit = scope.policy.max_firings;
+        over = over.or((scope.firings > limit).then_some(limit));
+        inner = scope.outer;
+    }
+    let Some(limit) = over else { return false };
+    let message = format!(
+        "listeners fired more than {}; raise the limit with `policy {{ max_firings: … }}`",
+        counted(limit, "time")
+    );
+    ctx.fatal(ErrorClass::Budget(Budget::Calls), &message);
+    true
 }
 
 /// Fails a listener with one of its firings.

@@ -27,8 +27,10 @@ use super::overtaken::Overtaken;
 use super::park::Parking;
 use super::peer::Peers;
 use super::people::People;
+use super::processes::Processes;
 use super::program::Program;
 use super::recording::Recording;
+use super::replay::next_process;
 use super::schedule::{Schedule, Timer};
 use super::setup::Setup;
 use super::signal::Waits;
@@ -36,7 +38,6 @@ use super::step::Steps;
 use super::task::Tasks;
 use super::tree::Tree;
 use super::unknown_outcome::UnknownOutcomes;
-use super::until::Until;
 use crate::journal::{EventKind, StepError};
 
 /// Why effects of a cancelled run are not undone any more.
@@ -74,9 +75,8 @@ impl Run {
         now: Moment,
     ) -> Self {
         let mut replay = setup.replay.take();
-        if let Some(replay) = &replay {
-            setup.until = Until::of_resumed(setup.until.take(), program, replay);
-        }
+        let until = setup.until.as_deref();
+        let processes = Processes::new(program, until, replay.as_ref(), setup.replay_only);
         let overtaken = Overtaken::new(program, replay.as_ref(), now.wall);
         let begun_at = replay.as_ref().map_or(now.wall, |replay| replay.begun_at);
         let questions = replay.as_mut();
@@ -97,6 +97,7 @@ impl Run {
             schedule: Schedule::new(setup.order),
             agenda: Agenda::default(),
             overtaken,
+            processes,
             executions: Executions::default(),
             no_arguments: Value::Map(Arc::default()),
             interruption: None,
@@ -145,8 +146,9 @@ impl Run {
             steps,
         });
         ctx.outbox.summarize((RunState::Running, None), None, None);
-        if let Some(deadline) = ctx.tree.scopes[0].policy.deadline {
-            ctx.set_deadline(deadline);
+        let deadline = ctx.tree.scopes[0].policy.deadline;
+        if let Some(deadline) = deadline.filter(|_| !ctx.outbox.recording.had_ended()) {
+            ctx.set_deadline(0, deadline);
         }
         let root = ctx.tree.open_frame(0, BlockId(0), None, None, "".into());
         let missing = ctx.bind_inputs(root, inputs);
@@ -272,6 +274,10 @@ impl Run {
         let replay_only = self.ctx.setup.replay_only;
         let suspends = self.suspends_after_replay.take();
         let stays = replay_only || suspends.is_some() || self.ctx.is_suspended();
+        if !stays && next_process(&mut self.ctx, &self.listeners) {
+            self.perform();
+            return true;
+        }
         if !stays && self.steps.calls.take_up_next_lost(&mut self.ctx) {
             self.perform();
             return true;
@@ -283,7 +289,7 @@ impl Run {
         } else if was_replay && replay_only {
             let failed = (self.steps.parking).failed_and_quiet(&self.ctx, &self.steps.calls);
             self.suspend(failed.unwrap_or(Interruption::Asked));
-        } else if was_replay && self.ctx.setup.retries {
+        } else if was_replay && !self.suspend_if_reached() && self.ctx.setup.retries {
             let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
             let parking = &mut self.steps.parking;
             parking.retry_failed(&mut self.ctx, tasks);
@@ -395,8 +401,12 @@ impl Run {
 
     /// Suspends the run if the step up to which this process drives it has settled.
     fn suspend_if_reached(&mut self) -> bool {
-        let until = self.ctx.setup.until.as_ref();
-        let is_reached = until.is_some_and(|until| until.is_reached(&self.ctx.tree[0]));
+        let Some(until) = &self.ctx.setup.until else {
+            return false;
+        };
+        let processes = self.ctx.processes.as_ref();
+        let leaves_out = |node: u32| processes.is_some_and(|known| known.leaves_out(node));
+        let is_reached = until.is_reached(&self.ctx.tree[0], leaves_out);
         let suspends = is_reached && !self.is_catching_up() && !self.ctx.is_suspended();
         if suspends {
             self.suspend(Interruption::Reached);
@@ -418,7 +428,7 @@ impl Run {
                     steps.within_expired(ctx, step);
                 }
                 Timer::Within(..) => {}
-                Timer::Deadline(known) => ctx.deadline_timer_fired(at, known),
+                Timer::Deadline(scope, known) => ctx.deadline_timer_fired(scope, at, known),
                 Timer::Hold(step, number) => steps.people.hold_expired(ctx, step, number),
             }
             self.perform();
@@ -441,8 +451,12 @@ impl Run {
         self.ctx
             .outbox
             .emit(EventKind::RunCancelling { keep, force });
-        self.ctx.end_block(0, Ending::Cancelled);
+        // What is retried of a run that has ended does not change how it has ended.
+        if self.ctx.tree.scope(0).end.is_none() {
+            self.ctx.end_block(0, Ending::Cancelled);
+        }
         self.ctx.then(Reaction::CancelFirings);
+        self.ctx.then(Inquiry::EndChecks(Ending::Cancelled));
         if ends_undo {
             let why = if keep { KEPT } else { FORCED };
             self.ctx.then(Inquiry::AbandonUndo(why));

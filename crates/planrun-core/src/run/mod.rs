@@ -32,6 +32,7 @@ mod park;
 mod peer;
 mod people;
 mod policy;
+mod processes;
 mod program;
 mod reached;
 mod recording;

@@ -44,9 +44,33 @@ pub(super) struct Recording {
     idle_before: Duration,
     /// Number of the last event.
     events: u64,
-    /// Number of settled steps, and number of all steps of the plan itself.
-    steps_done: u64,
-    steps_all: u64,
+    steps: StepCounts,
+}
+
+/// Numbers of the plan's own steps. The paths of other steps contain the name of the step that holds them.
+#[derive(Default)]
+struct StepCounts {
+    settled: u64,
+    all: u64,
+}
+
+impl StepCounts {
+    fn note(&mut self, kind: &EventKind) {
+        if let EventKind::RunStarted { steps, .. } = kind {
+            self.all = *steps as u64;
+        }
+        if let EventKind::StepSettled {
+            path,
+            state,
+            reason,
+            ..
+        } = kind
+            && !path.contains(['.', '['])
+        {
+            let passed_over = *state == StepState::Skipped && reason.as_deref() != Some("upstream");
+            self.settled += u64::from(*state == StepState::Completed || passed_over);
+        }
+    }
 }
 
 impl Recording {
@@ -88,7 +112,7 @@ impl Recording {
 
     /// Returns the number of a new event; `None` if an earlier process has recorded it.
     pub(super) fn next_event(&mut self, kind: &EventKind) -> Option<u64> {
-        self.count_steps(kind);
+        self.steps.note(kind);
         if let Some(replay) = &mut self.replay {
             if replay.mark_replayed(kind.name(), kind.path()) {
                 self.is_late = self.replay_time.is_none();
@@ -144,6 +168,15 @@ impl Recording {
         }
     }
 
+    /// Moves the replayed time on to a wall-clock time, in nanoseconds since the Unix epoch. It does not go back, even if
+    /// the clock was set back.
+    pub(super) fn advance_to(&mut self, at: i128) {
+        if let (Some(replay), Some(time)) = (&self.replay, &mut self.replay_time) {
+            let age = microseconds(saturating_duration(at - replay.begun_at));
+            *time = age.max(*time);
+        }
+    }
+
     /// Ends the replay, after all external inputs have been replayed that have a receiver.
     pub(super) fn end_replay(&mut self) {
         self.replay_time = None;
@@ -156,7 +189,7 @@ impl Recording {
 
     /// Returns the number of settled steps of the plan, and the number of all of its steps.
     pub(super) fn steps(&self) -> (u64, u64) {
-        (self.steps_done, self.steps_all)
+        (self.steps.settled, self.steps.all)
     }
 
     /// Returns the time of the replayed input, since the run began; `None` after the replay.
@@ -253,7 +286,7 @@ impl Recording {
             return false;
         };
         let step = replay.steps.get(path);
-        step.is_some_and(|step| step.had_ended_before(replay.processes))
+        step.is_some_and(|step| step.had_ended_before(replay.processes.number()))
     }
 
     /// Returns the recorded duration of a step whose end is being replayed.
@@ -375,24 +408,6 @@ impl Recording {
         (all.saturating_sub(since), since)
     }
 
-    /// Counts the plan's own steps. The paths of other steps contain the name of the step that holds them.
-    fn count_steps(&mut self, kind: &EventKind) {
-        if let EventKind::RunStarted { steps, .. } = kind {
-            self.steps_all = *steps as u64;
-        }
-        if let EventKind::StepSettled {
-            path,
-            state,
-            reason,
-            ..
-        } = kind
-            && !path.contains(['.', '['])
-        {
-            let passed_over = *state == StepState::Skipped && reason.as_deref() != Some("upstream");
-            self.steps_done += u64::from(*state == StepState::Completed || passed_over);
-        }
-    }
-
     /// Takes the next external input that has a receiver, if it is recorded before this event. A patch may have put
     /// something before the receiver of an earlier one. `is_bounded`: whether such a timer of a step is running.
     /// `has_failed`: whether a step can be retried.
@@ -422,11 +437,7 @@ impl Recording {
         if let ExternalInputKind::Answer { path, .. } = &input.kind {
             expecting.remove(path);
         }
-        let age = microseconds(saturating_duration(input.at - replay.begun_at));
-        if let Some(time) = &mut self.replay_time {
-            // Replayed time does not go back, even if the clock was set back.
-            *time = age.max(*time);
-        }
+        self.advance_to(input.at);
         Some((input, at))
     }
 }

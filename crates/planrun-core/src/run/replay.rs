@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use super::call::slots::Slots;
 use super::compensation::Compensation;
 use super::context::Context;
+use super::listener::Listeners;
 use super::machine::Run;
 use super::park::Parking;
 use super::task::Tasks;
@@ -25,18 +27,18 @@ impl Run {
             |path: &str| tree[0].unsettled == 0 || parking.failed(tree, path).is_some();
         let recording = &mut self.ctx.outbox.recording;
         let slots = &mut self.steps.calls.open.slots;
-        let before = slots.next_recorded();
+        let processes = self.ctx.processes.as_ref();
+        let process = processes.and_then(|known| known.next_event());
+        let before = slots.next_recorded().into_iter().chain(process).min();
         let next = recording.next_external_input(before, &people.questions, is_bounded, has_failed);
         let Some((input, at)) = next else {
-            let is_replaying = self.ctx.outbox.recording.is_replaying();
-            if is_replaying && slots.wake_recorded(&mut self.ctx) {
-                return true;
-            }
-            self.ctx.outbox.recording.end_replay();
-            if is_replaying {
-                slots.end_replay(&mut self.ctx);
-            }
-            return false;
+            let goes_on = if process.is_some() && before == process {
+                next_process(&mut self.ctx, &self.listeners)
+            } else {
+                wake_recorded(&mut self.ctx, slots)
+            };
+            self.perform();
+            return goes_on;
         };
         let (ctx, steps) = (&mut self.ctx, &mut self.steps);
         match (input.kind, at) {
@@ -88,6 +90,34 @@ impl Run {
             }
         }
     }
+}
+
+/// Goes on to the next process. What was left to it begins. Returns false if there is none.
+pub(super) fn next_process(ctx: &mut Context, listeners: &Listeners) -> bool {
+    let next = ctx.processes.as_mut().and_then(|known| known.proceed());
+    let Some((at, left)) = next else {
+        return false;
+    };
+    if let Some(at) = at {
+        ctx.outbox.recording.advance_to(at);
+    }
+    let program = ctx.tree.program(0);
+    ctx.flow(&program, 0).offer_left(left);
+    listeners.release(ctx, 0);
+    true
+}
+
+/// Lets the next step go on that is recorded to have waited for a slot. If there is none, the replay ends.
+fn wake_recorded(ctx: &mut Context, slots: &mut Slots) -> bool {
+    if !ctx.outbox.recording.is_replaying() {
+        return false;
+    }
+    if slots.wake_recorded(ctx) {
+        return true;
+    }
+    ctx.outbox.recording.end_replay();
+    slots.end_replay(ctx);
+    false
 }
 
 /// Replays the retry of a failed step, of a failed undo, or of a failed check of `verify`. The steps that a process has

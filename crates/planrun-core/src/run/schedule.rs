@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use planrun_lang::call::CallOutcome;
 
-use super::command::CallId;
+use super::command::{CallId, ScopeId};
 use super::frame::{Frame, FrameId, Lifecycle, Microseconds, NodeRef};
 use super::order::{Draw, Order};
 
@@ -33,8 +33,8 @@ pub(super) enum Timer {
     NextAttempt(NodeRef, u64),
     /// `within` has expired.
     Within(NodeRef, u64),
-    /// The deadline of a plan, with the time spent waiting for people that was included when it was set.
-    Deadline(Duration),
+    /// The deadline of a plan instance, with the time spent waiting for people that was included when it was set.
+    Deadline(ScopeId, Duration),
     /// The question of a step expires, or its wait ends.
     Hold(NodeRef, u64),
 }
@@ -43,7 +43,7 @@ impl Timer {
     /// Returns true if it bounds something that might still finish.
     fn is_bound(self) -> bool {
         match self {
-            Self::Within(..) | Self::Deadline(_) => true,
+            Self::Within(..) | Self::Deadline(..) => true,
             Self::NextAttempt(..) | Self::Hold(..) => false,
         }
     }
@@ -104,6 +104,12 @@ impl Schedule {
         self.timers.push(Reverse((at, number, timer)));
     }
 
+    /// Removes the deadline of a plan instance, which has ended.
+    pub(super) fn remove_deadline(&mut self, scope: ScopeId) {
+        let is_own = |timer: Timer| matches!(timer, Timer::Deadline(of, _) if of == scope);
+        self.timers.retain(|Reverse((_, _, timer))| !is_own(*timer));
+    }
+
     /// Returns all timers with their times, in no particular order.
     pub(super) fn timers(&self) -> impl Iterator<Item = (Duration, Timer)> {
         self.timers
@@ -122,7 +128,7 @@ impl Schedule {
     pub(super) fn first_but_deadlines(&self) -> Option<Duration> {
         let others = self
             .timers()
-            .filter(|(_, timer)| !matches!(timer, Timer::Deadline(_)));
+            .filter(|(_, timer)| !matches!(timer, Timer::Deadline(..)));
         others.map(|(at, _)| at).min()
     }
 

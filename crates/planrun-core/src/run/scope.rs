@@ -23,6 +23,8 @@ pub(super) struct Scope {
     pub spent: Spent,
     /// Number of steps that have begun, including those of called plans.
     pub steps: u64,
+    /// Number of firings, including those of called plans.
+    pub firings: u64,
     /// Limits of its budget for which a warning was emitted.
     pub low: Vec<&'static str>,
     /// How long the run had worked when it began.

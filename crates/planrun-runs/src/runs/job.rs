@@ -208,11 +208,6 @@ impl Job {
 
     /// Returns the outcome of the run so far, from a replay of its recorded events that calls nothing.
     pub(super) async fn replay(mut self, replay: ReplayState) -> Outcome {
-        self.until = replay
-            .until
-            .as_ref()
-            .and_then(|steps| Until::all(&self.program, steps.iter().map(|step| &**step)))
-            .map(Box::new);
         self.replay = Some(replay);
         let (tools, mut nobody) = (self.workspace.catalog(None), Silence);
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));

@@ -2,6 +2,7 @@
 //! order.
 
 mod generations;
+mod processes;
 mod recorded_step;
 mod steps;
 
@@ -17,6 +18,7 @@ use planrun_lang::value::{Value, saturating_duration};
 use serde_json::Value as Json;
 
 use self::generations::{Generations, holds};
+pub use self::processes::RecordedProcesses;
 pub use self::recorded_step::{EndWithoutCall, RecordedQuestion, RecordedStep, WithoutCall};
 use crate::journal::call::RecordedPhase;
 use crate::journal::event::{Event, EventKind, Used};
@@ -49,12 +51,6 @@ pub struct ReplayState {
     pub retryable: Vec<Arc<str>>,
     /// Wall-clock time at which the run resumes by itself, in nanoseconds since the Unix epoch.
     pub wake: Option<i128>,
-    /// The steps up to which processes have driven the run; `None` if one of them was to drive it to its end.
-    pub until: Option<BTreeSet<Arc<str>>>,
-    /// The step up to which the last process was to drive the run; `None` if to its end.
-    last_until: Option<Arc<str>>,
-    /// The process in which the run has ended or has begun to end, if it was to be driven only up to a step.
-    pub ends_before: Option<Box<EndsBefore>>,
     /// Hash of the pinned document after the last patch; `None` if the run was never patched.
     pub patched: Option<Arc<str>>,
     /// The steps by path, in the order of their first events.
@@ -67,8 +63,8 @@ pub struct ReplayState {
     pub questions: Questions,
     /// Number of times a process took over from one that had died, since the last progress.
     crashes: u32,
-    /// Number of processes that have driven the run.
-    pub processes: u32,
+    /// The processes that have driven the run, in order.
+    pub processes: RecordedProcesses,
     /// Idle periods, in which the run neither worked nor waited for a timer of its own: the end and the length of each.
     idle: Vec<(i128, i128)>,
     /// The time that the run itself waits for while no process drives it.
@@ -78,30 +74,6 @@ pub struct ReplayState {
     before_last: i128,
     /// How many events of each kind and path have been recorded and not been replayed yet, by their `place`.
     unreplayed: HashMap<u64, u32>,
-}
-
-/// A run that ends before it reaches the step up to which it was to be driven.
-#[derive(Debug)]
-pub struct EndsBefore {
-    pub step: Arc<str>,
-    /// Number of the process, from 1.
-    pub process: u32,
-}
-
-impl EndsBefore {
-    /// Notes that the run ends in this process, which was to drive it up to a step. A run that ends once more has ended
-    /// in the first of these processes.
-    fn note(known: &mut Option<Box<Self>>, until: Option<&Arc<str>>, process: u32) {
-        *known = until.map(|step| {
-            let before = known.take().filter(|before| before.step == *step);
-            before.unwrap_or_else(|| {
-                Box::new(Self {
-                    step: step.clone(),
-                    process,
-                })
-            })
-        });
-    }
 }
 
 impl ReplayState {
@@ -223,11 +195,6 @@ impl ReplayState {
         } = kind
         {
             (self.state, self.has_ended) = (Some(state), true);
-            EndsBefore::note(
-                &mut self.ends_before,
-                self.last_until.as_ref(),
-                self.processes,
-            );
             (self.reply, self.error, self.retryable) = (reply, error, retryable);
         }
     }
@@ -314,10 +281,8 @@ impl ReplayState {
 
     fn started(&mut self, run: Arc<str>, plan: Arc<str>, until: Option<Arc<str>>, at: i128) {
         (self.run, self.plan) = (run, plan);
-        self.last_until.clone_from(&until);
-        self.until = until.map(|step| BTreeSet::from([step]));
         self.begun_at = at;
-        self.processes = 1;
+        self.processes.begin(self.last, at, until);
         self.state = Some(RunState::Running);
         self.note_event(EventName::RunStarted, "");
     }
@@ -364,15 +329,10 @@ impl ReplayState {
     }
 
     fn resumed(&mut self, idle: i128, until: Option<Arc<str>>, at: i128) {
-        self.last_until.clone_from(&until);
-        self.until = self.until.take().zip(until).map(|(mut steps, step)| {
-            steps.insert(step);
-            steps
-        });
         if self.state == Some(RunState::Running) {
             self.crashes += 1;
         }
-        self.processes += 1;
+        self.processes.begin(self.last, at, until);
         self.idle.push((at, idle));
         self.waits_until = None;
         self.state = Some(RunState::Running);
@@ -454,7 +414,7 @@ impl ReplayState {
 
     /// Returns the state of a step that begins or goes on.
     fn step(&mut self, path: Arc<str>, at: i128) -> &mut RecordedStep {
-        let process = self.processes;
+        let process = self.processes.number();
         self.generations.note_begin(&path, process);
         let step = self.steps.entry(path);
         let step = step.or_insert_with(|| RecordedStep::new(at));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{EndWithoutCall, EndsBefore, RecordedQuestion, RecordedStep, ReplayState};
+use super::{EndWithoutCall, RecordedQuestion, RecordedStep, ReplayState};
 use crate::journal::call::{PeerQuestion, RecordedCall, RecordedPhase};
 use crate::journal::event::{Dispatch, EventKind};
 use crate::journal::external_input::ExternalInputKind;
@@ -348,18 +348,8 @@ impl ReplayState {
             self.failed(&path, at, error);
         }
         self.questions.close(&path, false);
-        let (process, number) = (self.processes, self.last);
+        let (process, number) = (self.processes.number(), self.last);
         let generation = self.generations.latest(&path);
-        let begun_in = self.steps.get(&path).and_then(|step| step.begun_in);
-        let is_of_plan = !path.contains(['.', '[']);
-        if state == StepState::Cancelled && begun_in.is_none() && is_of_plan {
-            // Steps of the plan itself are cancelled when the run ends.
-            EndsBefore::note(
-                &mut self.ends_before,
-                self.last_until.as_ref(),
-                self.processes,
-            );
-        }
         let (step, end) = if state == StepState::Cancelled {
             let step = self.steps.entry(path.clone());
             let step = step.or_insert_with(|| RecordedStep::new(at));
@@ -475,10 +465,7 @@ mod tests {
     /// An undo that is done for each execution of its step ends as often.
     #[test]
     fn each_end_of_a_step_belongs_to_a_process() {
-        let mut state = ReplayState {
-            processes: 1,
-            ..ReplayState::default()
-        };
+        let mut state = ReplayState::default();
         let settle = |state: &mut ReplayState| {
             let settled = EventKind::StepSettled {
                 path: "a.undo".into(),
@@ -492,8 +479,9 @@ mod tests {
             };
             state.settled(settled, 0);
         };
+        state.processes.begin(1, 0, None);
         settle(&mut state);
-        state.processes = 2;
+        state.processes.begin(1, 0, None);
         settle(&mut state);
         settle(&mut state);
         let mut replayed = || {

@@ -131,7 +131,7 @@ impl Slots {
     /// ended.
     pub(in crate::run) fn wake_with_retries(&mut self, ctx: &mut Context) {
         while let Some(event) = self.next_recorded()
-            && ctx.outbox.recording.precedes_next_input(event)
+            && is_next(ctx, event)
         {
             self.wake_recorded(ctx);
         }
@@ -211,7 +211,7 @@ impl Slots {
     /// Wakes the first call that can use a free slot. In a replay, this is the call that is recorded to have gone on next.
     fn wake_next(&mut self, ctx: &mut Context) {
         if let Some(event) = self.next_recorded()
-            && ctx.outbox.recording.precedes_next_input(event)
+            && is_next(ctx, event)
         {
             self.wake_recorded(ctx);
             return;
@@ -238,6 +238,13 @@ impl Slots {
             ctx.schedule.ready.push(Reverse(at));
         }
     }
+}
+
+/// Returns true if an event is recorded before the next external input, and by the process to which the run has come.
+fn is_next(ctx: &Context, event: u64) -> bool {
+    let process = ctx.processes.as_ref();
+    let next = process.and_then(|processes| processes.next_event());
+    next.is_none_or(|next| event < next) && ctx.outbox.recording.precedes_next_input(event)
 }
 
 /// Returns true if a plan instance, and each that called it, has a free slot.

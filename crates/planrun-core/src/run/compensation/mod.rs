@@ -43,6 +43,8 @@ pub(in crate::run) struct Compensation {
     pub undoes_cancelled: bool,
     /// Why nothing is undone any more, although undoing had begun.
     abandoned: Option<&'static str>,
+    /// Why nothing is checked, although the plan has completed.
+    unchecked: Option<Arc<StepError>>,
 }
 
 impl Compensation {
@@ -119,8 +121,15 @@ impl Compensation {
                     self.phases.insert(frame, phase);
                 }
                 Some(Phase::Verifying(steps)) if steps.is_empty() => {
-                    self.conclude_verification(ctx);
-                    self.phases.insert(frame, Phase::Over);
+                    let phase = if ctx.tree[frame].ending.is_some() {
+                        // It was cancelled meanwhile, so checks that have failed are not made again.
+                        self.checks.retain(|_, check| check.failure().is_none());
+                        self.first_phase(ctx, frame)
+                    } else {
+                        self.conclude_verification(ctx);
+                        Phase::Over
+                    };
+                    self.phases.insert(frame, phase);
                 }
                 Some(
                     Phase::Verifying(_)
@@ -161,10 +170,33 @@ impl Compensation {
             }
         }
         found.retain(|at| !self.checks.contains_key(at));
+        if let Some(error) = self.unchecked.clone() {
+            for at in found {
+                let ending = Ending::Failed(error.clone());
+                let check = check(ctx, at, None, Err(ending));
+                self.record_check(ctx, at, check);
+            }
+            return BTreeSet::new();
+        }
         for at in &found {
             ctx.then(Inquiry::OpenVerify(*at));
         }
         found.into_iter().collect()
+    }
+
+    /// Ends the checks that are being made. If none is, none will be, and the run fails with the same failure.
+    pub(in crate::run) fn end_checks(&mut self, ctx: &mut Context, ending: &Ending) {
+        if let Some(Phase::Verifying(steps)) = self.phases.get(&0) {
+            let frames = steps.iter().flat_map(|at| ctx.tree.live_frames(*at));
+            let frames: Vec<FrameId> = frames.collect();
+            for frame in frames {
+                ctx.end_block(frame, ending.clone());
+                ctx.then(Next::ReportEnd(frame));
+            }
+        } else if let Ending::Failed(error) = ending {
+            ctx.tree[0].first_failure.get_or_insert(error.clone());
+            self.unchecked = Some(error.clone());
+        }
     }
 
     /// Records the result of verifying a step, and reports the answer of its agent as a coverage point.
@@ -227,7 +259,7 @@ impl Compensation {
         match self.phases.get_mut(&body) {
             Some(Phase::Verifying(steps)) => {
                 steps.remove(&at);
-                let check = check(ctx, at, frame, outcome);
+                let check = check(ctx, at, Some(frame), outcome);
                 self.record_check(ctx, at, check);
             }
             Some(Phase::Undoing { .. }) if role == Role::Verify => {
@@ -380,12 +412,18 @@ fn steps_to_verify(ctx: &Context) -> Vec<NodeRef> {
     found
 }
 
-/// Interprets the end of a verification.
-fn check(ctx: &mut Context, at: NodeRef, frame: FrameId, outcome: Result<(), Ending>) -> Check {
+/// Interprets the end of a verification. `frame` is `None` if it never began.
+fn check(
+    ctx: &mut Context,
+    at: NodeRef,
+    frame: Option<FrameId>,
+    outcome: Result<(), Ending>,
+) -> Check {
     let program = ctx.tree.program(at.0);
     let asked = ctx.tree.step(&program, at).and_then(Step::agent_check);
     if let Some(asked) = asked {
-        let answer = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
+        let answer = frame.and_then(|frame| ctx.tree[frame].values.pop());
+        let answer = answer.unwrap_or(Value::Null);
         return agents::check(
             &asked.agent,
             &ctx.tree.own_path(at),
