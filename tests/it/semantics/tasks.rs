@@ -412,6 +412,30 @@ async fn r6_5_a_signal_reaches_every_listener_and_each_wait_takes_the_oldest() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r6_5_a_bounded_number_of_signals_is_kept() {
+    let log = MemoryLog::default();
+    let mut world = world();
+    world.journal = Some(log.clone());
+    for number in 0..10_002 {
+        log.send(&format!(r#"{{"signal": "go", "payload": {number}}}"#));
+    }
+    log.send(r#"{"signal": "open", "payload": 1}"#);
+    let ran = world
+        .run(&plan(
+            r#"step first = wait for signal "open" -> int
+            step second = wait for signal "go" -> int after first
+            reply second"#,
+        ))
+        .await;
+    let lines = log.lines();
+    let refused = lines
+        .iter()
+        .filter(|line| line.contains("and no more are kept"));
+    assert_eq!(refused.count(), 2);
+    assert_eq!(ran.reply(), json!(0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn r6_5_signals_are_typed_and_kept_until_somebody_waits() {
     let wrong = json!({"signal": "go", "payload": {"n": "text"}});
     let (world, log) = with_commands(&[wrong, json!({"signal": "go", "payload": {"n": 5}})]);

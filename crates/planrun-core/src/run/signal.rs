@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::{Event, EventKind as Condition, Status, StepKind, Task, TaskId, Wait};
+use planrun_lang::sema::{
+    Event, EventKind as Condition, Node, Status, Step, StepKind, Task, TaskId, Wait,
+};
 use planrun_lang::types::{ErrorClass, Field, Type, Validation, decode};
 use planrun_lang::value::{Key, Value};
 use serde_json::Value as Json;
@@ -17,6 +19,9 @@ use super::frame::NodeRef;
 use super::program::Program;
 use super::task::{Tasks, fit};
 use crate::journal::{EventKind, StepError};
+
+/// Maximum number of signals of one name that are kept until a `wait for` takes them.
+const MAX_KEPT: usize = 10_000;
 
 /// The steps that wait for events, and the signals that have arrived.
 #[derive(Default)]
@@ -32,7 +37,7 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// Handles a signal. It is an event, and is kept until a `wait for` takes it.
+    /// Handles a signal. It is an event, and if the plan has a `wait for` for it, it is kept until that takes it.
     pub(super) fn receive_signal(
         &mut self,
         ctx: &mut Context,
@@ -40,11 +45,21 @@ impl Waits {
         payload: &Json,
         message: Option<u64>,
     ) {
-        let misfit = payload_types(&ctx.tree.scopes[0].program, name)
+        let program = &ctx.tree.scopes[0].program;
+        let misfit = payload_types(program, name)
             .into_iter()
             .find_map(|ty| decode(payload, &ty).err());
-        let refused = misfit
-            .map(|mismatch| format!("the payload does not have the declared type: {mismatch}"));
+        let is_kept = is_taken(program, name);
+        let kept = self.signals.get(name).map_or(0, VecDeque::len);
+        let refused = match misfit {
+            Some(mismatch) => Some(format!(
+                "the payload does not have the declared type: {mismatch}"
+            )),
+            None if is_kept && kept >= MAX_KEPT => Some(format!(
+                "{MAX_KEPT} signals of this name wait to be taken, and no more are kept"
+            )),
+            None => None,
+        };
         let value = Value::from_json(payload);
         ctx.outbox.emit(EventKind::SignalReceived {
             signal: name.into(),
@@ -57,10 +72,10 @@ impl Waits {
         }
         let name: Arc<str> = name.into();
         self.latest = Some(value.clone());
-        self.signals
-            .entry(name.clone())
-            .or_default()
-            .push_back(value);
+        if is_kept {
+            let kept = self.signals.entry(name.clone()).or_default();
+            kept.push_back(value);
+        }
         ctx.commit(Subject::Signal(name));
     }
 
@@ -245,6 +260,23 @@ pub fn accepts_signal(program: &Program, name: &str, payload: &Json) -> Result<(
 /// Returns a sentence that says why not.
 pub fn accepts_move(task: &Task, status: &str, context: &Json) -> Result<(), String> {
     external_move(task, status, context).map(drop)
+}
+
+/// Returns true if a `wait for` of a plan, or of one that it calls, takes a signal.
+fn is_taken(program: &Program, name: &str) -> bool {
+    let waits = |node: &Node| {
+        let is_wait = |step: &Step| matches!(step.kind, StepKind::Wait(_));
+        let on = node.event().filter(|_| node.step().is_some_and(is_wait));
+        let mut takes = false;
+        if let Some(on) = on {
+            on.leaves(&mut |leaf| {
+                takes |= matches!(&leaf.kind, Condition::Signal(signal) if **signal == *name);
+            });
+        }
+        takes
+    };
+    let mut nodes = program.plan.blocks.iter().flat_map(|block| &block.nodes);
+    nodes.any(waits) || program.plans.iter().any(|called| is_taken(called, name))
 }
 
 fn signals(program: &Program, known: &mut BTreeSet<Arc<str>>) {
