@@ -15,4 +15,5 @@ pub mod project_context;
 mod sequential;
 mod shrink;
 mod sound;
+mod sufficient;
 mod unfinished;

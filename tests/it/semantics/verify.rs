@@ -197,6 +197,56 @@ async fn r3_8_a_cancel_ends_the_checks_and_undoes_what_they_were_about() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r3_8_a_cancel_after_the_end_of_the_plan_changes_nothing_of_it() {
+    // While a listener on the end is at work.
+    let mut world = world().tool("a.look", [after(60_000, give(json!({ "there": true })))]);
+    let log = MemoryLog::default();
+    world.journal = Some(log.clone());
+    let text = plan(
+        "step one = a.make() undo a.drop(x: 1)
+        listener over on plan is completed { step slow = a.look() }
+        reply one",
+    );
+    let (ran, ()) = tokio::join!(world.run(&text), async {
+        tokio::time::sleep(Duration::from_secs(25)).await;
+        log.send(r#"{"cancel": true}"#);
+    });
+    assert_eq!(
+        (
+            ran.outcome.state.name(),
+            ran.reply(),
+            ran.calls("a.drop").len()
+        ),
+        ("completed", json!(7), 0)
+    );
+    assert_eq!(
+        (ran.status("over[0].slow"), ran.took),
+        ("cancelled".into(), 25_000)
+    );
+
+    // While a check is made again.
+    let no = || give(json!({ "there": false }));
+    let mut world = self::world().tool("a.look", [Fail("tool.failed", Answered), no()]);
+    let log = MemoryLog::default();
+    world.journal = Some(log.clone());
+    let text = checks_for_long("");
+    assert_eq!(world.run(&text).await.class(), "validation.verify");
+    let (ran, ()) = tokio::join!(world.run(&text), async {
+        tokio::time::sleep(Duration::from_secs(25)).await;
+        log.send(r#"{"cancel": true}"#);
+    });
+    assert_eq!(
+        (
+            ran.outcome.state.name(),
+            ran.reply(),
+            ran.calls("a.drop").len()
+        ),
+        ("failed", json!(7), 0)
+    );
+    assert!(ran.took < 60_000, "{}", ran.took);
+}
+
+#[tokio::test(start_paused = true)]
 async fn r3_8_a_retry_makes_only_the_looks_again() {
     let body = "step one = a.make() verify a.look(x: one) as found => found.there
         step two = a.make() verify a.look(x: two) as found => found.there

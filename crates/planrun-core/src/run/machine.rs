@@ -451,7 +451,7 @@ impl Run {
         self.ctx
             .outbox
             .emit(EventKind::RunCancelling { keep, force });
-        // What is retried of a run that has ended does not change how it has ended.
+        // Listeners may know already how the plan has ended.
         if self.ctx.tree.scope(0).end.is_none() {
             self.ctx.end_block(0, Ending::Cancelled);
         }
