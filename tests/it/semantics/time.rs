@@ -80,7 +80,11 @@ async fn r4_1_the_deadline_ends_the_run_and_is_caught_by_nobody() {
 
 #[tokio::test(start_paused = true)]
 async fn r4_1_the_deadline_of_a_called_plan_bounds_neither_its_caller_nor_its_undo() {
-    for (called, replies) in [("completes()", 1), ("fails() recover _ => 7", 7)] {
+    for (called, replies) in [
+        ("completes()", 1),
+        ("fails() recover _ => 7", 7),
+        ("ends() recover _ => 7", 7),
+    ] {
         let world = World::new()
             .tool("a.read", [after(5000, state(true))])
             .tool("a.write", [give(json!(1)), after(5000, give(json!(2)))]);
@@ -94,6 +98,15 @@ async fn r4_1_the_deadline_of_a_called_plan_bounds_neither_its_caller_nor_its_un
                     step w = a.write() undo a.write(x: w)
                     ensure w > 1 else \"too few\"
                     reply w
+                }}
+                plan ends() -> int {{
+                    policy {{ deadline: 1s }}
+                    step w = a.write()
+                    parallel {{
+                        step v = a.write()
+                        step u = a.write(x: [w][w])
+                    }}
+                    reply u
                 }}"
             ),
         );
@@ -110,6 +123,31 @@ async fn r4_1_the_deadline_of_a_called_plan_bounds_neither_its_caller_nor_its_un
             ran.outcome.error
         );
         assert!(ran.took >= 5000);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r4_1_the_deadline_of_a_called_plan_names_the_step_that_calls_it() {
+    let inner = format!(
+        "{TOOLS} plan inner() -> bool {{ policy {{ deadline: 1s }} step r = a.read() reply r.done }}"
+    );
+    let mut world = World::new()
+        .tool("a.read", [after(5000, state(true))])
+        .file("./inner.plan", &inner);
+    world.journal = Some(MemoryLog::default());
+    let text = "use \"./inner.plan\" as other
+        plan p() -> bool { step i = other.inner() recover _ => false reply i }";
+    for replay_only in [false, true] {
+        world.replay_only = replay_only;
+        let ran = world.run(text).await;
+        let error = ran.outcome.error.as_ref().unwrap();
+        assert_eq!(
+            (ran.class().as_str(), &*error.message),
+            (
+                "budget.time",
+                "the deadline of the plan that `i` calls has passed"
+            )
+        );
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planrun_lang::eval::EvalError;
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::{NodeId, OnFailure, Step, StepKind};
+use planrun_lang::sema::{BlockId, NodeId, OnFailure, Step, StepKind};
 use planrun_lang::types::{Budget, ErrorClass};
 use planrun_lang::value::{Value, saturating_duration};
 
@@ -15,7 +15,7 @@ use super::clock::microseconds;
 use super::command::{Command, ScopeId};
 use super::execution::Executions;
 use super::flow::Flow;
-use super::frame::{Ending, FrameId, Microseconds, NodeRef, Role};
+use super::frame::{Ending, Frame, FrameId, Microseconds, NodeRef, Role};
 use super::interruption::Interruption;
 use super::outbox::Outbox;
 use super::overtaken::Overtaken;
@@ -322,22 +322,26 @@ impl Context {
         let waited = self.schedule.waited();
         let extra = waited.saturating_sub(known);
         if extra.is_zero() {
-            return self.deadline_expired();
+            return self.deadline_expired(caller(&self.tree, scope));
         }
         let number = self.schedule.number();
         self.schedule
             .set(at + extra, number, Timer::Deadline(scope, waited));
     }
 
-    pub(super) fn deadline_expired(&mut self) {
+    /// Ends the run because the deadline of a plan has passed. `path` is that of the step that calls it; empty for the
+    /// plan of the run.
+    pub(super) fn deadline_expired(&mut self, path: Arc<str>) {
+        let message = if path.is_empty() {
+            "the deadline of the plan has passed".to_owned()
+        } else {
+            format!("the deadline of the plan that `{path}` calls has passed")
+        };
         self.outbox.emit(EventKind::TimerFired {
-            path: "".into(),
+            path,
             timer: Bound::Deadline,
         });
-        self.fatal(
-            ErrorClass::Budget(Budget::Time),
-            "the deadline of the plan has passed",
-        );
+        self.fatal(ErrorClass::Budget(Budget::Time), &message);
     }
 
     /// Counts a step that begins, for its plan instance and for those that called it. Returns true, and ends the run,
@@ -431,4 +435,14 @@ impl Context {
         }
         Ok(())
     }
+}
+
+/// Returns the path of the step that calls a plan instance; the empty path if none does.
+fn caller(tree: &Tree, scope: ScopeId) -> Arc<str> {
+    let is_body = |frame: &&Frame| frame.scope == scope && frame.block == BlockId(0);
+    let owner = tree.frames.iter().find(is_body).and_then(|body| body.owner);
+    owner.map_or_else(
+        || "".into(),
+        |owner| tree.own_path((owner.frame, owner.node)),
+    )
 }

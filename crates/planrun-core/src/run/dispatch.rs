@@ -16,6 +16,7 @@ use super::listener::firing_failed;
 use super::machine::Run;
 use super::settle::advance;
 use super::statement::Statement;
+use super::step::end_deadline;
 use super::task::work::work_failed;
 use super::unknown_outcome::UnknownOutcome;
 use crate::journal::StepError;
@@ -218,9 +219,6 @@ impl Run {
         if ctx.tree[frame].owner.is_none() {
             check_reply(ctx);
         }
-        if ctx.tree[frame].ending.is_some() {
-            end_deadline(ctx, frame);
-        }
         if self.compensation.proceed(ctx, frame) {
             ctx.tree[frame].lifecycle = Lifecycle::Closing;
             return;
@@ -288,14 +286,6 @@ fn block_failed(ctx: &mut Context, frame: FrameId, error: Arc<StepError>, forced
         return;
     }
     ctx.end_block(frame, Ending::Failed(error));
-}
-
-/// Removes the deadline of a called plan that has ended or failed: it bounds neither its caller nor its undo.
-fn end_deadline(ctx: &mut Context, frame: FrameId) {
-    let scope = ctx.tree[frame].scope;
-    if scope != 0 && ctx.tree.scope(frame).policy.deadline.is_some() {
-        ctx.schedule.remove_deadline(scope);
-    }
 }
 
 /// Returns the final state of a plan instance.

@@ -78,7 +78,7 @@ impl Run {
     fn replay_timer(&mut self, path: &str, timer: Bound) {
         let ctx = &mut self.ctx;
         match timer {
-            Bound::Deadline => ctx.deadline_expired(),
+            Bound::Deadline => ctx.deadline_expired(path.into()),
             Bound::Expires | Bound::Wait => self.steps.people.replay_hold_end(ctx, path),
             Bound::Within => {
                 let tree = &ctx.tree;

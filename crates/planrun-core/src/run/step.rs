@@ -6,7 +6,7 @@ use std::time::Duration;
 use planrun_lang::builtins::FailureKind;
 use planrun_lang::eval::EvalError;
 use planrun_lang::protocol::{Sent, StepState};
-use planrun_lang::sema::{OnFailure, Step, StepKind, Target, Wait};
+use planrun_lang::sema::{BlockId, OnFailure, Step, StepKind, Target, Wait};
 use planrun_lang::types::{ErrorClass, Transient, Validation};
 
 use super::agenda::{End, Inquiry, Next, Subject, Withdrawal};
@@ -15,7 +15,7 @@ use super::call::state::CallState;
 use super::call::take_over::is_kept;
 use super::call::{Calls, outcome_unknown};
 use super::context::Context;
-use super::frame::{Ending, FrameId, NodeRef, Role, WHOLE_RUN};
+use super::frame::{Ending, Frame, FrameId, NodeRef, Role, WHOLE_RUN};
 use super::park::Parking;
 use super::peer::Peers;
 use super::people::People;
@@ -323,6 +323,7 @@ impl Steps {
                 };
                 if ctx.tree[frame].ending.is_none() {
                     ctx.tree[frame].ending = Some(ending);
+                    end_deadline(ctx, frame);
                     let program = ctx.tree.program(frame);
                     let count = ctx.tree.graph(&program, frame).nodes;
                     blocks.frame = frame;
@@ -412,4 +413,13 @@ fn waits_for_event(ctx: &Context, at: NodeRef) -> bool {
     let step = ctx.tree.step(&program, at);
     ctx.tree.state_of(at) == StepState::Waiting
         && step.is_some_and(|step| matches!(step.kind, StepKind::Wait(_)))
+}
+
+/// Removes the deadline of a called plan that has ended, or begins to: it bounds neither its undo nor its caller.
+pub(super) fn end_deadline(ctx: &mut Context, frame: FrameId) {
+    let Frame { scope, block, .. } = ctx.tree[frame];
+    let is_called = scope != 0 && block == BlockId(0);
+    if is_called && ctx.tree.scopes[scope].policy.deadline.is_some() {
+        ctx.schedule.remove_deadline(scope);
+    }
 }
