@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use planrun_lang::value::parse_timestamp;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
@@ -146,6 +147,54 @@ fn a_recorded_run_has_the_document_that_its_process_printed() {
         assert_eq!(without_times(recorded), without_times(printed), "{plan}");
     }
     assert_eq!(shown(&place, "parks")["error"]["class"], "tool.failed");
+}
+
+#[test]
+fn the_time_of_a_step_that_waited_for_a_slot_begins_after_that() {
+    let plan = "use sys plan p(n: int) -> int {
+        policy { concurrency: 1 }
+        parallel {
+            step a = sys.sleep(duration: 3s)
+            step b = sys.sleep(duration: 200ms) within 2s
+        }
+        reply n }";
+    let place = folder([("a.plan", plan)]);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_planrun"))
+        .args(["run", "a.plan", "-i", "n=1", "--run-id", "r"])
+        .current_dir(place.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let events = || {
+        let events = run_in(&place, &["runs", "events", "r", "--format", "ndjson"]).stdout;
+        let events = events
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
+        events.collect::<Vec<Json>>()
+    };
+    let begun = || {
+        let events = events().into_iter();
+        let mut begins = events.filter(|event| event["event"] == "step.running");
+        begins.find(|event| event["path"] == "b")
+    };
+    while begun().is_none() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let resumed = run_in(&place, &["runs", "resume", "r"]);
+    assert_eq!(
+        (resumed.status, &*resumed.stdout),
+        (0, "1\n"),
+        "{}",
+        resumed.stderr
+    );
+    let show = shown(&place, "r");
+    let moment = |at: &Json| parse_timestamp(at.as_str().unwrap()).unwrap();
+    let started = moment(&show["steps"][1]["started_at"]);
+    let apart = (moment(&begun().unwrap()["at"]) - started).abs();
+    assert!(apart < 1_000_000_000, "{show:#}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use planrun_core::run::{
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::sema::OnFailure;
 use planrun_lang::types::{ErrorClass, Validation};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, parse_timestamp};
 use serde_json::{Value as Json, json};
 
 use super::approvals::Consent;
@@ -311,6 +311,7 @@ impl<'a> World<'a> {
             if self.dice.one_in(8) {
                 // The clock is set back.
                 self.now -= i128::from(self.dice.next() % 100_000_000_000);
+                self.count("set back");
             }
         }
         // It waits again and again, like a poll whose answers get lost.
@@ -398,6 +399,9 @@ impl<'a> World<'a> {
     /// Checks that a replay without calls gives the result that the process has concluded, and the same report if the
     /// process did everything that it could, in source order.
     fn check_replay(&self, seen: &Outcome, concluded: &Outcome) -> Result<(), String> {
+        if !self.draws && !self.counts.contains_key("set back") {
+            self.began_as_seen(seen, concluded)?;
+        }
         // Up to a step, a process does nothing that the step does not need. The next one does it.
         let had_target = self.effects.had_target;
         let could_continue = match &concluded.interruption {
@@ -529,6 +533,36 @@ impl<'a> World<'a> {
                 .map_err(|error| error.to_string())?;
         }
         Ok(Some(replay))
+    }
+
+    /// Checks that no step seems to have begun before it did: its `within` would end too early. It may seem to have begun
+    /// as late as its first call, after the search of the cache or an approval. The journal has milliseconds.
+    fn began_as_seen(&self, seen: &Outcome, concluded: &Outcome) -> Result<(), String> {
+        let times = |outcome: &Outcome| -> BTreeMap<String, i128> {
+            let steps = outcome.steps().into_iter();
+            let started = steps.filter_map(|step| {
+                let at = parse_timestamp(&step.started_at?)?;
+                Some((step.path.to_string(), at))
+            });
+            started.collect()
+        };
+        let is_recorded = |path: &str| {
+            let path = format!("\"path\":{}", json!(path));
+            let mut lines = self.journal.iter();
+            lines.any(|line| line.contains("step.running") && line.contains(&path))
+        };
+        let shown = times(seen);
+        let earlier = times(concluded).into_iter().find_map(|(path, was)| {
+            let by = was - shown.get(&path)?;
+            (by > 3_000_000 && is_recorded(&path)).then_some((path, by))
+        });
+        match earlier {
+            Some((path, by)) => Err(format!(
+                "`{path}` seems to have begun {} ms before it did",
+                by / 1_000_000
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Replays the journal without calls.

@@ -16,6 +16,8 @@ pub struct RecordedCall {
     pub execution: u32,
     /// Number of times its step, or a step that holds it, had been retried when the call was made.
     pub generation: usize,
+    /// Number of the event with which it began, and the wall-clock time of that, in nanoseconds since the Unix epoch.
+    pub began: (u64, i128),
     /// Number of the attempt in the current series of retries, from 1.
     pub trial: u32,
     /// Total number of attempts, earlier executions included.
@@ -47,10 +49,11 @@ pub struct RecordedCall {
 
 impl RecordedCall {
     /// Creates the record of a call whose result came from the cache.
-    pub(super) fn cached(at: i128, attempts: u32, generation: usize) -> Self {
+    pub(super) fn cached(began: (u64, i128), attempts: u32, generation: usize) -> Self {
         Self {
             execution: 0,
             generation,
+            began,
             trial: 0,
             attempts,
             used: Used::default(),
@@ -58,7 +61,7 @@ impl RecordedCall {
             key: "".into(),
             arguments: Value::Null,
             phase: RecordedPhase::Answered,
-            sent_at: at,
+            sent_at: began.1,
             arrived: None,
             may_have_happened: false,
             handle: None,

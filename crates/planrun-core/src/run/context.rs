@@ -387,11 +387,21 @@ impl Context {
         if self.tree.record(at).started.is_some() {
             return Ok(false);
         }
-        let now = self.outbox.elapsed();
-        self.tree.record_mut(at).started = Some(now);
+        let mut start = self.outbox.elapsed();
+        let recording = &self.outbox.recording;
+        if recording.is_replaying() {
+            let path = self.tree.path(program, at);
+            let now = if self.setup.replay_only {
+                start
+            } else {
+                self.outbox.real_elapsed()
+            };
+            start = recording.start_of(&path, now);
+        }
+        self.tree.record_mut(at).started = Some(start);
         self.reached(at, Reached::Started);
         if let Some(step) = self.tree.step(program, at) {
-            self.bound_in_time(program, at, step, now)?;
+            self.bound_in_time(program, at, step, start)?;
         }
         Ok(true)
     }
@@ -402,7 +412,7 @@ impl Context {
         program: &Program,
         at: NodeRef,
         step: &Step,
-        now: Microseconds,
+        start: Microseconds,
     ) -> Result<(), EvalError> {
         // The `within` of a form is the expiry of its question.
         let asks = matches!(step.kind, StepKind::Input(_));
@@ -412,12 +422,9 @@ impl Context {
         let Value::Duration(nanos) = self.tree.evaluate(at.0, within)? else {
             return Ok(());
         };
-        // A step that a patch has put here may be replayed earlier than it began.
-        let age = self.overtaken.age(at.1).filter(|_| at.0 == 0);
-        let later = age.map_or(0, |age| age.saturating_sub(now));
-        let wait = saturating_duration(nanos).saturating_add(Duration::from_micros(later));
+        let wait = saturating_duration(nanos);
         let path = self.tree.path(program, at);
-        let until = now.saturating_add(microseconds(wait));
+        let until = start.saturating_add(microseconds(wait));
         let number = self.schedule.number();
         let bound = Within {
             path,
@@ -431,6 +438,9 @@ impl Context {
             // requires the whole time.
             self.set_timer(wait, Timer::Within(at, number));
         } else {
+            // It may be replayed before it has begun.
+            let later = start.saturating_sub(self.outbox.elapsed());
+            let wait = wait.saturating_add(Duration::from_micros(later));
             self.after(wait, Timer::Within(at, number));
         }
         Ok(())

@@ -77,7 +77,7 @@ impl Run {
         let mut replay = setup.replay.take();
         let until = setup.until.as_deref();
         let processes = Processes::new(program, until, replay.as_ref(), setup.replay_only);
-        let overtaken = Overtaken::new(program, replay.as_ref(), now.wall);
+        let overtaken = Overtaken::new(program, replay.as_ref());
         let begun_at = replay.as_ref().map_or(now.wall, |replay| replay.begun_at);
         let questions = replay.as_mut();
         let questions = questions.map(|replay| std::mem::take(&mut replay.questions));

@@ -5,14 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use planrun_lang::graph::Edge;
 use planrun_lang::sema::{Node, NodeKind};
-use planrun_lang::value::saturating_duration;
 
-use super::clock::microseconds;
-use super::frame::Microseconds;
 use super::program::Program;
 use crate::journal::ReplayState;
 
-/// The order in which the statements of a patched plan have begun, and when.
+/// The order in which the statements of a patched plan have begun.
 #[derive(Debug, Default)]
 pub(super) struct Overtaken {
     /// By statement, the process in which it has begun; the maximum if it has not. 0 for statements that every later one
@@ -22,15 +19,12 @@ pub(super) struct Overtaken {
     overtaking: BTreeMap<u32, u32>,
     /// The processes in which those have begun again after each recorded retry; `None` if they have not.
     begun_again: BTreeMap<u32, VecDeque<Option<u32>>>,
-    /// By step, how long the run had lasted when it began, or when this process began if it had not: in a replay, it may
-    /// begin earlier.
-    ages: BTreeMap<u32, Microseconds>,
 }
 
 impl Overtaken {
     /// Compares the processes in which the steps of a patched run have begun. Without a patch, none has overtaken
     /// another.
-    pub(super) fn new(program: &Program, replay: Option<&ReplayState>, now: i128) -> Self {
+    pub(super) fn new(program: &Program, replay: Option<&ReplayState>) -> Self {
         let Some(replay) = replay.filter(|replay| replay.patched.is_some()) else {
             return Self::default();
         };
@@ -40,8 +34,7 @@ impl Overtaken {
             replay.steps.get(name)?.begun_in
         };
         let (mut begun, mut overtaking) = (Vec::with_capacity(nodes.len()), BTreeMap::new());
-        let (mut begun_again, mut ages) = (BTreeMap::new(), BTreeMap::new());
-        let mut latest = 0;
+        let (mut begun_again, mut latest) = (BTreeMap::new(), 0);
         for (number, node) in (0..).zip(nodes) {
             let own = match &node.kind {
                 NodeKind::Step(_) => process(node).unwrap_or(u32::MAX),
@@ -54,15 +47,10 @@ impl Overtaken {
                 }
                 _ => 0,
             };
-            if node.step().is_some() {
+            if node.step().is_some() && own < latest {
                 let name = node.name.as_deref().unwrap_or_default();
-                let since = replay.steps.get(name).map_or(now, |step| step.begun_at);
-                let age = saturating_duration(since - replay.begun_at);
-                ages.insert(number, microseconds(age));
-                if own < latest {
-                    overtaking.insert(number, own);
-                    begun_again.insert(number, replay.generations.begun_again(name).collect());
-                }
+                overtaking.insert(number, own);
+                begun_again.insert(number, replay.generations.begun_again(name).collect());
             }
             latest = latest.max(own);
             begun.push(own);
@@ -71,7 +59,6 @@ impl Overtaken {
             begun,
             overtaking,
             begun_again,
-            ages,
         }
     }
 
@@ -95,11 +82,6 @@ impl Overtaken {
     /// Returns the steps that do not wait for everything above them.
     pub(super) fn steps(&self) -> Vec<u32> {
         self.overtaking.keys().copied().collect()
-    }
-
-    /// Returns how long the run had lasted when a step began; `None` if the plan was not patched.
-    pub(super) fn age(&self, step: u32) -> Option<Microseconds> {
-        self.ages.get(&step).copied()
     }
 
     /// Lets a step that is retried wait for what has begun after it has begun again. Returns false if it has waited for

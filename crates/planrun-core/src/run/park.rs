@@ -37,7 +37,7 @@ impl Parking {
         let path = ctx.tree.own_path(at);
         let recorded = ctx.outbox.recording.recorded_duration(&path);
         let record = ctx.tree.record_mut(at);
-        let since = |started: Microseconds| now - started;
+        let since = |started: Microseconds| now.saturating_sub(started);
         record.duration = recorded.unwrap_or_else(|| record.started.map_or(0, since));
         record.details_mut().error = Some(error.clone());
         let (attempts, duration) = (record.attempts, Duration::from_micros(record.duration));

@@ -14,7 +14,7 @@ use crate::journal::{
     RecordedCall, RecordedQuestion, RecordedStep, ReplayState, Waiting,
 };
 
-/// What became of a step that is recorded to have waited for a slot, and whose call is not recorded.
+/// What became of a step that is recorded to have waited for a slot.
 #[derive(Clone, Copy)]
 pub(super) enum LeftQueue {
     /// It went on with the event of this number.
@@ -135,30 +135,42 @@ impl Recording {
     }
 
     /// Returns what became of a step that is recorded to have waited for a slot; `None` if it is not recorded to have
-    /// waited, or its call is recorded.
+    /// waited, or if it has begun and the replay is over.
     pub(super) fn left_queue(&self, path: &str) -> Option<LeftQueue> {
         let replay = self.replay.as_ref()?;
-        if !replay.has_unreplayed(EventName::StepQueued, path) || self.has_begun(path) {
+        if !replay.has_unreplayed(EventName::StepQueued, path) {
             return None;
         }
         let generation = replay.generations.current(path);
         let step = replay.steps.get(path);
+        if let Some(call) = step.and_then(|step| step.peek_call(generation)) {
+            return Some(LeftQueue::At(call.began.0)).filter(|_| self.is_replaying());
+        }
         let without = step.and_then(|step| step.without_call(generation));
         let went_on = without.and_then(|without| without.event);
         Some(went_on.map_or(LeftQueue::Never, LeftQueue::At))
     }
 
-    /// Returns true if an external input is recorded that has not been replayed.
-    pub(super) fn has_external_input(&self) -> bool {
-        let replay = self.replay.as_ref();
-        replay.is_some_and(|replay| replay.external_inputs.first_number().is_some())
+    /// Returns the number of the event of the next external input to replay.
+    pub(super) fn next_input(&self) -> Option<u64> {
+        self.replay.as_ref()?.external_inputs.first_number()
     }
 
-    /// Returns true if an event is recorded before the next external input.
-    pub(super) fn precedes_next_input(&self, event: u64) -> bool {
-        let replay = self.replay.as_ref();
-        let next = replay.and_then(|replay| replay.external_inputs.first_number());
-        next.is_none_or(|next| event < next)
+    /// Returns the time at which a step begins, since the run began. In a replay, it may be replayed before it has begun,
+    /// since it waited for a slot or for a later process; what no process has begun begins `now`.
+    pub(super) fn start_of(&self, path: &str, now: Microseconds) -> Microseconds {
+        let (Some(replay), Some(time)) = (&self.replay, self.replay_time) else {
+            return now;
+        };
+        let generation = replay.generations.current(path);
+        let step = replay.steps.get(path);
+        let step = step.filter(|step| step.begun_in.is_some());
+        let begun = match step.map(|step| (step, step.peek_call(generation))) {
+            Some((_, Some(call))) => call.began.1,
+            Some((step, None)) => step.begun_at,
+            None => return now.max(time),
+        };
+        microseconds(saturating_duration(begun - replay.begun_at)).max(time)
     }
 
     /// Records that a call begins. If it had to wait for a slot before, it has none to wait for in the replay.
@@ -260,7 +272,7 @@ impl Recording {
         };
         let generation = replay.generations.current(path);
         let step = replay.steps.get(path);
-        step.is_some_and(|step| step.has_next_call(generation))
+        step.is_some_and(|step| step.peek_call(generation).is_some())
     }
 
     /// Returns how a step is recorded to have ended without a call, as the run itself decides: its arguments are invalid,
@@ -271,7 +283,7 @@ impl Recording {
         let generation = replay.generations.current(path);
         let step = replay.steps.get(path)?;
         let without = step.without_call(generation)?;
-        without.end.filter(|_| !step.has_next_call(generation))
+        without.end.filter(|_| step.peek_call(generation).is_none())
     }
 
     /// Takes the recorded result that a step copied from another run.

@@ -112,7 +112,8 @@ fn close(
     }
     let now = ctx.outbox.elapsed();
     let record = ctx.tree.record_mut(at);
-    record.duration = record.started.map_or(0, |started| now - started);
+    let since = record.started.map(|started| now.saturating_sub(started));
+    record.duration = since.unwrap_or(0);
     record.reason = reason;
     if let Some(failure) = &failure {
         record.details_mut().error = Some(failure.clone());

@@ -404,7 +404,7 @@ impl Steps {
 fn may_have_begun(ctx: &Context, at: NodeRef, step: &Step) -> bool {
     let recording = &ctx.outbox.recording;
     let is_recorded = recording.step(&ctx.tree.own_path(at)).is_some();
-    is_recorded || step.cache().is_some() && recording.has_external_input()
+    is_recorded || step.cache().is_some() && recording.next_input().is_some()
 }
 
 /// Returns true if a step only waits for an event, or was woken by it and has not continued.

@@ -183,20 +183,21 @@ impl RecordedStep {
         self.waits.remove(index).map(|(_, until)| until)
     }
 
-    /// Returns true if [`Self::next_call`] would return a call.
+    /// Returns the call that [`Self::next_call`] would return.
     #[must_use]
-    pub fn has_next_call(&self, generation: usize) -> bool {
+    pub fn peek_call(&self, generation: usize) -> Option<&RecordedCall> {
         let mut earlier = self
             .earlier
             .iter()
             .filter(|call| call.generation >= generation);
-        match earlier.next() {
-            Some(call) => call.generation == generation,
+        let next = match earlier.next() {
+            Some(call) => Some(call).filter(|call| call.generation == generation),
             None => self
                 .call
                 .as_ref()
-                .is_some_and(|call| call.generation <= generation),
-        }
+                .filter(|call| call.generation <= generation),
+        };
+        next.map(|call| &**call)
     }
 }
 

@@ -141,14 +141,14 @@ impl ReplayState {
     /// Records that an earlier result was used for a call. A result from the cache was found in the middle of the run,
     /// so it is an external input and is replayed at its place.
     fn copied(&mut self, path: Arc<str>, output: Value, cached: bool, at: i128) {
-        let generation = self.generations.latest(&path);
+        let (number, generation) = (self.last, self.generations.latest(&path));
         let step = self.step(path.clone(), at);
         if !cached {
             step.copied = Some(output);
             return self.note_event(EventName::StepCopied, &path);
         }
         step.call = Some(Box::new(RecordedCall::cached(
-            at,
+            (number, at),
             step.attempts,
             generation,
         )));
@@ -269,7 +269,7 @@ impl ReplayState {
             }
             self.forget_further_approval(&path, execution);
         }
-        let generation = self.generations.latest(&path);
+        let (number, generation) = (self.last, self.generations.latest(&path));
         let step = self.step(path, at);
         (step.state, step.tool) = (StepState::Running, tool);
         step.attempts = attempt;
@@ -281,6 +281,7 @@ impl ReplayState {
         let call = RecordedCall {
             execution,
             generation,
+            began: before.map_or((number, at), |call| call.began),
             sent_at: at,
             arrived: before.and_then(|call| call.arrived.or(lost_at)),
             may_have_happened: lost.is_some() || before.is_some_and(|call| call.may_have_happened),
@@ -448,7 +449,7 @@ mod tests {
         cached(&mut state, "ab");
         let has = |state: &ReplayState, path: &str| {
             let generation = state.generations.current(path);
-            state.steps[path].has_next_call(generation)
+            state.steps[path].peek_call(generation).is_some()
         };
         assert!(!has(&state, "a.b") && has(&state, "ab") && has(&state, "a.first"));
         let step = state.steps.get_mut("a.b").unwrap();

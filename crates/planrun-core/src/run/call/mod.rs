@@ -94,8 +94,8 @@ impl Calls {
     }
 
     /// Takes a slot in a replay, or for a recorded call. A recorded call gets one at once, because its answer is
-    /// replayed at its place, and so does a step that has asked or ended before its first attempt. A step that had to
-    /// wait gets one where it is recorded to have gone on, or after the replay.
+    /// replayed at its place, and so does a step that has asked or ended before its first attempt. One that had to wait
+    /// gets it where it is recorded to have gone on, so that its time begins there, or after the replay.
     fn gets_slot_again(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
         let path = ctx.tree.own_path(at);
         let recording = &ctx.outbox.recording;

@@ -243,8 +243,9 @@ impl Slots {
 /// Returns true if an event is recorded before the next external input, and by the process to which the run has come.
 fn is_next(ctx: &Context, event: u64) -> bool {
     let process = ctx.processes.as_ref();
-    let next = process.and_then(|processes| processes.next_event());
-    next.is_none_or(|next| event < next) && ctx.outbox.recording.precedes_next_input(event)
+    let process = process.and_then(|processes| processes.next_event());
+    let input = ctx.outbox.recording.next_input();
+    process.into_iter().chain(input).all(|next| event < next)
 }
 
 /// Returns true if a plan instance, and each that called it, has a free slot.
