@@ -396,7 +396,8 @@ impl Context {
             } else {
                 self.outbox.real_elapsed()
             };
-            start = recording.start_of(&path, now);
+            let is_call = self.tree.is_call(program, at);
+            start = recording.start_of(&path, is_call, now);
         }
         self.tree.record_mut(at).started = Some(start);
         self.reached(at, Reached::Started);

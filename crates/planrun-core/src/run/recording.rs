@@ -148,7 +148,7 @@ impl Recording {
         }
         let without = step.and_then(|step| step.without_call(generation));
         let went_on = without.and_then(|without| without.event);
-        Some(went_on.map_or(LeftQueue::Never, LeftQueue::At))
+        Some(went_on.map_or(LeftQueue::Never, |(event, _)| LeftQueue::At(event)))
     }
 
     /// Returns the number of the event of the next external input to replay.
@@ -157,8 +157,9 @@ impl Recording {
     }
 
     /// Returns the time at which a step begins, since the run began. In a replay, it may be replayed before it has begun,
-    /// since it waited for a slot or for a later process; what no process has begun begins `now`.
-    pub(super) fn start_of(&self, path: &str, now: Microseconds) -> Microseconds {
+    /// since it waited for a slot or for a later process; what no process has begun begins `now`. `is_call`: whether it
+    /// is a call, which begins with its first event.
+    pub(super) fn start_of(&self, path: &str, is_call: bool, now: Microseconds) -> Microseconds {
         let (Some(replay), Some(time)) = (&self.replay, self.replay_time) else {
             return now;
         };
@@ -167,7 +168,11 @@ impl Recording {
         let step = step.filter(|step| step.begun_in.is_some());
         let begun = match step.map(|step| (step, step.peek_call(generation))) {
             Some((_, Some(call))) => call.began.1,
-            Some((step, None)) => step.begun_at,
+            Some((step, None)) => {
+                let without = step.without_call(generation).filter(|_| is_call);
+                let event = without.and_then(|without| without.event);
+                event.map_or(step.begun_at, |(_, at)| at)
+            }
             None => return now.max(time),
         };
         microseconds(saturating_duration(begun - replay.begun_at)).max(time)

@@ -60,8 +60,8 @@ struct Ends {
 #[derive(Clone, Copy, Debug)]
 pub struct WithoutCall {
     pub generation: usize,
-    /// Number of the first event of that; `None` if it was cancelled before.
-    pub event: Option<u64>,
+    /// Number and wall-clock time of the first event of that; `None` if it was cancelled before.
+    pub event: Option<(u64, i128)>,
     /// How it ended, if it did.
     pub end: Option<EndWithoutCall>,
 }
@@ -115,7 +115,7 @@ impl RecordedStep {
     pub(super) fn note_without_call(
         &mut self,
         generation: usize,
-        event: u64,
+        event: (u64, i128),
         end: Option<EndWithoutCall>,
     ) {
         let mut known = self.without_call.iter_mut();

@@ -208,7 +208,7 @@ impl ReplayState {
         let number = self.last;
         let step = self.step(path, at);
         if step.call.is_none() {
-            step.note_without_call(generation, number, None);
+            step.note_without_call(generation, (number, at), None);
         }
         let asked_before = step.asked.last().filter(|one| one.generation == generation);
         let further = step.call.is_some();
@@ -359,7 +359,7 @@ impl ReplayState {
             (self.step(path.clone(), at), EndWithoutCall::Other)
         };
         if step.call.is_none() {
-            step.note_without_call(generation, number, Some(end));
+            step.note_without_call(generation, (number, at), Some(end));
         }
         step.state = state;
         step.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -389,7 +389,7 @@ impl ReplayState {
                 ErrorClass::Budget(_) => EndWithoutCall::BudgetSpent,
                 _ => EndWithoutCall::Other,
             };
-            step.note_without_call(generation, number, Some(end));
+            step.note_without_call(generation, (number, at), Some(end));
         }
         // A spent budget ends a call before its next attempt, and so does a key that the peer may have forgotten, or an
         // approval that has expired although it was given in time.
