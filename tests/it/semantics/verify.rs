@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::world::Script::Fail;
-use crate::world::{World, after, give};
+use crate::world::{Ran, World, after, give};
 use planrun_core::run::Interruption;
 use planrun_lang::protocol::Sent::{Answered, Maybe};
 use planrun_runs::journal::MemoryLog;
@@ -107,6 +107,15 @@ fn checks_for_long(policy: &str) -> String {
     ))
 }
 
+/// Runs a plan, which is sent this command after 25 seconds.
+async fn cancelled(world: &World, log: &MemoryLog, text: &str, command: &str) -> Ran {
+    let send = async {
+        tokio::time::sleep(Duration::from_secs(25)).await;
+        log.send(command);
+    };
+    tokio::join!(world.run(text), send).0
+}
+
 #[tokio::test(start_paused = true)]
 async fn r3_8_a_deadline_ends_the_checks_and_the_run_keeps_its_reply() {
     let no = || give(json!({ "there": false }));
@@ -175,10 +184,7 @@ async fn r3_8_a_cancel_ends_the_checks_and_undoes_what_they_were_about() {
         let log = MemoryLog::default();
         world.journal = Some(log.clone());
         let text = checks_for_long("");
-        let (ran, ()) = tokio::join!(world.run(&text), async {
-            tokio::time::sleep(Duration::from_secs(25)).await;
-            log.send(cancel);
-        });
+        let ran = cancelled(&world, &log, &text, cancel).await;
         assert_eq!(
             (ran.outcome.state.name(), ran.calls("a.drop").len()),
             ("cancelled", undone)
@@ -188,7 +194,7 @@ async fn r3_8_a_cancel_ends_the_checks_and_undoes_what_they_were_about() {
         world.replay_only = true;
         let seen = world.run(&text).await;
         assert_eq!(seen.outcome.state.name(), "cancelled");
-        let is_undone = |ran: &crate::world::Ran| ran.step("one").attributes.contains(&"undone");
+        let is_undone = |ran: &Ran| ran.step("one").attributes.contains(&"undone");
         assert_eq!(
             (is_undone(&ran), is_undone(&seen)),
             (undone == 1, undone == 1)
@@ -207,10 +213,7 @@ async fn r3_8_a_cancel_after_the_end_of_the_plan_changes_nothing_of_it() {
         listener over on plan is completed { step slow = a.look() }
         reply one",
     );
-    let (ran, ()) = tokio::join!(world.run(&text), async {
-        tokio::time::sleep(Duration::from_secs(25)).await;
-        log.send(r#"{"cancel": true}"#);
-    });
+    let ran = cancelled(&world, &log, &text, r#"{"cancel": true}"#).await;
     assert_eq!(
         (
             ran.outcome.state.name(),
@@ -231,10 +234,7 @@ async fn r3_8_a_cancel_after_the_end_of_the_plan_changes_nothing_of_it() {
     world.journal = Some(log.clone());
     let text = checks_for_long("");
     assert_eq!(world.run(&text).await.class(), "validation.verify");
-    let (ran, ()) = tokio::join!(world.run(&text), async {
-        tokio::time::sleep(Duration::from_secs(25)).await;
-        log.send(r#"{"cancel": true}"#);
-    });
+    let ran = cancelled(&world, &log, &text, r#"{"cancel": true}"#).await;
     assert_eq!(
         (
             ran.outcome.state.name(),

@@ -105,13 +105,9 @@ impl Processes {
 
     /// Leaves a statement that would run to a later process, if that has begun it. Returns false if it runs now.
     pub(super) fn leave(&mut self, node: u32) -> bool {
+        let is_replayed = self.current.recorded.is_some();
         let statement = self.statements.get(node as usize);
-        let is_later = match statement {
-            Some(Statement::Step(begun)) => {
-                self.current.recorded.is_some() && !self.is_reached(*begun)
-            }
-            _ => false,
-        };
+        let is_later = matches!(statement, Some(Statement::Step(begun)) if is_replayed && !self.is_reached(*begun));
         let leaves = is_later || self.leaves_out(node);
         if leaves {
             self.left.push(node);
