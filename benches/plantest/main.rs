@@ -302,6 +302,7 @@ fn suite(text: &str) -> Result<Suite, String> {
         tools: None,
         severities: None,
         calls: None,
+        by_model: false,
     };
     let source = SourceFile::new("measured.plan", text);
     let checked = lint::check_file(&source, &Tools::default(), &NoFiles, &project);

@@ -143,6 +143,7 @@ fn judged(calls: &[Call], tools: &Tools) -> Results {
         tools: None,
         severities: None,
         calls: None,
+        by_model: false,
     };
     let mut codes: BTreeMap<usize, Vec<(&'static str, String)>> = BTreeMap::new();
     for found in lint::check_file(&source, tools, &NoFiles, &project).diagnostics {

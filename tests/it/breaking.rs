@@ -128,6 +128,7 @@ fn checked(path: &Path) -> (SourceFile, CheckedFile) {
         tools: None,
         severities: None,
         calls: None,
+        by_model: false,
     };
     let source = SourceFile::new("a.plan", std::fs::read_to_string(path).unwrap());
     let checked = lint::check_file(&source, &tools, &NeighbouringFiles(path), &rules);

@@ -608,6 +608,7 @@ impl Case {
             tools: None,
             severities: None,
             calls: None,
+            by_model: false,
         };
         lint::check_file(
             &SourceFile::new("example.plan", text),

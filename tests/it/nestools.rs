@@ -203,6 +203,7 @@ fn check(text: &str) -> Vec<Diagnostic> {
         tools: None,
         severities: None,
         calls: None,
+        by_model: false,
     };
     lint::check_file(
         &SourceFile::new("plan.plan", text),

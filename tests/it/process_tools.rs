@@ -279,6 +279,50 @@ fn what_a_killed_process_has_left_running_ends_before_the_run_goes_on() {
 }
 
 #[test]
+fn a_program_that_a_second_interrupt_kills_has_not_failed() {
+    let tools = "        - { name: put, effect: effect, arguments: [put] }\n";
+    let plan = "use text
+plan a() -> string {
+    step put = text.put()
+    reply put
+}
+";
+    let place = project(
+        "echo begun >> log; sleep 30; echo put",
+        "",
+        tools,
+        "text.put()",
+    );
+    std::fs::write(place.path().join("a.plan"), plan).unwrap();
+    let log = place.path().join("log");
+    for (number, pause) in [1, 10, 100, 1, 10, 100].into_iter().enumerate() {
+        let id = format!("r{number}");
+        let mut first = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"))
+            .args(["run", "a.plan", "--run-id", &id])
+            .current_dir(place.path())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        while !log.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let process = rustix::process::Pid::from_child(&first);
+        for _ in 0..2 {
+            rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(pause));
+        }
+        assert_eq!(first.wait().unwrap().code(), Some(130));
+        let events = run(&place, &["runs", "events", &id]);
+        assert!(!events.stdout.contains("step.settled"), "{events:?}");
+        let listed = run(&place, &["runs", "list", "--format", "json"]).json();
+        let runs = listed["runs"].as_array().unwrap();
+        let state = runs.iter().find(|run| run["run"] == *id).unwrap();
+        assert_eq!(state["status"], "interrupted");
+        std::fs::remove_file(&log).unwrap();
+    }
+}
+
+#[test]
 fn an_answer_to_a_run_that_is_being_suspended_resumes_it() {
     let tools = "        - { name: put, effect: effect, arguments: [put] }\n";
     let place = project(

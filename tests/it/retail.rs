@@ -144,6 +144,7 @@ fn play(task: &Json, expected: &Json, tools: &Tools, environment: &TestEnvironme
         tools: None,
         severities: None,
         calls: None,
+        by_model: false,
     };
     let checked = lint::check_file(&source, tools, &NoFiles, &project);
     let suite = Suite::new(source, checked).with_recordings(&host);

@@ -416,6 +416,27 @@ async fn a_tool_of_the_project_is_not_redirected_to_another_host_whatever_is_all
     assert_eq!(visits.load(Ordering::SeqCst), 0);
 }
 
+/// `POST /orders` creates an order and redirects to its status, which cannot be read.
+#[tokio::test]
+async fn a_request_that_was_answered_with_a_redirect_may_have_happened_whatever_comes_then() {
+    for (redirect, expected) in [
+        (Redirect::to("/status"), Sent::Maybe),
+        (Redirect::to("http://localhost:1/"), Sent::Maybe),
+        (Redirect::to("/orders"), Sent::Maybe),
+        // The request itself is sent again, and refused there.
+        (Redirect::temporary("/status"), Sent::No),
+    ] {
+        let location = format!("{redirect:?}");
+        let router = Router::new()
+            .route("/orders", any(move || async move { redirect }))
+            .fallback(any(|| async { StatusCode::SERVICE_UNAVAILABLE }));
+        let address = serve(router).await;
+        let fetched = fetch(&net(&address), "POST", format!("http://{address}/orders")).await;
+        let error = fetched.unwrap_err();
+        assert_eq!(error.sent, expected, "{location}: {error}");
+    }
+}
+
 #[tokio::test]
 async fn redirects_are_followed_under_the_permissions() {
     let other = serve(Router::new().fallback(any(echo))).await;

@@ -19,6 +19,7 @@ fn main() {
         tools: None,
         severities: None,
         calls: None,
+        by_model: false,
     };
     let checked = check_file(&source, &Tools::default(), &NoFiles, &project);
     let reports = [FileReport::new(source, checked.diagnostics)];

@@ -382,6 +382,7 @@ fn drive(
             Some(approval(
                 &run,
                 &plan.plan,
+                Inputs::default().values(),
                 &bounds,
                 standing.unwrap_or(grant),
             ))

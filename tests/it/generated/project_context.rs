@@ -83,6 +83,7 @@ impl ProjectContext {
             tools: None,
             severities: None,
             calls: None,
+            by_model: false,
         };
         lint::check_file(
             &SourceFile::new("main.plan", project.main()),

@@ -35,6 +35,7 @@ pub fn bench(text: &str) -> Bench {
         tools: None,
         severities: None,
         calls: None,
+        by_model: false,
     };
     let checked = lint::check_file(&source, &tools(), &NoFiles, &project);
     Bench {

@@ -13,7 +13,8 @@ use std::time::Duration;
 use planrun::tool::{self, CallError, Tool};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Denied, ErrorClass};
-use planrun_runs::runs::Planrun;
+use planrun_runs::driver::Silence;
+use planrun_runs::runs::{Inputs, PlanText, Planrun, ResumeOptions, RunOptions};
 use planrun_serve::mcp::Server;
 use planrun_serve::mode::PlanMode;
 use serde_json::{Value as Json, json};
@@ -593,6 +594,107 @@ async fn plans_of_models_reach_nothing_that_the_project_does_not_allow() {
     let (text, is_error) = client.call_text("read", json!({ "plan": plan })).await;
     assert!(is_error && !text.contains("s3cret"), "{text}");
     assert!(text.contains("permission-missing"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plans_of_models_do_not_weaken_contracts() {
+    let desk = TicketProject::new();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let item = |signature: &str| {
+        let call = "step closed = desk.close(id: \"t1\", by: \"me\") reply closed";
+        format!("tool desk.close{signature}\n{call}")
+    };
+    for (signature, why) in [
+        (
+            "(id: string, by: string) -> string read",
+            "lowers it to `read`",
+        ),
+        (
+            "(id: string, by: string) -> string key id",
+            "`id` is an idempotency key",
+        ),
+        ("(id: string, by: secret) -> string", "`by` is a secret"),
+    ] {
+        for tool in ["read", "run"] {
+            let arguments = json!({ "plan": item(signature) });
+            let (text, is_error) = client.call_text(tool, arguments).await;
+            assert!(
+                is_error && text.contains("error[weakened-contract]"),
+                "{text}"
+            );
+            assert!(text.contains(why), "{text}");
+        }
+        let save = json!({ "name": "closing", "plan": item(signature) });
+        let (text, is_error) = client.call_text("save", save).await;
+        assert!(is_error && text.contains("weakened-contract"), "{text}");
+    }
+    assert!(desk.log().is_empty());
+    // An item that keeps the class is accepted, and the person is asked.
+    let arguments = json!({ "plan": item("(id: string, by: string) -> string effect") });
+    let (text, _) = client.call_text("run", arguments).await;
+    assert!(text.contains("desk.close: once (effect)"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_keeps_a_plan_from_running_is_in_the_reply() {
+    let desk = TicketProject::new();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let plan = "tool desk.nothing() -> string read\nstep it = desk.nothing() reply it";
+    for tool in ["read", "run"] {
+        let (text, is_error) = client.call_text(tool, json!({ "plan": plan })).await;
+        assert!(
+            is_error && text.contains("error[unimplemented-tool]"),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_person_sees_the_inputs_that_a_model_gives() {
+    const PLAN: &str = "use desk plan closing(id: string, by: secret) -> string { step closed = desk.close(id: id, by: by) \
+                        reply closed }";
+    let desk = TicketProject::new();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let inputs = json!({ "id": "t1\u{1b}[2J", "by": "hunter2hunter2" });
+    let arguments = json!({ "plan": PLAN, "inputs": inputs });
+    let (text, _) = client.call_text("run", arguments).await;
+    let listed = "Its inputs:\n| id: \"t1\\u001b[2J\"\n| by: \"[redacted]\"\n";
+    assert!(text.contains(listed), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_resumes_only_runs_of_models() {
+    const PLAN: &str = "use desk plan closing() -> string { step open = desk.list() step closed = desk.close(id: open[0], \
+                        by: \"me\") reply closed }";
+    let desk = TicketProject::new();
+    let planrun = desk.mode.planrun();
+    let location = planrun.location().clone();
+    let own = Planrun::at(planrun.host().clone(), location).with_tools(desk_tools(&desk.log, None));
+    let plan = own
+        .check(PlanText::new("closing.plan", PLAN))
+        .unwrap()
+        .plan(None)
+        .unwrap();
+    let drive = ResumeOptions {
+        until: Some("open".into()),
+        ..ResumeOptions::default()
+    };
+    let options = RunOptions {
+        drive,
+        ..RunOptions::default()
+    };
+    let run = own.start(&plan, Inputs::default(), options).unwrap();
+    let id = run.id().to_owned();
+    run.drive(&mut Silence).await.unwrap();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    for wait in [0, 5] {
+        let arguments = json!({ "id": id, "wait_s": wait });
+        let (text, _) = client.call_text("runs", arguments).await;
+        let told =
+            format!("run {id} is paused. Only a person can resume it: planrun runs resume {id}");
+        assert_eq!(text, told);
+    }
+    assert!(desk.log().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -13,7 +13,7 @@ use planrun_lang::types::{Denied, ErrorClass, Signature};
 use planrun_lang::value::Value;
 use planrun_runs::driver::{Answering, Silence};
 use planrun_runs::runs::{
-    CheckedPlan, Error, InputReader, ResumeOptions, Run, RunOptions, required_grant,
+    CheckedPlan, Error, InputReader, Inputs, ResumeOptions, Run, RunOptions, required_grant,
 };
 use planrun_serve::asking::PendingQuestion;
 use planrun_serve::mode::{Reply, approval};
@@ -107,7 +107,14 @@ impl Toolbox {
         let approval = match required_grant(&plan.plan, &bounds) {
             Some(grant) => {
                 let standing = plan.valid_grant(self.planrun(), &grant)?;
-                let asked = approval(run, &plan.plan, &bounds, standing.unwrap_or(grant));
+                // The inputs of a single call are listed as its arguments.
+                let none = Inputs::default();
+                let listed = match shape {
+                    Shape::Plan { .. } => &inputs,
+                    Shape::Call(_) => &none,
+                };
+                let grant = standing.unwrap_or(grant);
+                let asked = approval(run, &plan.plan, listed.values(), &bounds, grant);
                 let text = format!("{}{arguments_text}", asked.text).into();
                 Some(Approval { text, ..asked })
             }

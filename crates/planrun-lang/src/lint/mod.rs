@@ -13,6 +13,7 @@ mod reach;
 mod rules;
 mod subject;
 mod suspicion;
+mod weakened;
 
 use std::path::Path;
 
@@ -48,6 +49,8 @@ pub struct Project<'a> {
     pub severities: Option<&'a Severities>,
     /// What the project sets for calls; `None` for nothing.
     pub calls: Option<&'a dyn CallSettings>,
+    /// Whether a model has written the text. Its `tool` items must not weaken any contract.
+    pub by_model: bool,
 }
 
 /// What a project sets for the calls of its tools.
@@ -71,6 +74,7 @@ pub fn check_file(
     let errors = checked.diagnostics.iter().filter(|found| found.is_error());
     let errors: SpanIndex = errors.map(|found| found.span).collect();
     let mut found = apply_rules(source, &checked, &errors, project);
+    found.extend(weakened::find(&checked, tools, project.by_model));
     if !found.is_empty() {
         sema::tidy_removals(source, &mut found);
         checked.diagnostics.extend(found);
@@ -222,6 +226,7 @@ mod tests {
             tools: None,
             severities: None,
             calls: None,
+            by_model: false,
         };
         let checked = sema::check_without_rules(&source, &Tools::default(), &NoFiles);
         let errors = checked.diagnostics.iter().filter(|found| found.is_error());

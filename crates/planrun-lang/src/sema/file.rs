@@ -36,6 +36,8 @@ pub struct CheckedFile {
     /// In source order, without tests whose plan is not known.
     pub tests: Vec<Arc<Test>>,
     pub diagnostics: Vec<Diagnostic>,
+    /// The tools that its `tool` items declare, in source order, each with the place of its name.
+    pub tools: Vec<(Span, Arc<Signature>)>,
     /// The syntax tree of the file.
     pub tree: ast::File,
     /// Whether all of its text could be parsed.
@@ -110,13 +112,19 @@ pub fn declared_tools(source: &SourceFile) -> (Vec<Arc<Signature>>, Vec<Diagnost
     } = syntax::parse(source);
     let mut types = NamedTypes::of_file(&file, &mut diagnostics);
     let tools = Tools::default().with_signatures(&file, &mut types, &mut diagnostics);
-    let declared = file.items.iter().filter_map(|item| {
+    let declared = declared_in(&file, &tools).map(|(_, signature)| signature);
+    (declared.collect(), diagnostics)
+}
+
+/// Returns the tools of the `tool` items of a file, as they are known in it.
+fn declared_in(file: &ast::File, tools: &Tools) -> impl Iterator<Item = (Span, Arc<Signature>)> {
+    file.items.iter().filter_map(|item| {
         let ast::ItemKind::Tool(tool) = &item.kind else {
             return None;
         };
-        tools.find(&tool.namespace.text, &tool.name.text).cloned()
-    });
-    (declared.collect(), diagnostics)
+        let signature = tools.find(&tool.namespace.text, &tool.name.text)?;
+        Some((tool.name.span, signature.clone()))
+    })
 }
 
 /// Check of one file and of those that it uses.
@@ -178,6 +186,7 @@ impl Session<'_> {
             plans,
             tests,
             diagnostics,
+            tools: declared_in(file, &tools).collect(),
             tree: parsed.file,
             whole,
             unknown,

@@ -1,14 +1,17 @@
 //! Widens the type of a value, for a place whose later values may differ, such as the state of a `repeat`.
 
-use crate::types::{Field, Type};
+use crate::types::{Field, Rest, Type};
 
 /// Returns the type of a value with literals widened at every depth, since later values may differ. Null alone becomes
-/// `any`.
+/// `any`, and the elements of an empty list and the entries of an empty object may be anything.
 pub(super) fn widened(initial: &Type) -> Type {
     match initial {
         Type::Literal(literal) => literal.base(),
         Type::Null | Type::Never => Type::Any,
         Type::List(element) => widened(element).list(),
+        Type::Object(object) if object.fields.is_empty() && object.rest == Rest::Closed => {
+            Type::Any.map()
+        }
         Type::Object(object) => {
             let field = |field: &Field| Field {
                 ty: widened(&field.ty),

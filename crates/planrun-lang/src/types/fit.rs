@@ -186,7 +186,9 @@ fn map_to_map(from: &MapType, to: &MapType) -> Fit {
 }
 
 fn map_to_object(map: &MapType, object: &ObjectType, from: &Type, to: &Type) -> Fit {
-    if !matches!(map.key, Type::String | Type::Any) {
+    // Every entry of a map would be dropped by an object that declares no fields.
+    let drops_all = object.fields.is_empty() && object.rest == Rest::Closed;
+    if drops_all || !matches!(map.key, Type::String | Type::Any) {
         return cannot(from, to);
     }
     for field in object.fields.iter().filter(|field| field.required) {

@@ -8,6 +8,9 @@ use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 
+/// The file name of a text that has no file.
+const HANDED_IN: &str = "<plan>";
+
 /// The text of a plan, or the report of what is wrong with its bytes.
 pub enum PlanText {
     Text(SourceFile),
@@ -25,7 +28,7 @@ impl PlanText {
     /// it uses are resolved relative to this folder.
     #[must_use]
     pub fn handed_in(folder: &Path, text: &str) -> Self {
-        Self::new(&folder.join("<plan>").to_string_lossy(), text)
+        Self::new(&folder.join(HANDED_IN).to_string_lossy(), text)
     }
 
     /// Reads a file. Bytes that are not a plan text are reported as a finding, not as an error.
@@ -61,6 +64,11 @@ impl PlanText {
             Err(error) => Self::Broken(not_utf8(name, &error)),
         }
     }
+}
+
+/// Returns true if the text was created with [`PlanText::handed_in`].
+pub(super) fn is_handed_in(source: &SourceFile) -> bool {
+    Path::new(source.name()).file_name() == Some(HANDED_IN.as_ref())
 }
 
 /// Returns the name of a file in reports: with `/` between folders, and without a leading `./`.

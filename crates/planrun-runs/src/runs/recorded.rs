@@ -60,6 +60,12 @@ impl Planrun {
 }
 
 impl RecordedRun {
+    /// Returns true if a model has written its plan: see [`Planrun::confined`].
+    #[must_use]
+    pub fn is_by_model(&self) -> bool {
+        self.pinned.confined
+    }
+
     #[must_use]
     pub fn summary(&self) -> RunSummary {
         RunSummary::of(&self.journal, self.row.clone())

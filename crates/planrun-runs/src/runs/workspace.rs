@@ -22,7 +22,7 @@ use serde_json::{Map, Value as Json};
 
 use super::begun::Begun;
 use super::used_plans::UsedPlans;
-use super::{Error, Inputs};
+use super::{Error, Inputs, plan_text};
 use planrun_core::run::{Defaults, ToolNames, ToolRetry};
 
 /// A project with its tools.
@@ -306,7 +306,11 @@ impl Workspace {
         // Without a project and without tools of the program, a plan may be meant for any project.
         let knows_tools = self.location.file.is_some() || !self.own_tools.is_empty();
         let tools = knows_tools.then_some(&self.tools);
-        lint::check_file(source, &self.tools, files, &self.rules(tools))
+        let rules = lint::Project {
+            by_model: self.confined.is_some() && plan_text::is_handed_in(source),
+            ..self.rules(tools)
+        };
+        lint::check_file(source, &self.tools, files, &rules)
     }
 
     fn rules<'a>(&'a self, tools: Option<&'a Tools>) -> lint::Project<'a> {
@@ -319,6 +323,7 @@ impl Workspace {
             root: &self.project.root,
             paths: &*self.host,
             tools,
+            by_model: false,
         }
     }
 
@@ -446,10 +451,15 @@ impl Checked {
     pub fn plan(self, name: Option<&str>) -> Result<CheckedPlan, Error> {
         let mut reports = self.project.clone();
         let Choice { report, plan } = self.choose(name)?;
-        plan.ok_or_else(|| {
+        let Some(mut plan) = plan else {
             reports.push(report);
-            Error::Findings(reports)
-        })
+            return Err(Error::Findings(reports));
+        };
+        // The report that contains them is not returned.
+        for obstacle in &mut plan.obstacles {
+            obstacle.reported = false;
+        }
+        Ok(plan)
     }
 }
 

@@ -23,6 +23,7 @@ fn check(text: &str) -> Vec<Diagnostic> {
         tools: None,
         severities: None,
         calls: None,
+        by_model: false,
     };
     let source = SourceFile::new("card.plan", text.to_owned());
     check_file(&source, &Tools::default(), &NoFiles, &project).diagnostics

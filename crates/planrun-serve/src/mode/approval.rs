@@ -1,5 +1,6 @@
 //! The approval of a plan that changes something: a question that describes the most that the plan may do.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +10,10 @@ use planrun_core::run::{Approval, short_duration};
 use planrun_lang::bounds::{Argument, Bounds, Role, Undoing, Use};
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::origin::Source;
-use planrun_lang::sema::{OnFailure, Plan};
+use planrun_lang::secrets::{MARK, redact_paths};
+use planrun_lang::sema::{OnFailure, PassedOn, Plan};
 use planrun_lang::types::Effect;
-use planrun_lang::value::counted;
+use planrun_lang::value::{Value, counted};
 
 use crate::tokens::cut;
 
@@ -22,23 +24,32 @@ const VALID_FOR: Duration = Duration::from_hours(24);
 /// Maximum length of the question, in characters.
 const MAX_CHARACTERS: usize = 1_200;
 /// Maximum length of the text up to the end of the lines of tools, in characters.
-const MAX_OF_TOOLS: usize = 850;
-/// Maximum size of a name, and of a constant, in bytes.
+const MAX_OF_TOOLS: usize = 680;
+/// Maximum length of the lines of inputs, in characters.
+const MAX_OF_INPUTS: usize = 220;
+/// Maximum size of a name, of a constant, and of the value of an input, in bytes.
 const NAME_BYTES: usize = 60;
 const CONSTANT_BYTES: usize = 40;
+const INPUT_BYTES: usize = 80;
 
-/// Returns the approval that a run of a plan needs for a grant.
+/// Returns the approval that a run of a plan with these inputs needs for a grant.
 #[must_use]
-pub fn approval(run: &str, plan: &Plan, bounds: &Bounds, grant: Grant) -> Approval {
+pub fn approval(
+    run: &str,
+    plan: &Plan,
+    inputs: &BTreeMap<Arc<str>, Value>,
+    bounds: &Bounds,
+    grant: Grant,
+) -> Approval {
     Approval {
-        text: text(run, plan, bounds).into(),
+        text: text(run, plan, inputs, bounds).into(),
         open_for: OPEN_FOR,
         grant,
         valid_for: VALID_FOR,
     }
 }
 
-fn text(run: &str, plan: &Plan, bounds: &Bounds) -> String {
+fn text(run: &str, plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>, bounds: &Bounds) -> String {
     let hash = plan.digest.get(..12).unwrap_or(&plan.digest);
     let mut text = format!("May the plan {} ({hash}) run?\n", name(&plan.name));
     let works = |one: &&Use| matches!(one.role, Role::Forward | Role::Recover);
@@ -63,6 +74,7 @@ fn text(run: &str, plan: &Plan, bounds: &Bounds) -> String {
         let more = counted(left, "more tool");
         let _ = writeln!(text, "- and {more}: read the plan before you agree");
     }
+    text.push_str(&input_lines(plan, inputs));
     if !reads.is_empty() {
         let mut names: Vec<String> = reads.iter().map(|one| name(&one.tool)).collect();
         names.dedup();
@@ -71,6 +83,38 @@ fn text(run: &str, plan: &Plan, bounds: &Bounds) -> String {
     let _ = writeln!(text, "{}", limits(bounds));
     let _ = write!(text, "The whole plan: planrun runs show {run} --plan");
     text.chars().take(MAX_CHARACTERS).collect()
+}
+
+/// Lists the inputs, one per line: `| id: 77`. Values that the plan marks as secret, or passes to a secret argument, are
+/// redacted.
+fn input_lines(plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>) -> String {
+    let mut lines = String::new();
+    let given = plan.parameters.iter();
+    let given = given.filter_map(|input| Some((input, inputs.get(&input.name)?)));
+    let given: Vec<_> = given.collect();
+    let mut left = given.len();
+    if left > 0 {
+        lines.push_str("Its inputs:\n");
+    }
+    for (input, value) in given {
+        let is_hidden = |to: &PassedOn| to.signature.sensitive.contains(&to.argument);
+        let value = if input.passed_on.iter().any(is_hidden) {
+            MARK.to_owned()
+        } else {
+            redact_paths(value, &input.sensitive).to_json().to_string()
+        };
+        let value = visible_line(&value);
+        let line = format!("| {}: {}\n", name(&input.name), cut(&value, INPUT_BYTES));
+        if lines.chars().count() + line.chars().count() > MAX_OF_INPUTS {
+            break;
+        }
+        lines.push_str(&line);
+        left -= 1;
+    }
+    if left > 0 {
+        let _ = writeln!(lines, "| and {}", counted(left, "more input"));
+    }
+    lines
 }
 
 /// Formats one tool: `- desk.close: 20 times (effect), id from desk.find; undone by desk.reopen if the plan fails`.

@@ -162,7 +162,7 @@ impl PlanMode {
             Some(grant) => {
                 let standing = plan.valid_grant(&self.planrun, &grant)?;
                 let grant = standing.unwrap_or(grant);
-                Some(approval(&run, &plan.plan, &bounds, grant))
+                Some(approval(&run, &plan.plan, inputs.values(), &bounds, grant))
             }
             None => None,
         };
@@ -224,11 +224,16 @@ impl PlanMode {
                 .keep(run, |path| open.iter().any(|(own, _)| **own == *path));
             let open = open.into_iter().next();
             let Some((path, question)) = open else {
-                if runtime_now() >= options.until {
-                    return Ok(Reply::text(self.still_running(run)));
-                }
                 if summary.driven {
+                    if runtime_now() >= options.until {
+                        return Ok(Reply::text(self.still_running(run)));
+                    }
                     sleep(POLL_INTERVAL).await;
+                } else if !self.planrun.recorded(run)?.is_by_model() {
+                    return Ok(Reply::text(format!(
+                        "run {run} is {}. Only a person can resume it: planrun runs resume {run}",
+                        summary.status()
+                    )));
                 } else if let Some(reply) = self.resume_idle(run, options).await? {
                     return Ok(reply);
                 }
@@ -244,7 +249,7 @@ impl PlanMode {
         }
     }
 
-    /// Resumes a run that no process drives and that has no open question. Returns a reply if the run stops again
+    /// Resumes a run of a model's plan that no process drives and that has no open question. Returns a reply if the run stops again
     /// immediately.
     async fn resume_idle(&self, run: &str, options: WaitOptions) -> Result<Option<Reply>, Reply> {
         let status = match self.driven.resume(run) {

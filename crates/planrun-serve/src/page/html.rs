@@ -54,7 +54,11 @@ fn body(question: &PendingQuestion) -> String {
     let buttons: &[(&str, &str, &str)] = match kind {
         Waiting::Approval => &[
             ("yes", YES, "Yes, this run"),
-            ("yes", YES_FOR_THE_PLAN, "Yes, and this plan for 24 hours"),
+            (
+                "yes",
+                YES_FOR_THE_PLAN,
+                "Yes, and this plan with any inputs for 24 hours",
+            ),
             ("no", NO, "No"),
         ],
         Waiting::Confirm => &[("yes", YES, "Yes"), ("no", NO, "No")],

@@ -51,7 +51,8 @@ pub fn findings(reports: &[FileReport]) -> String {
         > 1;
     let mut printed = 0;
     for (report, found) in found.iter().take(MAX_FINDINGS) {
-        let line = line(&report.source, found, several);
+        let has_file = several || !is_plan(&report.source);
+        let line = line(&report.source, found, has_file);
         if text.len() + line.len() + MORE_BYTES > bytes(MAX_TOKENS) {
             break;
         }
@@ -62,6 +63,11 @@ pub fn findings(reports: &[FileReport]) -> String {
         let _ = writeln!(text, "… {more} more; correct these first");
     }
     text
+}
+
+/// Returns true if the text is that of a plan, and not one of the project's other files.
+fn is_plan(source: &SourceFile) -> bool {
+    source.name().trim_end_matches('>').ends_with("plan")
 }
 
 /// Formats `line:col error[code] message; expected …; actual …; fix: …`, followed by the corrected line.

@@ -200,6 +200,7 @@ mod tests {
             status: 200,
             headers,
             body: b"hunter2".to_vec(),
+            from_redirect: false,
         };
         let output = format!("{request:?} {response:?}");
         assert!(output.contains("https://a.example/b") && output.contains("authorization"));

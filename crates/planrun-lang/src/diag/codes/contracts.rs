@@ -12,6 +12,7 @@ codes! {
     error AMBIGUOUS_TOOL = "ambiguous-tool";
     warning UNIMPLEMENTED_TOOL = "unimplemented-tool";
     error UNLOCKED_TOOL = "unlocked-tool";
+    warning WEAKENED_CONTRACT = "weakened-contract";
     error CONTRACT_BROKEN = "contract-broken";
     warning SUSPICIOUS_DESCRIPTION = "suspicious-description";
     note OBSERVED_READ = "observed-read";

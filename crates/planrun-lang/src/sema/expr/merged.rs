@@ -1,13 +1,29 @@
 //! The type of `merge(a, b)`: the fields of both, those of `b` before those of `a`.
 
-use crate::types::{Field, ObjectType, Rest, Type};
+use crate::types::{Field, ObjectType, Rest, Type, error_object, result_union};
 
-/// Returns the type of the merged value; `None` if either is no object or map of known type.
+/// Highest number of pairs of alternatives whose merged types are formed.
+const MAX_PAIRS: usize = 16;
+
+/// Returns the type of the merged value; `None` if either may be something else than an object or map of known type.
 pub(super) fn merged(first: &Type, second: &Type) -> Option<Type> {
-    let (first, second) = (as_object(first)?, as_object(second)?);
+    let (first, second) = (as_objects(first)?, as_objects(second)?);
+    if first.len() * second.len() > MAX_PAIRS {
+        return None;
+    }
+    let pairs = first.iter().flat_map(|first| {
+        second
+            .iter()
+            .map(move |second| merged_objects(first, second))
+    });
+    Some(Type::union(pairs))
+}
+
+/// Returns the type of an object of the first type merged with one of the second.
+fn merged_objects(first: &ObjectType, second: &ObjectType) -> Type {
     let own = first.fields.iter().map(|field| Field {
         name: field.name.clone(),
-        ty: replaced(&field.ty, &second, &field.name),
+        ty: replaced(&field.ty, second, &field.name),
         required: field.required
             || second
                 .field(&field.name)
@@ -33,10 +49,10 @@ pub(super) fn merged(first: &Type, second: &Type) -> Option<Type> {
         (Rest::Open, Rest::Open) => Rest::Open,
         (Rest::Open, Rest::Typed(_)) | (Rest::Typed(_), Rest::Open) => Rest::Typed(Type::Any),
     };
-    Some(match rest {
+    match rest {
         Rest::Typed(value) if fields.is_empty() => value.map(),
         rest => Type::object(fields, rest),
-    })
+    }
 }
 
 /// Returns the type of a field of this type after the merge with an object.
@@ -50,14 +66,18 @@ fn replaced(ty: &Type, by: &ObjectType, name: &str) -> Type {
     }
 }
 
-/// Returns an object type, or a map with texts as keys as an object type without declared fields.
-fn as_object(ty: &Type) -> Option<ObjectType> {
-    match ty {
-        Type::Object(object) => Some(ObjectType::clone(object)),
-        Type::Map(map) if map.key == Type::String => Some(ObjectType {
+/// Returns the alternatives of a type as object types. A map with texts as keys is one without declared fields.
+fn as_objects(ty: &Type) -> Option<Vec<ObjectType>> {
+    let alternatives = ty.members().iter().map(|member| match member {
+        Type::Object(object) => Some(vec![ObjectType::clone(object)]),
+        Type::Map(map) if map.key == Type::String => Some(vec![ObjectType {
             fields: Vec::new(),
             rest: Rest::Typed(map.value.clone()),
-        }),
+        }]),
+        Type::Result(value) => as_objects(&result_union(value)),
+        Type::Error => as_objects(&error_object()),
         _ => None,
-    }
+    });
+    let alternatives: Option<Vec<_>> = alternatives.collect();
+    Some(alternatives?.concat())
 }

@@ -12,7 +12,9 @@ use crate::diag::foreign::{self, Shape};
 use crate::sema::{Atom, Lookup, NameKind};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Field, FieldLookup, Literal, ObjectType, Type, field, field_names};
+use crate::types::{
+    Field, FieldLookup, Literal, ObjectType, Type, error_object, field, field_names, result_union,
+};
 use crate::value::{Key, Value};
 
 pub(super) fn check_path(
@@ -359,10 +361,7 @@ fn check_index_link(checker: &mut Checker<'_>, walk: &mut Walk, index: &ast::Exp
             Type::Object(_) | Type::Result(_) | Type::Error
                 if combine::may_equal(&typed.ty, &Type::String) =>
             {
-                results.push(match member {
-                    Type::Object(object) => indexed_type(object, &typed.ty),
-                    _ => Type::Any,
-                });
+                results.push(indexed_type(member, &typed.ty));
             }
             Type::Object(_) | Type::Result(_) | Type::Error => {
                 checker.report(report::wrong_key(&typed.ty, &Type::String, index.span));
@@ -383,8 +382,18 @@ fn check_index_link(checker: &mut Checker<'_>, walk: &mut Walk, index: &ast::Exp
     LinkOp::Index(typed.node)
 }
 
-/// Returns the type of a field of an object whose name is a value of type `key`.
-fn indexed_type(object: &ObjectType, key: &Type) -> Type {
+/// Returns the type of a field whose name is a value of type `key`.
+fn indexed_type(ty: &Type, key: &Type) -> Type {
+    let alternatives = ty.members().iter().map(|member| match member {
+        Type::Object(object) => indexed_field(object, key),
+        Type::Result(value) => indexed_type(&result_union(value), key),
+        Type::Error => indexed_type(&error_object(), key),
+        _ => Type::Any,
+    });
+    Type::union(alternatives)
+}
+
+fn indexed_field(object: &ObjectType, key: &Type) -> Type {
     let field = |member: &Type| match member {
         Type::Literal(Literal::String(name)) => object.field(name).map(Field::value_type),
         _ => None,

@@ -147,10 +147,10 @@ impl Transport for AppTransport {
                 cancel: &request.cancel,
             };
             let response = client.send(post, limits, &mut events).await?;
-            match rest {
+            response.outcome(match rest {
                 Some(rest) => rest.outcome(&response, &path, &errors, host.now()),
                 None => answer(&response, &path, &errors, host.now()),
-            }
+            })
         })
     }
 

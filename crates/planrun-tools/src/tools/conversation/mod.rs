@@ -5,6 +5,7 @@ mod sender;
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
@@ -20,6 +21,15 @@ use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Transient};
 
 use planrun_lang::call::{CallError, CallOutcome};
+
+/// Whether this process is about to end: see [`abandon_calls`].
+static ABANDONED: AtomicBool = AtomicBool::new(false);
+
+/// Lets no call of this process end any more. Called before the programs behind them are killed because the process
+/// exits: their deaths are not outcomes, and a run that recorded them would take them for failures when it is resumed.
+pub(in crate::tools) fn abandon_calls() {
+    ABANDONED.store(true, Ordering::SeqCst);
+}
 
 type BoxedWork = Pin<Box<dyn Future<Output = CallOutcome> + Send>>;
 
@@ -168,6 +178,9 @@ impl Stream for Events {
         };
         if matches!(event, Poll::Ready(CallEvent::Done(_))) {
             self.source = Source::Ended;
+            if ABANDONED.load(Ordering::SeqCst) {
+                return Poll::Pending;
+            }
         }
         event.map(Some)
     }

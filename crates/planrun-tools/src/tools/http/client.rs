@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use planrun_lang::call::CallError;
+use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::permission::{Denial, Permissions};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Denied, ErrorClass, Transient, Validation};
@@ -44,7 +44,12 @@ pub struct HttpResponse {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
+    /// Whether the request itself was answered before, with a redirect to an address that was then read with `GET`.
+    pub from_redirect: bool,
 }
+
+/// A response whose body is still to be read, with [`HttpResponse::from_redirect`].
+type Followed = (Response, bool);
 
 /// Checks whether a request may be sent to an address.
 pub type Gate<'a> = &'a (dyn Fn(&Url) -> Result<(), CallError> + Send + Sync);
@@ -81,8 +86,8 @@ impl HttpClient {
         events: &mut EventSender,
     ) -> Result<HttpResponse, CallError> {
         let whole = async {
-            let response = self.follow(request, limits.gate).await?;
-            read(response, limits.max_bytes, events).await
+            let followed = self.follow(request, limits.gate).await?;
+            read(followed, limits.max_bytes, events).await
         };
         let stopped = || {
             Err(error(
@@ -130,17 +135,18 @@ impl HttpClient {
         (gate, follows): (Gate<'_>, bool),
         max_bytes: usize,
     ) -> Result<HttpResponse, CallError> {
-        let mut response = if follows {
+        let (mut response, from_redirect) = if follows {
             self.follow(request, gate).await?
         } else {
             check_scheme(&request.url).and_then(|()| gate(&request.url))?;
-            self.once(&request).await?
+            (self.once(&request).await?, false)
         };
         let body = body(&mut response, max_bytes, |_| {}).await?;
         Ok(HttpResponse {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
             body,
+            from_redirect,
         })
     }
 
@@ -148,18 +154,17 @@ impl HttpClient {
         &self,
         mut request: HttpRequest,
         gate: Gate<'_>,
-    ) -> Result<Response, CallError> {
+    ) -> Result<Followed, CallError> {
+        let method = request.method.clone();
         for redirects in 0..=MAX_REDIRECTS {
-            // Once a server has answered, a later failure does not mean that nothing happened.
-            let later = |error: CallError| {
-                if redirects > 0 && error.sent == Sent::No {
-                    CallError {
-                        sent: Sent::Answered,
-                        ..error
-                    }
-                } else {
-                    error
-                }
+            let from_redirect = request.method != method;
+            let later = |error: CallError| match error.sent {
+                _ if from_redirect => read_after_redirect(error),
+                Sent::No if redirects > 0 => CallError {
+                    sent: Sent::Answered,
+                    ..error
+                },
+                Sent::No | Sent::Maybe | Sent::Answered | Sent::Refused => error,
             };
             check_scheme(&request.url)
                 .and_then(|()| gate(&request.url))
@@ -167,15 +172,17 @@ impl HttpClient {
             let response = self.once(&request).await.map_err(later)?;
             match redirected(request, &response) {
                 Some(next) => request = next,
-                None => return Ok(response),
+                None => return Ok((response, from_redirect)),
             }
         }
         let message = format!("the server redirected more than {MAX_REDIRECTS} times");
-        Err(error(
-            ErrorClass::Tool("failed".into()),
-            message,
-            Sent::Answered,
-        ))
+        let class = ErrorClass::Tool("failed".into());
+        let failed = error(class, message, Sent::Answered);
+        Err(if request.method == method {
+            failed
+        } else {
+            read_after_redirect(failed)
+        })
     }
 
     async fn once(&self, request: &HttpRequest) -> Result<Response, CallError> {
@@ -226,6 +233,15 @@ impl fmt::Debug for HttpResponse {
 }
 
 impl HttpResponse {
+    /// Returns the outcome of a call, given what this response alone would mean.
+    pub(in crate::tools) fn outcome(&self, own: CallOutcome) -> CallOutcome {
+        if self.from_redirect {
+            own.map_err(read_after_redirect)
+        } else {
+            own
+        }
+    }
+
     /// Returns the media type of the body in lower case, without its parameters.
     #[must_use]
     pub fn media_type(&self) -> String {
@@ -361,8 +377,21 @@ fn keep_harmless(headers: &mut HeaderMap) {
         .collect();
 }
 
+/// Returns the failure of a call whose request was answered with a redirect, after which only the result could not be
+/// read: what the request does may have been done.
+fn read_after_redirect(error: CallError) -> CallError {
+    CallError {
+        message: format!(
+            "{}; it had accepted the request with a redirect",
+            error.message
+        ),
+        sent: Sent::Maybe,
+        ..error
+    }
+}
+
 async fn read(
-    mut response: Response,
+    (mut response, from_redirect): Followed,
     most_bytes: usize,
     events: &mut EventSender,
 ) -> Result<HttpResponse, CallError> {
@@ -375,6 +404,7 @@ async fn read(
         status: response.status().as_u16(),
         headers: response.headers().clone(),
         body,
+        from_redirect,
     })
 }
 

@@ -111,7 +111,7 @@ impl Transport for Fetch {
                 cancel: &request.cancel,
             };
             let response = client.send(prepared, limits, &mut events).await?;
-            answer(&response, &place, host.now())
+            response.outcome(answer(&response, &place, host.now()))
         })
     }
 

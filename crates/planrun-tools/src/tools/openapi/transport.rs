@@ -92,7 +92,8 @@ impl Transport for OpenApiTransport {
                 cancel: &request.cancel,
             };
             let response = client.send(prepared, limits, &mut events).await?;
-            operation.responses.outcome(&response, &path, host.now())
+            let own = operation.responses.outcome(&response, &path, host.now());
+            response.outcome(own)
         })
     }
 

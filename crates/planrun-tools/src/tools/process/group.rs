@@ -11,6 +11,8 @@ use rustix::process::{
 };
 use tokio::process::{Child, Command};
 
+use crate::tools::conversation::abandon_calls;
+
 /// Time between asking a program to stop and killing it.
 pub(in crate::tools) const GRACE: Duration = Duration::from_secs(1);
 /// The environment variable that marks a program and its descendants, so that those that leave the process group are
@@ -22,8 +24,10 @@ const MAX_SEARCHES: usize = 8;
 /// The running programs by their marks, so that they can be killed when planrun exits without dropping each of them.
 static RUNNING: Mutex<BTreeMap<Arc<str>, Pid>> = Mutex::new(BTreeMap::new());
 
-/// Kills all running programs and everything that they have started, immediately.
+/// Kills all running programs and everything that they have started, immediately. Used when planrun exits: no call of
+/// this process ends any more.
 pub fn kill_programs() {
+    abandon_calls();
     let running = std::mem::take(&mut *RUNNING.lock().unwrap_or_else(PoisonError::into_inner));
     for (mark, leader) in running {
         kill(leader, &mark);
