@@ -142,7 +142,7 @@ impl World {
         assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");
         let statement = Span::new(0, text.len());
         let code = check(
-            &mut Checker::new(self, &mut diagnostics).within(&source, statement),
+            &mut Checker::new(self, &mut diagnostics).within(&source, statement, true),
             &tree,
         );
         (code, diagnostics)

@@ -203,10 +203,12 @@ impl Blocks {
                 "`repeat` reached its `max` of {}, but `next` was not null",
                 counted(state.max, "round")
             );
-            return ctx.expression_failed(
-                at,
-                &EvalError::plain(message, planrun_lang::source::Span::at(0)),
-            );
+            let place = match ctx.tree.step(program, at).map(|step| &step.kind) {
+                Some(StepKind::Repeat(repeat)) => repeat.max.as_ref().map(|max| max.root.span),
+                _ => None,
+            };
+            let error = EvalError::plain(message, place.unwrap_or_default());
+            return ctx.expression_failed(at, &error);
         }
         state.round += 1;
         if round == 1 {

@@ -403,6 +403,10 @@ impl Context {
         self.reached(at, Reached::Started);
         if let Some(step) = self.tree.step(program, at) {
             self.bound_in_time(program, at, step, start)?;
+            // A call whose timeout has no value is not made.
+            if let Some(timeout) = step.timeout() {
+                self.tree.evaluate(at.0, timeout)?;
+            }
         }
         Ok(true)
     }

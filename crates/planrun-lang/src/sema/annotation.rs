@@ -347,12 +347,7 @@ impl Resolver<'_> {
                 .iter()
                 .any(|earlier| earlier.name == field.name.text)
             {
-                let message = format!("the field `{}` is declared twice", field.name.text);
-                self.diagnostics.push(Diagnostic::new(
-                    &codes::text::DUPLICATE_FIELD,
-                    field.name.span,
-                    message,
-                ));
+                // Reported where the text was read.
                 continue;
             }
             let ty = self.resolve(&field.ty);

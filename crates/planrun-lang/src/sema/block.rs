@@ -18,7 +18,7 @@ use crate::types::{ErrorClass, Type};
 /// Checks statements into the innermost open block.
 pub(super) fn check_statements(checker: &mut PlanChecker<'_>, statements: &[ast::Statement]) {
     let first = checker.diagnostics.len();
-    let around = checker.statement;
+    let around = (checker.statement, checker.unconditional);
     let mut ended: Option<&ast::Statement> = None;
     for statement in statements {
         if checker.has_too_many_conditions(statement.span) {
@@ -34,6 +34,7 @@ pub(super) fn check_statements(checker: &mut PlanChecker<'_>, statements: &[ast:
             ended = None;
         }
         checker.statement = Some(statement.span);
+        checker.unconditional = is_unconditional(statement);
         check_statement(checker, statement);
         let kind = checker
             .blocks
@@ -43,7 +44,7 @@ pub(super) fn check_statements(checker: &mut PlanChecker<'_>, statements: &[ast:
             ended = Some(statement);
         }
     }
-    checker.statement = around;
+    (checker.statement, checker.unconditional) = around;
     add_move_fixes(checker, first, statements);
 }
 
@@ -112,6 +113,29 @@ fn check_statement(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
         ast::StatementKind::Yield(guarded) => check_yield(checker, span, guarded),
         ast::StatementKind::Next(guarded) => check_next(checker, span, guarded),
         ast::StatementKind::Error => {}
+    }
+}
+
+/// Returns true if a statement has no guard, so that its expressions are evaluated whenever it is reached.
+fn is_unconditional(statement: &ast::Statement) -> bool {
+    match &statement.kind {
+        ast::StatementKind::Step(step) => step
+            .clauses
+            .iter()
+            .all(|clause| !matches!(clause.kind, ast::ClauseKind::When(_))),
+        ast::StatementKind::Let { .. } | ast::StatementKind::Ensure { .. } => true,
+        ast::StatementKind::Fail { when, .. } => when.is_none(),
+        ast::StatementKind::Reply(guarded)
+        | ast::StatementKind::Yield(guarded)
+        | ast::StatementKind::Next(guarded) => guarded.when.is_none(),
+        ast::StatementKind::Policy(_)
+        | ast::StatementKind::Allow(_)
+        | ast::StatementKind::If { .. }
+        | ast::StatementKind::Parallel(_)
+        | ast::StatementKind::Task { .. }
+        | ast::StatementKind::Set { .. }
+        | ast::StatementKind::Listener { .. }
+        | ast::StatementKind::Error => false,
     }
 }
 

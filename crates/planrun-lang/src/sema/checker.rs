@@ -56,6 +56,9 @@ pub(super) struct PlanChecker<'a> {
     pub ambiguous: BTreeSet<Arc<str>>,
     /// The innermost statement around what is being checked.
     pub statement: Option<Span>,
+    /// Whether what is being checked is evaluated exactly once when that statement is reached: the statement has no
+    /// guard, and it is not in a clause that is evaluated only in some runs.
+    pub unconditional: bool,
     /// Whether it is inside an `undo`.
     pub undoing: bool,
 }
@@ -73,9 +76,17 @@ impl<'a> PlanChecker<'a> {
         let callees = self.callees();
         let checker = Checker::new(&self.names, self.diagnostics).with_callees(callees);
         match self.statement {
-            Some(statement) => checker.within(self.shared.source, statement),
+            Some(statement) => checker.within(self.shared.source, statement, self.unconditional),
             None => checker,
         }
+    }
+
+    /// Checks a part of a statement that is evaluated only in some runs, or more than once.
+    pub(super) fn conditionally<T>(&mut self, check: impl FnOnce(&mut Self) -> T) -> T {
+        let around = std::mem::replace(&mut self.unconditional, false);
+        let checked = check(self);
+        self.unconditional = around;
+        checked
     }
 
     /// Checks an expression of any type.

@@ -4,7 +4,7 @@ use super::auxiliary::{check_verify, refused_in_undo};
 use super::body::CheckedBody;
 use super::checker::PlanChecker;
 use super::expr::Code;
-use super::plan::{After, Clauses, Confirm, StepKind, Until};
+use super::plan::{After, Clauses, Confirm, StepKind, Until, Verify};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -105,37 +105,52 @@ pub(super) fn check_applicable(
     reason.is_none()
 }
 
-/// Checks one clause, except `undo`, whose body may contain statements.
+/// Returns true if a clause is evaluated after the call, so that it may read the value of the step.
+pub(super) fn reads_own_value(clause: &ast::ClauseKind) -> bool {
+    match clause {
+        ast::ClauseKind::Until { .. }
+        | ast::ClauseKind::Verify { .. }
+        | ast::ClauseKind::Undo(_) => true,
+        ast::ClauseKind::When(_)
+        | ast::ClauseKind::After(_)
+        | ast::ClauseKind::Recover { .. }
+        | ast::ClauseKind::By(_)
+        | ast::ClauseKind::Expires(_)
+        | ast::ClauseKind::Error
+        | ast::ClauseKind::Timeout(_)
+        | ast::ClauseKind::Within(_)
+        | ast::ClauseKind::Retry(_)
+        | ast::ClauseKind::Cache(_)
+        | ast::ClauseKind::Confirm { .. } => false,
+    }
+}
+
+/// Checks a clause that is evaluated before the call.
 pub(super) fn check_clause(
     checker: &mut PlanChecker<'_>,
-    step: &ast::Step,
     clause: &ast::Clause,
     body: &CheckedBody,
     outcome: &mut Clauses,
 ) {
     match &clause.kind {
+        // Checked elsewhere, with the step, the form or its value, or refused.
         ast::ClauseKind::When(_)
         | ast::ClauseKind::After(_)
         | ast::ClauseKind::Recover { .. }
         | ast::ClauseKind::Undo(_)
-        // Checked with the form, or refused.
+        | ast::ClauseKind::Until { .. }
+        | ast::ClauseKind::Verify { .. }
         | ast::ClauseKind::By(_)
         | ast::ClauseKind::Expires(_)
         | ast::ClauseKind::Error => {}
-        ast::ClauseKind::Timeout(duration) => outcome.timeout = Some(checker.time_limit(duration, "`timeout`")),
-        ast::ClauseKind::Within(duration) => outcome.within = Some(checker.time_limit(duration, "`within`")),
-        ast::ClauseKind::Retry(settings) => outcome.retry = Some(checker.settings().retry(settings)),
-        ast::ClauseKind::Until { condition, every } => {
-            let condition = checker.condition(condition);
-            let every = checker.time_limit(every, "`every`");
-            outcome.until = Some(Box::new(Until { condition, every }));
-            if !body.does.effect.is_read_only() {
-                let message = format!("`until` repeats the call, but this call is of class `{}`", body.does.effect);
-                checker.report(
-                    Diagnostic::new(&codes::failure::UNTIL_WITH_EFFECT, clause.span, message)
-                        .help("start the effect in one step, and poll a read in the next"),
-                );
-            }
+        ast::ClauseKind::Timeout(duration) => {
+            outcome.timeout = Some(checker.time_limit(duration, "`timeout`"));
+        }
+        ast::ClauseKind::Within(duration) => {
+            outcome.within = Some(checker.time_limit(duration, "`within`"));
+        }
+        ast::ClauseKind::Retry(settings) => {
+            outcome.retry = Some(checker.settings().retry(settings));
         }
         ast::ClauseKind::Cache(duration) => {
             outcome.cache = Some(checker.time_limit(duration, "`cache`"));
@@ -151,12 +166,47 @@ pub(super) fn check_clause(
         ast::ClauseKind::Confirm { text, by, expires } => {
             let text = checker.text(text, "the question of `confirm`");
             let (by, expires) = role_and_expiry(checker, by.as_deref(), expires.as_deref());
-            outcome.confirm = Some(Box::new(Confirm { span: clause.span, text, by, expires }));
-        }
-        ast::ClauseKind::Verify { .. } => {
-            outcome.verify = without_value(checker, step, body, |checker| check_verify(checker, clause, body));
+            let span = clause.span;
+            outcome.confirm = Some(Box::new(Confirm {
+                span,
+                text,
+                by,
+                expires,
+            }));
         }
     }
+}
+
+/// Checks `until CONDITION every PAUSE`, where the pause has been checked.
+pub(super) fn check_until(
+    checker: &mut PlanChecker<'_>,
+    span: Span,
+    condition: &ast::Expr,
+    every: Code,
+    body: &CheckedBody,
+) -> Box<Until> {
+    let condition = checker.condition(condition);
+    let effect = body.does.effect;
+    if !effect.is_read_only() {
+        let message = format!("`until` repeats the call, but this call is of class `{effect}`");
+        checker.report(
+            Diagnostic::new(&codes::failure::UNTIL_WITH_EFFECT, span, message)
+                .help("start the effect in one step, and poll a read in the next"),
+        );
+    }
+    Box::new(Until { condition, every })
+}
+
+/// Checks `verify`.
+pub(super) fn check_verify_of(
+    checker: &mut PlanChecker<'_>,
+    step: &ast::Step,
+    clause: &ast::Clause,
+    body: &CheckedBody,
+) -> Option<Verify> {
+    without_value(checker, step, body, |checker| {
+        check_verify(checker, clause, body)
+    })
 }
 
 /// Checks a clause in which the step may have no value, since its answer may have been lost.

@@ -160,6 +160,7 @@ fn check_plan(
             candidates: Candidates::default(),
             ambiguous: BTreeSet::new(),
             statement: None,
+            unconditional: false,
             undoing: false,
         };
         let result = check_plan_of_item(&mut checker, item, plan);

@@ -10,7 +10,10 @@ use super::blocks::BlockKind;
 use super::body::{CheckedBody, close_body};
 use super::call::check_call_step;
 use super::checker::PlanChecker;
-use super::clause::{Subject, after_steps, check_applicable, check_bounds, check_clause, places};
+use super::clause::{
+    Subject, after_steps, check_applicable, check_bounds, check_clause, check_until,
+    check_verify_of, places, reads_own_value,
+};
 use super::expr::Code;
 use super::plan::{Clauses, Each, NodeKind, OrderClass, Repeat, Step, StepKind, Target, Undo};
 use super::scope::NameKind;
@@ -36,10 +39,15 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
     let mark = when.map(|condition| checker.guard(condition));
     let after = after_steps(checker, &step.clauses);
     let body = check_step_body(checker, step);
-    let recover = check_recover_arms(checker, step, &body.ty);
-    let slot = checker.introduce(&step.name, NameKind::Step, body.ty.clone());
-    note_call(checker, step, &body);
-    let clauses = check_clauses(checker, step, &body);
+    let (slot, recover, clauses) = checker.conditionally(|checker| {
+        let mut clauses = Clauses::default();
+        let recover = check_recover_arms(checker, step, &body.ty);
+        let every = check_clauses_before(checker, step, &body, &mut clauses);
+        let slot = checker.introduce(&step.name, NameKind::Step, body.ty.clone());
+        note_call(checker, step, &body);
+        check_clauses_after(checker, step, &body, every, &mut clauses);
+        (slot, recover, clauses)
+    });
     let mut types = vec![body.ty];
     let mut arms = Vec::with_capacity(recover.len());
     // The effects of an arm count for the order of the step and for its block.
@@ -54,10 +62,10 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
     }
     let ty = Type::union(types);
     let seen = checker.seen_type(&step.name.text, ty.clone());
-    let recovered = (!arms.is_empty()).then_some(Type::Null);
-    let winner = body
-        .winner
-        .map(|winner| Type::union([winner].into_iter().chain(recovered)));
+    let winner = body.winner.map(|winner| {
+        let recovered = (!arms.is_empty()).then_some(Type::Null);
+        Type::union([winner].into_iter().chain(recovered))
+    });
     checker.names.retype(&step.name.text, seen, winner);
     checker.blocks.add_footprint(&does);
     let step_node = Step {
@@ -71,40 +79,62 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
         clauses: (!clauses.is_empty()).then(|| Box::new(clauses)),
         recover: arms.into(),
     };
-    let named = Some((step.name.text.clone(), slot));
-    let node = checker
-        .blocks
-        .push_node(span, named, after, NodeKind::Step(step_node));
+    let (name, kind) = (step.name.text.clone(), NodeKind::Step(step_node));
+    let named = Some((name.clone(), slot));
+    let node = checker.blocks.push_node(span, named, after, kind);
     if let Some(block) = checker.blocks.innermost_mut() {
-        block
-            .steps
-            .entry(step.name.text.clone())
-            .or_default()
-            .push(node);
+        block.steps.entry(name).or_default().push(node);
     }
     checker.unguard(mark);
 }
 
-/// Checks all clauses except `when`, `after` and `recover`. The step's own name is visible.
-fn check_clauses(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody) -> Clauses {
+/// Checks the clauses that are evaluated before the step has a value. Returns the pause between two polls.
+fn check_clauses_before(
+    checker: &mut PlanChecker<'_>,
+    step: &ast::Step,
+    body: &CheckedBody,
+    outcome: &mut Clauses,
+) -> Option<Code> {
     let subject = Subject::of(&step.body, body);
-    let mut outcome = Clauses::default();
+    let mut pause = None;
     for clause in &step.clauses {
-        if !check_applicable(checker, step, clause, subject) {
+        if let ast::ClauseKind::Until { every, .. } = &clause.kind {
+            pause = Some(checker.time_limit(every, "`every`"));
+        } else if !reads_own_value(&clause.kind) && check_applicable(checker, step, clause, subject)
+        {
+            check_clause(checker, clause, body, outcome);
+        }
+    }
+    pause
+}
+
+/// Checks the clauses that may read the value of the step, whose name is visible now.
+fn check_clauses_after(
+    checker: &mut PlanChecker<'_>,
+    step: &ast::Step,
+    body: &CheckedBody,
+    mut every: Option<Code>,
+    outcome: &mut Clauses,
+) {
+    let subject = Subject::of(&step.body, body);
+    for clause in &step.clauses {
+        if !reads_own_value(&clause.kind) || !check_applicable(checker, step, clause, subject) {
             continue;
         }
         if let ast::ClauseKind::Undo(undo) = &clause.kind {
             outcome.undo = check_undo(checker, step, undo, body);
+        } else if let ast::ClauseKind::Until { condition, .. } = &clause.kind {
+            let checked = |every| check_until(checker, clause.span, condition, every, body);
+            outcome.until = every.take().map(checked);
         } else {
-            check_clause(checker, step, clause, body, &mut outcome);
+            outcome.verify = check_verify_of(checker, step, clause, body);
         }
     }
-    check_bounds(checker, step, &outcome);
+    check_bounds(checker, step, outcome);
     if outcome.verify.is_none() {
         outcome.agent_check = check_agent(checker, &step.name.text, body);
     }
-    refuse_same_paths(checker, step, &body.kind, &outcome);
-    outcome
+    refuse_same_paths(checker, step, &body.kind, outcome);
 }
 
 /// Checks `undo CALL` or `undo do { … }`.

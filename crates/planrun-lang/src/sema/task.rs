@@ -11,7 +11,7 @@ use super::context_facts::is_word;
 use super::event::check_event;
 use super::event_value::event_value_type;
 use super::expr::{Code, Expectation};
-use super::finding::unknown;
+use super::finding::{duplicate_name, unknown};
 use super::knowledge::{Mark, OuterKnown};
 use super::names::NewName;
 use super::plan::{
@@ -36,6 +36,12 @@ pub(super) fn check_task(checker: &mut PlanChecker<'_>, statement: &ast::Stateme
         return;
     };
     checker.claim("task", name, NameKind::Task);
+    for (position, status) in statuses.iter().enumerate() {
+        let earlier = statuses.iter().take(position);
+        if let Some(first) = earlier.into_iter().find(|first| first.text == status.text) {
+            checker.report(duplicate_name("status", status, first.span));
+        }
+    }
     let context = match context {
         Some(context) => checker.types.resolve(context, checker.diagnostics),
         None => Type::object(Vec::new(), Rest::Closed),

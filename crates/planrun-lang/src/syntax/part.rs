@@ -63,7 +63,7 @@ impl Part for Pattern {
     fn missing(span: Span) -> Self {
         Self {
             span,
-            kind: PatternKind::Any,
+            kind: PatternKind::Error,
         }
     }
 }

@@ -62,6 +62,10 @@ impl<'p> InputReader<'p> {
     pub fn take_object(&mut self, fields: Map<String, Json>) -> Result<(), Error> {
         for (name, json) in fields {
             let parameter = parameter(self.plan, &name)?;
+            if json.is_null() && may_be_left_out(parameter) {
+                self.inputs.remove(&parameter.name);
+                continue;
+            }
             let value = decode(&json, &parameter.ty)
                 .map_err(|mismatch| unfit(&name, &parameter.ty, &mismatch))?;
             self.inputs.insert(parameter.name.clone(), value);
@@ -75,6 +79,10 @@ impl<'p> InputReader<'p> {
     /// Returns an error if the input is unknown or has the wrong type.
     pub fn take_text(&mut self, name: &str, text: &str) -> Result<(), Error> {
         let (parameter, value) = parse_input(self.plan, name, text)?;
+        if value.is_null() && may_be_left_out(parameter) {
+            self.inputs.remove(&parameter.name);
+            return Ok(());
+        }
         self.inputs.insert(parameter.name.clone(), value);
         Ok(())
     }
@@ -105,6 +113,11 @@ impl<'p> InputReader<'p> {
             missing,
         })
     }
+}
+
+/// Returns true if null stands for an input that is not given.
+fn may_be_left_out(parameter: &PlanParameter) -> bool {
+    !parameter.required && parameter.default.is_none()
 }
 
 fn parameter<'p>(plan: &'p Plan, name: &str) -> Result<&'p PlanParameter, Error> {
@@ -154,6 +167,7 @@ fn value_of(parameter: &PlanParameter, text: &str) -> Result<Value, Error> {
         return Ok(value);
     }
     match parsed {
+        Ok(json) if json.is_null() && may_be_left_out(parameter) => Ok(Value::Null),
         Ok(json) => decode(&json, &parameter.ty)
             .map_err(|mismatch| unfit(&parameter.name, &parameter.ty, &mismatch)),
         Err(_) => as_text.map_err(|mismatch| unfit(&parameter.name, &parameter.ty, &mismatch)),

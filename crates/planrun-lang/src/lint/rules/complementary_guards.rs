@@ -23,6 +23,7 @@ fn check_statements(
         }
         if let (Some(first), Some(second)) = (guarded(one), guarded(other))
             && excludes(first.1, second.1)
+            && !reads_task(subject, first.1)
         {
             found.push(report(subject.source, first, second));
             joined = Some(other.span);
@@ -33,6 +34,16 @@ fn check_statements(
             check_statements(subject, &block.statements, found);
         });
     }
+}
+
+/// Returns true if a condition reads a task, which may change between its two evaluations.
+fn reads_task(subject: &Subject<'_>, condition: &ast::Expr) -> bool {
+    if let ast::ExprKind::Name(name) = &condition.kind {
+        return subject.plan.tasks.iter().any(|task| task.name == *name);
+    }
+    let mut reads = false;
+    condition.parts(&mut |part| reads |= reads_task(subject, part));
+    reads
 }
 
 /// A step with a condition: the statement, the condition and the clause.

@@ -55,13 +55,9 @@ pub(super) fn misplaced_call(
     arguments: &[ast::Argument],
     call: Span,
 ) -> Typed {
-    let mut diagnostic = report::call_in_expression(
-        namespace,
-        name,
-        call,
-        checker.origin,
-        &checker.env.scope.visible(),
-    );
+    let mut taken = checker.env.scope.visible();
+    taken.extend(report::names_of_fixes(checker.diagnostics));
+    let mut diagnostic = report::call_in_expression(namespace, name, call, checker.origin, &taken);
     let at = checker.diagnostics.len();
     let contract = checker
         .callees

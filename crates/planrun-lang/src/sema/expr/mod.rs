@@ -165,10 +165,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Sets the source of the expressions and the statement around them, for fixes that move text.
+    /// Sets the source of the expressions and the statement around them, for fixes that move text. They are safe if the
+    /// statement always evaluates the expressions, and only once.
     #[must_use]
-    pub fn within(mut self, source: &'a SourceFile, statement: Span) -> Self {
+    pub fn within(mut self, source: &'a SourceFile, statement: Span, unconditional: bool) -> Self {
         self.origin = Some((source, statement));
+        self.lazy = !unconditional;
         self
     }
 

@@ -37,6 +37,7 @@ impl Checker<'_> {
         let mut facts: Vec<Atom> = Vec::new();
         let mut checked = Vec::with_capacity(arms.len());
         let mut previous: Option<Span> = None;
+        let mut literals: Vec<&ast::Literal> = Vec::new();
         for (position, (pattern, span)) in arms.iter().enumerate() {
             let findings = self.diagnostics.len();
             let matcher = check_matcher(self, pattern, ty, &text);
@@ -45,32 +46,31 @@ impl Checker<'_> {
                 .filter(|case| may_take(pattern, case))
                 .cloned()
                 .collect::<Vec<_>>();
-            if left.is_empty() && *ty != Type::Invalid && self.diagnostics.len() == findings {
+            let is_repeated = repeats(pattern, &literals);
+            if (left.is_empty() || is_repeated)
+                && *ty != Type::Invalid
+                && self.diagnostics.len() == findings
+            {
                 let next = arms.get(position + 1).map(|(_, span)| *span);
                 self.report(report::unreachable_arm(pattern, *span, previous, next));
             }
             let mut own = facts.clone();
-            match &pattern.kind {
-                ast::PatternKind::Literal(ast::Literal::Bool(true)) => {
-                    own.extend(narrow::atoms(subject));
-                }
-                ast::PatternKind::Literal(ast::Literal::Bool(false)) => {
-                    own.extend(narrow::negated_atoms(subject));
-                }
-                _ => arm_facts(pattern, &text, &mut own),
-            }
+            facts_of(pattern, subject, &text, &mut own);
             checked.push(CheckedPattern {
                 matcher,
                 subject: Type::union(left),
                 facts: own,
             });
             cases.retain(|case| !takes_all(pattern, case));
+            literals.extend(literals_of(pattern).unwrap_or_default());
             if takes_null(pattern) {
                 facts.push(narrow::null_test(&text, true));
             }
             previous = Some(*span);
         }
-        let open = matches!(ty, Type::Invalid | Type::Never);
+        // What a pattern that cannot be read would match is not known.
+        let open = matches!(ty, Type::Invalid | Type::Never)
+            || arms.iter().any(|(pattern, _)| is_broken(pattern));
         if !cases.is_empty() && !open {
             self.report(report::non_exhaustive(
                 &cases,
@@ -90,7 +90,7 @@ fn check_matcher(
     place: &str,
 ) -> Matcher {
     match &pattern.kind {
-        ast::PatternKind::Any => Matcher::Any,
+        ast::PatternKind::Any | ast::PatternKind::Error => Matcher::Any,
         ast::PatternKind::Literal(written) => {
             let (value, own) = literal::value(written);
             let possible = if own == Type::Null {
@@ -110,7 +110,7 @@ fn check_matcher(
                 .collect(),
         ),
         ast::PatternKind::Object(fields) => {
-            let present = ty.without_null();
+            let present = objects_of(ty);
             let parts = fields.iter().map(|(name, inner)| {
                 let part = check_part(checker, name, ty, &present, place);
                 (
@@ -120,6 +120,36 @@ fn check_matcher(
             });
             Matcher::Object(parts.collect())
         }
+    }
+}
+
+/// Returns the alternatives of a type that a pattern for objects can match; if there are none, the type without null.
+fn objects_of(ty: &Type) -> Type {
+    let objects = ty.members().iter().filter(|member| match member {
+        Type::Any
+        | Type::Invalid
+        | Type::Never
+        | Type::Map(_)
+        | Type::Object(_)
+        | Type::Result(_)
+        | Type::Error => true,
+        Type::Null
+        | Type::Bool
+        | Type::Int
+        | Type::Uint
+        | Type::Double
+        | Type::String
+        | Type::Bytes
+        | Type::Timestamp
+        | Type::Duration
+        | Type::Type
+        | Type::Literal(_)
+        | Type::List(_)
+        | Type::Union(_) => false,
+    });
+    match Type::union(objects.cloned()) {
+        Type::Never => ty.without_null(),
+        objects => objects,
     }
 }
 
@@ -212,7 +242,7 @@ fn named_fields<'p>(pattern: &'p ast::Pattern, named: &mut Vec<NamedField<'p>>) 
                 }
             }
         }
-        ast::PatternKind::Any | ast::PatternKind::Literal(_) => {}
+        ast::PatternKind::Any | ast::PatternKind::Literal(_) | ast::PatternKind::Error => {}
     }
 }
 
@@ -255,6 +285,7 @@ fn expand(object: &ObjectType, named: &[NamedField<'_>], cases: &mut Vec<Type>) 
 fn takes_all(pattern: &ast::Pattern, case: &Type) -> bool {
     match &pattern.kind {
         ast::PatternKind::Any => true,
+        ast::PatternKind::Error => false,
         ast::PatternKind::Literal(written) => {
             let (_, own) = literal::value(written);
             own == *case && matches!(own, Type::Literal(_) | Type::Null)
@@ -292,7 +323,7 @@ fn takes_all(pattern: &ast::Pattern, case: &Type) -> bool {
 /// Returns true if a pattern matches some value of a case.
 fn may_take(pattern: &ast::Pattern, case: &Type) -> bool {
     match &pattern.kind {
-        ast::PatternKind::Any => true,
+        ast::PatternKind::Any | ast::PatternKind::Error => true,
         ast::PatternKind::Literal(written) => {
             let (_, own) = literal::value(written);
             if own == Type::Null {
@@ -325,14 +356,52 @@ fn may_take(pattern: &ast::Pattern, case: &Type) -> bool {
     }
 }
 
+/// Returns true if a part of a pattern cannot be read.
+fn is_broken(pattern: &ast::Pattern) -> bool {
+    match &pattern.kind {
+        ast::PatternKind::Error => true,
+        ast::PatternKind::Any | ast::PatternKind::Literal(_) => false,
+        ast::PatternKind::Or(alternatives) => alternatives.iter().any(is_broken),
+        ast::PatternKind::Object(fields) => fields.iter().any(|(_, inner)| is_broken(inner)),
+    }
+}
+
+/// Returns the literals of which a pattern consists; `None` if it has other parts.
+fn literals_of(pattern: &ast::Pattern) -> Option<Vec<&ast::Literal>> {
+    match &pattern.kind {
+        ast::PatternKind::Literal(literal) => Some(vec![literal]),
+        ast::PatternKind::Or(alternatives) => {
+            let all: Option<Vec<_>> = alternatives.iter().map(literals_of).collect();
+            Some(all?.concat())
+        }
+        ast::PatternKind::Any | ast::PatternKind::Object(_) | ast::PatternKind::Error => None,
+    }
+}
+
+/// Returns true if a pattern consists of literals of the arms above.
+fn repeats(pattern: &ast::Pattern, above: &[&ast::Literal]) -> bool {
+    literals_of(pattern).is_some_and(|own| own.iter().all(|literal| above.contains(literal)))
+}
+
 fn takes_null(pattern: &ast::Pattern) -> bool {
     takes_all(pattern, &Type::Null)
+}
+
+/// Collects what is known in the arm of a pattern.
+fn facts_of(pattern: &ast::Pattern, subject: &ast::Expr, place: &str, facts: &mut Vec<Atom>) {
+    match &pattern.kind {
+        ast::PatternKind::Literal(ast::Literal::Bool(true)) => facts.extend(narrow::atoms(subject)),
+        ast::PatternKind::Literal(ast::Literal::Bool(false)) => {
+            facts.extend(narrow::negated_atoms(subject));
+        }
+        _ => arm_facts(pattern, place, facts),
+    }
 }
 
 /// Collects what is known of the subject if this pattern is the first to match.
 fn arm_facts(pattern: &ast::Pattern, place: &str, facts: &mut Vec<Atom>) {
     match &pattern.kind {
-        ast::PatternKind::Any | ast::PatternKind::Or(_) => {}
+        ast::PatternKind::Any | ast::PatternKind::Or(_) | ast::PatternKind::Error => {}
         ast::PatternKind::Literal(ast::Literal::Bool(truth)) => {
             facts.push(narrow::simple(place.to_owned(), !*truth));
         }

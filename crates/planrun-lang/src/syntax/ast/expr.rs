@@ -253,4 +253,6 @@ pub enum PatternKind {
     Or(Vec<Pattern>),
     /// `{ field: pattern }`
     Object(Vec<(Name, Pattern)>),
+    /// In place of a pattern that cannot be read.
+    Error,
 }

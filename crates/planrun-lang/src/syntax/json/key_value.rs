@@ -266,7 +266,7 @@ impl KeyValue for Pattern {
     fn left_out(object: Span) -> Self {
         Self {
             span: opening(object),
-            kind: PatternKind::Any,
+            kind: PatternKind::Error,
         }
     }
 

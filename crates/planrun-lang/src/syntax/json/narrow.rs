@@ -108,7 +108,10 @@ impl Writer {
                 return Some(self.value(&key.about(), key.required));
             }
             Slot::Settings(settings) => self.settings(settings),
-            Slot::Arguments => return None,
+            Slot::Arguments => {
+                let value = self.value(&key.about(), false);
+                closed(&key.about(), &prompt_arguments(|_| value.clone()))
+            }
             Slot::Call => called(),
             Slot::Probe => json!({ "anyOf": [called(), self.object(&ASKED, level)] }),
             Slot::Object(inner) => self.object(inner, level),
@@ -229,10 +232,15 @@ impl Writer {
     }
 }
 
-/// Returns true if the schema includes the key. A model has no use for `$schema`, and the names of arguments are not
-/// known here.
+/// Returns true if the schema includes the key. A model has no use for `$schema`.
 fn offered(key: &Key) -> bool {
-    key.name != "$schema" && !matches!(key.slot, Slot::Arguments)
+    key.name != "$schema"
+}
+
+/// Returns an object with the arguments of an `infer` or an `ask`. Those of calls depend on the tool.
+fn prompt_arguments(value: impl Fn(&str) -> Value) -> Map<String, Value> {
+    let entry = |name: &str| (name.to_owned(), value(name));
+    ["model", "with"].map(entry).into_iter().collect()
 }
 
 fn dotted(tool: &Signature) -> String {
@@ -356,8 +364,17 @@ impl Completion<'_> {
             | Slot::ObjectType
             | Slot::Pattern
             | Slot::Tool
-            | Slot::Callee
-            | Slot::Arguments => value.clone(),
+            | Slot::Callee => value.clone(),
+            Slot::Arguments => {
+                let given = |name: &str| value.get(name).map_or(Value::Null, expression);
+                let mut arguments = prompt_arguments(given);
+                // Others are kept, so that they are reported.
+                for (name, value) in value.as_object().into_iter().flatten() {
+                    let entry = arguments.entry(name.clone());
+                    entry.or_insert_with(|| expression(value));
+                }
+                arguments.into()
+            }
         }
     }
 

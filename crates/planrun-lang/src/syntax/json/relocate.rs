@@ -157,7 +157,7 @@ impl Relocate for Pattern {
     fn relocate(&mut self, to: &Extract) {
         self.span.relocate(to);
         match &mut self.kind {
-            PatternKind::Any | PatternKind::Literal(_) => {}
+            PatternKind::Any | PatternKind::Literal(_) | PatternKind::Error => {}
             PatternKind::Or(alternatives) => alternatives.relocate(to),
             PatternKind::Object(fields) => {
                 for (name, pattern) in fields {

@@ -358,7 +358,7 @@ fn missing_type() -> TypeExpr {
 fn any_pattern() -> Pattern {
     Pattern {
         span: Span::at(0),
-        kind: PatternKind::Any,
+        kind: PatternKind::Error,
     }
 }
 

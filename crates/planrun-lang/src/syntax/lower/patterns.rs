@@ -25,13 +25,13 @@ pub(super) fn lower_match_expression(cx: &mut Lowering<'_>, node: Node<'_>) -> E
     ExprKind::Match { subject, arms }
 }
 
-/// Lowers the next child if it is a `pattern`; otherwise returns one that matches anything.
+/// Lowers the next child if it is a `pattern`; otherwise returns an error.
 pub(super) fn next_pattern(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Pattern {
     match items.take(Rule::pattern) {
         Some(node) => lower_pattern(cx, node),
         None => Pattern {
             span: Span::default(),
-            kind: PatternKind::Any,
+            kind: PatternKind::Error,
         },
     }
 }
@@ -54,7 +54,7 @@ fn lower_pattern(cx: &mut Lowering<'_>, node: Node<'_>) -> Pattern {
         }
         None => Pattern {
             span: whole,
-            kind: PatternKind::Any,
+            kind: PatternKind::Error,
         },
     }
 }
@@ -65,12 +65,13 @@ fn lower_pattern_term(cx: &mut Lowering<'_>, node: Node<'_>, items: &mut Childre
         Rule::number => lower_number(cx, node.text(), start, false),
         Rule::sign => {
             let Some(number) = items.take(Rule::number) else {
-                return any(start);
+                return pattern_of(start, None);
             };
             let end = cx.span(&number);
             let literal = lower_number(cx, number.text(), end, true);
             return pattern_of(start.to(end), literal);
         }
+        Rule::wildcard => return any(start),
         Rule::pattern_word => word_literal(node.text()),
         Rule::text => match lower_text_value(cx, node) {
             TextValue::Text(text) => Some(Literal::String(text)),
@@ -106,6 +107,6 @@ fn any(span: Span) -> Pattern {
 fn pattern_of(span: Span, literal: Option<Literal>) -> Pattern {
     Pattern {
         span,
-        kind: literal.map_or(PatternKind::Any, PatternKind::Literal),
+        kind: literal.map_or(PatternKind::Error, PatternKind::Literal),
     }
 }

@@ -81,7 +81,7 @@ fn print_field_type<'a, S: Style<'a>>(out: &mut S, field: &'a FieldType) {
 
 pub fn print_pattern<'a, S: Style<'a>>(out: &mut S, pattern: &'a Pattern) {
     match &pattern.kind {
-        PatternKind::Any => out.word("_"),
+        PatternKind::Any | PatternKind::Error => out.word("_"),
         PatternKind::Literal(literal) => out.literal(literal, pattern.span),
         PatternKind::Or(alternatives) => {
             out.chain(alternatives.iter().enumerate().map(|(index, pattern)| {

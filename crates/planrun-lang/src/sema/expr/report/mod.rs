@@ -15,9 +15,9 @@ pub(super) use functions::{
     unknown_method, variable_expected, winner_of_no_race,
 };
 pub(super) use names::{
-    call_in_expression, foreign_root, hides, is_null, later, misplaced_signal, namespace_as_value,
-    no_context, not_an_object, own_result, plan_as_value, state_of_no_step, unknown_field,
-    unknown_name, unknown_status,
+    call_in_expression, foreign_root, hides, is_null, later, misplaced_signal, names_of_fixes,
+    namespace_as_value, no_context, not_an_object, own_result, plan_as_value, state_of_no_step,
+    unknown_field, unknown_name, unknown_status,
 };
 pub(super) use values::{
     as_text, extra_field, interpolated_value, lossy_number, missing_fields, negative_position,

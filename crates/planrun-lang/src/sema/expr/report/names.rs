@@ -230,6 +230,28 @@ pub(in crate::sema::expr) fn call_in_expression(
     diagnostic.fix_all("make it a step of its own", edits)
 }
 
+/// Maximum number of findings whose fixes are searched for names.
+const MAX_SEARCHED: usize = 100;
+
+/// Returns the names of the steps that the fixes of the latest findings add, so that two fixes do not add the same one.
+pub(in crate::sema::expr) fn names_of_fixes(
+    found: &[Diagnostic],
+) -> impl Iterator<Item = Arc<str>> + '_ {
+    let latest = found.iter().rev().take(MAX_SEARCHED);
+    latest
+        .filter(|found| found.code == &names::CALL_IN_EXPRESSION)
+        .filter_map(|found| {
+            let step = found
+                .fix
+                .as_ref()?
+                .edits
+                .first()?
+                .text
+                .strip_prefix("step ")?;
+            Some(step.split_once(' ')?.0.into())
+        })
+}
+
 /// Returns the edit for `let x = ns.tool(…)` as a whole statement, where only the keyword is wrong.
 fn as_step(source: &SourceFile, statement: Span, call: Span) -> Option<Edit> {
     let head = source
