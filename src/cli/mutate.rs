@@ -233,7 +233,8 @@ fn fate(
         };
         let source = SourceFile::new(file.suite.source.name(), text);
         let checked = workspace.find(&source, &changed);
-        let suite = Suite::new(source, checked);
+        let suite = Suite::new(source, checked)
+            .with_other_plans(&|source| workspace.find(source, &changed));
         if !suite.broken.is_empty() || failure(tested, file, &suite, &mut Silence)?.is_some() {
             return Ok(Fate::Killed);
         }

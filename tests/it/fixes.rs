@@ -274,6 +274,78 @@ fn c12_what_drops_a_bound_or_widens_what_is_allowed_is_not_safe() {
     }
 }
 
+/// A step of its own is made whenever it is reached, and only once.
+#[test]
+fn a_call_is_moved_safely_only_out_of_what_is_always_evaluated() {
+    let head = "use kit\n\ntool kit.look(x: string) -> { n: int } read\ntool kit.act(x: string) -> { n: int }\n\n";
+    let cases = [
+        ("let a = kit.look(x: \"\").n\n    reply a", true),
+        ("reply kit.look(x: \"\").n", true),
+        (
+            "step a = kit.act(x: string(kit.look(x: \"\").n))\n    reply a.n",
+            true,
+        ),
+        ("reply kit.act(x: \"\").n when n > 1\n    reply 2", false),
+        (
+            "ensure n > 1 else \"no ${kit.act(x: \"\").n}\"\n    reply 2",
+            false,
+        ),
+        (
+            "step a = kit.act(x: string(kit.look(x: \"\").n)) when n > 1\n    reply a",
+            false,
+        ),
+        (
+            "step a = kit.act(x: \"\")\n        undo kit.act(x: string(kit.look(x: \"\").n))\n    reply a.n",
+            false,
+        ),
+        (
+            "step a = kit.act(x: \"\")\n        recover _ => { n: kit.look(x: \"\").n }\n    reply a.n",
+            false,
+        ),
+        (
+            "step a = kit.act(x: \"\")\n        confirm \"now ${kit.look(x: \"\").n}?\"\n    reply a.n",
+            false,
+        ),
+    ];
+    for (statements, safe) in cases {
+        let text = format!("{head}plan p(n: int) -> any {{\n    {statements}\n}}\n");
+        let case = Case {
+            text: text.clone(),
+            files: BTreeMap::new(),
+        };
+        let found = case.check(&text);
+        let own = found
+            .iter()
+            .find(|found| found.code.name == "call-in-expression");
+        let own = own.unwrap_or_else(|| panic!("{statements}: {found:#?}"));
+        assert_eq!(
+            own.fix.as_ref().map(|fix| fix.safe),
+            Some(safe),
+            "{statements}"
+        );
+    }
+}
+
+/// The steps that two fixes add have two names.
+#[test]
+fn two_calls_that_are_moved_get_two_names() {
+    let text = "use kit\n\ntool kit.look(x: string) -> { n: int } read\n\nplan p() -> int {\n    \
+                reply kit.look(x: \"a\").n + kit.look(x: \"b\").n\n}\n";
+    let case = Case {
+        text: text.to_owned(),
+        files: BTreeMap::new(),
+    };
+    let fixed = fix::apply_fixes(
+        &SourceFile::new("p.plan", text),
+        case.check(text),
+        Caution::Safe,
+        |source| case.check(source.text()),
+    );
+    let errors = error_codes(&case.check(&fixed.text));
+    assert!(errors.is_empty(), "{errors:?}: {}", fixed.text);
+    assert!(fixed.text.contains("step look_2 ="), "{}", fixed.text);
+}
+
 #[test]
 fn fixes_come_to_an_end() {
     for case in cases() {

@@ -109,7 +109,9 @@ fn read(file: &PlanFile, workspace: &Workspace, project: usize) -> Read {
     match plan_files::load(file) {
         Ok(PlanText::Text(source)) => {
             let checked = workspace.check(&source);
-            let suite = Suite::new(source, checked).with_recordings(&*workspace.host);
+            let suite = Suite::new(source, checked)
+                .with_other_plans(&|source| workspace.check(source))
+                .with_recordings(&*workspace.host);
             Read::File(Box::new(TestedFile { suite, project }))
         }
         Ok(PlanText::Broken(report)) => Read::Broken(report),

@@ -165,6 +165,36 @@ fn what_is_wrong_has_one_code() {
     }
 }
 
+/// Each of several steps that ask a model may be mocked with a value of its own type.
+#[test]
+fn mocks_of_a_model_are_of_the_types_of_all_steps() {
+    let text = "plan p(n: int) -> string {
+    step count = infer(\"count ${n}\") -> { count: int }
+    step name = infer(\"name ${n}\") -> { name: string }
+    reply \"${count.count} ${name.name}\"
+}
+test \"both\" for p {
+    given { n: 1 }
+    mock model.infer(prompt: \"count 1\") => { count: 2 }
+    mock model.infer(prompt: \"name 1\") => { name: \"a\" }
+    expect reply == \"2 a\"
+}
+test \"no rows\" for p {
+    given { n: 1 }
+    given []
+    mock model.infer => generated
+}
+";
+    let bench = super::kit::bench(text);
+    let found: Vec<_> = bench.suite.checked.diagnostics.iter().collect();
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(
+        text.get(found[0].span.start as usize..)
+            .unwrap()
+            .starts_with("[]")
+    );
+}
+
 #[test]
 fn every_fix_of_a_test_leaves_nothing_to_find() {
     let plan = plan();

@@ -144,6 +144,15 @@ async fn a1_an_idempotent_call_that_timed_out_and_recovered_is_taken_back_when_t
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_whose_timeout_has_no_value_is_not_made() {
+    let world = world().tool("a.put", [give(json!(2))]);
+    let text = "use a\nplan p(n: int) -> any { let none = size(\"\") step w = a.put() timeout 1s / none reply w }";
+    let ran = world.run(text).await;
+    assert_eq!(ran.class(), "validation.expression");
+    assert!(ran.calls("a.put").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a1_an_idempotent_call_that_backs_off_when_another_step_fails_is_taken_back() {
     let text = concurrently_with_failure(
         "step w = a.put() retry { delay: 10s, jitter: none } undo a.drop(x: \"w\")",

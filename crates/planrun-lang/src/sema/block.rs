@@ -88,7 +88,8 @@ fn check_statement(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
         }
         ast::StatementKind::Ensure { condition, message } => {
             let code = checker.condition(condition);
-            let message = checker.text(message, "the message of `ensure`");
+            let what = "the message of `ensure`";
+            let message = checker.conditionally(|checker| checker.text(message, what));
             checker.blocks.push(
                 span,
                 NodeKind::Ensure {

@@ -1,8 +1,11 @@
 //! Effects, tools and failures: which tools are called, their contracts, and the errors with which the plan may fail.
 
-use planrun_lang::source::Span;
-use planrun_lang::types::{Effect, Field, Rest, Signature, Type};
+use std::sync::Arc;
 
+use planrun_lang::source::Span;
+use planrun_lang::types::{Contract, Effect, Field, Rest, Signature, Type};
+
+use super::constraints::{Changed, changed};
 use super::difference::{Difference, differences};
 use super::survey::{COMPUTED_ROLE, Called, Survey};
 use super::{Finding, Pair, kind};
@@ -179,6 +182,53 @@ fn contract(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut 
             &difference,
             difference.change.describe_for_readers(),
         );
+    }
+    constraints_of(pair, path, was, is, found);
+}
+
+/// Reports changed constraints of the arguments and the result of a tool that types do not express.
+fn constraints_of(
+    pair: &Pair<'_>,
+    path: &str,
+    was: &Called,
+    is: &Called,
+    found: &mut Vec<Finding>,
+) {
+    let places = (Some(was.span), Some(is.span));
+    let of = |schema: fn(&Signature) -> Option<&Arc<Contract>>| {
+        let (before, after) = (schema(&was.signature)?, schema(&is.signature)?);
+        Some(changed(before.schema(), after.schema()))
+    };
+    let mut note = |kind, what: &str, change: &Changed| {
+        let part = if change.path.is_empty() {
+            format!("the {what}")
+        } else {
+            format!("`{}` of the {what}", change.path)
+        };
+        let message = format!("{part} of `{path}` {}", change.text);
+        found.push(pair.finding(kind, path, message, places));
+    };
+    for change in of(|signature| signature.input_schema.as_ref())
+        .into_iter()
+        .flatten()
+    {
+        let kind = if change.is_looser {
+            &kind::TOOL_ARGUMENTS_WIDENED
+        } else {
+            &kind::TOOL_ARGUMENTS_NARROWED
+        };
+        note(kind, "arguments", &change);
+    }
+    for change in of(|signature| signature.output_schema.as_ref())
+        .into_iter()
+        .flatten()
+    {
+        let kind = if change.is_tighter {
+            &kind::TOOL_RESULT_NARROWED
+        } else {
+            &kind::TOOL_RESULT_WIDENED
+        };
+        note(kind, "result", &change);
     }
 }
 

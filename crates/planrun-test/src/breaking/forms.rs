@@ -6,8 +6,8 @@ use super::survey::Survey;
 use super::{Finding, Pair, kind};
 
 pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
-    for (path, is) in &now.forms {
-        let Some(was) = then.forms.get(path) else {
+    for (key @ (path, _), is) in &now.forms {
+        let Some(was) = then.forms.get(key) else {
             let message = format!(
                 "the run now waits until {} fills in `{path}`",
                 describe_role(&is.role)
@@ -36,10 +36,10 @@ pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut 
             found.push(pair.finding(kind, difference.path, message, places));
         }
     }
-    for (path, was) in then
+    for ((path, _), was) in then
         .forms
         .iter()
-        .filter(|(path, _)| !now.forms.contains_key(*path))
+        .filter(|(key, _)| !now.forms.contains_key(*key))
     {
         let message = format!(
             "the form `{path}`, filled in by {}, was removed",

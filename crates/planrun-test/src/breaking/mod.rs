@@ -5,6 +5,7 @@
 
 mod allow;
 mod called;
+mod constraints;
 mod difference;
 mod finding;
 mod forms;

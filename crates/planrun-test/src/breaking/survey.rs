@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use planrun_lang::sema::expr::Code;
 use planrun_lang::sema::{
-    BlockId, Call, Confirm, Event, EventKind, Input, Node, NodeKind, Plan, Recover, Step, StepKind,
-    Target, Wait,
+    BlockId, Call, Confirm, Event, EventKind, Input, InputField, Node, NodeKind, Plan, Recover,
+    Step, StepKind, Target, Wait,
 };
 use planrun_lang::source::Span;
-use planrun_lang::types::{Effect, ErrorClass, Signature, Type, Validation};
+use planrun_lang::types::{Effect, ErrorClass, Literal, Signature, Type, Validation};
+use planrun_lang::value::Value;
 
 use super::difference::below;
 
@@ -21,7 +22,8 @@ pub(super) struct Survey {
     /// Called tools, by dotted name.
     pub tools: BTreeMap<String, Called>,
     /// Forms, by the path of their step.
-    pub forms: BTreeMap<String, Form>,
+    /// By path and the number of further forms with that path, such as in branches of an `if`.
+    pub forms: BTreeMap<(String, usize), Form>,
     /// Signals that the plan listens to or waits for, by name.
     pub signals: BTreeMap<Arc<str>, Signal>,
     /// The error classes with which the plan is known to fail, by name: those in the contracts of its tools, and
@@ -74,8 +76,10 @@ impl Survey {
                 None => drop(self.tools.insert(path, called)),
             }
         }
-        for (path, form) in other.forms {
-            self.forms.entry(path).or_insert(form);
+        for ((path, _), form) in other.forms {
+            let same = self.forms.keys().filter(|(known, _)| *known == path);
+            let number = same.count();
+            self.forms.insert((path, number), form);
         }
         for (name, signal) in other.signals {
             match self.signals.get_mut(&name) {
@@ -115,7 +119,7 @@ impl Survey {
         moved.forms = self
             .forms
             .iter()
-            .map(|(path, form)| (below(name, path), form.clone()))
+            .map(|((path, number), form)| ((below(name, path), *number), form.clone()))
             .collect();
         moved.forms.values_mut().for_each(|form| form.span = span);
         moved
@@ -264,7 +268,9 @@ impl Surveyor {
                 }
             }
             StepKind::Input(input) => {
-                survey.forms.insert(path.to_owned(), form(input, node.span));
+                survey
+                    .forms
+                    .insert((path.to_owned(), 0), form(input, node.span));
             }
             StepKind::Wait(wait) => {
                 if let Wait::Event { on, payload } = &**wait {
@@ -328,9 +334,9 @@ fn listen(on: &Event, payload: Option<&Type>, survey: &mut Survey) {
 }
 
 fn form(input: &Input, span: Span) -> Form {
-    let field = |field: &planrun_lang::sema::InputField| planrun_lang::types::Field {
+    let field = |field: &InputField| planrun_lang::types::Field {
         name: field.name.clone(),
-        ty: field.ty.clone(),
+        ty: offered(field).unwrap_or_else(|| field.ty.clone()),
         required: field.must_be_given(),
     };
     let takes = Type::object(
@@ -342,6 +348,27 @@ fn form(input: &Input, span: Span) -> Form {
         role: role(input.by.as_ref()),
         takes,
     }
+}
+
+/// Returns the type of the values that a field offers, if they are known and types can express them.
+fn offered(field: &InputField) -> Option<Type> {
+    let choices = field.options.as_ref()?.constant()?.as_list()?;
+    let choice = |value: &Value| match value {
+        Value::String(text) => Some(Type::text(text)),
+        Value::Int(number) => Some(Type::Literal(Literal::Int(*number))),
+        _ => None,
+    };
+    let choices: Option<Vec<Type>> = choices.iter().map(choice).collect();
+    let choice = Type::union(choices?);
+    let present = match field.ty.without_null() {
+        Type::List(_) => choice.list(),
+        _ => choice,
+    };
+    Some(if field.ty.admits_null() {
+        present.optional()
+    } else {
+        present
+    })
 }
 
 /// The role of a question whose role is computed by the run.

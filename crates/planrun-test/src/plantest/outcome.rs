@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::test::{CallQuery, Caller, OutcomeName, without_indices};
+use planrun_lang::sema::{Node, Plan, Step, Target};
 use planrun_lang::value::{Key, Map, Value};
 
 use super::case::Case;
@@ -41,7 +42,7 @@ pub fn slots(case: &Case, played: &Played) -> Slots {
     let asked = test
         .queries
         .iter()
-        .map(|asked| Ok(asked_of(asked, &played.calls)));
+        .map(|asked| Ok(asked_of(asked, &test.plan, &played.calls)));
     Slots::new(outcome.chain(inputs).chain(asked).collect())
 }
 
@@ -160,7 +161,8 @@ fn input(case: &Case, name: &str, default: Option<&planrun_lang::sema::expr::Cod
         .unwrap_or(Value::Null)
 }
 
-fn asked_of(asked: &CallQuery, calls: &[Called]) -> Value {
+fn asked_of(asked: &CallQuery, plan: &Plan, calls: &[Called]) -> Value {
+    let is_by = |caller: &Caller, call: &Called| is_by(caller, plan, call);
     let count = |caller: &Caller| calls.iter().filter(|call| is_by(caller, call)).count();
     let first = |caller: &Caller| calls.iter().position(|call| is_by(caller, call));
     let last = |caller: &Caller| calls.iter().rposition(|call| is_by(caller, call));
@@ -175,15 +177,47 @@ fn asked_of(asked: &CallQuery, calls: &[Called]) -> Value {
     }
 }
 
-/// Returns true if a call is to this tool, or is made by this step or a step inside it. Calls of `verify` and `undo`
-/// do not count as calls of the step.
-fn is_by(caller: &Caller, call: &Called) -> bool {
-    match caller {
-        Caller::Tool(tool) => call.tool == *tool,
-        Caller::Step(name) => {
-            let path = without_indices(&call.path);
-            let mut parts = path.split('.').skip_while(|part| *part != &**name);
-            parts.next().is_some() && !parts.any(|part| matches!(part, "undo" | "verify"))
+/// Returns true if a call is to this tool, or is made by this step of the plan or a step inside it. Calls of `verify` and
+/// `undo` do not count as calls of the step, and steps of called plans are not those of the plan.
+fn is_by(caller: &Caller, plan: &Plan, call: &Called) -> bool {
+    let name = match caller {
+        Caller::Tool(tool) => return call.tool == *tool,
+        Caller::Step(name) => &**name,
+    };
+    let path = without_indices(&call.path);
+    let (mut found, mut owner) = (false, None);
+    for part in path.split('.') {
+        let is_clause = owner.is_some_and(|owner| has_clause(plan, owner, part));
+        if found && is_clause {
+            return false;
         }
+        found |= part == name && !is_clause;
+        let is_inside_plan = !found && steps_named(plan, part).any(|step| calls_plan(step));
+        if is_inside_plan {
+            return false;
+        }
+        owner = Some(part);
     }
+    found
+}
+
+fn steps_named<'p>(plan: &'p Plan, name: &'p str) -> impl Iterator<Item = &'p Step> {
+    let nodes = plan
+        .nodes()
+        .filter(move |node| node.name.as_deref() == Some(name));
+    nodes.filter_map(Node::step)
+}
+
+fn calls_plan(step: &Step) -> bool {
+    step.call()
+        .is_some_and(|call| matches!(call.target, Target::Plan(..)))
+}
+
+/// Returns true if a part of a path behind the name of a step is one of its clauses.
+fn has_clause(plan: &Plan, step: &str, part: &str) -> bool {
+    steps_named(plan, step).any(|step| match part {
+        "undo" => step.undo().is_some(),
+        "verify" => step.verify().is_some() || step.agent_check().is_some(),
+        _ => false,
+    })
 }

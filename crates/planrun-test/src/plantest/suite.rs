@@ -33,6 +33,8 @@ pub struct Suite {
     pub broken: Vec<Diagnostic>,
     /// The recordings of its tests.
     pub recordings: Recordings,
+    /// The checks of other files with plans whose diagnostics a test compares, by their names.
+    others: BTreeMap<String, CheckedFile>,
     programs: BTreeMap<usize, Arc<Program>>,
 }
 
@@ -84,6 +86,7 @@ impl Suite {
             .iter()
             .filter(|test| test.diagnostics.is_some());
         let expected: Vec<Span> = expecting
+            .filter(|test| test.plan.source.name() == source.name())
             .filter_map(|test| item_of(&checked, &test.plan))
             .collect();
         let is_expected =
@@ -108,8 +111,25 @@ impl Suite {
             checked,
             broken,
             recordings: Recordings::default(),
+            others: BTreeMap::new(),
             programs,
         }
+    }
+
+    /// Returns the suite with the diagnostics of plans of other files, if a test compares them.
+    #[must_use]
+    pub fn with_other_plans(mut self, check: &dyn Fn(&SourceFile) -> CheckedFile) -> Self {
+        let compares = |test: &&Arc<Test>| {
+            let of_diagnostics = |snapshot: &Snapshot| snapshot.of == SnapshotOf::Diagnostics;
+            test.diagnostics.is_some() || test.snapshots.iter().any(of_diagnostics)
+        };
+        for test in self.checked.tests.iter().filter(compares) {
+            let source = &test.plan.source;
+            if source.name() != self.source.name() && !self.others.contains_key(source.name()) {
+                self.others.insert(source.name().to_owned(), check(source));
+            }
+        }
+        self
     }
 
     /// Returns the suite with the recordings next to its file.
@@ -319,7 +339,11 @@ impl Suite {
         {
             let drawn = match snapshot.of {
                 SnapshotOf::Diagnostics => {
-                    let report = FileReport::new(self.source.clone(), found.clone());
+                    // The path of the file depends on the current folder.
+                    let source = &test.plan.source;
+                    let name = source.name().rsplit('/').next().unwrap_or_default();
+                    let source = SourceFile::new(name, source.text());
+                    let report = FileReport::new(source, found.clone());
                     human(&[report], Appearance::PLAIN)
                 }
                 SnapshotOf::Graph | SnapshotOf::Trace | SnapshotOf::Reply => {
@@ -333,14 +357,19 @@ impl Suite {
         }
     }
 
-    /// Returns the diagnostics in a plan of this file.
+    /// Returns the diagnostics in a plan of this file, or of one that it uses.
     fn findings(&self, plan: &Plan) -> Vec<Diagnostic> {
-        let Some(item) = item_of(&self.checked, plan) else {
+        let name = plan.source.name();
+        let checked = if name == self.source.name() {
+            Some(&self.checked)
+        } else {
+            self.others.get(name)
+        };
+        let Some((checked, item)) = checked.and_then(|one| Some((one, item_of(one, plan)?))) else {
             return Vec::new();
         };
-        self.checked
-            .diagnostics
-            .iter()
+        let found = checked.diagnostics.iter();
+        found
             .filter(|found| item.contains(found.span))
             .cloned()
             .collect()
@@ -417,13 +446,9 @@ fn reply(played: &Played) -> String {
     serde_json::to_string_pretty(&json).unwrap_or_default()
 }
 
-/// Returns the span of the item of a plan; `None` if it belongs to another file.
+/// Returns the span of the item of a plan of a file.
 fn item_of(checked: &CheckedFile, plan: &Plan) -> Option<Span> {
-    let own = checked
-        .plans
-        .iter()
-        .any(|own| std::ptr::eq(&raw const **own, plan));
-    let mut items = checked.tree.items.iter().filter(|_| own);
+    let mut items = checked.tree.items.iter();
     items.find_map(|item| match &item.kind {
         ast::ItemKind::Plan(written) => (written.name.span == plan.span).then_some(item.span),
         _ => None,

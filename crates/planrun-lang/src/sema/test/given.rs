@@ -13,6 +13,10 @@ impl TestChecker<'_> {
     /// Returns the rows of one `given`.
     pub(super) fn table(&mut self, given: &ast::Expr) -> Vec<Row> {
         match &given.kind {
+            ast::ExprKind::List(rows) if rows.is_empty() => {
+                self.no_row(given);
+                Vec::new()
+            }
             ast::ExprKind::List(rows) => rows.iter().filter_map(|row| self.row(row)).collect(),
             ast::ExprKind::Object(_) => self.row(given).into_iter().collect(),
             ast::ExprKind::Error => Vec::new(),

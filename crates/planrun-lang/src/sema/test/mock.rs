@@ -140,8 +140,10 @@ impl TestChecker<'_> {
             let is_prompted = signature.kind.word().is_some();
             is_prompted && signature.namespace == *catalog && signature.name == tool.text
         };
-        let asked: Vec<_> = called(self.plan).into_iter().filter(named).collect();
-        let first = asked.first()?;
+        let plans = self.plan.with_called();
+        let calls = plans.iter().flat_map(|plan| plan.tool_calls());
+        let asked: Vec<_> = calls.filter(|signature| named(signature)).collect();
+        let first = *asked.first()?;
         if asked.iter().all(|other| other.returns == first.returns) {
             return Some(first.clone());
         }
