@@ -522,3 +522,29 @@ fn a_request_that_is_too_large_is_refused_and_not_cut() {
         (2, "error: the request is empty\n")
     );
 }
+
+/// Its beginning may lack an `undo`, a check, or the last steps.
+#[test]
+fn a_plan_that_was_cut_off_is_not_run() {
+    let cut = json!({ "text": "```plan\nstep a = desk.close(id: 1)\n", "stop": "length" });
+    let whole = json!({ "text": fenced(COUNT) });
+    let setup = TestProject(ModelProject::new(DESK, &format!("- {cut}\n- {whole}"), &[]));
+    let output = setup.agent(&[]);
+    assert_eq!((output.status, output.json()), (0, json!(2)), "{output:?}");
+    assert!(last_words(&setup.requests()[1]).contains("cut off at the limit of tokens"));
+    assert_eq!(setup.0.desk.calls(), ["find"]);
+}
+
+/// A person who says no is asked once.
+#[test]
+fn a_plan_that_was_refused_is_not_followed_by_another() {
+    let close = fenced("step closed = desk.close(id: 1)\nreply closed.at");
+    let setup = TestProject::saying(&[&close, &close]);
+    let output = setup.agent(&[]);
+    assert_eq!(output.status, 4, "{output:?}");
+    let run = output.stderr.split("run ").nth(1).unwrap();
+    let run = run.split(' ').next().unwrap();
+    let answered = setup.run(&["runs", "answer", run, "approval=false", "--resume"]);
+    assert!(answered.stderr.contains("denied.human"), "{answered:?}");
+    assert!(setup.0.desk.calls().is_empty());
+}

@@ -206,3 +206,16 @@ fn what_is_for_the_other_mode_is_refused() {
         );
     }
 }
+
+#[test]
+fn files_that_a_request_brings_along_are_without_credentials() {
+    let setup = TestProject::new("- { text: Read. }");
+    let folder = setup.0.folder.path();
+    let settings = "env: [DESK_URL]\napps: [apps/desk.yaml]\nallow: { read: [notes.md], net: [\"127.0.0.1:*\"] }\n";
+    std::fs::write(folder.join("planrun.yaml"), settings).unwrap();
+    std::fs::write(folder.join("notes.md"), "the key is sk-hunter2-is-secret\n").unwrap();
+    let output = setup.agent(&["See @[notes.md]"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    let request = setup.last_request().last().unwrap().to_string();
+    assert!(request.contains("the key is [redacted]"), "{request}");
+}

@@ -372,3 +372,43 @@ fn no_text_from_outside_adds_a_step_or_widens_what_may_be_called() {
         assert_eq!(serde_json::from_str::<Json>(data).unwrap(), json!(text));
     }
 }
+
+/// Nobody could be asked before a call of an agent.
+#[test]
+fn an_agent_has_no_tool_that_a_person_must_confirm() {
+    let turns = "- { calls: [{ name: close, arguments: { id: 7 } }] }\n- { text: I cannot. }";
+    let plan =
+        "plan p() -> string {\n    step x = ask desk(\"Close 7.\") -> string\n    reply x\n}\n";
+    let setup = TestProject::new(turns, plan);
+    let settings = "env: [DESK_URL]\napps: [apps/desk.yaml]\nconfirm: [desk.close]\n";
+    std::fs::write(setup.0.folder.path().join("planrun.yaml"), settings).unwrap();
+    let output = setup.run(&[]);
+    assert_eq!(
+        (output.status, &*output.stdout),
+        (0, "I cannot.\n"),
+        "{output:?}"
+    );
+    assert!(setup.0.desk.calls().is_empty());
+    let requests = setup.requests();
+    let offered = requests[0]["tools"].to_string();
+    assert!(
+        offered.contains("find") && !offered.contains("close"),
+        "{offered}"
+    );
+    assert!(last_words(&requests[1]).contains("there is no tool `close`"));
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_asked_for_again() {
+    let turns = "- { text: hal, stop: length }\n- { text: whole }";
+    let (output, requests) = infer(turns, "infer(\"Say it.\") -> string");
+    assert_eq!(
+        (output.status, &*output.stdout),
+        (0, "whole\n"),
+        "{output:?}"
+    );
+    assert!(
+        last_words(&requests[1]).contains("it was cut off"),
+        "{requests:?}"
+    );
+}

@@ -407,7 +407,7 @@ async fn a_new_run_takes_over_from_another_and_repeats_no_effect_without_consent
     driven(begun(&planrun, &plan, "r1", &json!({ "number": 1 })).unwrap()).await;
     let base = || async { planrun.base("r1").await.unwrap() };
     let from = |base: planrun_runs::runs::Base, repeats_effects| {
-        let inputs = base.inputs().clone();
+        let inputs = base.inputs_for(&plan.plan);
         let from = Some("written".to_owned());
         planrun.start(
             &plan,

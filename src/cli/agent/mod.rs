@@ -13,6 +13,7 @@ use planrun_agent::profile::{Overrides, Profile};
 use planrun_core::run::Outcome;
 use planrun_lang::diag::render::{human, visible_text};
 use planrun_lang::protocol::RunState;
+use planrun_lang::types::{Denied, ErrorClass};
 use planrun_models::client::{HttpModel, Models};
 use planrun_models::model::Part;
 use planrun_runs::driver::Answering;
@@ -203,7 +204,12 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
         }
         let outcome = drive(planner.planrun(), &plan, base.take(), arguments, terminal)?;
         let has_failed = outcome.state == RunState::Failed && outcome.interruption.is_none();
-        if !has_failed || repairs == 0 {
+        // Who has refused a plan is not asked about the next one.
+        let is_refused = outcome
+            .error
+            .as_ref()
+            .is_some_and(|error| error.class == ErrorClass::Denied(Denied::Human));
+        if !has_failed || is_refused || repairs == 0 {
             return print_outcome(&outcome, None, output(arguments, terminal));
         }
         repairs -= 1;

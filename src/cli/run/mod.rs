@@ -84,11 +84,8 @@ fn start(
         .as_deref()
         .map(|base| wait(planrun.base(base))?.map_err(Failure::from))
         .transpose()?;
-    let inputs = inputs::inputs(
-        &checked.plan,
-        arguments,
-        base.as_ref().map(planrun_runs::runs::Base::inputs),
-    )?;
+    let known = base.as_ref().map(|base| base.inputs_for(&checked.plan));
+    let inputs = inputs::inputs(&checked.plan, arguments, known.as_ref())?;
     if arguments.dry_run {
         let forecast = planrun.forecast(&checked, &inputs, arguments.until.as_deref())?;
         return dry::print(&forecast, output);

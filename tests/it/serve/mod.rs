@@ -800,3 +800,73 @@ fn a_token_file_that_cannot_be_read_is_not_replaced() {
     );
     assert_eq!(std::fs::read(&file).unwrap(), b"caf\xe9");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_is_saved_only_if_it_can_be_used_from_there() {
+    let desk = TicketProject::new();
+    let folder = desk.folder.path();
+    std::fs::create_dir(folder.join("plans")).unwrap();
+    std::fs::write(
+        folder.join("plans/other.plan"),
+        "plan other() -> int { reply 1 }\n",
+    )
+    .unwrap();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    // The first path is right where the text is handed in, the second one where it is saved.
+    let plan = |path: &str| {
+        format!(
+            "use \"{path}\" as o\n\n// plan main() is its name\nplan main() -> int {{\n    step one = o.other()\n    reply one\n}}\n"
+        )
+    };
+    let save = json!({ "name": "mine", "plan": plan("./plans/other.plan") });
+    let (text, is_error) = client.call_text("save", save).await;
+    assert!(is_error && text.contains("unresolved-use"), "{text}");
+    assert!(!folder.join("plans/mine.plan").exists());
+    let save = json!({ "name": "mine", "plan": "// plan main( is its name\nplan main() -> int { reply 2 }" });
+    let (text, is_error) = client.call_text("save", save).await;
+    assert!(!is_error, "{text}");
+    let done = client.call("mine", json!({})).await;
+    assert_eq!(done["content"][0]["text"], "2", "{done}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_that_undo_are_in_the_question() {
+    const PLAN: &str = r#"use desk plan p() -> string {
+        step c = desk.close(id: "t1", by: "me") undo desk.reopen(id: "t7")
+        reply c
+    }"#;
+    let desk = TicketProject::new();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let (text, _) = client.call_text("run", json!({ "plan": PLAN })).await;
+    let line = r#"- desk.reopen: once (effect), id = "t7"; only if the plan fails"#;
+    assert!(text.contains(line), "{text}");
+}
+
+/// A plan that is based on a run does not get its secrets as plain inputs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn secrets_of_a_run_are_not_inputs_of_the_next_one() {
+    const LOGIN: &str =
+        "plan login(pw: secret, name: string) -> string { reply name + string(size(pw)) }";
+    let desk = TicketProject::new();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let inputs = json!({ "pw": "hunter2hunter2", "name": "ada" });
+    let done = client
+        .call("read", json!({ "plan": LOGIN, "inputs": inputs }))
+        .await;
+    let run = done["structuredContent"]["run"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let plain = "plan m(pw: string, name: string) -> string { reply pw + name }";
+    let (text, is_error) = client
+        .call_text("run", json!({ "plan": plain, "base": run }))
+        .await;
+    assert!(
+        is_error && text.contains("pw") && !text.contains("hunter2"),
+        "{text}"
+    );
+    let done = client
+        .call("run", json!({ "plan": LOGIN, "base": run }))
+        .await;
+    assert_eq!(done["structuredContent"]["reply"], "ada14", "{done}");
+}

@@ -14,7 +14,7 @@ use planrun_lang::types::Contract;
 use planrun_lang::value::counted;
 use planrun_models::arguments::{ReadCall, calls};
 use planrun_models::model::{
-    Message, Model, ModelError, Part, Request, ToolCall, Turn, Usage, next,
+    Message, Model, ModelError, Part, Request, StopReason, ToolCall, Turn, Usage, next,
 };
 use planrun_runs::runs::{Base, CheckedPlan, Draft, Error, Planrun, Workspace};
 use planrun_serve::discovery::Index;
@@ -235,14 +235,19 @@ impl<'a> Planner<'a> {
                 self.look_up(calls);
                 continue;
             }
-            let Some(text) = plan_text(&turn.text) else {
+            // The beginning of a plan may lack an `undo`, a check, or the last steps.
+            let is_cut = turn.stop == Some(StopReason::Length);
+            let Some(text) = plan_text(&turn.text).filter(|_| !is_cut) else {
                 if without == MAX_WITHOUT_PLAN {
-                    let end = turn.text.floor_char_boundary(MAX_EXCERPT_BYTES);
-                    let excerpt = turn.text.get(..end).unwrap_or_default();
-                    return Err(Refusal::NoPlan(excerpt.to_owned()));
+                    return Err(no_plan(&turn.text));
                 }
                 without += 1;
-                self.push_user(prompt::WITHOUT_PLAN.to_owned());
+                let why = if is_cut {
+                    prompt::CUT_OFF
+                } else {
+                    prompt::WITHOUT_PLAN
+                };
+                self.push_user(why.to_owned());
                 continue;
             };
             (self.watch)(Event::Plan(&text));
@@ -354,4 +359,10 @@ impl<'a> Planner<'a> {
         }
         self.shape_answer();
     }
+}
+
+/// Returns the refusal of an answer that contains no plan.
+fn no_plan(answer: &str) -> Refusal {
+    let end = answer.floor_char_boundary(MAX_EXCERPT_BYTES);
+    Refusal::NoPlan(answer.get(..end).unwrap_or_default().to_owned())
 }

@@ -4,12 +4,14 @@
 mod offer;
 mod runs;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use planrun_lang::diag::closest;
 use planrun_lang::permission::Permissions;
+use planrun_lang::secrets::Redactor;
 use planrun_lang::sema::plan_of_call;
 use planrun_lang::types::Signature;
 use planrun_models::model::{Message, OfferedTool};
@@ -45,6 +47,8 @@ pub struct Toolbox {
     mode: Arc<PlanMode>,
     asker: Option<Arc<dyn Asker>>,
     files: Arc<FileAccess>,
+    /// The credentials of the project.
+    secrets: Redactor,
     offer: Mutex<Offer>,
 }
 
@@ -73,6 +77,7 @@ impl Toolbox {
             mode,
             asker,
             files,
+            secrets: workspace.catalog(None).secrets(),
             offer,
         })
     }
@@ -81,6 +86,14 @@ impl Toolbox {
     #[must_use]
     pub fn files(&self) -> &Arc<FileAccess> {
         &self.files
+    }
+
+    /// Returns a text for the model without the credentials of the project.
+    pub(crate) fn redacted(&self, text: String) -> String {
+        match self.secrets.text(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(redacted) => redacted,
+        }
     }
 
     /// Returns the project with the restrictions for calls.

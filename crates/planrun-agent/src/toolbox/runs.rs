@@ -94,7 +94,7 @@ impl Toolbox {
         };
         let mut reader = InputReader::new(&plan.plan);
         if let Some(base) = &base {
-            reader.take_over(base.inputs());
+            reader.take_over(&base.inputs_for(&plan.plan));
         }
         let arguments_text = match shape {
             Shape::Call(tool) => describe_arguments(&inputs, tool),

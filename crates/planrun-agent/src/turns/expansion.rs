@@ -47,6 +47,7 @@ impl Agent {
         let files = self.toolbox.files();
         let request = &pending.request;
         let text = expanded(request, &before, &mut session.macros, files, &results);
+        let text = self.toolbox.redacted(text);
         session.messages.push(Message::User { text });
         session.pending = None;
         self.save(session)?;
@@ -90,7 +91,7 @@ impl Agent {
         let inlined = |inlining: &mut Inlining<'_>| -> Vec<String> {
             let texts = texts.iter();
             texts
-                .map(|(path, text)| inlining.inlined(path, text))
+                .map(|(path, text)| self.toolbox.redacted(inlining.inlined(path, text)))
                 .collect()
         };
         let mut inlining = Inlining::of(rules::FOLDER, files, CallResults::new());

@@ -18,6 +18,11 @@ pub const MIN_LENGTH: usize = 4;
 /// Maximum number of bytes of a form that the automaton searches for, so that its size does not depend on the lengths
 /// of secrets. Text that begins with this many bytes of a longer form is redacted as far as it matches the form.
 const MAX_PATTERN: usize = 64;
+/// What follows a text that was shortened for a message.
+const CUT: &[u8] = "…".as_bytes();
+/// Maximum number of cuts in a text that are examined, and of bytes before each.
+const MAX_CUTS: usize = 64;
+const MAX_BEFORE_CUT: usize = 4 * 1024;
 /// Maximum number of nested encodings that are decoded.
 const MAX_LAYERS: usize = 8;
 
@@ -285,10 +290,31 @@ impl Redactor {
     }
 
     fn direct(&self, text: &[u8]) -> Vec<Range<usize>> {
-        self.searches
-            .iter()
-            .flat_map(|search| search.find(text))
-            .collect()
+        let searches = self.searches.iter();
+        let whole = searches.flat_map(|search| search.find(text));
+        whole.chain(self.cut_off(text)).collect()
+    }
+
+    /// Returns the beginnings of secrets whose rest was cut off when the text was shortened.
+    fn cut_off(&self, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+        let cuts = text.windows(CUT.len()).enumerate();
+        let cuts = cuts.filter(|(_, window)| *window == CUT).take(MAX_CUTS);
+        cuts.filter_map(|(end, _)| {
+            let before = text.get(end.saturating_sub(MAX_BEFORE_CUT)..end)?;
+            let forms = self
+                .searches
+                .iter()
+                .flat_map(|search| search.forms.iter().flatten());
+            let longest = forms.filter_map(|form| {
+                let most = form.text.len().min(before.len());
+                (MIN_LENGTH..=most).rev().find(|length| {
+                    form.text
+                        .get(..*length)
+                        .is_some_and(|start| before.ends_with(start))
+                })
+            });
+            longest.max().map(|length| end - length..end)
+        })
     }
 }
 
@@ -378,6 +404,27 @@ fn marked(text: &[u8], parts: &[Range<usize>]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_beginning_of_a_secret_before_a_cut_is_redacted() {
+        let mut redactor = super::Redactor::default();
+        redactor.add("hunter2-secret-token");
+        for (text, redacted) in [
+            (
+                "got hunter2-sec… (200 bytes)",
+                "got [redacted]… (200 bytes)",
+            ),
+            ("got hunt…", "got [redacted]…"),
+            ("got hun…", "got hun…"),
+            ("hunter2-sec and more", "hunter2-sec and more"),
+            ("hunter2-secret-token… hunter2…", "[redacted]… [redacted]…"),
+        ] {
+            assert_eq!(redactor.text(text), redacted);
+        }
+        // `Bearer` tokens are often echoed in base64.
+        let echoed = format!("Basic {}…", &"aHVudGVyMi1zZWNyZXQtdG9rZW4="[..14]);
+        assert_eq!(redactor.text(&echoed), "Basic [redacted]…");
+    }
+
     use std::fmt::Write as _;
 
     use base64::Engine as _;

@@ -124,8 +124,8 @@ fn check_clauses_after(
         if let ast::ClauseKind::Undo(undo) = &clause.kind {
             outcome.undo = check_undo(checker, step, undo, body);
         } else if let ast::ClauseKind::Until { condition, .. } = &clause.kind {
-            let checked = |every| check_until(checker, clause.span, condition, every, body);
-            outcome.until = every.take().map(checked);
+            let polls = |every| check_until(checker, clause.span, condition, every, body);
+            outcome.until = every.take().map(polls);
         } else {
             outcome.verify = check_verify_of(checker, step, clause, body);
         }

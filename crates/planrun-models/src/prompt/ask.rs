@@ -119,7 +119,7 @@ impl Agent<'_> {
             let turn = self.exchange.turn().await?;
             if turn.calls.is_empty() {
                 self.check_tool_answered()?;
-                let why = match self.exchange.expected.read(&turn.text) {
+                let why = match self.exchange.read(&turn) {
                     Ok(answer) => return Ok(answer),
                     Err(why) => why,
                 };

@@ -1,6 +1,6 @@
 //! The exchange with a model for one call: its messages, cost and cancellation.
 
-use planrun_lang::call::CallError;
+use planrun_lang::call::{Answer, CallError};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
@@ -9,7 +9,7 @@ use planrun_tools::tools::{EventSender, Request as Call, Usage};
 use super::OpenModels;
 use super::expected::ExpectedAnswer;
 use crate::client::HttpModel;
-use crate::model::{Message, Model as _, ModelError, OfferedTool, Request, Turn};
+use crate::model::{Message, Model as _, ModelError, OfferedTool, Request, StopReason, Turn};
 
 /// The exchange for one call.
 pub(super) struct Exchange {
@@ -75,6 +75,20 @@ impl Exchange {
         }
         self.request.messages.push(turn.clone().into_message());
         Ok(turn)
+    }
+
+    /// Returns the answer in a turn.
+    ///
+    /// # Errors
+    /// Returns what is wrong with it, as a message for the model.
+    pub(super) fn read(&self, turn: &Turn) -> Result<Answer, String> {
+        match turn.stop {
+            Some(StopReason::Length) => Err("it was cut off at the limit of tokens".to_owned()),
+            Some(StopReason::Refused) if turn.text.trim().is_empty() => {
+                Err("the server withheld it".to_owned())
+            }
+            _ => self.expected.read(&turn.text),
+        }
     }
 
     /// Appends a message that describes what is wrong with the last answer.

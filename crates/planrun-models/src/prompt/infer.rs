@@ -39,7 +39,7 @@ async fn infer(models: &OpenModels, request: &Request, events: EventSender) -> C
     let mut repairs = 0;
     loop {
         let turn = exchange.turn().await?;
-        let why = match exchange.expected.read(&turn.text) {
+        let why = match exchange.read(&turn) {
             Ok(answer) => return Ok(answer),
             Err(why) => why,
         };

@@ -107,13 +107,14 @@ impl<'a> Driver<'a> {
         };
         let (sender, receiver) = mpsc::channel(MAX_MESSAGES);
         let cache = RunCache::new(context.cache.take(), &context.run_id);
+        let confirm = context.defaults.confirm.clone();
         let setup = context.take_setup();
         let written = setup.replay.as_ref().map_or(0, |replay| replay.last);
         Self {
             run: Run::new(program, inputs, setup, now),
             toolbox: Toolbox::new(
                 context.tools,
-                (context.limit, context.root),
+                (context.limit, context.root, confirm),
                 (context.stand_in, context.early),
                 context.host.clone(),
             ),

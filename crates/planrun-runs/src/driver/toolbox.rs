@@ -11,7 +11,7 @@ use planrun_lang::types::{CallKind, Signature};
 use planrun_lang::value::Value;
 
 use super::early::Early;
-use planrun_core::run::ScopeId;
+use planrun_core::run::{ScopeId, ToolNames};
 use planrun_tools::host::Host;
 use planrun_tools::tools::{
     Allowed, Catalog, Origin, RequiredPermission, StandIn, Tool, Transport, may_call,
@@ -25,6 +25,8 @@ pub(super) struct Toolbox {
     limit: Option<Permissions>,
     /// Folder that relative paths in permissions are resolved against.
     root: PathBuf,
+    /// The tools that a person must confirm, so that no agent gets them.
+    confirm: Arc<[ToolNames]>,
     stand_in: Option<Arc<dyn StandIn>>,
     early: Option<Early>,
     host: Arc<dyn Host>,
@@ -43,7 +45,7 @@ struct Scope {
 impl Toolbox {
     pub(super) fn new(
         catalog: Arc<Catalog>,
-        (limit, root): (Option<Permissions>, PathBuf),
+        (limit, root, confirm): (Option<Permissions>, PathBuf, Arc<[ToolNames]>),
         (stand_in, early): (Option<Arc<dyn StandIn>>, Option<Early>),
         host: Arc<dyn Host>,
     ) -> Self {
@@ -51,6 +53,7 @@ impl Toolbox {
             catalog,
             limit,
             root,
+            confirm,
             stand_in,
             early,
             host,
@@ -162,10 +165,9 @@ impl Toolbox {
             CallKind::Agent | CallKind::ReadOnlyAgent => catalog.agent(namespace, |tool| {
                 may_call(&scope.permissions, &tool.signature).ok()?;
                 let only_reads = signature.kind == CallKind::ReadOnlyAgent;
-                if only_reads && !tool.signature.effect.is_read_only() {
-                    return None;
-                }
-                Some(Tool {
+                let is_allowed = !only_reads || tool.signature.effect.is_read_only();
+                let is_confirmed = |names: &ToolNames| names.covers(&tool.signature);
+                (is_allowed && !self.confirm.iter().any(is_confirmed)).then(|| Tool {
                     signature: tool.signature.clone(),
                     transport: guarded(tool.transport.clone(), Origin::Project),
                 })

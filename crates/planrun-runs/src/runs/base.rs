@@ -1,6 +1,7 @@
 //! Runs based on another run: which of its results are copied, and which effects would be repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use planrun_lang::diag::closest;
 use planrun_lang::sema::Plan;
@@ -13,6 +14,8 @@ use planrun_core::run::{CompletedCall, Copied, Copies, Outcome, Program, RepeatR
 pub struct Base {
     run: String,
     inputs: Inputs,
+    /// The paths of secrets in its inputs, by input.
+    secrets: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     calls: Vec<CompletedCall>,
     definitions: BTreeMap<String, String>,
 }
@@ -45,9 +48,12 @@ impl Base {
     /// Returns a run of a plan that has ended with this outcome.
     #[must_use]
     pub fn new(run: String, inputs: Inputs, outcome: &Outcome, plan: &Plan) -> Self {
+        let parameters = plan.parameters.iter();
+        let secrets = parameters.map(|input| (input.name.clone(), input.sensitive.clone()));
         Self {
             run,
             inputs,
+            secrets: secrets.collect(),
             calls: outcome.completed_calls(),
             definitions: plan.definitions(),
         }
@@ -76,10 +82,29 @@ impl Base {
         &self.run
     }
 
-    /// Returns its inputs.
+    /// Returns its inputs, without those with secrets that this plan does not treat as such.
     #[must_use]
-    pub fn inputs(&self) -> &Inputs {
-        &self.inputs
+    pub fn inputs_for(&self, plan: &Plan) -> Inputs {
+        let keeps_secrets = |name: &Arc<str>| {
+            let secrets = self
+                .secrets
+                .get(name)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            let own = plan.parameters.iter().find(|input| input.name == *name);
+            let own = own
+                .map(|input| input.sensitive.as_slice())
+                .unwrap_or_default();
+            secrets
+                .iter()
+                .all(|path| own.contains(path) || own.contains(&"".into()))
+        };
+        let inputs = self.inputs.0.iter().filter(|(name, _)| keeps_secrets(name));
+        Inputs(
+            inputs
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        )
     }
 
     /// Returns the results that a new run copies, and the effects that would be repeated.

@@ -60,6 +60,14 @@ impl Planrun {
 }
 
 impl RecordedRun {
+    /// Returns true if the plans of the project that it was read with may see it: plans confined by grants see only runs
+    /// of plans with the same ones.
+    #[must_use]
+    pub fn is_visible(&self) -> bool {
+        let grants = self.planrun.confined.as_deref().unwrap_or_default();
+        grants.is_empty() || *self.pinned.within == *grants
+    }
+
     /// Returns true if a model has written its plan: see [`Planrun::confined`].
     #[must_use]
     pub fn is_by_model(&self) -> bool {

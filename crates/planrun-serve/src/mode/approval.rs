@@ -58,6 +58,8 @@ fn text(run: &str, plan: &Plan, inputs: &BTreeMap<Arc<str>, Value>, bounds: &Bou
         .iter()
         .filter(works)
         .partition(|one| !one.effect.is_read_only());
+    let is_undo = |one: &&Use| one.role == Role::Undo && !one.effect.is_read_only();
+    changes.extend(bounds.uses.iter().filter(is_undo));
     // Effects that cannot be undone come first, because the person must see them.
     changes.sort_by_key(|one| std::cmp::Reverse(one.effect));
     let _ = writeln!(text, "It may change, at most:");
@@ -136,6 +138,9 @@ fn line(one: &Use) -> String {
         .collect();
     if !strangers.is_empty() {
         let _ = write!(line, "; untrusted text flows into {}", strangers.join(", "));
+    }
+    if one.role == Role::Undo {
+        line.push_str("; only if the plan fails");
     }
     if let Some(undoing) = undoing(one) {
         let _ = write!(line, "; {undoing}");

@@ -147,12 +147,15 @@ impl PlanMode {
             )));
         }
         let base = match &run_mode.base {
-            Some(run) => Some(self.planrun.base(run).await?),
+            Some(run) => {
+                self.require_visible(run)?;
+                Some(self.planrun.base(run).await?)
+            }
             None => None,
         };
         let mut reader = InputReader::new(&plan.plan);
         if let Some(base) = &base {
-            reader.take_over(base.inputs());
+            reader.take_over(&base.inputs_for(&plan.plan));
         }
         reader.take_object(inputs)?;
         let inputs = reader.finish()?;

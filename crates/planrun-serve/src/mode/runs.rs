@@ -33,6 +33,7 @@ impl PlanMode {
             return Ok(Reply::text(self.latest()?));
         };
         let run = self.planrun.run(&id)?.run.clone();
+        self.require_visible(&run)?;
         if let Some(path) = path {
             return self.part(&run, &path, from.unwrap_or_default()).await;
         }
@@ -43,6 +44,15 @@ impl PlanMode {
             is_patient: true,
         };
         self.wait_for_run(&run, client, options).await
+    }
+
+    /// Refuses a run that plans with these permissions must not see.
+    pub(super) fn require_visible(&self, run: &str) -> Result<(), Reply> {
+        if self.planrun.recorded(run)?.is_visible() {
+            return Ok(());
+        }
+        let why = "its plan had other permissions than yours";
+        Err(Reply::Failed(format!("run {run} cannot be read: {why}")))
     }
 
     /// Lists the latest runs, one per line.
@@ -57,7 +67,8 @@ impl PlanMode {
             Err(Error::Journal(JournalError::Absent { .. })) => Vec::new(),
             runs => runs?,
         };
-        for run in runs {
+        let runs = runs.into_iter();
+        for run in runs.filter(|run| self.require_visible(&run.run).is_ok()) {
             let _ = writeln!(
                 text,
                 "{} {} {}",

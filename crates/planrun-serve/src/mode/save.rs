@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind};
 
 use planrun_lang::format::format;
-use planrun_lang::source::SourceFile;
+use planrun_lang::source::{SourceFile, Span};
+use planrun_runs::runs::PlanText;
 
 use super::arguments::Arguments;
 use super::saved::{EXTENSION, FOLDER, PREFIX, is_tool_name};
@@ -56,13 +57,17 @@ impl PlanMode {
         let own = &plan.plan.name;
         let source = SourceFile::new(plan.source.name(), plan.source.text().to_owned());
         let whole = format(&source).unwrap_or_else(|_| plan.source.text().to_owned());
-        let whole = named(&whole, own, name).ok_or_else(|| {
+        let folder = self.planrun.location().folder.join(FOLDER);
+        let file = folder.join(format!("{name}.{EXTENSION}"));
+        // What it uses is found from the folder of the file.
+        let place = file.to_string_lossy();
+        let there = |text: &str| self.planrun.check(PlanText::new(&place, text))?.plan(None);
+        let whole = named(&whole, there(&whole)?.plan.span, own, name).ok_or_else(|| {
             Reply::Failed(format!(
                 "Nothing was saved: write `plan {name}(…)` in place of `plan {own}(…)`."
             ))
         })?;
-        let folder = self.planrun.location().folder.join(FOLDER);
-        let file = folder.join(format!("{name}.{EXTENSION}"));
+        there(&whole)?;
         let host = self.planrun.host();
         let failed = |error: io::Error| {
             Reply::Failed(format!("Nothing was saved: {}: {error}", file.display()))
@@ -93,12 +98,13 @@ impl PlanMode {
     }
 }
 
-/// Returns the text of a plan with another name in its declaration; `None` if the declaration is not found exactly
-/// once.
-fn named(text: &str, own: &str, name: &str) -> Option<String> {
-    if own == name {
-        return Some(text.to_owned());
+/// Returns the text of a plan with another name in its declaration, which is at `span`; `None` if it has none.
+fn named(text: &str, span: Span, own: &str, name: &str) -> Option<String> {
+    let (start, end) = (span.start as usize, span.end as usize);
+    let mut named = text.to_owned();
+    if text.get(start..end)? != own {
+        return (own == name).then_some(named);
     }
-    let head = format!("plan {own}(");
-    (text.matches(&head).count() == 1).then(|| text.replacen(&head, &format!("plan {name}("), 1))
+    named.replace_range(start..end, name);
+    Some(named)
 }
