@@ -56,6 +56,44 @@ proptest! {
     }
 }
 
+/// Each stage doubles the value, which would need more memory than any machine has.
+#[test]
+fn a_short_document_forms_no_large_value() {
+    let jq = vec!["{a: ., b: .}"; 40].join(" | ");
+    let bindings: String = (1..40)
+        .map(|number| format!("$v{number} := {{\"a\": $v{0}, \"b\": $v{0}}}; ", number - 1))
+        .collect();
+    let jsonata = format!("{{% ($v0 := $states.input; {bindings}$v39) %}}");
+    let states: serde_json::Map<String, Json> = (0..40)
+        .map(|number| {
+            let next = format!("S{}", number + 1);
+            let parameters = json!({ "a.$": "$", "b.$": "$" });
+            (
+                format!("S{number}"),
+                json!({ "Type": "Pass", "Parameters": parameters, "Next": next }),
+            )
+        })
+        .chain([("S40".to_owned(), json!({ "Type": "Succeed" }))])
+        .collect();
+    let documents = [
+        json!({
+            "document": { "dsl": "1.0.0", "namespace": "n", "name": "w", "version": "1.0.0" },
+            "do": [{ "one": { "set": { "x": format!("${{ {jq} }}") } } }],
+        }),
+        json!({
+            "QueryLanguage": "JSONata",
+            "StartAt": "S",
+            "States": { "S": { "Type": "Pass", "Output": jsonata, "End": true } },
+        }),
+        json!({ "StartAt": "S0", "States": states }),
+    ];
+    for (number, document) in documents.iter().enumerate() {
+        let source = SourceFile::new("d.json", document.to_string());
+        let made = planrun_import::import(&source, None, "d", &Tools::default()).unwrap();
+        assert!(made.text.len() < 20_000, "{number}: {}", made.text.len());
+    }
+}
+
 /// Returns a workflow with a text in expressions, names, addresses and error types.
 fn hostile_workflow(text: &str, key: &str, code: &str) -> Json {
     json!({

@@ -109,7 +109,12 @@ impl Recorded {
 
     /// Returns its output, with error names replaced by classes.
     pub fn output(&self) -> Json {
-        with_classes(unwrapped(&self.case["detail"]["output"]))
+        with_classes(self.written_output())
+    }
+
+    /// Returns its output with the names of errors that the machine has.
+    pub fn written_output(&self) -> Json {
+        unwrapped(&self.case["detail"]["output"])
     }
 
     /// Returns the class of its error, and its cause.

@@ -148,20 +148,27 @@ impl Importer<'_, '_> {
         body
     }
 
-    /// Returns an id as written: YAML reads `001` as a number, but the text `001` is meant.
+    /// Returns an id as written, and reports it if YAML reads it as a number.
     fn id(&mut self, node: &Node) -> Option<String> {
+        let id = self.written_id(node)?;
+        if matches!(node.content, Content::Number(_)) {
+            let why = format!("is a number in YAML, and is read as `\"{id}\"`");
+            self.draft.changed(node.span, format!("the id `{id}`"), why);
+        }
+        Some(id)
+    }
+
+    /// Returns an id as written: YAML reads `001` as a number, but the text `001` is meant.
+    fn written_id(&self, node: &Node) -> Option<String> {
         match &node.content {
             Content::Text(text) => Some(text.trim().to_owned()),
             Content::Number(number) => {
                 let written = self.text.get(node.span.range()).unwrap_or("").trim();
-                let id = if written.is_empty() {
+                Some(if written.is_empty() {
                     number.to_string()
                 } else {
                     written.to_owned()
-                };
-                let why = format!("is a number in YAML, and is read as `\"{id}\"`");
-                self.draft.changed(node.span, format!("the id `{id}`"), why);
-                Some(id)
+                })
             }
             Content::Null | Content::Bool(_) | Content::List(_) | Content::Map(_) => None,
         }
@@ -234,7 +241,7 @@ impl Importer<'_, '_> {
                 Some(Content::Bool(true))
             )
         });
-        let marked = marked.and_then(|node| node.get("task_id")?.scalar());
+        let marked = marked.and_then(|node| self.written_id(node.get("task_id")?));
         marked
             .filter(|id| self.tasks.contains_key(id))
             .or_else(|| self.order.first().cloned())

@@ -1,6 +1,8 @@
 //! Writes the states of a machine as nodes of its control-flow graph.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use planrun_lang::source::Span;
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StepBody, TemplatePart, WaitFor};
 use planrun_lang::yaml::Node;
@@ -24,6 +26,8 @@ pub struct Translator<'x, 't> {
     /// The resource of each tool, as far as it gives the tool its name.
     pub resources: BTreeMap<String, String>,
     written: Written,
+    /// The parts of which the report says once for the whole machine how they change.
+    told: BTreeSet<&'static str>,
 }
 
 impl<'x, 't> Translator<'x, 't> {
@@ -35,6 +39,14 @@ impl<'x, 't> Translator<'x, 't> {
             error,
             resources: BTreeMap::new(),
             written: Written::default(),
+            told: BTreeSet::new(),
+        }
+    }
+
+    /// Reports a change that concerns many states, at the first of them.
+    pub fn changed_once(&mut self, span: Span, what: &'static str, why: &str) {
+        if self.told.insert(what) {
+            self.draft.changed(span, what, why);
         }
     }
 }

@@ -198,7 +198,7 @@ fn partition(list: &Expr, length: Expr) -> Expr {
     let one = || tree::variable(ONE);
     let from = tree::binary(one(), BinaryOp::Multiply, length.clone());
     let behind = tree::binary(from.clone(), BinaryOp::Add, length.clone());
-    let smaller = tree::function("min", vec![tree::list(vec![behind, size()])]);
+    let smaller = tree::method(tree::list(vec![behind, size()]), "min", Vec::new());
     let to = tree::coalesce(smaller, tree::int(0));
     let more = tree::binary(
         tree::binary(size(), BinaryOp::Add, length.clone()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planrun_lang::syntax::ast::{ArmBody, ClauseKind, Expr, Statement, StepBody};
+use planrun_lang::syntax::ast::{ArmBody, BinaryOp, ClauseKind, Expr, Statement, StepBody};
 use planrun_lang::yaml::{Content, Node};
 
 use super::data::Scope;
@@ -12,6 +12,7 @@ use super::output::error_class;
 use super::{fields, retry, short};
 use crate::control_flow::inputs::INPUT;
 use crate::control_flow::outcome;
+use crate::control_flow::repetition::bind_any;
 use crate::control_flow::{Branch, Continuation, Flow, Region, Target, Walk as _};
 use crate::document::{Refused, items};
 use crate::draft::{Draft, identifier, is_writable};
@@ -106,9 +107,15 @@ impl Translator<'_, '_> {
 
     fn timeout(&mut self, state: &State<'_>, flow: &Flow) -> Option<ClauseKind> {
         let fields = ["TimeoutSeconds", "TimeoutSecondsPath"];
-        let (field, node) = fields
+        let given = fields
             .into_iter()
-            .find_map(|field| Some((field, state.get(field)?)))?;
+            .find_map(|field| Some((field, state.get(field)?)));
+        let Some((field, node)) = given else {
+            let why = "has no time limit in the machine; in the plan a call takes at most five minutes, unless `timeout` \
+                       or `policy { timeout: … }` says otherwise";
+            self.changed_once(state.entry.span, "a task without `TimeoutSeconds`", why);
+            return None;
+        };
         let seconds = match node.scalar().and_then(|text| text.parse::<i64>().ok()) {
             Some(seconds) => tree::seconds(seconds),
             None => duration(self.computed(state, field, node, flow)),
@@ -262,30 +269,23 @@ impl Translator<'_, '_> {
                 .is_some_and(is_plain_failure)
         };
         if catchers.iter().all(fails) {
-            for catcher in &catchers {
-                let Some(target) = machine.states.get(catcher.target) else {
-                    continue;
-                };
-                if let Some(node) = machine.graph.get(catcher.target) {
-                    self.report_node(node);
-                }
-                fields::report_state(target, self.draft);
-                let (class, message) = self.failure(target, flow);
-                let body = ArmBody::Fail {
-                    class: tree::name(&class),
-                    message: Some(Box::new(message)),
-                };
-                clauses.push(tree::recover(&catcher.classes, None, body));
-            }
+            clauses.extend(self.failing_arms(machine, &catchers, flow));
             let step = tree::step(&name, body, clauses);
             out.push(fields::documented(step, state));
             let result = Value::Opaque(tree::variable(&name));
             let flow = self.after(state, Some(result), flow, out);
             return Ok(proceed(state, flow, region, out));
         }
+        let is_call = matches!(body, StepBody::Call(_));
         let step = self.tagged_step(state, &name, body, clauses, &catchers);
         out.push(fields::documented(step, state));
-        let given = outcome::value_of(&name);
+        let mut given = outcome::value_of(&name);
+        if !is_call {
+            // Without `any`, it could still be the value of an error.
+            let whole = self.draft.name(&format!("{}_result", state.name));
+            out.push(bind_any(&whole, given));
+            given = tree::variable(&whole);
+        }
         let mut branches = self.caught(state, &catchers, &name, flow, out);
         let after = self.after(state, Some(Value::Opaque(given)), flow, out);
         branches.push(Branch {
@@ -297,6 +297,32 @@ impl Translator<'_, '_> {
         self.write_branches(machine, state.name, branches, region, out)
     }
 
+    /// Returns the arms of errors that lead to states which only fail.
+    fn failing_arms(
+        &mut self,
+        machine: &Machine<'_>,
+        catchers: &[Catcher<'_>],
+        flow: &Flow,
+    ) -> Vec<ClauseKind> {
+        let mut arms = Vec::new();
+        for catcher in catchers {
+            let Some(target) = machine.states.get(catcher.target) else {
+                continue;
+            };
+            if let Some(node) = machine.graph.get(catcher.target) {
+                self.report_node(node);
+            }
+            fields::report_state(target, self.draft);
+            let (class, message) = self.failure(target, flow);
+            let body = ArmBody::Fail {
+                class: tree::name(&class),
+                message: Some(Box::new(message)),
+            };
+            arms.push(tree::recover(&catcher.classes, None, body));
+        }
+        arms
+    }
+
     /// Returns a step whose value has a tag for the branch after it, and the data of that branch.
     fn tagged_step(
         &mut self,
@@ -306,11 +332,30 @@ impl Translator<'_, '_> {
         clauses: Vec<ClauseKind>,
         catchers: &[Catcher<'_>],
     ) -> Statement {
+        let why = "is its error class in the plan, such as `transient.timeout`, unless `ErrorEquals` of the state lists its \
+                   name; a call that changes something and gets no answer fails with `unknown_outcome`, which no `Retry` \
+                   and no `Catch` of a timeout sees";
+        self.changed_once(state.entry.span, "the name of an error", why);
         let inner = self.draft.name(&format!("{}_done", state.name));
         let error = |field: &str| tree::field(tree::variable(&self.error), field);
+        let names = state.items("Catch").iter().chain(state.items("Retry"));
+        let names = names.flat_map(|entry| items(entry, "ErrorEquals"));
+        let named = names
+            .filter_map(Node::text)
+            .fold(error("class"), |otherwise, name| {
+                let is_it = tree::binary(
+                    error("class"),
+                    BinaryOp::Equal,
+                    tree::text(&error_class(name)),
+                );
+                match name {
+                    "States.ALL" | "States.TaskFailed" => otherwise,
+                    _ => tree::conditional(is_it, tree::text(name), otherwise),
+                }
+            });
         let arms = catchers.iter().enumerate().map(|(number, catcher)| {
             let error_value = tree::object(vec![
-                ("Error".to_owned(), error("class")),
+                ("Error".to_owned(), named.clone()),
                 ("Cause".to_owned(), error("message")),
             ]);
             let body = outcome::tagged(tree::text(&tag(catchers, number)), error_value);

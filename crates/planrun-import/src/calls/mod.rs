@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
-    ClauseKind, Expr, File, Name, Statement, StatementKind, StepBody, TemplatePart,
+    BinaryOp, ClauseKind, Expr, File, Name, Statement, StatementKind, StepBody, TemplatePart,
 };
 use planrun_lang::yaml::{Content, Node};
 
@@ -335,6 +335,13 @@ impl Listing {
     }
 }
 
+/// Returns a value in a text: a string as it is, anything else as JSON.
+fn as_text(value: &Expr) -> Expr {
+    let function = |name: &str| tree::function(name, vec![value.clone()]);
+    let is_text = tree::binary(function("type"), BinaryOp::Equal, tree::variable("string"));
+    tree::conditional(is_text, function("string"), function("json"))
+}
+
 fn needed(call: &Call) -> Vec<usize> {
     let mut needed = call.after.clone();
     call.arguments
@@ -385,11 +392,12 @@ fn lowered(value: &Value, names: &[String], done: &[bool], draft: &mut Draft<'_>
                     ) => TemplatePart::Text(text.clone()),
                     _ => TemplatePart::Expr(plain.clone()),
                 },
+                Value::Lost { .. } => {
+                    let hole = lowered(part, names, done, draft);
+                    TemplatePart::Expr(tree::function("json", vec![hole]))
+                }
                 // A template takes only strings, numbers and booleans, but an output may be any value.
-                other => TemplatePart::Expr(tree::function(
-                    "json",
-                    vec![lowered(other, names, done, draft)],
-                )),
+                other => TemplatePart::Expr(as_text(&lowered(other, names, done, draft))),
             });
             tree::template(parts.collect())
         }

@@ -7,6 +7,10 @@ use crate::tree;
 
 /// Expressions with more nodes than this are bound to names, so that they are not duplicated at every use.
 const LARGE: usize = 10;
+/// Maximum number of nodes of a value that an expression forms, and of those of a bound value whose fields are known. A
+/// document can double a value with a few characters.
+const MAX_NODES: usize = 4_000;
+const MAX_BOUND_NODES: usize = 400;
 
 /// A value as far as it is known.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,7 +129,49 @@ impl Value {
 
     /// Returns true if it should be bound to a name before it is used.
     pub fn is_large(&self) -> bool {
-        tree::size(&self.expr(), LARGE + 1) > LARGE
+        self.written(LARGE + 1) > LARGE
+    }
+
+    /// Returns the value if it has a size that a plan can have.
+    ///
+    /// # Errors
+    /// Returns a message if it is too large.
+    pub fn bounded(self) -> Result<Self, String> {
+        if self.nodes(MAX_NODES + 1) > MAX_NODES {
+            return Err("the expression forms a value that is too large".to_owned());
+        }
+        Ok(self)
+    }
+
+    /// Counts the nodes of the expression that it is written as, up to a limit.
+    fn written(&self, limit: usize) -> usize {
+        match self {
+            Self::Object { bound: Some(_), .. } => 1,
+            _ => self.counted(limit, &Self::written),
+        }
+    }
+
+    /// Counts the nodes of all that is known of it, up to a limit.
+    fn nodes(&self, limit: usize) -> usize {
+        self.counted(limit, &Self::nodes)
+    }
+
+    fn counted(&self, limit: usize, count: &dyn Fn(&Self, usize) -> usize) -> usize {
+        let (base, fields) = match self {
+            Self::Nothing => return 1,
+            Self::Opaque(expr) => return tree::size(expr, limit),
+            Self::Object { base, fields, .. } => (base, fields),
+        };
+        // `merge(base, { … })`
+        let own = base.as_ref().map_or(1, |base| 2 + tree::size(base, limit));
+        fields.iter().fold(own, |all, (_, value)| {
+            let left = limit.saturating_sub(all);
+            if left == 0 {
+                all
+            } else {
+                all + count(value, left)
+            }
+        })
     }
 
     /// Returns the same value, read from the expression to which it was bound.
@@ -133,8 +179,11 @@ impl Value {
         let Self::Object { base, fields, .. } = self else {
             return Self::Opaque(place);
         };
+        if self.nodes(MAX_BOUND_NODES + 1) > MAX_BOUND_NODES {
+            return Self::Opaque(place);
+        }
         let fields = fields.iter().map(|(key, value)| {
-            let short = tree::size(&value.expr(), 4) < 4;
+            let short = value.written(4) < 4;
             let field = || tree::field(place.clone(), key);
             let value = if short {
                 value.clone()

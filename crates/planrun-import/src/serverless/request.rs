@@ -24,6 +24,11 @@ impl<'d> Action<'_, '_, 'd, '_> {
         };
         let uri = endpoint.get("uri").unwrap_or(endpoint);
         let address = self.data.address(uri, self.workflow.draft);
+        if matches!(address.kind, ExprKind::Template(_)) {
+            let what = format!("the address of task `{}`", excerpt(self.task.name));
+            let why = "contains values as they are: characters such as `/` and `?` in them are not percent-encoded";
+            self.workflow.draft.changed(uri.span, what, why);
+        }
         self.allow(&address, uri.span);
         let mut arguments = vec![("url".to_owned(), address)];
         let method = self

@@ -192,7 +192,7 @@ fn is_by(caller: &Caller, plan: &Plan, call: &Called) -> bool {
             return false;
         }
         found |= part == name && !is_clause;
-        let is_inside_plan = !found && steps_named(plan, part).any(|step| calls_plan(step));
+        let is_inside_plan = !found && steps_named(plan, part).any(calls_plan);
         if is_inside_plan {
             return false;
         }

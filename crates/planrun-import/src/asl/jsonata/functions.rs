@@ -51,7 +51,7 @@ fn of_one(name: &str, value: Expr) -> Option<Expr> {
         }
         "string" => function("string", value),
         "number" => function("double", value),
-        "not" => tree::not(tree::truth(value)),
+        "not" => super::falsity(value),
         "exists" => exists(value),
         "merge" => return merged(value),
         "uppercase" => method(value, "upperAscii"),
@@ -74,9 +74,19 @@ fn of_more(name: &str, first: Expr, second: Expr, third: Option<Expr>) -> Option
     Some(match (name, third) {
         ("contains" | "split" | "join", None) => tree::method(first, name, vec![second]),
         ("replace", Some(third)) => tree::method(first, "replace", vec![second, third]),
-        ("append", None) => tree::binary(first, BinaryOp::Add, second),
+        ("append", None) => tree::binary(listed(first), BinaryOp::Add, listed(second)),
         _ => return None,
     })
+}
+
+/// Returns a value as a list, if it is certainly none.
+fn listed(value: Expr) -> Expr {
+    match value.kind {
+        ExprKind::Literal(_) | ExprKind::Object(_) | ExprKind::Template(_) => {
+            tree::list(vec![value])
+        }
+        _ => value,
+    }
 }
 
 /// `has` takes a name or a field; any other value exists if it is not null.

@@ -36,6 +36,35 @@ pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
     }
 }
 
+/// Returns whether JSONata takes a value for true: none of null, false, 0 and what is empty is.
+fn truth(value: Expr) -> Expr {
+    if tree::is_truth(&value) {
+        return value;
+    }
+    tree::not(is_empty(value))
+}
+
+/// Returns whether JSONata takes a value for false.
+fn falsity(value: Expr) -> Expr {
+    if tree::is_truth(&value) {
+        return tree::not(value);
+    }
+    is_empty(value)
+}
+
+fn is_empty(value: Expr) -> Expr {
+    let empty = [
+        tree::null(),
+        tree::boolean(false),
+        tree::int(0),
+        tree::text(""),
+        tree::list(Vec::new()),
+        tree::object(Vec::new()),
+    ];
+    let present = tree::coalesce(value, tree::null());
+    tree::binary(present, BinaryOp::In, tree::list(empty.into()))
+}
+
 struct Parser<'p> {
     tokens: &'p [Token],
     at: usize,
@@ -95,7 +124,7 @@ impl Parser<'_> {
                     } else {
                         tree::null()
                     };
-                    Value::Opaque(tree::conditional(tree::truth(left.expr()), then, otherwise))
+                    Value::Opaque(tree::conditional(truth(left.expr()), then, otherwise))
                 }
                 Operator::Text => {
                     let right = self.expression(binding + 1)?.expr();
@@ -103,9 +132,14 @@ impl Parser<'_> {
                 }
                 Operator::Binary(operator) => {
                     let right = self.expression(binding + 1)?.expr();
-                    let joins = matches!(operator, BinaryOp::And | BinaryOp::Or);
-                    let side = |side| if joins { tree::truth(side) } else { side };
-                    Value::Opaque(tree::binary(side(left.expr()), operator, side(right)))
+                    let left = left.expr();
+                    let (left, right) = match operator {
+                        BinaryOp::And | BinaryOp::Or => (truth(left), truth(right)),
+                        // Dividing integers may give a fraction.
+                        BinaryOp::Divide => (tree::function("double", vec![left]), right),
+                        _ => (left, right),
+                    };
+                    Value::Opaque(tree::binary(left, operator, right))
                 }
             };
         }
@@ -191,7 +225,7 @@ impl Parser<'_> {
         {
             let name = name.clone();
             self.at += 2;
-            let value = self.expression(0)?;
+            let value = self.expression(0)?.bounded()?;
             self.locals.push((name, value));
             self.need(";")?;
         }

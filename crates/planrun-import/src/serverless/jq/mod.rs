@@ -189,7 +189,7 @@ impl<'p> Reader<'p> {
                 };
                 self.locals.push(Local {
                     name: name.clone(),
-                    value: current.one()?,
+                    value: current.one()?.bounded()?,
                     level: self.level,
                 });
                 self.need_sign("|")?;
@@ -210,7 +210,7 @@ impl<'p> Reader<'p> {
         let list = match before {
             Output::Many(list) => list,
             one => {
-                self.dot = one.one()?;
+                self.dot = one.one()?.bounded()?;
                 return self.expression(0);
             }
         };

@@ -228,6 +228,7 @@ impl fmt::Debug for HttpResponse {
             .field("status", &self.status)
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
             .field("bytes", &self.body.len())
+            .field("from_redirect", &self.from_redirect)
             .finish()
     }
 }
