@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use planrun_core::run::Outcome;
 use planrun_lang::protocol::RunState;
 use planrun_runs::runs::{Planrun, ResultFile, Run};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::{Exit, Failure};
 
@@ -18,7 +18,7 @@ use super::{Exit, Failure};
 pub fn begin(
     planrun: &Planrun,
     run: Run,
-    (tool, arguments): (&str, Map<String, Json>),
+    (tool, arguments): (&str, Json),
 ) -> Result<Json, Failure> {
     let id = run.release();
     let file = ResultFile::of(planrun, &id);

@@ -235,18 +235,12 @@ fn what_the_project_does_not_allow_is_not_called() {
         ("planrun.yaml", settings),
     ]);
     let ran = run(&place, &["run", "a.plan"]);
-    assert_ne!(ran.status, 0);
-    let message = "add \"127.0.0.1:9\" to `allow.net` there";
-    assert!(
-        ran.stderr.contains("denied.policy") || ran.stdout.contains("denied.policy"),
-        "{ran:?}"
-    );
-    assert!(
-        format!("{}{}", ran.stdout, ran.stderr)
-            .replace('\n', " ")
-            .contains(message),
-        "{ran:?}"
-    );
+    assert_eq!(ran.status, 3, "{ran:?}");
+    let message = "error: `shop.place` cannot be called: `allow` in planrun.yaml does not permit it; add \"127.0.0.1:9\" to \
+                   `allow.net` there\n";
+    assert_eq!(ran.stderr, message);
+    let listed = run(&place, &["runs", "list"]);
+    assert!(!listed.stdout.contains("failed"), "{listed:?}");
 }
 
 #[test]

@@ -278,6 +278,32 @@ fn what_a_killed_process_has_left_running_ends_before_the_run_goes_on() {
     assert_eq!(log(), "begun\nbegun\nended\n");
 }
 
+/// Arguments may have names that no input of a plan can have.
+#[test]
+fn a_call_from_the_command_line_may_name_its_arguments_as_the_tool_does() {
+    let names = ["text", "result", "in", "null", "step", "true", "a b"];
+    let properties: String = names
+        .iter()
+        .map(|name| format!("\"{name}\": {{ type: string }}, "))
+        .collect();
+    let tools = format!(
+        "        - {{ name: show, effect: read, parameters: {{ type: object, properties: {{ {properties} }} }}, \
+         arguments: [\"{{text}}\", \"{{result}}\", \"{{in}}\", \"{{null}}\", \"{{step}}\", \"{{true}}\"] }}\n"
+    );
+    let place = project("echo \"$@\"", "", &tools, "text.show(text: \"x\")");
+    let input =
+        json!({ "text": "1", "result": "2", "in": "3", "null": "4", "step": "5", "true": "6" });
+    let called = run(
+        &place,
+        &["tools", "run", "text.show", "--input", &input.to_string()],
+    );
+    assert_eq!(
+        (called.status, called.stdout.trim()),
+        (0, "1 2 3 4 5 6"),
+        "{called:?}"
+    );
+}
+
 #[test]
 fn a_program_that_a_second_interrupt_kills_has_not_failed() {
     let tools = "        - { name: put, effect: effect, arguments: [put] }\n";
@@ -381,12 +407,11 @@ fn a_project_that_says_what_may_be_run_says_it_of_these_programs_too() {
     let file = place.path().join("planrun.yaml");
     let settings = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, format!("allow: {{ run: [git] }}\n{settings}")).unwrap();
-    let (class, message) = failed(&place);
-    assert_eq!(class, "denied.policy");
-    assert!(
-        message.contains("add \"./bin/text\" to `allow.run` there"),
-        "{message}"
-    );
+    let ran = run(&place, &["run", "a.plan"]);
+    assert_eq!(ran.status, 3, "{ran:?}");
+    let message = "error: `text.show` cannot be called: `allow` in planrun.yaml does not permit it; add \"./bin/text\" to \
+                   `allow.run` there\n";
+    assert!(ran.stderr.ends_with(message), "{ran:?}");
     std::fs::write(&file, format!("allow: {{ run: [./bin/text] }}\n{settings}")).unwrap();
     assert_eq!(replied(&place), json!("done"));
 }

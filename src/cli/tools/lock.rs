@@ -127,14 +127,22 @@ fn report(before: &Lock, after: &Lock) -> Vec<String> {
                 .map(|one| format!("  {}", one.sentence())),
         );
         for (tool, pinned) in &server.tools {
+            let tool = visible_line(tool);
             let description = pinned.offered.description.as_deref().unwrap_or_default();
-            let warnings = suspicions(description).into_iter().map(|what| {
-                format!(
-                    "  warning: the description of {name}.{} {what}",
-                    visible_line(tool)
-                )
-            });
-            lines.extend(warnings);
+            let warning = |what| format!("  warning: the description of {name}.{tool} {what}");
+            lines.extend(suspicions(description).into_iter().map(warning));
+            let mut inside = Vec::new();
+            for schema in [Some(&pinned.offered.input), pinned.offered.output.as_ref()] {
+                schema
+                    .into_iter()
+                    .for_each(|schema| descriptions(schema, &mut inside));
+            }
+            let mut found: Vec<&str> = inside.into_iter().flat_map(suspicions).collect();
+            found.sort_unstable();
+            found.dedup();
+            let warning =
+                |what| format!("  warning: a description in the schema of {name}.{tool} {what}");
+            lines.extend(found.into_iter().map(warning));
         }
     }
     let removed = before
@@ -144,6 +152,22 @@ fn report(before: &Lock, after: &Lock) -> Vec<String> {
     lines.extend(removed.map(|name| format!("{name} is no longer configured")));
     lines.extend(awaiting(after));
     lines.into_iter().map(|line| line + "\n").collect()
+}
+
+/// Collects the texts for readers in a schema.
+fn descriptions<'j>(schema: &'j Json, found: &mut Vec<&'j str>) {
+    match schema {
+        Json::Object(fields) => {
+            for (name, value) in fields {
+                match (name.as_str(), value) {
+                    ("description" | "title", Json::String(text)) => found.push(text),
+                    _ => descriptions(value, found),
+                }
+            }
+        }
+        Json::Array(items) => items.iter().for_each(|item| descriptions(item, found)),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+    }
 }
 
 /// Returns one line for each kind of claim that is not accepted yet.

@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::nearest;
 use planrun_lang::diag::render::visible_line;
-use planrun_lang::sema::plan_of_call;
+use planrun_lang::secrets::redact_json_path;
+use planrun_lang::sema::{inputs_of_call, plan_of_call};
 use planrun_lang::source::SourceFile;
 use planrun_runs::runs::{
     CheckedPlan, Error, Inputs, Planrun, ResumeOptions, RunOptions, Workspace, call_status,
@@ -70,7 +71,8 @@ struct Refusal {
 struct Call {
     plan: CheckedPlan,
     inputs: Inputs,
-    arguments: Map<String, Json>,
+    /// The arguments, redacted.
+    arguments: Json,
 }
 
 pub(super) fn run(
@@ -162,13 +164,20 @@ impl Call {
                 Refusal::of,
             )));
         };
-        let ready = plan.ready().and_then(|()| plan.inputs(given.clone()));
+        let inputs = inputs_of_call(tool, given.clone()).collect();
+        let ready = plan.ready().and_then(|()| plan.inputs(inputs));
         match ready {
-            Ok(inputs) => Ok(Ok(Self {
-                plan,
-                inputs,
-                arguments: given,
-            })),
+            Ok(inputs) => {
+                let mut arguments = Json::Object(given);
+                for path in &tool.sensitive {
+                    redact_json_path(&mut arguments, path);
+                }
+                Ok(Ok(Self {
+                    plan,
+                    inputs,
+                    arguments,
+                }))
+            }
             Err(Error::Obstacles(report)) => Ok(Err(report.diagnostics.first().map_or_else(
                 || Refusal::new("obstacle", "the call cannot be made"),
                 Refusal::of,

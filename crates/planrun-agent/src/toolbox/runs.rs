@@ -9,6 +9,7 @@ use planrun_core::run::{Approval, Outcome};
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::RunState;
 use planrun_lang::secrets::redact_paths;
+use planrun_lang::sema::inputs_of_call;
 use planrun_lang::types::{Denied, ErrorClass, Signature};
 use planrun_lang::value::Value;
 use planrun_runs::driver::{Answering, Silence};
@@ -100,7 +101,10 @@ impl Toolbox {
             Shape::Call(tool) => describe_arguments(&inputs, tool),
             Shape::Plan { .. } => String::new(),
         };
-        reader.take_object(inputs)?;
+        reader.take_object(match shape {
+            Shape::Call(tool) => inputs_of_call(tool, inputs).collect(),
+            Shape::Plan { .. } => inputs,
+        })?;
         let inputs = reader.finish()?;
         plan.verify_contracts().await?;
         let bounds = plan.bounds(None);

@@ -340,7 +340,7 @@ impl Translator<'_, '_> {
         let error = |field: &str| tree::field(tree::variable(&self.error), field);
         let names = state.items("Catch").iter().chain(state.items("Retry"));
         let names = names.flat_map(|entry| items(entry, "ErrorEquals"));
-        let named = names
+        let error_name = names
             .filter_map(Node::text)
             .fold(error("class"), |otherwise, name| {
                 let is_it = tree::binary(
@@ -355,7 +355,7 @@ impl Translator<'_, '_> {
             });
         let arms = catchers.iter().enumerate().map(|(number, catcher)| {
             let error_value = tree::object(vec![
-                ("Error".to_owned(), named.clone()),
+                ("Error".to_owned(), error_name.clone()),
                 ("Cause".to_owned(), error("message")),
             ]);
             let body = outcome::tagged(tree::text(&tag(catchers, number)), error_value);

@@ -99,24 +99,51 @@ pub fn declaration(tool: &Signature) -> String {
 /// with the types of the tool's parameters; an unknown argument becomes an input too, and the check reports it.
 #[must_use]
 pub fn plan_of_call(tool: &Signature, given: &[&str]) -> String {
-    let input = |name: &&str| {
+    let input = |(number, name): (usize, &&str)| {
         let known = tool
             .parameters
             .iter()
             .find(|parameter| *parameter.name == **name);
         let ty = known.map_or(&Type::Any, |known| writable(&known.ty));
-        format!("{}: {ty}", quoted(name))
+        format!("{}: {ty}", quoted(&input_of_call(tool, number, name)))
     };
-    let argument = |name: &&str| format!("{0}: {0}", quoted(name));
+    let argument = |(number, name): (usize, &&str)| {
+        format!(
+            "{}: {}",
+            quoted(name),
+            quoted(&input_of_call(tool, number, name))
+        )
+    };
     let join = |parts: Vec<String>| parts.join(", ");
     format!(
-        "use {}\n\nplan call({}) -> any {{\n    step result = {}.{}({})\n    reply result\n}}\n",
+        "use {}\n\nplan call({}) -> any {{\n    step {RESULT_OF_CALL} = {}.{}({})\n    reply {RESULT_OF_CALL}\n}}\n",
         quoted(&tool.namespace),
-        join(given.iter().map(input).collect()),
+        join(given.iter().enumerate().map(input).collect()),
         quoted(&tool.namespace),
         quoted(&tool.name),
-        join(given.iter().map(argument).collect()),
+        join(given.iter().enumerate().map(argument).collect()),
     )
+}
+
+/// The name of the step in the plan of [`plan_of_call`].
+const RESULT_OF_CALL: &str = "result";
+
+/// Returns the values of arguments under the names that they have as inputs of the plan of [`plan_of_call`].
+pub fn inputs_of_call<V>(
+    tool: &Signature,
+    given: impl IntoIterator<Item = (String, V)>,
+) -> impl Iterator<Item = (String, V)> {
+    let given = given.into_iter().enumerate();
+    given.map(|(number, (name, value))| (input_of_call(tool, number, &name), value))
+}
+
+/// Returns the name of an input. Arguments may have any name, while inputs share a scope with other names.
+fn input_of_call(tool: &Signature, number: usize, argument: &str) -> String {
+    let is_taken = argument == RESULT_OF_CALL || *tool.namespace == *argument;
+    if is_taken || crate::syntax::is_reserved(argument) {
+        return format!("argument {}", number + 1);
+    }
+    argument.to_owned()
 }
 
 /// Returns a type that can be written in a plan: an invalid type, which has been reported, becomes `any`.

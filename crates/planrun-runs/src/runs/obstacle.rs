@@ -31,8 +31,16 @@ impl Job {
             if tool.kind.word().is_none() && !self.workspace.implements(tool) {
                 return Some(format!("`{}` is not implemented", tool.path()));
             }
-            self.unset_variable(tool)
+            self.unset_variable(tool).or_else(|| self.denied(tool))
         })
+    }
+
+    /// Returns why the project permits no call of a tool. Mocks need no permission.
+    fn denied(&self, tool: &Signature) -> Option<String> {
+        let is_own = self.workspace.is_own(tool) || self.mock;
+        let denied = self.workspace.project.denied(tool, &*self.workspace.host);
+        let why = denied.filter(|_| !is_own)?;
+        Some(format!("`{}` cannot be called: {why}", tool.path()))
     }
 
     /// Returns why a call that the run is certain to make next is impossible here: its program does not exist, or its
@@ -184,13 +192,15 @@ impl Workspace {
         self.tools.find(&tool.namespace, &tool.name).is_some()
     }
 
+    /// Returns true if a tool is one of the program that uses the service.
+    fn is_own(&self, tool: &Signature) -> bool {
+        let mut own = self.own_tools.iter();
+        own.any(|own| own.signature.path() == tool.path())
+    }
+
     /// Returns why the program of a tool, or the one that its call names, cannot be started, if it does not exist.
     fn missing_program(&self, tool: &Signature, named: Option<&str>) -> Option<String> {
-        if self
-            .own_tools
-            .iter()
-            .any(|own| own.signature.path() == tool.path())
-        {
+        if self.is_own(tool) {
             return None;
         }
         let of_tool = self.project.missing_program(tool, &*self.host);
@@ -205,13 +215,9 @@ impl Workspace {
 
     /// Returns an environment variable without a default that the calls of a tool need and that is not set.
     fn unset_variable(&self, tool: &Signature) -> Option<&str> {
-        let is_own = |_: &&str| {
-            let mut own = self.own_tools.iter();
-            own.any(|own| own.signature.path() == tool.path())
-        };
         self.project
             .unset_variable(tool)
-            .filter(|unset| !is_own(unset))
+            .filter(|_| !self.is_own(tool))
     }
 
     /// Returns why no model can answer a prompt, as far as the project's configuration shows. Agents that are servers

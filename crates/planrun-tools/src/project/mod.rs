@@ -365,6 +365,40 @@ impl Project {
         }
     }
 
+    /// Returns why `allow` of the project does not permit any call of a tool that the project configures.
+    #[must_use]
+    pub fn denied(&self, tool: &Signature, host: &dyn Host) -> Option<String> {
+        let limit = self.limit(host);
+        let is_own = |name: &str| *name == *tool.namespace;
+        let app = self.apps.iter().filter(|app| is_own(&app.name));
+        let endpoint = app
+            .flat_map(|app| &app.tools)
+            .find_map(|own| (own.signature.name == tool.name).then_some(&*own.endpoint));
+        let documents = self
+            .apis
+            .iter()
+            .filter(|settings| is_own(&settings.api.name));
+        let operation = |settings: &ApiSettings| {
+            let mut operations = settings.api.operations.iter();
+            let operation = operations.find(|one| one.signature.name == tool.name)?;
+            settings.base(operation)
+        };
+        let base = documents.filter_map(operation).next();
+        let program = self.programs.iter().find(|program| is_own(&program.name));
+        let server = self.servers.iter().find(|server| is_own(&server.name));
+        let reach = endpoint
+            .or(base.as_deref())
+            .map(Reach::Url)
+            .or_else(|| Some(Reach::Program(program?.command.first()?)))
+            .or_else(|| Some(server?.source.reach()))?;
+        // An address that cannot be read has been reported.
+        let is_url = |url: &&str| reqwest::Url::parse(url).is_ok();
+        match reach {
+            Reach::Url(url) if !is_url(&url) => None,
+            reach => self.permits(reach, &limit, host).err(),
+        }
+    }
+
     /// Returns the program that a tool needs if it does not exist here.
     #[must_use]
     pub fn missing_program(&self, tool: &Signature, host: &dyn Host) -> Option<&str> {

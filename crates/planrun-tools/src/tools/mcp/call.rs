@@ -6,6 +6,7 @@ use std::time::Duration;
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Transient, Validation};
+use reqwest::header;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ElicitRequestParams,
@@ -14,6 +15,7 @@ use rmcp::model::{
     ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
+use rmcp::transport::streamable_http_client::{HttpStatusError, StreamableHttpError};
 use serde_json::Value as Json;
 use tokio::sync::watch;
 
@@ -24,6 +26,7 @@ use super::lines::UNREADABLE;
 use super::open_calls::{Elicitation, Registration, ServerMessage};
 use super::result::{contents, outcome, with_data};
 use super::task::{TaskId, pause};
+use crate::tools::http::failure;
 use crate::tools::{AskReply, EventSender, PinnedTool, Progress, Question, Request, ServerError};
 
 /// The key in `_meta` that contains the idempotency key of a call.
@@ -205,12 +208,46 @@ impl Call<'_> {
                 let class = ErrorClass::Transient(Transient::Network);
                 CallError::new(class, message, Sent::Maybe)
             }
-            other => {
+            other => self.refused(other).unwrap_or_else(|| {
                 let class = ErrorClass::Transient(Transient::Network);
                 CallError::new(class, innermost(other), sent(other))
-            }
+            }),
         }
     }
+
+    /// Returns the error for a request that was answered with the status of a failure, if that says more than that there
+    /// was no answer.
+    fn refused(&self, problem: &ServiceError) -> Option<CallError> {
+        let (status, retry_after) = http_status(problem)?;
+        let retry_after = retry_after.and_then(|text| text.parse().ok());
+        let headers = retry_after.map(|value| (header::RETRY_AFTER, value));
+        let who = self.tool.signature.path();
+        let now = self.server.now();
+        failure(status, &headers.into_iter().collect(), now, &who, "")
+    }
+}
+
+/// Returns the status of a failure that the server answered over HTTP, and its `Retry-After`.
+fn http_status(problem: &ServiceError) -> Option<(u16, Option<&str>)> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(problem);
+    while let Some(error) = cause {
+        if let Some(status) = error.downcast_ref::<HttpStatusError>() {
+            return Some((status.status, status.retry_after.as_deref()));
+        }
+        match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::HttpStatus(status)) => {
+                return Some((status.status, status.retry_after.as_deref()));
+            }
+            // `HTTP 403 Forbidden: …`: other statuses are only in the text.
+            Some(StreamableHttpError::UnexpectedServerResponse(text)) => {
+                let status = text.strip_prefix("HTTP ")?.get(..3)?;
+                return Some((status.parse().ok()?, None));
+            }
+            _ => {}
+        }
+        cause = error.source();
+    }
+    None
 }
 
 impl Target {

@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use tokio::io::{AsyncBufRead as _, AsyncRead, BufReader, ReadBuf};
 
 use super::open_calls::OpenCalls;
@@ -32,6 +32,8 @@ pub(super) struct Lines<R> {
 /// The state of a partially read line: the size of its message, and the top-level fields that identify it.
 #[derive(Default)]
 struct Line {
+    /// The line, as far as the transport takes it.
+    bytes: Vec<u8>,
     length: usize,
     depth: usize,
     deepest: usize,
@@ -42,6 +44,7 @@ struct Line {
     id: Option<u64>,
     has_method: bool,
     has_result: bool,
+    has_error: bool,
 }
 
 /// The position relative to a JSON string.
@@ -77,6 +80,11 @@ impl<R: AsyncRead> Lines<R> {
 impl Line {
     fn add(&mut self, part: &[u8]) {
         self.length += part.len();
+        if self.length <= MAX_LINE_BYTES {
+            self.bytes.extend_from_slice(part);
+        } else {
+            self.bytes = Vec::new();
+        }
         for byte in part {
             self.read(*byte);
         }
@@ -129,23 +137,29 @@ impl Line {
                     .and_then(|id| id.parse().ok());
             }
             b"\"method\"" => self.has_method = true,
-            b"\"result\"" | b"\"error\"" => self.has_result = true,
+            b"\"result\"" => self.has_result = true,
+            b"\"error\"" => self.has_error = true,
             _ => {}
         }
     }
 
     /// Returns what is lost if this message is dropped; `None` for notifications and for lines that are not messages.
     fn loss(&self) -> Option<Loss> {
+        let is_answer = self.has_result || self.has_error;
         let why = if self.length > MAX_LINE_BYTES {
             "the answer has more than 16 MiB"
         } else if self.deepest > MAX_DEPTH {
             "the answer is nested more than 127 levels deep"
-        } else if self.has_result && self.id.is_none() {
+        } else if is_answer && self.id.is_none() {
             "the server sent an answer without the id of its request"
+        } else if self.has_result && self.has_error {
+            "the answer has both a result and an error"
+        } else if is_answer && serde_json::from_slice::<Json>(&self.bytes).is_err() {
+            "the answer is not valid JSON"
         } else {
             return None;
         };
-        match (self.id, self.has_method, self.has_result) {
+        match (self.id, self.has_method, is_answer) {
             (Some(id), false, _) => Some(Loss::Answer(id, why)),
             // The server waits for an answer to this request, so its call will not finish.
             (Some(_), true, _) => Some(Loss::Unknown(
@@ -266,6 +280,31 @@ mod tests {
             let expected = is_lost.then_some(Loss::Answer(3, why));
             assert_eq!(loss(&message), expected, "{depth}");
         }
+    }
+
+    #[test]
+    fn answers_that_no_reader_of_json_takes_are_lost_for_their_callers() {
+        for (answer, why) in [
+            (
+                "{\"id\": 4, \"result\": {\"n\": NaN}}",
+                "the answer is not valid JSON",
+            ),
+            (
+                "{\"id\": 4, \"result\": \"\\ud800\"}",
+                "the answer is not valid JSON",
+            ),
+            (
+                "{\"id\": 4, \"result\": {}, \"error\": {\"code\": 1, \"message\": \"\"}}",
+                "the answer has both a result and an error",
+            ),
+        ] {
+            assert_eq!(loss(answer), Some(Loss::Answer(4, why)), "{answer}");
+        }
+        let mut line = Line::default();
+        line.add(b"{\"id\": 4, \"result\": \"\xff\xfe\"}");
+        let lost = Some(Loss::Answer(4, "the answer is not valid JSON"));
+        assert_eq!(line.loss(), lost);
+        assert_eq!(loss("{\"id\": 4, \"result\": {}}"), None);
     }
 
     #[test]

@@ -25,6 +25,11 @@ pub struct McpServer {
 }
 
 impl McpServer {
+    /// Returns the wall-clock time in nanoseconds since the Unix epoch.
+    pub(super) fn now(&self) -> i128 {
+        self.host.now()
+    }
+
     #[must_use]
     pub fn new(
         name: Arc<str>,

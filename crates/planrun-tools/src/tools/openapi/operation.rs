@@ -17,8 +17,21 @@ use crate::contract::Arguments;
 use crate::tools::http::parameter::{Place, Serialization, Style};
 use crate::tools::http::{Content, path};
 
-/// Headers that, by the specification, are not set by parameters.
-const NOT_PARAMETERS: [&str; 3] = ["accept", "content-type", "authorization"];
+/// Headers that are not set by parameters: by the specification, and since they are those of the connection.
+const NOT_PARAMETERS: [&str; 12] = [
+    "accept",
+    "content-type",
+    "authorization",
+    "connection",
+    "content-length",
+    "cookie",
+    "expect",
+    "host",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
 
 /// An operation.
 #[derive(Clone)]
