@@ -121,6 +121,39 @@ fn whatever_is_told_before_the_answer_the_answer_is_heard() {
 }
 
 #[test]
+fn an_answer_that_is_not_json_fails_its_call() {
+    let server = Hostile::new("nan", "stdio", "notes.call() retry { attempts: 1 }");
+    let Some(server) = server else { return };
+    fails_with(
+        &server.run(),
+        &["validation.result", "the answer is not valid JSON"],
+    );
+}
+
+/// A server that refuses a request says so with a status, as any HTTP tool does.
+#[test]
+fn a_status_over_http_has_its_class() {
+    for (mode, class, attempts) in [
+        ("status-401", "auth.authentication", 1),
+        ("status-403", "auth.authorization", 1),
+        ("status-429", "transient.rate_limited", 2),
+        ("status-503", "transient.unavailable", 2),
+    ] {
+        let call = "notes.call() retry { attempts: 2, delay: 1ms }";
+        let Some(server) = Hostile::new(mode, "http", call) else {
+            return;
+        };
+        let status = mode.trim_start_matches("status-");
+        fails_with(
+            &server.run(),
+            &[class, &format!("answered with status {status}")],
+        );
+        let refused = std::fs::read_to_string(server.place.path().join("refused")).unwrap();
+        assert_eq!(refused.len(), attempts, "{mode}");
+    }
+}
+
+#[test]
 fn an_answer_that_breaks_off_fails_the_step() {
     for mode in ["half", "garbage"] {
         let Some(server) = Hostile::new(mode, "http", "notes.call() retry { attempts: 1 }") else {

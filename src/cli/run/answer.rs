@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use super::drive::OutputOptions;
 use super::results;
 use crate::cli::arguments::{RunFormat, RunOutput};
+use crate::cli::runs::timestamp;
 use crate::cli::{Exit, Failure, Terminal, ask};
 use planrun_core::journal::StepError;
 use planrun_core::run::{Interruption, Outcome, StepReport};
@@ -147,11 +148,17 @@ fn interrupted(
             print_paused(run, error, terminal);
             Exit::Paused
         }
-        Interruption::Waiting { events, .. } => {
+        Interruption::Waiting { events, wake } => {
             if !events.is_empty() {
                 terminal.note(&format!(
                     "the run {run} is paused: {}",
                     visible_line(events)
+                ));
+            } else if let (Some(wake), true) = (wake, outcome.questions.is_empty()) {
+                terminal.note(&format!(
+                    "the run {run} is paused until {}; `{}` resumes what is due",
+                    timestamp(*wake),
+                    terminal.command("runs resume --due")
                 ));
             }
             Exit::Paused

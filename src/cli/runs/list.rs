@@ -55,10 +55,19 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         Format::Human if rows.is_empty() => terminal.note("no runs"),
         Format::Human => {
             let mut text = table(planrun, &rows, now);
+            let mut exit = Exit::Fine;
             for row in rows.iter().filter(|_| arguments.waiting) {
-                text.push_str(&questions_of(planrun, &row.run, terminal)?);
+                match questions_of(planrun, &row.run, terminal) {
+                    Ok(questions) => text.push_str(&questions),
+                    // The others are not hidden by one that cannot be read.
+                    Err(failure) => {
+                        terminal.error(&format!("run {}: {failure}", visible_line(&row.run)));
+                        exit = Exit::Environment;
+                    }
+                }
             }
             terminal.print(&text)?;
+            return Ok(exit);
         }
     }
     Ok(Exit::Fine)

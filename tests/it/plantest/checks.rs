@@ -256,3 +256,43 @@ fn all_that_is_required_is_given() {
         "nothing runs"
     );
 }
+
+/// Secrets are redacted in what a failing test reports.
+#[test]
+fn faults_show_no_secret() {
+    let text = "use x
+
+tool x.login(user: string, password: secret) -> { token: secret, n: int } read
+tool x.use(token: secret, note: string) -> { n: int } effect
+
+plan p(password: secret) -> string {
+    step l = x.login(user: \"u\", password: password)
+    step u = x.use(token: l.token, note: \"tok ${l.token}\")
+    reply \"got ${u.n}\"
+}
+test \"unanswered\" for p {
+    given { password: \"hunter2!!\" }
+    mock x.login => { token: \"tok-123456789\", n: 1 }
+}
+test \"input\" for p {
+    given { password: \"hunter2!!\" }
+    mock x.login => { token: \"tok-123456789\", n: 1 }
+    mock x.use => { n: 2 }
+    expect password == \"z\"
+}
+";
+    let bench = super::kit::bench(text);
+    let mut told = 0;
+    for ran in bench.run(planrun_test::plantest::suite::SuiteOptions::default()) {
+        for fault in ran.faults {
+            let text = format!("{fault:?}");
+            assert!(text.contains("[redacted]"), "{text}");
+            assert!(
+                !text.contains("hunter2!!") && !text.contains("tok-1"),
+                "{text}"
+            );
+            told += 1;
+        }
+    }
+    assert_eq!(told, 2);
+}

@@ -78,6 +78,8 @@ def armed(request):
         yield b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [], "structuredContent": {"a": ' % request["id"] + b"[" * 5000 + b"]" * 5000 + b"}}}"
     elif mode == "bomb":
         yield line({"id": request["id"], "result": {"content": [{"type": "image", "mimeType": ESCAPES, "data": "????"}]}})
+    elif mode == "nan":
+        yield b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [], "structuredContent": {"n": NaN}}}' % request["id"]
     elif mode == "hang":
         yield b""
         while True:
@@ -135,6 +137,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.end_headers()
         if "id" not in request:
             self.send_response(202)
+            self.send_header("content-length", "0")
+            return self.end_headers()
+        if mode.startswith("status-") and request.get("method") == "tools/call":
+            with open(folder / "refused", "a", encoding="utf-8") as refused:
+                refused.write("x")
+            self.send_response(int(mode.removeprefix("status-")))
+            self.send_header("retry-after", "0")
             self.send_header("content-length", "0")
             return self.end_headers()
         self.send_response(200)

@@ -1,9 +1,11 @@
 //! Decides whether a case passes: checks its expectations against the outcome, and reports faults.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::protocol::RunState;
+use planrun_lang::secrets::{Redactor, at_path};
 use planrun_lang::sema::test::{Comparison, Expect, Test};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::value::{Value, shortened};
@@ -14,9 +16,56 @@ use super::play::Played;
 use super::slots::Slots;
 use crate::plantest::MAX_QUOTED;
 
-/// Returns the faults of a case that was run; empty if it passes.
+/// Returns the faults of a case that was run, with secrets redacted; empty if it passes.
 #[must_use]
 pub fn faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnostic> {
+    let mut faults = plain_faults(source, case, played);
+    if !faults.is_empty() {
+        let secrets = secrets(case, played);
+        for fault in &mut faults {
+            redact(fault, &secrets);
+        }
+    }
+    faults
+}
+
+/// Returns the secrets that a case knows: those in its inputs, and in the arguments of calls.
+fn secrets(case: &Case, played: &Played) -> Redactor {
+    let mut secrets = Redactor::default();
+    let mut add = |value: &Value, path: &str| {
+        at_path(value, path, &mut |secret| secrets.add_value(secret));
+    };
+    for input in &case.test.plan.parameters {
+        if let Some(value) = case.inputs.get(&input.name) {
+            input.sensitive.iter().for_each(|path| add(value, path));
+        }
+    }
+    let answered = played
+        .calls
+        .iter()
+        .map(|call| (&call.signature, &call.arguments));
+    let others = played
+        .unanswered
+        .iter()
+        .map(|call| (&call.signature, &call.arguments));
+    for (signature, arguments) in answered.chain(others) {
+        let paths = signature.sensitive.iter();
+        paths.for_each(|path| add(arguments, path));
+    }
+    secrets
+}
+
+fn redact(fault: &mut Diagnostic, secrets: &Redactor) {
+    let texts = [&mut fault.message, &mut fault.note].into_iter();
+    let more = [&mut fault.expected, &mut fault.actual, &mut fault.help];
+    for text in texts.chain(more.into_iter().flatten()) {
+        if let Cow::Owned(redacted) = secrets.text(text) {
+            *text = redacted;
+        }
+    }
+}
+
+fn plain_faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnostic> {
     let test = &case.test;
     let mut faults = unanswered(case, played);
     if !faults.is_empty() {

@@ -374,7 +374,7 @@ impl Project {
         let endpoint = app
             .flat_map(|app| &app.tools)
             .find_map(|own| (own.signature.name == tool.name).then_some(&*own.endpoint));
-        let documents = self
+        let mut documents = self
             .apis
             .iter()
             .filter(|settings| is_own(&settings.api.name));
@@ -383,7 +383,7 @@ impl Project {
             let operation = operations.find(|one| one.signature.name == tool.name)?;
             settings.base(operation)
         };
-        let base = documents.filter_map(operation).next();
+        let base = documents.find_map(operation);
         let program = self.programs.iter().find(|program| is_own(&program.name));
         let server = self.servers.iter().find(|server| is_own(&server.name));
         let reach = endpoint

@@ -163,19 +163,28 @@ impl TestChecker<'_> {
         let named = |signature: &Arc<Signature>| {
             signature.namespace == namespace.text && signature.name == tool.text
         };
-        let found = called(self.plan).into_iter().find(named);
-        if found.is_none() {
+        let called = called(self.plan);
+        let found = called.iter().find(|signature| named(signature)).cloned();
+        let inside = called
+            .iter()
+            .filter(|signature| signature.namespace == namespace.text);
+        let inside: Vec<&str> = inside.map(|signature| &*signature.name).collect();
+        if found.is_none() && !inside.is_empty() {
+            let what = format!(
+                "tool in `{}` that `{}` calls named",
+                namespace.text, self.plan.name
+            );
+            let code = &codes::names::UNKNOWN_TOOL;
+            let finding = unknown(code, &what, &tool.text, tool.span, inside.into_iter());
+            self.diagnostics.push(finding);
+        } else if found.is_none() {
             let own = self
                 .shared
                 .namespaces
                 .iter()
                 .filter(|(_, of)| matches!(of, Namespace::Tools(_)));
             let mut known: Vec<Arc<str>> = own.map(|(name, _)| name.clone()).collect();
-            known.extend(
-                called(self.plan)
-                    .iter()
-                    .map(|signature| signature.namespace.clone()),
-            );
+            known.extend(called.iter().map(|signature| signature.namespace.clone()));
             known.sort();
             let (code, known) = (
                 &codes::names::UNKNOWN_NAMESPACE,

@@ -201,10 +201,12 @@ impl Reader<'_> {
                     continue;
                 }
             };
+            self.warn_of_server(&item);
             for (word, method) in METHODS {
                 let Some(operation) = item.get(word) else {
                     continue;
                 };
+                self.warn_of_server(&operation);
                 found.push(Found {
                     method,
                     path,
@@ -226,6 +228,20 @@ impl Reader<'_> {
             }
         }
         found
+    }
+
+    /// Reports the server of a path or an operation if its address cannot be used.
+    fn warn_of_server(&self, at: &At) {
+        let first = at.get("servers").and_then(|all| all.items().next());
+        let Some(first) = first.filter(|_| server(at).is_none()) else {
+            return;
+        };
+        let url = first.text("url").unwrap_or_default();
+        let message = format!(
+            "`{url}` is no absolute web address, so the server of the whole document is called instead"
+        );
+        let help = "write the whole address, or set `server` in planrun.yaml";
+        self.document.warn(&first.pointer, message, Some(help));
     }
 
     /// Returns the name of an operation. If its `operationId` is taken, it is named after its method and path.
