@@ -133,9 +133,9 @@ fn report(before: &Lock, after: &Lock) -> Vec<String> {
             lines.extend(suspicions(description).into_iter().map(warning));
             let mut inside = Vec::new();
             for schema in [Some(&pinned.offered.input), pinned.offered.output.as_ref()] {
-                schema
-                    .into_iter()
-                    .for_each(|schema| descriptions(schema, &mut inside));
+                if let Some(schema) = schema {
+                    descriptions(schema, &mut inside);
+                }
             }
             let mut found: Vec<&str> = inside.into_iter().flat_map(suspicions).collect();
             found.sort_unstable();

@@ -296,3 +296,35 @@ test \"input\" for p {
     }
     assert_eq!(told, 2);
 }
+
+/// What the plan makes of the failed call does not hide it.
+#[test]
+fn a_mock_without_a_value_fails_its_test() {
+    let text = "use x
+
+tool x.find(order: string) -> { cents: int } read
+
+plan p(order: string) -> int {
+    step found = x.find(order: order)
+        recover _ => { cents: 1 }
+    reply found.cents
+}
+test \"division\" for p {
+    given { order: \"A\" }
+    mock x.find => { cents: 10 / (size(order) - 1) }
+    expect reply == 1
+}
+";
+    let bench = super::kit::bench(text);
+    let ran = bench.run(planrun_test::plantest::suite::SuiteOptions::default());
+    let [fault] = ran[0].faults.as_slice() else {
+        panic!("{:#?}", ran[0].faults);
+    };
+    assert_eq!(fault.code.name, "call-unanswered");
+    assert!(
+        fault
+            .message
+            .contains("cannot evaluate the mock of `x.find`: "),
+        "{fault:?}"
+    );
+}

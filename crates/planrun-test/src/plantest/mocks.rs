@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use super::generated::ResultGenerator;
 use super::play::RunOptions;
 use super::slots::Slots;
-use super::world::{Call, Reaction, Response, Source, failure, is_system};
+use super::world::{Call, MockFault, Reaction, Response, Source, failure, is_system};
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// Selects mocks of a test.
@@ -62,8 +62,16 @@ impl Mocks {
     }
 
     fn react(&self, mock: &Mock, reaction: &MockReaction, call: &Call<'_>) -> Response {
+        let mut fault = None;
         let reacts = match &reaction.reaction {
-            Written::Value(code) => Reaction::Answer(Self::value(mock, code, call)),
+            Written::Value(code) => {
+                let value = Self::value(mock, code, call);
+                fault = value.as_ref().err().map(|error| MockFault {
+                    span: reaction.span,
+                    why: error.message.clone(),
+                });
+                Reaction::Answer(value)
+            }
             Written::Generated => Reaction::Answer(self.results.answer(call, self.seed, self.edge)),
             Written::Fail {
                 class,
@@ -81,6 +89,7 @@ impl Mocks {
         Response {
             reaction: reacts,
             delay: reaction.delay,
+            fault,
         }
     }
 

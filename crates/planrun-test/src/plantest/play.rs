@@ -18,7 +18,7 @@ use super::recording::{Recorder, Replay, Replayed};
 use super::replay::Crashes;
 use super::responder::ScriptedResponder;
 use super::slots::Slots;
-use super::world::{Called, Source, Unanswered, World};
+use super::world::{Called, MockFault, Source, Unanswered, World};
 use planrun_core::journal::{InboxCommand, MAX_CRASHES, Move, ReplayState, Signal};
 use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program};
 use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
@@ -97,6 +97,8 @@ pub struct Played {
     pub state: RunState,
     pub calls: Vec<Called>,
     pub unanswered: Vec<Unanswered>,
+    /// The mocks that could not be evaluated.
+    pub mock_faults: Vec<MockFault>,
     /// Indices of answers that were rejected, each with the reason.
     pub refused: Vec<(usize, String)>,
     /// Indices of answers that no question used.
@@ -210,6 +212,7 @@ impl TestRun<'_> {
             outcome,
             calls: self.world.calls(),
             unanswered: self.world.unanswered(),
+            mock_faults: self.world.mock_faults(),
             refused: self.responder.refused(),
             unused: self.responder.unused(),
             events: self.log,

@@ -68,6 +68,10 @@ fn redact(fault: &mut Diagnostic, secrets: &Redactor) {
 fn plain_faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnostic> {
     let test = &case.test;
     let mut faults = unanswered(case, played);
+    faults.extend(played.mock_faults.first().map(|fault| {
+        let help = "give the mock a value for these arguments, or let it `fail`";
+        Diagnostic::new(&codes::tests::CALL_UNANSWERED, fault.span, &fault.why).help(help)
+    }));
     if !faults.is_empty() {
         // Other faults are consequences of an unanswered call.
         return faults;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
+use planrun_lang::source::Span;
 use planrun_lang::types::{Effect, ErrorClass, Signature, Validation};
 use planrun_lang::value::Value;
 use planrun_tools::tools::{
@@ -43,6 +44,15 @@ pub struct Response {
     pub reaction: Reaction,
     /// On the clock of the test.
     pub delay: Duration,
+    /// Why the mock has no value. The test fails, whatever the plan makes of the failed call.
+    pub fault: Option<MockFault>,
+}
+
+/// A mock that cannot be evaluated for a call.
+#[derive(Clone, Debug)]
+pub struct MockFault {
+    pub span: Span,
+    pub why: String,
 }
 
 #[derive(Clone, Debug)]
@@ -87,6 +97,7 @@ struct State {
     occurrences: BTreeMap<Arc<str>, u32>,
     /// Calls that no source answered.
     unanswered: Vec<Unanswered>,
+    mock_faults: Vec<MockFault>,
 }
 
 /// A call that no source answered.
@@ -128,6 +139,11 @@ impl World {
     #[must_use]
     pub fn unanswered(&self) -> Vec<Unanswered> {
         self.state().unanswered.clone()
+    }
+
+    /// Returns the mocks that could not be evaluated.
+    pub fn mock_faults(&self) -> Vec<MockFault> {
+        self.state().mock_faults.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -197,6 +213,7 @@ impl World {
             return self.call_unanswered(request, occurrence, tool);
         };
         self.note(&request, Some(&response.reaction));
+        self.state().mock_faults.extend(response.fault);
         match response.reaction {
             Reaction::Crash { .. } => {
                 self.log.die();
@@ -298,6 +315,7 @@ impl Response {
         Self {
             reaction: Reaction::Answer(outcome),
             delay: Duration::ZERO,
+            fault: None,
         }
     }
 }

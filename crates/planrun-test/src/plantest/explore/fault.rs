@@ -107,6 +107,7 @@ impl Source for FaultInjector {
         Some(Response {
             reaction,
             delay: std::time::Duration::ZERO,
+            fault: None,
         })
     }
 

@@ -147,6 +147,7 @@ impl Source for Arc<Replay> {
                     &request.signature,
                 ))),
                 delay: NEVER,
+                fault: None,
             },
         })
     }

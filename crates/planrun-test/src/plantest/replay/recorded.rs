@@ -116,6 +116,7 @@ impl Source for RecordedAnswers {
         Some(Response {
             reaction: Reaction::Answer(outcome),
             delay,
+            fault: None,
         })
     }
 
