@@ -282,10 +282,8 @@ fn what_a_killed_process_has_left_running_ends_before_the_run_goes_on() {
 #[test]
 fn a_call_from_the_command_line_may_name_its_arguments_as_the_tool_does() {
     let names = ["text", "result", "in", "null", "step", "true", "a b"];
-    let properties: String = names
-        .iter()
-        .map(|name| format!("\"{name}\": {{ type: string }}, "))
-        .collect();
+    let properties = names.map(|name| format!("\"{name}\": {{ type: string }}, "));
+    let properties = properties.concat();
     let tools = format!(
         "        - {{ name: show, effect: read, parameters: {{ type: object, properties: {{ {properties} }} }}, \
          arguments: [\"{{text}}\", \"{{result}}\", \"{{in}}\", \"{{null}}\", \"{{step}}\", \"{{true}}\"] }}\n"

@@ -132,10 +132,9 @@ fn report(before: &Lock, after: &Lock) -> Vec<String> {
             let warning = |what| format!("  warning: the description of {name}.{tool} {what}");
             lines.extend(suspicions(description).into_iter().map(warning));
             let mut inside = Vec::new();
-            for schema in [Some(&pinned.offered.input), pinned.offered.output.as_ref()] {
-                if let Some(schema) = schema {
-                    descriptions(schema, &mut inside);
-                }
+            let schemas = [Some(&pinned.offered.input), pinned.offered.output.as_ref()];
+            for schema in schemas.into_iter().flatten() {
+                descriptions(schema, &mut inside);
             }
             let mut found: Vec<&str> = inside.into_iter().flat_map(suspicions).collect();
             found.sort_unstable();

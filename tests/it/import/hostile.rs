@@ -60,10 +60,10 @@ proptest! {
 #[test]
 fn a_short_document_forms_no_large_value() {
     let jq = vec!["{a: ., b: .}"; 40].join(" | ");
-    let bindings: String = (1..40)
+    let bindings: Vec<String> = (1..40)
         .map(|number| format!("$v{number} := {{\"a\": $v{0}, \"b\": $v{0}}}; ", number - 1))
         .collect();
-    let jsonata = format!("{{% ($v0 := $states.input; {bindings}$v39) %}}");
+    let jsonata = format!("{{% ($v0 := $states.input; {}$v39) %}}", bindings.concat());
     let states: serde_json::Map<String, Json> = (0..40)
         .map(|number| {
             let next = format!("S{}", number + 1);
