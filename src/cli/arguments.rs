@@ -13,7 +13,7 @@ const EVAL_EXAMPLES: &str = "\
 Examples:
   planrun eval 'size(\"欢迎\") + 1'
   planrun eval 'order.items.map(i, i.price)' --bindings order.json
-  planrun eval '1 + 1u' --typed";
+  planrun eval '[1, 2u, 3.5]' --typed";
 
 const MOCK_EXAMPLES: &str = "\
 Examples:

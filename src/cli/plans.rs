@@ -12,6 +12,7 @@ use planrun_runs::runs::{PlanText, Workspace};
 use planrun_tools::contract::ToolIndex;
 use serde_json::{Value as Json, json};
 
+use super::columns::{padded, widest};
 use super::plan_files::{find, load};
 use super::{Exit, Failure, Terminal};
 
@@ -174,16 +175,13 @@ impl ListArguments {
     fn lines(&self, plans: &[&Found]) -> String {
         let place = |plan: &Found| format!("{}:{}", plan.file, plan.line);
         let width = |text: &dyn Fn(&Found) -> String| {
-            plans
-                .iter()
-                .map(|plan| text(plan).chars().count())
-                .max()
-                .unwrap_or_default()
+            let texts: Vec<String> = plans.iter().map(|plan| text(plan)).collect();
+            widest(texts.iter().map(String::as_str))
         };
         let name = |plan: &Found| plan.contract.name.to_string();
         let (places, names) = (width(&place), width(&name));
         let lines = plans.iter().map(|plan| {
-            let mut line = format!("{:places$}  {:names$}", place(plan), name(plan));
+            let mut line = padded(&place(plan), places + 2) + &padded(&name(plan), names);
             if !self.brief {
                 let (effect, summary) = (plan.contract.effect, plan.contract.first_sentence());
                 line = format!("{line}  {:12}  {summary}", effect.name());

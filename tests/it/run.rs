@@ -634,3 +634,56 @@ fn ctrl_c_stops_with_130_and_what_is_written_down_goes_on_later() {
         resumed.stderr
     );
 }
+
+/// Nothing is done before it is known that an answer answers nothing.
+#[test]
+fn an_answer_that_no_question_can_take_is_refused_before_the_run() {
+    const PLAN: &str = "use fs
+
+plan a() -> string {
+    allow { write: [\"done.txt\"] }
+    step one = fs.write(path: \"done.txt\", content: \"x\")
+    step two = fs.write(path: \"done.txt\", content: \"y\")
+        confirm \"Really?\"
+    reply \"done\"
+}
+";
+    let place = folder([("a.plan", PLAN)]);
+    for (answer, why) in [
+        (
+            "one.confirm=true",
+            "`--answer one.confirm`: the plan asks nothing there, since `one` has no `confirm`",
+        ),
+        (
+            "tow.confirm=true",
+            "`--answer tow.confirm`: the plan asks nothing there, since it has no step `tow`; did you mean `two`?",
+        ),
+    ] {
+        let refused = planrun(["run", "a.plan", "--answer", answer])
+            .within(place.path())
+            .run();
+        assert_eq!(refused.status, 2, "{refused:?}");
+        assert!(refused.stderr.contains(why), "{refused:?}");
+        assert!(!place.path().join("done.txt").exists());
+    }
+    let answered = ["run", "a.plan", "--answer", "two.confirm=true"];
+    let answered = planrun(answered).within(place.path()).run();
+    assert_eq!(answered.status, 0, "{answered:?}");
+}
+
+#[test]
+fn a_run_that_waits_for_a_time_says_until_when() {
+    let plan = "plan a() -> int {\n    step later = wait 90s\n    reply 1\n}\n";
+    let output = run(plan, &["--run-id", "r"]);
+    assert_eq!(output.status, 4, "{output:?}");
+    assert!(
+        output.stderr.starts_with("the run r is paused until 20"),
+        "{output:?}"
+    );
+    assert!(
+        output
+            .stderr
+            .contains("`planrun runs resume --due` resumes what is due"),
+        "{output:?}"
+    );
+}

@@ -12,7 +12,10 @@ mod results;
 use std::path::Path;
 use std::sync::Arc;
 
+use planrun_lang::diag::closest;
 use planrun_lang::diag::render::human;
+use planrun_lang::lint::CallSettings as _;
+use planrun_lang::sema::Step;
 use planrun_tools::project::{Location, Project};
 use planrun_tools::tools::Catalog;
 
@@ -77,6 +80,9 @@ fn start(
     };
     if is_refused(&checked, arguments, terminal)? {
         return Ok(Exit::Findings);
+    }
+    for given in &options.answering.answers {
+        require_question(&checked, &given.path)?;
     }
     let planrun = Planrun::at(workspace.host.clone(), workspace.location.clone());
     let base = arguments
@@ -149,6 +155,48 @@ fn is_refused(
         return Ok(false);
     }
     is_obstructed(checked.ready(), terminal)
+}
+
+/// Refuses an answer to a question that no run of a plan asks, before anything is done.
+fn require_question(checked: &CheckedPlan, path: &str) -> Result<(), Failure> {
+    const APPROVAL: &str = "approval";
+    let (first, rest) = path
+        .split_once(['.', '['])
+        .map_or((path, None), |(first, rest)| (first, Some(rest)));
+    let nodes = || {
+        checked
+            .plan
+            .nodes()
+            .filter_map(|node| Some((node.name.as_deref()?, node)))
+    };
+    let has_plain_names = nodes().all(|(name, _)| !name.contains(['.', '[']));
+    if first == APPROVAL || !has_plain_names {
+        return Ok(());
+    }
+    let mut named = nodes().filter(|(name, _)| *name == first).peekable();
+    if named.peek().is_none() {
+        let hint = closest(first, nodes().map(|(name, _)| name));
+        let hint = hint.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        return Err(Failure::Usage(format!(
+            "`--answer {path}`: the plan asks nothing there, since it has no step `{first}`{hint}"
+        )));
+    }
+    let asks = |step: &Step| {
+        let confirms = step
+            .clauses
+            .as_ref()
+            .is_some_and(|clauses| clauses.confirm.is_some());
+        confirms
+            || step
+                .tool()
+                .is_some_and(|tool| checked.workspace.confirms(tool))
+    };
+    if rest == Some("confirm") && !named.any(|(_, node)| node.step().is_none_or(asks)) {
+        return Err(Failure::Usage(format!(
+            "`--answer {path}`: the plan asks nothing there, since `{first}` has no `confirm`"
+        )));
+    }
+    Ok(())
 }
 
 /// Returns true if the tools of a plan still have the contracts that it was checked against; prints the differences,

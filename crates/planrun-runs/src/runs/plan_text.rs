@@ -82,7 +82,12 @@ pub fn file_name(path: &Path) -> String {
 /// Returns the path without a leading `./`, so that one file has one name.
 #[must_use]
 pub fn tidy(path: &Path) -> &Path {
-    path.strip_prefix(".").unwrap_or(path)
+    let own = path.strip_prefix(".").unwrap_or(path);
+    if own.as_os_str().is_empty() {
+        path
+    } else {
+        own
+    }
 }
 
 /// Resolves `path`, as written after `use` in a plan file, relative to that file.

@@ -252,8 +252,8 @@ impl PlanMode {
         }
     }
 
-    /// Resumes a run of a model's plan that no process drives and that has no open question. Returns a reply if the run stops again
-    /// immediately.
+    /// Resumes a run of a model's plan that no process drives and that has no open question. Returns a reply if the run
+    /// stops again immediately.
     async fn resume_idle(&self, run: &str, options: WaitOptions) -> Result<Option<Reply>, Reply> {
         let status = match self.driven.resume(run) {
             Ok(status) => status,

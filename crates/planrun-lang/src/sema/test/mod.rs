@@ -199,6 +199,12 @@ impl TestChecker<'_> {
         let before = self.diagnostics.len();
         let code = self.constant_of(expression, &Type::Duration, &what);
         if let Some(Value::Duration(nanos)) = code.constant() {
+            if *nanos < 0 {
+                let message = format!("{what} is negative");
+                let code = &codes::tests::TEST_OUTCOME;
+                self.diagnostics
+                    .push(Diagnostic::new(code, expression.span, message));
+            }
             return saturating_duration(*nanos);
         }
         self.must_be_known(before, expression.span, what);
