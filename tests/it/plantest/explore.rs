@@ -330,7 +330,7 @@ plan order(id: int) -> string[] {
 
 test "somebody is there: ${not} \"a name\"" for first {
     given { id: 7 }
-    mock desk.find => { names: ["a ${1}{b}"] }
+    mock desk.find(id: 7) => { names: ["a ${1}{b}"] }
     mock mail.send => { id: "m" }
     expect reply == "m" && calls(desk.find) == 1
 }

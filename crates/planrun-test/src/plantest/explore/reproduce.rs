@@ -54,6 +54,8 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
             inputs.collect::<Vec<_>>().join(", ")
         ));
     }
+    // Among equally specific mocks the first one answers, so that the fault comes before the mocks of the test.
+    lines.extend(fault_line(discovery));
     for statement in written.flat_map(|test| &test.body) {
         let keeps = match &statement.kind {
             // Generated results have lines of their own.
@@ -77,7 +79,7 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
             lines.push(source.slice(statement.span).to_owned());
         }
     }
-    lines.extend(fault_line(discovery));
+    lines.extend(order_line(discovery));
     lines.extend(discovery.generated.iter().cloned());
     lines.extend(discovery.extra_lines.iter().cloned());
     lines
@@ -114,10 +116,17 @@ fn fault_line(discovery: &Discovery) -> Option<String> {
             };
             format!("answer {path} => fail {class}")
         }
-        Fault::Order(seed) => format!("// it fails with --seeds {}", seed + 1),
-        // Generated results have lines of their own.
-        Fault::Edge(_) => return None,
+        // The order and generated results have lines of their own.
+        Fault::Order(_) | Fault::Edge(_) => return None,
     })
+}
+
+/// Returns the comment that names the seeds with which a test fails whose steps start in another order.
+fn order_line(discovery: &Discovery) -> Option<String> {
+    let Fault::Order(seed) = discovery.fault else {
+        return None;
+    };
+    Some(format!("// it fails with --seeds {}", seed + 1))
 }
 
 /// Returns the arguments of a call in the syntax of a `mock`.
