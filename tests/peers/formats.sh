@@ -21,7 +21,7 @@ unpack() {
 prepared carrier "$carrier" unpack
 
 cargo build --quiet --locked
-planrun=$root/target/debug/planrun
+planrun=$built/debug/planrun
 
 # All fixtures, file names that need escaping, and a file that cannot be read. Any findings are accepted.
 rm -rf "$reports/odd"

@@ -12,7 +12,7 @@ node=$peers/node_modules/.bin/node
 begin
 for revision in 2025-11-25 2026-07-28; do
     "$node" "$peers/node_modules/@modelcontextprotocol/conformance/dist/index.js" client \
-        --command "$node $root/tests/peers/mcp/conformance.mjs $root/target/debug/planrun" \
+        --command "$node $root/tests/peers/mcp/conformance.mjs $built/debug/planrun" \
         --requirements "$revision" --timeout 120000 --output-dir "$place/$revision" \
         > "$place/$revision.log" 2>&1 || true
 done

@@ -1,10 +1,11 @@
 # Setup and helper functions of the scripts in this folder, which begin with
 # `source "$(dirname "$0")/surroundings.sh" NAME`. Sets `root`, the root of the repository, and `peers`, a folder for NAME
-# that is kept between runs.
+# that is kept between runs, and `built`, the folder of what cargo builds.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root=$PWD
 peers=$root/target/peers/$1
+built=${CARGO_TARGET_DIR:-$root/target}
 mkdir -p "$peers"
 
 # `needs PROGRAM WHAT`: if the program is missing, reports that WHAT is left out and exits with success.
@@ -43,7 +44,7 @@ npm_packages() {
 # Builds planrun and enters a temporary folder. At exit, the folder is removed and the processes of `note` are stopped.
 begin() {
     cargo build --quiet --locked
-    planrun=$root/target/debug/planrun
+    planrun=$built/debug/planrun
     place=$(mktemp -d)
     trap finish EXIT
     cd "$place"

@@ -53,7 +53,7 @@ leave_out() {
 
 if [ -z "${RIVALS_PLANRUN:-}" ]; then
     cargo build --quiet --release --locked
-    export RIVALS_PLANRUN=$root/target/release/planrun
+    export RIVALS_PLANRUN=${CARGO_TARGET_DIR:-$root/target}/release/planrun
 fi
 play direct "mcp 2.3.0, one call after the other" "$python" "$here/by_direct.py"
 play planrun "$("$RIVALS_PLANRUN" --version | cut -d ' ' -f 2)${RIVALS_BUILD:+, $RIVALS_BUILD}" "$python" "$here/by_planrun.py"

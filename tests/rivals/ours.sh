@@ -15,7 +15,7 @@ done
 
 . tests/rivals/desk.sh
 cargo build --quiet --locked
-export RIVALS_PLANRUN=$root/target/debug/planrun
+export RIVALS_PLANRUN=${CARGO_TARGET_DIR:-$root/target}/debug/planrun
 found=$(mktemp)
 trap 'rm -f "$found"' EXIT
 "$python" tests/rivals/scenarios.py planrun "$python" "$root/tests/rivals/by_planrun.py" > "$found"
