@@ -1,6 +1,7 @@
 //! Programs of the project as tools: their input, their output, and that none of their processes outlives its call.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -302,6 +303,20 @@ fn a_call_from_the_command_line_may_name_its_arguments_as_the_tool_does() {
     );
 }
 
+/// Runs `a.plan` as a process of its own, until its program has written to `log`.
+fn begun(folder: &Path, run: &str) -> std::process::Child {
+    let process = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"))
+        .args(["run", "a.plan", "--run-id", run])
+        .current_dir(folder)
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !folder.join("log").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    process
+}
+
 #[test]
 fn a_program_that_a_second_interrupt_kills_has_not_failed() {
     let tools = "        - { name: put, effect: effect, arguments: [put] }\n";
@@ -321,15 +336,7 @@ plan a() -> string {
     let log = place.path().join("log");
     for (number, pause) in [1, 10, 100, 1, 10, 100].into_iter().enumerate() {
         let id = format!("r{number}");
-        let mut first = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"))
-            .args(["run", "a.plan", "--run-id", &id])
-            .current_dir(place.path())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        while !log.exists() {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        let mut first = begun(place.path(), &id);
         let process = rustix::process::Pid::from_child(&first);
         for _ in 0..2 {
             rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
@@ -374,15 +381,7 @@ plan a() -> string {
         (["runs", "cancel", "s", "--keep", "-q"], 0, ""),
     ] {
         let log = place.path().join("log");
-        let mut first = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"))
-            .args(["run", "a.plan", "--run-id", answer[2]])
-            .current_dir(place.path())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        while !log.exists() {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        let mut first = begun(place.path(), answer[2]);
         let id = rustix::process::Pid::from_child(&first);
         rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(200));

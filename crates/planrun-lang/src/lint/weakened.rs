@@ -57,10 +57,8 @@ fn weakening(
             format!("the contract of `{path}` does not say that `{key}` is an idempotency key");
         return Some((message, "remove `key` from the item"));
     }
-    let hidden = declared.sensitive.iter();
-    let hidden = hidden
-        .into_iter()
-        .find(|path| !known.sensitive.contains(path))?;
+    let mut hidden = declared.sensitive.iter();
+    let hidden = hidden.find(|path| !known.sensitive.contains(path))?;
     let message = format!(
         "the contract of `{path}` does not say that `{hidden}` is a secret, so a person must see it"
     );

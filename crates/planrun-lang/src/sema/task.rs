@@ -37,8 +37,8 @@ pub(super) fn check_task(checker: &mut PlanChecker<'_>, statement: &ast::Stateme
     };
     checker.claim("task", name, NameKind::Task);
     for (position, status) in statuses.iter().enumerate() {
-        let earlier = statuses.iter().take(position);
-        if let Some(first) = earlier.into_iter().find(|first| first.text == status.text) {
+        let mut earlier = statuses.iter().take(position);
+        if let Some(first) = earlier.find(|first| first.text == status.text) {
             checker.report(duplicate_name("status", status, first.span));
         }
     }

@@ -195,9 +195,11 @@ fn constraints_of(
     found: &mut Vec<Finding>,
 ) {
     let places = (Some(was.span), Some(is.span));
-    let of = |schema: fn(&Signature) -> Option<&Arc<Contract>>| {
-        let (before, after) = (schema(&was.signature)?, schema(&is.signature)?);
-        Some(changed(before.schema(), after.schema()))
+    let changes = |schema: fn(&Signature) -> Option<&Arc<Contract>>| {
+        let both = schema(&was.signature).zip(schema(&is.signature));
+        both.map_or_else(Vec::new, |(before, after)| {
+            changed(before.schema(), after.schema())
+        })
     };
     let mut note = |kind, what: &str, change: &Changed| {
         let part = if change.path.is_empty() {
@@ -208,10 +210,7 @@ fn constraints_of(
         let message = format!("{part} of `{path}` {}", change.text);
         found.push(pair.finding(kind, path, message, places));
     };
-    for change in of(|signature| signature.input_schema.as_ref())
-        .into_iter()
-        .flatten()
-    {
+    for change in changes(|signature| signature.input_schema.as_ref()) {
         let kind = if change.is_looser {
             &kind::TOOL_ARGUMENTS_WIDENED
         } else {
@@ -219,10 +218,7 @@ fn constraints_of(
         };
         note(kind, "arguments", &change);
     }
-    for change in of(|signature| signature.output_schema.as_ref())
-        .into_iter()
-        .flatten()
-    {
+    for change in changes(|signature| signature.output_schema.as_ref()) {
         let kind = if change.is_tighter {
             &kind::TOOL_RESULT_NARROWED
         } else {

@@ -78,6 +78,9 @@ pub(super) fn changed(was: &Json, is: &Json) -> Vec<Changed> {
 }
 
 fn change(path: &str, keyword: &str, was: Option<&Json>, is: Option<&Json>) -> Option<Changed> {
+    // The only bound with a default that refuses a value.
+    let default = (keyword == "minContains").then(|| Json::from(1));
+    let (was, is) = (was.or(default.as_ref()), is.or(default.as_ref()));
     let (text, is_looser, is_tighter) = match (was, is) {
         (None, None) => return None,
         (Some(was), None) => (format!("no longer has `{keyword}`: {was}"), true, false),
@@ -167,6 +170,7 @@ mod tests {
                 (false, true),
             ),
             (json!({ "minLength": 2 }), json!({}), (true, false)),
+            (json!({ "minContains": 0 }), json!({}), (false, true)),
             (json!({}), json!({ "pattern": "a" }), (false, true)),
             (
                 json!({ "pattern": "a" }),

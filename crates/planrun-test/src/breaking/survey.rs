@@ -21,8 +21,7 @@ use super::difference::below;
 pub(super) struct Survey {
     /// Called tools, by dotted name.
     pub tools: BTreeMap<String, Called>,
-    /// Forms, by the path of their step.
-    /// By path and the number of further forms with that path, such as in branches of an `if`.
+    /// Forms, by the path of their step and their number among those with that path, such as in branches of an `if`.
     pub forms: BTreeMap<(String, usize), Form>,
     /// Signals that the plan listens to or waits for, by name.
     pub signals: BTreeMap<Arc<str>, Signal>,

@@ -22,8 +22,8 @@ use statements::lower_statement;
 use type_expressions::next_type;
 
 use super::ast::{
-    Comment, CommentKind, Expr, ExprKind, File, Item, Name, Pattern, PatternKind, Statement,
-    TypeExpr, TypeExprKind,
+    Comment, CommentKind, Expr, ExprKind, File, Item, Name, Pattern, Statement, TypeExpr,
+    TypeExprKind,
 };
 use super::given_twice;
 use super::grammar::parse::Rule;
@@ -142,7 +142,7 @@ impl<'a> Lowering<'a> {
     /// Lowers a text that is one pattern.
     pub fn whole_pattern(&mut self, tree: &Tree<'_>) -> Pattern {
         let root = tree.roots().next().map(Children::of);
-        root.map_or_else(any_pattern, |mut children| {
+        root.map_or_else(missing_pattern, |mut children| {
             next_pattern(self, &mut children)
         })
     }
@@ -355,11 +355,8 @@ fn missing_type() -> TypeExpr {
     }
 }
 
-fn any_pattern() -> Pattern {
-    Pattern {
-        span: Span::at(0),
-        kind: PatternKind::Error,
-    }
+fn missing_pattern() -> Pattern {
+    patterns::unreadable(Span::at(0))
 }
 
 /// Returns the placeholder for a missing value, whose absence has been or will be reported.

@@ -29,10 +29,7 @@ pub(super) fn lower_match_expression(cx: &mut Lowering<'_>, node: Node<'_>) -> E
 pub(super) fn next_pattern(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Pattern {
     match items.take(Rule::pattern) {
         Some(node) => lower_pattern(cx, node),
-        None => Pattern {
-            span: Span::default(),
-            kind: PatternKind::Error,
-        },
+        None => unreadable(Span::default()),
     }
 }
 
@@ -52,10 +49,7 @@ fn lower_pattern(cx: &mut Lowering<'_>, node: Node<'_>) -> Pattern {
                 kind: PatternKind::Or(alternatives),
             }
         }
-        None => Pattern {
-            span: whole,
-            kind: PatternKind::Error,
-        },
+        None => unreadable(whole),
     }
 }
 
@@ -65,7 +59,7 @@ fn lower_pattern_term(cx: &mut Lowering<'_>, node: Node<'_>, items: &mut Childre
         Rule::number => lower_number(cx, node.text(), start, false),
         Rule::sign => {
             let Some(number) = items.take(Rule::number) else {
-                return pattern_of(start, None);
+                return unreadable(start);
             };
             let end = cx.span(&number);
             let literal = lower_number(cx, number.text(), end, true);
@@ -101,6 +95,14 @@ fn any(span: Span) -> Pattern {
     Pattern {
         span,
         kind: PatternKind::Any,
+    }
+}
+
+/// Returns the placeholder for a pattern that cannot be read, which has been or will be reported.
+pub(super) fn unreadable(span: Span) -> Pattern {
+    Pattern {
+        span,
+        kind: PatternKind::Error,
     }
 }
 
