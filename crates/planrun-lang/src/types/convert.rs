@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::alternatives::with_fields_of_others;
 use super::check::{likeliest, type_of, wrong};
 use super::{
     Field, Literal, MapType, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, decode,
@@ -272,25 +273,29 @@ fn object_as(value: &Value, entries: &Arc<Map>, object: &ObjectType, ty: &Type) 
 /// Prefers the alternative that leaves the value unchanged, then the one that keeps the most fields, then the first. So
 /// fields are removed only if every alternative that fits removes some.
 fn union_as(value: &Value, members: &[Type], ty: &Type) -> Change {
-    let (mut mismatches, mut found) = (Vec::new(), None);
+    let mut mismatches = Vec::new();
+    let mut found: Option<(&Type, Option<Value>)> = None;
     for member in members {
         match changed(value, member) {
-            Ok(None) => return Ok(None),
-            Ok(Some(change)) => {
-                let better = found
-                    .as_ref()
-                    .is_none_or(|found| parts(found) < parts(&change));
-                if better {
-                    found = Some(change);
+            Ok(None) => {
+                found = Some((member, None));
+                break;
+            }
+            Ok(change) => {
+                let kept = found.as_ref().map(|(_, found)| found.as_ref().map(parts));
+                if kept.is_none_or(|kept| kept < change.as_ref().map(parts)) {
+                    found = Some((member, change));
                 }
             }
             Err(mismatch) => mismatches.push(mismatch),
         }
     }
-    match found {
-        Some(change) => Ok(Some(change)),
-        None => Err(likeliest(mismatches).unwrap_or_else(|| wrong(value, ty))),
-    }
+    let Some((chosen, change)) = found else {
+        return Err(likeliest(mismatches).unwrap_or_else(|| wrong(value, ty)));
+    };
+    let read = |other: &Type| convert(value.clone(), other);
+    let kept = change.as_ref().unwrap_or(value);
+    Ok(with_fields_of_others(kept, chosen, members, read).or(change))
 }
 
 /// Returns the number of entries on the first level, to compare how much two conversions of one object keep.

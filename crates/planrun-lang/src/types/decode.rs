@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 
+use super::alternatives::with_fields_of_others;
 use super::check::{likeliest, type_of, wrong};
 use super::{
     Literal, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, error_object, number, result_union,
@@ -224,7 +225,11 @@ fn decode_union(json: &Json, members: &[Type], ty: &Type) -> Result<Value, Misma
     let (late, early): (Vec<&Type>, Vec<&Type>) = members.iter().partition(special);
     for member in early.into_iter().chain(late) {
         match decode(json, member) {
-            Ok(value) => return Ok(value),
+            Ok(value) => {
+                let read = |other: &Type| decode(json, other);
+                let adapted = with_fields_of_others(&value, member, members, read);
+                return Ok(adapted.unwrap_or(value));
+            }
             Err(mismatch) => mismatches.push(mismatch),
         }
     }
@@ -236,6 +241,38 @@ mod tests {
     use super::super::{Field, from_schema};
     use super::*;
     use serde_json::json;
+
+    fn union(alternatives: &[Json]) -> Type {
+        Type::union(alternatives.iter().map(|properties| {
+            let schema = json!({"type": "object", "properties": properties});
+            from_schema(&schema)
+        }))
+    }
+
+    #[test]
+    fn a_field_of_a_union_is_read_by_an_alternative_that_declares_it_and_accepts_the_object() {
+        let time = json!({"type": "string", "format": "date-time"});
+        let both = union(&[json!({"name": {"type": "string"}}), json!({"at": time})]);
+        let value = decode(&json!({"at": "2026-11-30T08:00:00Z", "more": 1}), &both).unwrap();
+        let Value::Map(entries) = &value else {
+            panic!("{value}")
+        };
+        assert!(matches!(entries[&Key::from("at")], Value::Timestamp(_)));
+        assert!(entries.contains_key(&Key::from("more")));
+
+        let either = union(&[
+            json!({"a": {"type": "string"}}),
+            json!({"b": {"type": "integer"}}),
+        ]);
+        for given in [json!({"a": 5, "b": 1}), json!({"b": 1, "a": 5})] {
+            let value = decode(&given, &either).unwrap();
+            assert_eq!(value.to_json(), json!({"b": 1}));
+            let again = super::super::convert(Value::from_json(&given), &either).unwrap();
+            assert_eq!(again, value);
+        }
+        let whole = json!({"b": 1, "a": "x"});
+        assert_eq!(decode(&whole, &either).unwrap().to_json(), whole);
+    }
 
     #[test]
     fn numbers_follow_the_declared_type() {

@@ -1,6 +1,7 @@
 //! Types of values, type compatibility, and the signatures of tools.
 
 mod absence;
+mod alternatives;
 mod call_effect;
 mod check;
 mod convert;
