@@ -137,6 +137,11 @@ const WRONG: &[(&str, &str)] = &[
     ("given { idd: 1 }", "unknown-argument"),
     ("given { id: 1.5 }", "wrong-type"),
     ("given { kind: \"c\" }", "wrong-type"),
+    ("given { id: 2 }", "duplicate-field"),
+    (
+        "given [{ id: 2 }, { kind: \"b\" }, { id: 3 }]",
+        "duplicate-field",
+    ),
     ("given 7", "not-an-object"),
     ("given [7]", "not-an-object"),
     ("expect reply.at", "not-a-bool"),
@@ -160,7 +165,9 @@ const WRONG: &[(&str, &str)] = &[
 fn what_is_wrong_has_one_code() {
     let plan = plan();
     for (lines, code) in WRONG {
-        let found = codes(&plan, &format!("given {{ id: 1 }}\n    {lines}"));
+        let gives_id = lines.starts_with("given { id: ") && *code != "duplicate-field";
+        let given = if gives_id { "" } else { "given { id: 1 }" };
+        let found = codes(&plan, &format!("{given}\n    {lines}"));
         assert_eq!(found, [*code], "{lines}");
     }
 }

@@ -1,11 +1,13 @@
 //! Checks `given`: the inputs of the plan, as one row or a table of rows.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::TestChecker;
 use super::item::{Row, Test};
 use crate::diag::{Diagnostic, codes};
 use crate::sema::finding::{listed, unknown};
+use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
 
@@ -75,6 +77,29 @@ impl TestChecker<'_> {
             .push(finding.help("write `given { name: value }`"));
     }
 
+    /// Reports inputs that several tables give, of which only one could hold.
+    pub(super) fn given_twice(&mut self, test: &ast::Test) {
+        let tables = test.body.iter().filter_map(|line| match &line.kind {
+            ast::TestStatementKind::Given(given) => Some(given),
+            _ => None,
+        });
+        let mut firsts: BTreeMap<&str, (usize, Span)> = BTreeMap::new();
+        let mut reported = BTreeSet::new();
+        for (table, given) in tables.enumerate() {
+            for name in names(given) {
+                let (first, place) = *firsts.entry(&name.text).or_insert((table, name.span));
+                if first == table || !reported.insert((table, &name.text)) {
+                    continue;
+                }
+                let message = format!("the input `{}` is given by two tables", name.text);
+                let finding = Diagnostic::new(&codes::text::DUPLICATE_FIELD, name.span, message);
+                let help = "give it in one of them: each row of one table is combined with each row of the other";
+                self.diagnostics
+                    .push(finding.label(place, "first given here").help(help));
+            }
+        }
+    }
+
     /// Reports required inputs that no table gives in all of its rows.
     pub(super) fn needs_inputs(&mut self, test: &ast::Test, checked: &Test) {
         if !checked.runs() {
@@ -132,4 +157,20 @@ impl TestChecker<'_> {
         let finding = Diagnostic::new(&codes::types::MISSING_ARGUMENT, test.name.span, message);
         self.diagnostics.push(finding.help(help).available(names));
     }
+}
+
+/// Returns the names of the inputs in the rows of a table.
+fn names(given: &ast::Expr) -> impl Iterator<Item = &ast::Name> {
+    let rows = match &given.kind {
+        ast::ExprKind::List(rows) => rows.as_slice(),
+        _ => std::slice::from_ref(given),
+    };
+    let entries = rows.iter().flat_map(|row| match &row.kind {
+        ast::ExprKind::Object(entries) => entries.as_slice(),
+        _ => &[],
+    });
+    entries.filter_map(|entry| match &entry.key {
+        ast::EntryKey::Name(name) => Some(name),
+        ast::EntryKey::Expr(_) => None,
+    })
 }

@@ -125,6 +125,7 @@ impl TestChecker<'_> {
                 ast::TestStatementKind::Error => {}
             }
         }
+        self.given_twice(test);
         self.needs_inputs(test, &checked);
         checked
     }
