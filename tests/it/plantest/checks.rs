@@ -264,6 +264,44 @@ fn all_that_is_required_is_given() {
     );
 }
 
+#[test]
+fn a_task_of_a_called_plan_cannot_be_moved() {
+    let plans = "plan inner() -> string {
+    task agreed \"The customer agrees\" { by: string } external
+    step sure = wait for agreed is done
+        within 1d
+    reply agreed.by ?? \"\"
+}
+
+plan outer() -> string {
+    step asked = inner()
+    reply asked
+}
+";
+    let found = |plan: &str, task: &str| {
+        let test = format!(
+            "{plans}\ntest \"it\" for {plan} {{\n    signal \"{task}=done\" => {{ by: \"ann\" }} at 1h\n}}\n"
+        );
+        let found = bench(&test).findings().to_vec();
+        found
+            .into_iter()
+            .map(|found| (found.code.name, found.message, found.help))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found("inner", "agreed"), []);
+    for task in ["agreed", "asked.agreed"] {
+        let message = format!(
+            "`{task}` is a task of the called plan `inner`, and nothing outside moves such a task"
+        );
+        let help = Some("move it in a test of `inner`".to_owned());
+        assert_eq!(found("outer", task), [("test-path", message, help)]);
+    }
+    assert_eq!(
+        found("outer", "agred")[0].1,
+        "there is no external task `agred`"
+    );
+}
+
 /// Secrets are redacted in what a failing test reports.
 #[test]
 fn faults_show_no_secret() {

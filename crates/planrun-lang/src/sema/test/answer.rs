@@ -212,6 +212,16 @@ impl TestChecker<'_> {
     ) -> Option<Type> {
         let external = || plan.tasks.iter().filter(|task| task.external);
         let Some(found) = external().find(|known| &*known.name == task) else {
+            if let Some(owner) = owner_of_task(plan, task) {
+                let message = format!(
+                    "`{task}` is a task of the called plan `{}`, and nothing outside moves such a task",
+                    owner.name
+                );
+                let finding = Diagnostic::new(&codes::tests::TEST_PATH, span, message);
+                let help = format!("move it in a test of `{}`", owner.name);
+                self.diagnostics.push(finding.help(help));
+                return None;
+            }
             let names = external().map(|task| &*task.name);
             let written = |near: &str| text(&format!("{near}={status}"));
             let code = &codes::tests::TEST_PATH;
@@ -461,6 +471,17 @@ fn each_step<'p>(
             each_step((plan, own), inner, &path, visit);
         });
     }
+}
+
+/// Returns the called plan with an external task of this name, which may be given with the path of the call.
+fn owner_of_task<'p>(plan: &'p Plan, task: &str) -> Option<&'p Plan> {
+    let name = task.rsplit('.').next().unwrap_or(task);
+    let called = plan.with_called().into_iter().skip(1);
+    let mut owners = called.filter(|called| {
+        let mut tasks = called.tasks.iter().filter(|task| task.external);
+        tasks.any(|task| *task.name == *name)
+    });
+    owners.next()
 }
 
 /// Returns the signals that a plan listens to or waits for, with the types of their payloads.
